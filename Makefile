@@ -1,0 +1,56 @@
+# make run    start the gateway with the embedded model      make test   everything, real clients included
+# make check  the quick gate before a commit                 make bench  CPU and memory beside nginx and LiteLLM
+PYTHON ?= python3
+VENV ?= .venv
+ARGS ?=
+
+BIN := $(VENV)/bin
+CLIENTS := tests/clients/js
+
+.PHONY: run test check bench format clean clients
+
+run: $(VENV)/.installed
+	$(BIN)/toolwire serve $(ARGS)
+
+test: $(VENV)/.installed-dev clients
+	$(BIN)/pytest -n 2 $(ARGS)
+
+check: $(VENV)/.installed-dev
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python scripts/check_tree.py
+	$(BIN)/pytest -m "not slow" -q -n 2
+
+bench: $(VENV)/.installed
+	$(BIN)/python bench/run $(ARGS)
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+clean:
+	rm -rf $(VENV) $(CLIENTS)/node_modules build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests scripts bench -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps: nothing is installed again until what it was installed from changes.
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	{ echo "toolwire needs Python 3.11 or newer, found: $$($(PYTHON) --version). Try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@ $(VENV)/.installed
+
+# The JavaScript clients are optional: without npm, their tests skip and say so.
+clients: $(if $(shell command -v npm),$(if $(wildcard $(CLIENTS)/package-lock.json),$(CLIENTS)/node_modules/.installed))
+
+$(CLIENTS)/node_modules/.installed: $(CLIENTS)/package-lock.json
+	cd $(CLIENTS) && npm ci --silent --no-audit --no-fund
+	@touch $@

@@ -1,0 +1,96 @@
+"""One error tree: who must act decides the class."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_QUOTED = 200
+
+
+def quote(value: object) -> str:
+    """Foreign text, made safe to stand in a message: bounded, control characters escaped."""
+    text = value if isinstance(value, str) else repr(value)
+    text = _CONTROL.sub(lambda match: f"\\u{ord(match.group()):04x}", text[: _QUOTED + 1])
+    return f'"{text[:_QUOTED]}..."' if len(text) > _QUOTED else f'"{text}"'
+
+
+class GatewayError(Exception):
+    """status and code tell a program what happened; message, where and hint tell a person.
+
+    details are members for the error object on the wire: the back end's own, or what a client's dialect expects there.
+    """
+
+    status = 500
+    code = "internal_error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        code: str | None = None,
+        where: str = "",
+        hint: str = "",
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = where
+        self.hint = hint
+        self.details = dict(details or {})
+        if status is not None:
+            self.status = status
+        if code is not None:
+            self.code = code
+
+    def sentence(self) -> str:
+        """Everything a person needs, in one line."""
+        text = f"{self.where}: {self.message}" if self.where else self.message
+        return f"{text} {self.hint}" if self.hint else text
+
+
+class BadRequest(GatewayError):
+    """The client is wrong."""
+
+    status = 400
+    code = "invalid_request"
+
+
+class UpstreamError(GatewayError):
+    """The back end is wrong, or says that we are: status and words are its own where it gave any.
+
+    headers are those a client may want (Retry-After, rate limits).
+    """
+
+    status = 502
+    code = "upstream_error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        code: str | None = None,
+        where: str = "",
+        hint: str = "",
+        headers: Mapping[str, str] | None = None,
+        details: Mapping[str, Any] | None = None,
+        retryable: bool = False,
+    ) -> None:
+        super().__init__(message, status=status, code=code, where=where, hint=hint, details=details)
+        self.headers = dict(headers or {})
+        self.retryable = retryable
+
+
+class ConfigError(GatewayError):
+    """The owner of this installation is wrong; where is file, line and key."""
+
+    status = 500
+    code = "config_error"
+
+
+class InternalError(GatewayError):
+    """We are wrong."""

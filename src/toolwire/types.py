@@ -1,0 +1,241 @@
+"""Canonical values: what a conversation with tools means, free of any wire format.
+
+The seed of it all is ToolCall: raw is what the model wrote, to the byte; args is set only when raw parsed as an object.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
+
+Json: TypeAlias = Any
+JsonObject: TypeAlias = dict[str, Any]
+Extra: TypeAlias = dict[str, JsonObject]  # dialect -> members only that dialect understands
+
+Role: TypeAlias = Literal["system", "developer", "user", "assistant", "tool"]
+Reason: TypeAlias = Literal["stop", "length", "tool_calls", "refused", "paused", "other"]
+CallKind: TypeAlias = Literal["function", "custom"]
+MediaKind: TypeAlias = Literal["image", "file", "audio"]
+
+
+class Citation(Struct, frozen=True, kw_only=True):
+    """Where a piece of text comes from; start and end are offsets into that text."""
+
+    url: str = ""
+    title: str = ""
+    quote: str = ""
+    start: int | None = None
+    end: int | None = None
+    extra: Extra = {}
+
+
+class Text(Struct, frozen=True, kw_only=True, tag="text"):
+    text: str
+    citations: tuple[Citation, ...] = ()
+    logprobs: tuple[Json, ...] | None = None
+    item_id: str = ""
+    extra: Extra = {}
+
+
+class Refusal(Struct, frozen=True, kw_only=True, tag="refusal"):
+    text: str
+    item_id: str = ""
+    extra: Extra = {}
+
+
+class Reasoning(Struct, frozen=True, kw_only=True, tag="reasoning"):
+    """signature, redacted and encrypted belong to the back end that made them; they are never invented or edited."""
+
+    text: str
+    signature: str | None = None
+    redacted: str | None = None
+    encrypted: str | None = None
+    item_id: str = ""
+    is_summary: bool = False
+    extra: Extra = {}
+
+
+class Media(Struct, frozen=True, kw_only=True, tag="media"):
+    """Exactly one of data (base64), url and file_id is set."""
+
+    kind: MediaKind
+    mime: str = ""
+    data: str | None = None
+    url: str | None = None
+    file_id: str | None = None
+    name: str = ""
+    detail: str | None = None
+    extra: Extra = {}
+
+
+class ToolCall(Struct, frozen=True, kw_only=True, tag="tool_call"):
+    id: str
+    name: str
+    raw: str
+    args: JsonObject | None = None
+    item_id: str = ""
+    kind: CallKind = "function"
+    namespace: str = ""
+    extra: Extra = {}
+
+
+class Opaque(Struct, frozen=True, kw_only=True, tag="opaque"):
+    """A part we carry and do not interpret; it goes back only to the dialect it came from."""
+
+    dialect: str
+    value: JsonObject
+    extra: Extra = {}
+
+
+class ToolResult(Struct, frozen=True, kw_only=True, tag="tool_result"):
+    call_id: str
+    parts: tuple[Text | Media | Opaque, ...]
+    is_error: bool = False
+    name: str = ""
+    kind: CallKind = "function"
+    item_id: str = ""
+    extra: Extra = {}
+
+
+Part: TypeAlias = Text | Refusal | Reasoning | Media | ToolCall | ToolResult | Opaque
+
+
+class Source(Struct, frozen=True):
+    """The wire object something was decoded from; the same dialect writes it back untouched."""
+
+    dialect: str
+    value: Json
+
+
+class Message(Struct, frozen=True, kw_only=True):
+    """is_head: it came from (and belongs in) the request's own field for instructions.
+
+    Whoever changes parts must drop source: use with_parts.
+    """
+
+    role: Role
+    parts: tuple[Part, ...]
+    is_head: bool = False
+    extra: Extra = {}
+    source: Source | None = None
+
+    def with_parts(self, parts: tuple[Part, ...]) -> Message:
+        return Message(role=self.role, parts=parts, is_head=self.is_head, extra=self.extra)
+
+
+class Tool(Struct, frozen=True, kw_only=True):
+    """kind "function" has a schema; every other kind is known by its source alone and named for the log."""
+
+    name: str
+    description: str | None = None
+    schema: JsonObject | None = None
+    strict: bool | None = None
+    kind: Literal["function", "custom", "hosted", "namespace"] = "function"
+    extra: Extra = {}
+    source: Source | None = None
+
+
+class ToolChoice(Struct, frozen=True, kw_only=True):
+    """allowed: only names may be called, and one of them must be if is_required; hosted: see source."""
+
+    mode: Literal["auto", "none", "required", "named", "allowed", "hosted"]
+    names: tuple[str, ...] = ()
+    is_required: bool = False
+    source: Source | None = None
+
+
+class Sampling(Struct, frozen=True, kw_only=True):
+    """None: not asked for. Numbers are int or Decimal, as the client wrote them."""
+
+    temperature: Json = None
+    top_p: Json = None
+    top_k: Json = None
+    seed: Json = None
+    frequency_penalty: Json = None
+    presence_penalty: Json = None
+    stop: tuple[str, ...] = ()
+    choices: int = 1
+    logprobs: bool = False
+    top_logprobs: int | None = None
+
+
+class Thinking(Struct, frozen=True, kw_only=True):
+    """How much the model should reason: an effort, or a budget in tokens, or explicitly not at all."""
+
+    mode: Literal["", "off", "on", "adaptive"] = ""
+    effort: str | None = None
+    budget: int | None = None
+    summary: str | None = None
+
+
+class Output(Struct, frozen=True, kw_only=True):
+    """The form of the text: free, any JSON, or JSON by a schema."""
+
+    format: Literal["text", "json", "schema"] = "text"
+    name: str = ""
+    description: str | None = None
+    schema: JsonObject | None = None
+    strict: bool | None = None
+    verbosity: str | None = None
+
+
+class State(Struct, frozen=True, kw_only=True):
+    """A request that leans on an earlier one kept by the server; refusal is what the dialect tells who cannot have that."""
+
+    field: str
+    why: str
+    refusal: JsonObject = {}
+
+
+class Request(Struct, frozen=True, kw_only=True):
+    """source is the decoded body, wire its bytes: the verbatim path and echoes need them as they came."""
+
+    model: str
+    messages: tuple[Message, ...]
+    tools: tuple[Tool, ...] = ()
+    tool_choice: ToolChoice | None = None
+    parallel_calls: bool | None = None
+    max_tokens: int | None = None
+    sampling: Sampling = Sampling()
+    thinking: Thinking | None = None
+    output: Output = Output()
+    stream: bool = False
+    stream_usage: bool = False
+    user: str | None = None
+    metadata: JsonObject | None = None
+    state: State | None = None
+    extra: Extra = {}
+    origin: str = ""
+    source: JsonObject = {}
+    wire: bytes = b""
+    headers: dict[str, str] = {}
+
+
+class Loss(Struct, frozen=True):
+    """Something the other side cannot express: dropped or reworded, and always reported."""
+
+    feature: str
+    where: str
+    why: str
+
+
+class Usage(Struct, frozen=True, kw_only=True):
+    """input counts every input token, also those read from or written to a cache."""
+
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    cache_written: int = 0
+    reasoning: int = 0
+    extra: Extra = {}
+
+
+class Choice(Struct, frozen=True, kw_only=True):
+    """How one choice ended: reason is ours, raw_reason the back end's own word."""
+
+    reason: Reason
+    raw_reason: str = ""
+    index: int = 0
+    stop_sequence: str | None = None
+    extra: Extra = {}

@@ -1,0 +1,1 @@
+"""Bytes to frames and back: server-sent events and bounded, exact JSON."""

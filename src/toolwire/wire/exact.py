@@ -1,0 +1,107 @@
+"""JSON without loss: integers of any length, decimals as written, lone surrogates, a bound on depth.
+
+msgspec does the work. Where it refuses what JSON allows (escaped lone surrogates) the standard library steps in; both keep every digit.
+"""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+import msgspec
+
+from ..types import JsonObject
+
+
+class BadJson(ValueError):
+    """The text is not JSON, or nests deeper than the interpreter can follow."""
+
+
+def _decimal(text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        raise BadJson("a number has an exponent beyond any use") from None
+
+
+_decoder = msgspec.json.Decoder(float_hook=_decimal)
+_encoder = msgspec.json.Encoder(decimal_format="number")
+
+
+def decode(data: bytes | str) -> Any:
+    """Numbers with a fraction or exponent come back as Decimal, integers exact."""
+    try:
+        return _decoder.decode(data)
+    except RecursionError:
+        raise BadJson("it nests too deep") from None
+    except UnicodeDecodeError as error:
+        raise BadJson(f"it is not UTF-8 at byte {error.start}") from None
+    except UnicodeEncodeError:
+        return _decode_slowly(data, None)
+    except msgspec.DecodeError as error:
+        return _decode_slowly(data, error)
+
+
+def encode(value: Any) -> bytes:
+    """Compact JSON; msgspec.Raw passes as it is."""
+    try:
+        return _encoder.encode(value)
+    except RecursionError:
+        raise BadJson("it nests too deep") from None
+    except UnicodeEncodeError:
+        return _encode_slowly(value)
+
+
+def object_of(text: str) -> JsonObject | None:
+    """The object that this text is, or None if it is anything else."""
+    try:
+        value = decode(text)
+    except BadJson:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _decode_slowly(data: bytes | str, error: msgspec.DecodeError | None) -> Any:
+    """Escaped lone surrogates are legal JSON that msgspec refuses; anything else keeps msgspec's own words."""
+    escape = "\\ud" if isinstance(data, str) else b"\\ud"
+    lowered = data.lower()
+    if error is not None and escape not in lowered:  # type: ignore[operator] # both are str or both are bytes
+        raise BadJson(_plain(str(error)))
+    try:
+        text = data if isinstance(data, str) else data.decode("utf-8")
+        return json.loads(text, parse_float=_decimal, parse_constant=_refuse)
+    except BadJson:
+        raise
+    except (ValueError, RecursionError) as fault:
+        raise BadJson(_plain(str(fault))) from None
+
+
+def _encode_slowly(value: Any) -> bytes:
+    try:
+        return _written(value).encode("ascii")
+    except RecursionError:
+        raise BadJson("it nests too deep") from None
+
+
+def _refuse(name: str) -> Any:
+    raise BadJson(f"{name} is not JSON")
+
+
+def _plain(words: str) -> str:
+    return words.removeprefix("JSON is malformed: ") or "it is not JSON"
+
+
+def _written(value: Any) -> str:
+    """ASCII JSON for values that UTF-8 cannot hold: only strings with lone surrogates come this way."""
+    match value:
+        case dict():
+            return "{" + ",".join(f"{json.dumps(key)}:{_written(item)}" for key, item in value.items()) + "}"
+        case list() | tuple():
+            return "[" + ",".join(map(_written, value)) + "]"
+        case str():
+            return json.dumps(value)
+        case msgspec.Raw():
+            return json.dumps(json.loads(bytes(value))) if not bytes(value).isascii() else bytes(value).decode("ascii")
+        case _:
+            return _encoder.encode(value).decode("ascii")

@@ -1,0 +1,100 @@
+"""Server-sent events, without I/O: bytes in, frames out.
+
+Lines end in LF, CR or CRLF, also when a chunk boundary splits the pair; only those bytes end a line, so U+2028 inside JSON does no harm.
+Bytes are scanned once: what holds no blank line yet waits in a list of pieces and is joined when its end arrives.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+MAX_FRAME = 64 * 1024 * 1024
+_BOM = b"\xef\xbb\xbf"
+
+
+class Frame(NamedTuple):
+    """event is "" when the frame names none; raw is the frame with LF line ends and its blank line."""
+
+    event: str
+    data: bytes
+    raw: bytes
+
+
+class FrameTooLarge(ValueError):
+    """One event grew past the limit before its end came."""
+
+
+class SseReader:
+    """feed() gives whole frames; close() gives back a last frame whose blank line never came."""
+
+    def __init__(self, limit: int = MAX_FRAME) -> None:
+        self._limit = limit
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._ended_in_cr = False
+        self._at_start = True
+        self._ends_in_lf = False
+
+    def feed(self, data: bytes) -> list[Frame]:
+        if self._at_start and data:
+            data = self._without_bom(data)
+        if self._ended_in_cr or b"\r" in data:
+            data = self._with_lf(data)
+        if not data:
+            return []
+        if b"\n\n" not in data and not (self._ends_in_lf and data[:1] == b"\n"):
+            self._hold(data)
+            return []
+        *blocks, tail = (b"".join(self._pieces) + data if self._pieces else data).split(b"\n\n")
+        self._pieces.clear()
+        self._size = 0
+        self._ends_in_lf = False
+        if tail:
+            self._hold(tail)
+        return [frame for block in blocks if (frame := parse_block(block)) is not None]
+
+    def close(self) -> list[Frame]:
+        frame = parse_block(b"".join(self._pieces).rstrip(b"\n"))
+        self._pieces.clear()
+        return [] if frame is None else [frame]
+
+    def _hold(self, data: bytes) -> None:
+        self._pieces.append(data)
+        self._size += len(data)
+        self._ends_in_lf = data[-1:] == b"\n"
+        if self._size > self._limit:
+            raise FrameTooLarge(f"an event is larger than {self._limit} bytes")
+
+    def _without_bom(self, data: bytes) -> bytes:
+        data = b"".join(self._pieces) + data
+        self._pieces.clear()
+        self._size = 0
+        if len(data) < len(_BOM) and _BOM.startswith(data):
+            self._pieces.append(data)
+            return b""
+        self._at_start = False
+        return data.removeprefix(_BOM)
+
+    def _with_lf(self, data: bytes) -> bytes:
+        if self._ended_in_cr and data[:1] == b"\n":
+            data = data[1:]
+            self._ended_in_cr = False
+        if data:
+            self._ended_in_cr = data[-1:] == b"\r"
+        return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+
+
+def parse_block(block: bytes) -> Frame | None:
+    """One event's lines, without the blank line that ends it; None if it carries no data."""
+    if block.startswith(b"data: ") and b"\n" not in block:
+        return Frame("", block[6:], block + b"\n\n")
+    event, lines = "", []
+    for line in block.split(b"\n"):
+        name, _, value = line.partition(b":")
+        if name == b"data":
+            lines.append(value.removeprefix(b" "))
+        elif name == b"event":
+            event = value.removeprefix(b" ").decode("utf-8", "replace")
+    if not lines:
+        return None
+    return Frame(event, lines[0] if len(lines) == 1 else b"\n".join(lines), block + b"\n\n")

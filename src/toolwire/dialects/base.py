@@ -1,0 +1,206 @@
+"""What every dialect offers: both directions, for requests, answers and errors, without I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
+
+from msgspec import Struct
+
+from ..errors import GatewayError, UpstreamError, quote
+from ..events import Event, Failed
+from ..profiles import Profile
+from ..types import JsonObject, Loss, Request
+from ..wire.exact import BadJson, decode
+from ..wire.sse import Frame, FrameTooLarge, SseReader
+
+Mint: TypeAlias = Callable[[str], str]  # prefix -> a new id that starts with it
+
+
+class ModelLine(Struct, frozen=True, kw_only=True):
+    """One model in a list: what any dialect's list can say of it."""
+
+    id: str
+    owner: str = "toolwire"
+    created: int = 0
+    title: str = ""
+
+
+class Encoded(NamedTuple):
+    """A request ready to send: path is relative to the back end's base address."""
+
+    path: str
+    body: bytes
+    losses: tuple[Loss, ...]
+
+
+class Context(Struct, frozen=True, kw_only=True):
+    """What an encoder needs beside the events: the request it answers, the time, and a maker of ids."""
+
+    request: Request
+    mint: Mint
+    now: int
+
+
+class ResponseDecoder(Protocol):
+    """irregular says why what came last is not as the dialect has it; "" while all is well."""
+
+    irregular: str
+
+    def feed(self, data: bytes) -> list[Event]: ...
+
+    def close(self) -> list[Event]:
+        """The answer has ended; whatever is still open ends here, in Finished or Failed."""
+
+
+class StreamDecoder(ResponseDecoder, Protocol):
+    def frame(self, frame: Frame) -> list[Event]: ...
+
+
+class ResponseEncoder(Protocol):
+    """send() gives the bytes of one event; observe() only keeps up with events that left as they came."""
+
+    content_type: str
+
+    def send(self, event: Event) -> bytes: ...
+
+    def observe(self, event: Event) -> None: ...
+
+    def passed(self, frame: Frame) -> None:
+        """A frame of the back end left as it came; its events were observed."""
+
+    def resume(self) -> None:
+        """From here on send() writes."""
+
+    def close(self) -> bytes: ...
+
+
+class Dialect(Protocol):
+    """count_path is where token counts are asked for, "" where the dialect has no such thing."""
+
+    name: str
+    path: str
+    models_path: str
+    count_path: str
+
+    def headers(self, profile: Profile, key: str, given: Mapping[str, str]) -> dict[str, str]:
+        """What goes with a request: the key, the version, and the client's own headers that this dialect hands on."""
+
+    def decode_request(self, body: bytes, headers: Mapping[str, str]) -> Request: ...
+
+    def encode_request(self, request: Request, profile: Profile) -> Encoded: ...
+
+    def stream_decoder(self, request: Request) -> StreamDecoder: ...
+
+    def body_decoder(self, request: Request) -> ResponseDecoder: ...
+
+    def encoder(self, context: Context) -> ResponseEncoder: ...
+
+    def decode_error(self, status: int, body: bytes, headers: Mapping[str, str]) -> UpstreamError: ...
+
+    def encode_error(self, error: GatewayError, request_id: str) -> bytes: ...
+
+    def encode_models(self, models: Sequence[ModelLine]) -> bytes: ...
+
+    def encode_model(self, model: ModelLine) -> bytes: ...
+
+    def decode_models(self, body: bytes) -> list[ModelLine]: ...
+
+    def claims(self, given: Mapping[str, str]) -> bool: ...
+
+    def heartbeat(self) -> bytes:
+        """What keeps an idle stream open without saying anything."""
+
+
+class FrameDecoder:
+    """Base of the stream decoders: bytes to frames, frames to events, nothing after the end."""
+
+    def __init__(self) -> None:
+        self.irregular = ""
+        self.is_over = False
+        self._sse = SseReader()
+
+    def frame(self, frame: Frame) -> list[Event]:
+        raise NotImplementedError
+
+    def end(self) -> list[Event]:
+        """The stream has ended without a terminal event."""
+        raise NotImplementedError
+
+    def feed(self, data: bytes) -> list[Event]:
+        events: list[Event] = []
+        try:
+            for frame in self._sse.feed(data):
+                events += self.frame(frame)
+        except FrameTooLarge as fault:
+            events += self.fail(garbage(str(fault)))
+        return events
+
+    def close(self) -> list[Event]:
+        events: list[Event] = []
+        for frame in self._sse.close():
+            events += self.frame(frame)
+        if not self.is_over:
+            events += self.end()
+        return events
+
+    def fail(self, error: GatewayError) -> list[Event]:
+        if self.is_over:
+            return []
+        self.is_over = True
+        self.irregular = self.irregular or "an error"
+        return [Failed(error=error)]
+
+
+class BodyDecoder:
+    """A whole answer: collects the body, then gives all its events at once."""
+
+    def __init__(self, events_of: Callable[[JsonObject], tuple[list[Event], str]]) -> None:
+        self.irregular = ""
+        self._events_of = events_of
+        self._pieces: list[bytes] = []
+
+    def feed(self, data: bytes) -> list[Event]:
+        self._pieces.append(data)
+        return []
+
+    def close(self) -> list[Event]:
+        body = b"".join(self._pieces)
+        try:
+            value = decode(body)
+        except BadJson as fault:
+            return self._broken(f"the back end's answer is not JSON ({fault}): {shown(body)}")
+        if not isinstance(value, dict):
+            return self._broken(f"the back end's answer is not a JSON object: {shown(body)}")
+        events, self.irregular = self._events_of(value)
+        return events
+
+    def _broken(self, message: str) -> list[Event]:
+        self.irregular = "not JSON"
+        return [Failed(error=garbage(message))]
+
+
+def garbage(message: str) -> UpstreamError:
+    return UpstreamError(message, status=502, code="upstream_garbage")
+
+
+def cut(message: str) -> UpstreamError:
+    return UpstreamError(message, status=502, code="upstream_cut")
+
+
+def shown(data: bytes) -> str:
+    """The start of foreign bytes, for a message."""
+    return quote(data[:300].decode("utf-8", "replace"))
+
+
+def object_in(frame: Frame) -> JsonObject | None:
+    """The JSON object a frame carries, or None."""
+    try:
+        value = decode(frame.data)
+    except BadJson:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {key}"} if key else {}

@@ -1,0 +1,311 @@
+"""Chat Completions: requests in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...errors import BadRequest, quote
+from ...types import (
+    Extra,
+    JsonObject,
+    Media,
+    Message,
+    Opaque,
+    Output,
+    Part,
+    Reasoning,
+    Refusal,
+    Request,
+    Role,
+    Sampling,
+    Source,
+    Text,
+    Thinking,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
+from ...wire.exact import object_of
+from ...wire.fields import (
+    count_or_none,
+    flag_or_none,
+    list_or_none,
+    missing,
+    need_list,
+    need_name,
+    need_object,
+    need_text,
+    number_or_none,
+    object_or_none,
+    rest,
+    text_or_none,
+    wrong,
+)
+from ..failures import FAILED, split_failure
+from ..media import from_url
+from ..opening import body_object
+from .shapes import NAME
+
+_KNOWN = frozenset(
+    ["model", "messages", "tools", "tool_choice", "parallel_tool_calls", "max_tokens", "max_completion_tokens", "temperature", "top_p", "seed", "frequency_penalty", "presence_penalty", "stop", "n", "logprobs", "top_logprobs", "reasoning_effort", "response_format", "verbosity", "stream", "stream_options", "user", "metadata"]
+)
+_ROLES: dict[str, Role] = {"system": "system", "developer": "developer", "user": "user", "assistant": "assistant"}
+_MESSAGE = frozenset({"role", "content", "tool_calls", "tool_call_id", "reasoning_content", "refusal", "function_call"})
+_FUNCTION = frozenset({"name", "description", "parameters", "strict"})
+
+
+def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
+    top = body_object(body)
+    options = object_or_none(top, "stream_options") or {}
+    effort = text_or_none(top, "reasoning_effort")
+    return Request(
+        model=need_name(top, "model", ""),
+        messages=_messages(top),
+        tools=_tools(top),
+        tool_choice=_tool_choice(top.get("tool_choice")),
+        parallel_calls=flag_or_none(top, "parallel_tool_calls"),
+        max_tokens=count_or_none(top, "max_completion_tokens", least=1) or count_or_none(top, "max_tokens", least=1),
+        sampling=_sampling(top),
+        thinking=Thinking(effort=effort, mode="off" if effort == "none" else "") if effort else None,
+        output=_output(top),
+        stream=flag_or_none(top, "stream") or False,
+        stream_usage=flag_or_none(options, "include_usage", "stream_options") or False,
+        user=text_or_none(top, "user"),
+        metadata=object_or_none(top, "metadata"),
+        extra=rest(top, _KNOWN, NAME),
+        origin=NAME,
+        source=top,
+        wire=body,
+        headers=dict(headers),
+    )
+
+
+def _messages(top: JsonObject) -> tuple[Message, ...]:
+    items = need_list(top, "messages", "")
+    if not items:
+        raise BadRequest("it is empty; expected at least one message.", where="messages")
+    return tuple(_message(item, f"messages[{index}]") for index, item in enumerate(items))
+
+
+def _message(item: Any, where: str) -> Message:
+    need_object(item, where)
+    role = need_text(item, "role", where)
+    extra: Extra = {} if item.keys() <= _MESSAGE else rest(item, _MESSAGE, NAME)
+    source = Source(NAME, item)
+    if role in ("tool", "function"):
+        return Message(role="tool", parts=(_result(item, role, where),), extra=extra, source=source)
+    known = _ROLES.get(role)
+    if known is None:
+        raise wrong(f"{where}.role", role, "one of system, developer, user, assistant, tool")
+    if known == "assistant":
+        return Message(role=known, parts=_assistant(item, where), extra=extra, source=source)
+    content = item.get("content")
+    if content is None:
+        raise missing(f"{where}.content", "a string or an array of parts")
+    return Message(role=known, parts=_content(content, f"{where}.content"), extra=extra, source=source)
+
+
+def _content(content: Any, where: str) -> tuple[Part, ...]:
+    if isinstance(content, str):
+        return (Text(text=content),)
+    if not isinstance(content, list):
+        raise wrong(where, content, "a string or an array of parts")
+    return tuple(_part(item, f"{where}[{index}]") for index, item in enumerate(content))
+
+
+def _part(item: Any, where: str) -> Part:
+    if isinstance(item, str):
+        return Text(text=item)
+    need_object(item, where)
+    match need_text(item, "type", where):
+        case "text":
+            return Text(text=need_text(item, "text", where), extra=rest(item, frozenset({"type", "text"}), NAME))
+        case "image_url":
+            return _image(item, where)
+        case "input_audio":
+            audio = need_object(item.get("input_audio"), f"{where}.input_audio")
+            kind = text_or_none(audio, "format", where) or "wav"
+            return Media(kind="audio", mime=f"audio/{kind}", data=need_text(audio, "data", f"{where}.input_audio"))
+        case "file":
+            return _file(need_object(item.get("file"), f"{where}.file"), where)
+        case "refusal":
+            return Refusal(text=need_text(item, "refusal", where))
+        case _:
+            return Opaque(dialect=NAME, value=item)
+
+
+def _image(item: JsonObject, where: str) -> Part:
+    inner = item.get("image_url")
+    if isinstance(inner, str):  # seen from clients that follow the Responses shape
+        inner = {"url": inner}
+    inner = need_object(inner, f"{where}.image_url")
+    detail = text_or_none(inner, "detail", f"{where}.image_url")
+    return from_url("image", need_text(inner, "url", f"{where}.image_url"), detail=detail)
+
+
+def _file(inner: JsonObject, where: str) -> Part:
+    name = text_or_none(inner, "filename", f"{where}.file") or ""
+    if (file_id := text_or_none(inner, "file_id", f"{where}.file")) is not None:
+        return Media(kind="file", file_id=file_id, name=name)
+    return from_url("file", need_text(inner, "file_data", f"{where}.file"), name=name)
+
+
+def _assistant(item: JsonObject, where: str) -> tuple[Part, ...]:
+    parts: list[Part] = []
+    if thought := text_or_none(item, "reasoning_content", where):
+        parts.append(Reasoning(text=thought))
+    content = item.get("content")
+    if content is not None and content != "":
+        parts += _content(content, f"{where}.content")
+    if refusal := text_or_none(item, "refusal", where):
+        parts.append(Refusal(text=refusal))
+    for index, call in enumerate(list_or_none(item, "tool_calls", where) or ()):
+        parts.append(_call(call, f"{where}.tool_calls[{index}]"))
+    if isinstance(legacy := item.get("function_call"), dict):
+        name, raw = need_name(legacy, "name", f"{where}.function_call"), str(legacy.get("arguments") or "{}")
+        parts.append(ToolCall(id=name, name=name, raw=raw, args=object_of(raw)))
+    return tuple(parts)
+
+
+def _call(item: Any, where: str) -> ToolCall:
+    need_object(item, where)
+    call_id = need_name(item, "id", where)
+    if item.get("type") == "custom":
+        custom = need_object(item.get("custom"), f"{where}.custom")
+        name = need_name(custom, "name", f"{where}.custom")
+        return ToolCall(id=call_id, name=name, raw=need_text(custom, "input", f"{where}.custom"), kind="custom")
+    function = need_object(item.get("function"), f"{where}.function")
+    raw = function.get("arguments")
+    if raw is None or raw == "":
+        raw = "{}"
+    if not isinstance(raw, str):
+        raise wrong(f"{where}.function.arguments", raw, "a string that holds a JSON object")
+    return ToolCall(
+        id=call_id,
+        name=need_name(function, "name", f"{where}.function"),
+        raw=raw,
+        args=object_of(raw),
+        extra=rest(item, frozenset({"id", "type", "function", "index"}), NAME),
+    )
+
+
+def _result(item: JsonObject, role: str, where: str) -> ToolResult:
+    call_id = need_name(item, "tool_call_id" if role == "tool" else "name", where)
+    content = item.get("content")
+    parts = () if content is None else _content(content, f"{where}.content")
+    kept = tuple(part for part in parts if isinstance(part, Text | Media | Opaque))
+    is_error = bool(kept) and isinstance(kept[0], Text) and kept[0].text.startswith(FAILED)
+    if is_error and isinstance(kept[0], Text):
+        kept = (Text(text=split_failure(kept[0].text)), *kept[1:])
+    return ToolResult(call_id=call_id, parts=kept, is_error=is_error, name=text_or_none(item, "name", where) or "")
+
+
+def _tools(top: JsonObject) -> tuple[Tool, ...]:
+    return tuple(_tool(item, f"tools[{index}]") for index, item in enumerate(list_or_none(top, "tools") or ()))
+
+
+def _tool(item: Any, where: str) -> Tool:
+    need_object(item, where)
+    kind = need_text(item, "type", where)
+    source = Source(NAME, item)
+    if kind == "function":
+        function = need_object(item.get("function"), f"{where}.function")
+        return Tool(
+            name=need_name(function, "name", f"{where}.function"),
+            description=text_or_none(function, "description", f"{where}.function"),
+            schema=object_or_none(function, "parameters", f"{where}.function"),
+            strict=flag_or_none(function, "strict", f"{where}.function"),
+            extra=rest(function, _FUNCTION, NAME),
+            source=source,
+        )
+    if kind == "custom":
+        custom = need_object(item.get("custom"), f"{where}.custom")
+        name = need_name(custom, "name", f"{where}.custom")
+        return Tool(name=name, description=text_or_none(custom, "description", where), kind="custom", source=source)
+    return Tool(name=kind, kind="hosted", source=source)
+
+
+def _tool_choice(value: Any) -> ToolChoice | None:
+    source = Source(NAME, value)
+    match value:
+        case None:
+            return None
+        case "auto" | "none" | "required":
+            return ToolChoice(mode=value, source=source)
+        case "any":
+            return ToolChoice(mode="required", source=source)
+        case {"type": "function" | "custom", "function": {"name": str(name)}}:
+            return ToolChoice(mode="named", names=(name,), source=source)
+        case {"type": "function" | "custom", "custom": {"name": str(name)}} | {"type": "function", "name": str(name)}:
+            return ToolChoice(mode="named", names=(name,), source=source)
+        case {"type": "allowed_tools"}:
+            return _allowed(value, source)
+        case {"type": str()}:
+            return ToolChoice(mode="hosted", source=source)
+    found = value if isinstance(value, str) else None
+    expected = '"auto", "none", "required", or an object that names a tool'
+    raise wrong("tool_choice", found, expected) if found else wrong("tool_choice", value, expected)
+
+
+def _allowed(value: JsonObject, source: Source) -> ToolChoice:
+    inner = value.get("allowed_tools")
+    allowed = inner if isinstance(inner, dict) else value
+    names = []
+    for index, tool in enumerate(need_list(allowed, "tools", "tool_choice")):
+        where = f"tool_choice.tools[{index}]"
+        need_object(tool, where)
+        function = tool.get("function") if isinstance(tool.get("function"), dict) else tool
+        names.append(need_name(function, "name", where))
+    return ToolChoice(mode="allowed", names=tuple(names), is_required=allowed.get("mode") == "required", source=source)
+
+
+def _sampling(top: JsonObject) -> Sampling:
+    return Sampling(
+        temperature=number_or_none(top, "temperature"),
+        top_p=number_or_none(top, "top_p"),
+        seed=number_or_none(top, "seed"),
+        frequency_penalty=number_or_none(top, "frequency_penalty"),
+        presence_penalty=number_or_none(top, "presence_penalty"),
+        stop=_stop(top.get("stop")),
+        choices=count_or_none(top, "n", least=1) or 1,
+        logprobs=flag_or_none(top, "logprobs") or False,
+        top_logprobs=count_or_none(top, "top_logprobs"),
+    )
+
+
+def _stop(value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return tuple(value)
+    raise wrong("stop", value, "a string or an array of strings")
+
+
+def _output(top: JsonObject) -> Output:
+    given = object_or_none(top, "response_format")
+    verbosity = text_or_none(top, "verbosity")
+    if given is None:
+        return Output(verbosity=verbosity)
+    match need_text(given, "type", "response_format"):
+        case "text":
+            return Output(verbosity=verbosity)
+        case "json_object":
+            return Output(format="json", verbosity=verbosity)
+        case "json_schema":
+            inner = need_object(given.get("json_schema"), "response_format.json_schema")
+            return Output(
+                format="schema",
+                name=text_or_none(inner, "name", "response_format.json_schema") or "answer",
+                description=text_or_none(inner, "description", "response_format.json_schema"),
+                schema=object_or_none(inner, "schema", "response_format.json_schema"),
+                strict=flag_or_none(inner, "strict", "response_format.json_schema"),
+                verbosity=verbosity,
+            )
+        case other:
+            raise BadRequest(
+                f"found {quote(other)}; expected text, json_object or json_schema.", where="response_format.type"
+            )

@@ -1,0 +1,194 @@
+"""Chat Completions: the shape of a streamed chunk, read fast when it is as documented and by hand when it is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ...types import JsonObject
+from ...wire.exact import decode, encode
+
+NAME = "chat"
+
+
+class Function(Struct, forbid_unknown_fields=True):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class Call(Struct, forbid_unknown_fields=True):
+    index: int | None = None
+    id: str | None = None
+    type: str | None = None
+    function: Function | None = None
+    is_custom: bool = False
+
+
+class Delta(Struct, forbid_unknown_fields=True):
+    role: str | None = None
+    content: str | None = None
+    refusal: str | None = None
+    tool_calls: list[Call] | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+
+
+class ChunkChoice(Struct, forbid_unknown_fields=True):
+    delta: Delta
+    index: int = 0
+    finish_reason: str | None = None
+    logprobs: dict[str, Any] | None = None
+
+
+class Chunk(Struct, forbid_unknown_fields=True):
+    id: str
+    choices: list[ChunkChoice]
+    model: str
+    created: int = 0
+    object: str = ""
+    usage: dict[str, Any] | None = None
+    system_fingerprint: str | None = None
+    service_tier: str | None = None
+    obfuscation: str | None = None
+
+
+_fast = msgspec.json.Decoder(Chunk)
+_TOP = frozenset(Chunk.__struct_fields__)
+_CHOICE = frozenset(ChunkChoice.__struct_fields__) | {"message"}
+_DELTA = frozenset(Delta.__struct_fields__) | {"function_call", "annotations"}
+
+
+class Reading:
+    """One chunk, with what it holds beyond the documented shape."""
+
+    __slots__ = ("annotations", "chunk", "faults", "unknown", "value")
+
+    def __init__(self, chunk: Chunk) -> None:
+        self.chunk = chunk
+        self.faults = ""
+        self.unknown: JsonObject = {}
+        self.annotations: list[tuple[int, Any]] = []
+        self.value: JsonObject = {}
+
+
+def read_fast(data: bytes) -> Chunk | None:
+    """The chunk, if it is exactly as documented."""
+    try:
+        return _fast.decode(data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+
+
+def read_by_hand(data: bytes) -> Reading:
+    """Tolerant of wrong types and unknown members; raises BadJson if it is not JSON at all."""
+    value = decode(data)
+    reading = Reading(Chunk(id="", choices=[], model=""))
+    if not isinstance(value, dict):
+        reading.faults = "not an object"
+        return reading
+    reading.value = value
+    chunk = reading.chunk
+    chunk.id = _text(value.get("id")) or ""
+    chunk.model = _text(value.get("model")) or ""
+    created = value.get("created")
+    chunk.created = int(created) if isinstance(created, int | float) else 0
+    chunk.system_fingerprint = _text(value.get("system_fingerprint"))
+    chunk.service_tier = _text(value.get("service_tier"))
+    chunk.usage = value.get("usage") if isinstance(value.get("usage"), dict) else None
+    if unknown := {key: item for key, item in value.items() if key not in _TOP}:
+        reading.unknown.update(unknown)
+    choices = value.get("choices")
+    for choice in choices if isinstance(choices, list) else []:
+        if isinstance(choice, dict):
+            chunk.choices.append(_choice(choice, reading))
+    if not isinstance(choices, list):
+        reading.faults = "no choices"
+    return reading
+
+
+def _choice(value: JsonObject, reading: Reading) -> ChunkChoice:
+    delta = value.get("delta")
+    if not isinstance(delta, dict):  # some servers put the whole message into a streamed chunk
+        delta = value.get("message") if isinstance(value.get("message"), dict) else {}
+        reading.faults = "a choice without a delta"
+    index = value.get("index")
+    if not isinstance(index, int):
+        index, reading.faults = 0, "a choice without an index"
+    finish, logprobs = value.get("finish_reason"), value.get("logprobs")
+    choice = ChunkChoice(
+        delta=_delta(delta or {}, reading),
+        index=index,
+        finish_reason=finish if isinstance(finish, str) and finish else None,
+        logprobs=logprobs if isinstance(logprobs, dict) else None,
+    )
+    for annotation in (delta or {}).get("annotations") or []:
+        reading.annotations.append((index, annotation))
+    unknown: JsonObject = {key: item for key, item in value.items() if key not in _CHOICE}
+    if inner := {key: item for key, item in (delta or {}).items() if key not in _DELTA}:
+        unknown["delta"] = inner
+    if unknown:
+        reading.unknown.setdefault("choices", []).append({"index": index, **unknown})
+    return choice
+
+
+def _delta(value: JsonObject, reading: Reading) -> Delta:
+    delta = Delta(
+        role=_text(value.get("role")),
+        refusal=_text(value.get("refusal")),
+        reasoning_content=_text(value.get("reasoning_content")),
+        reasoning=_text(value.get("reasoning")),
+    )
+    content = value.get("content")
+    if isinstance(content, list):
+        reading.faults = "content in a list"
+        delta.content, thought = _joined(content)
+        delta.reasoning_content = delta.reasoning_content or thought or None
+    else:
+        delta.content = _text(content)
+    calls = value.get("tool_calls")
+    found = [_call(call, reading) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    if isinstance(legacy := value.get("function_call"), dict):
+        found.append(Call(index=0, id=None, type="function", function=_function(legacy, reading)))
+    delta.tool_calls = found or None
+    return delta
+
+
+def _call(value: JsonObject, reading: Reading) -> Call:
+    index, custom = value.get("index"), value.get("custom")
+    call = Call(
+        index=index if isinstance(index, int) else None, id=_text(value.get("id")), type=_text(value.get("type"))
+    )
+    if call.type == "custom" or isinstance(custom, dict):
+        call.is_custom = True
+        inner = custom if isinstance(custom, dict) else {}
+        call.function = Function(name=_text(inner.get("name")), arguments=_text(inner.get("input")))
+    elif isinstance(function := value.get("function"), dict):
+        call.function = _function(function, reading)
+    return call
+
+
+def _function(value: JsonObject, reading: Reading) -> Function:
+    arguments = value.get("arguments")
+    if isinstance(arguments, dict | list):
+        reading.faults = "arguments as an object"
+        arguments = encode(arguments).decode()
+    return Function(name=_text(value.get("name")), arguments=_text(arguments))
+
+
+def _joined(content: list[Any]) -> tuple[str, str]:
+    """Text and thinking out of a list of content parts (seen from Mistral's reasoning models)."""
+    texts, thoughts = [], []
+    for item in content:
+        if isinstance(item, str):
+            texts.append(item)
+        elif isinstance(item, dict) and isinstance(item.get("text"), str):
+            texts.append(item["text"])
+        elif isinstance(item, dict) and isinstance(item.get("thinking"), list):
+            thoughts += [piece["text"] for piece in item["thinking"] if isinstance(piece, dict) and "text" in piece]
+    return "".join(texts), "".join(map(str, thoughts))
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None

@@ -1,0 +1,34 @@
+"""What one dialect has and another has not: the losses that every encoder records in the same words."""
+
+from __future__ import annotations
+
+from ..types import Loss, Reasoning, Request, Tool
+
+# Members that change nothing about the answer, or say only what is so without them: leaving them out loses nothing.
+_HARMLESS: dict[str, frozenset[str]] = {
+    "chat": frozenset({"store", "stream_options", "prompt_cache_key", "safety_identifier", "service_tier"}),
+    "responses": frozenset(
+        ["store", "include", "prompt_cache_key", "prompt_cache_retention", "safety_identifier", "service_tier", "client_metadata", "stream_options", "truncation", "background"]
+    ),
+    "messages": frozenset({"service_tier", "cache_control"}),
+}
+
+
+def foreign_members(request: Request, own: str, losses: list[Loss]) -> None:
+    """Top-level members of the client's dialect that have no place in this one."""
+    for dialect, members in request.extra.items():
+        if dialect == own:
+            continue
+        for name, value in members.items():
+            if value is None or value == [] or value == {} or name in _HARMLESS.get(dialect, ()):
+                continue
+            losses.append(Loss(f"request.{name[:60]}", name[:60], f"{own} has no such member"))
+
+
+def lost_tools(tool: Tool) -> Loss:
+    return Loss(f"tool.{tool.kind}", f'tools "{tool.name[:60]}"', "this dialect has only function tools")
+
+
+def lose_thinking(part: Reasoning, where: str, losses: list[Loss]) -> None:
+    """Past reasoning that belongs to another back end; it is never rewritten into something it was not."""
+    losses.append(Loss("reasoning", where, "reasoning of another dialect cannot be handed on"))

@@ -1,0 +1,316 @@
+"""Anthropic Messages: canonical events out, as stream events or as one message.
+
+Only one block is open at a time. When an upstream interleaves parts, what belongs to a later part waits until the open one ends.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from ...errors import GatewayError
+from ...events import Event, Failed, Finished, Folder, Noted, PartDelta, PartEnded, PartStarted, Started
+from ...types import (
+    Choice,
+    Citation,
+    JsonObject,
+    Media,
+    Opaque,
+    Part,
+    Reasoning,
+    Refusal,
+    Text,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from ...wire.exact import encode
+from ...wire.sse import Frame
+from ..base import Context
+from ..ids import fit_id
+from .faults import encode_error, error_object
+from .shapes import MAX_ID, NAME, STOP, citation_out, input_of, usage_out
+
+
+def encoder(context: Context) -> StreamEncoder | BodyEncoder:
+    return StreamEncoder(context) if context.request.stream else BodyEncoder(context)
+
+
+def frame_of(value: JsonObject) -> bytes:
+    return b"event: " + str(value["type"]).encode() + b"\ndata: " + encode(value) + b"\n\n"
+
+
+class StreamEncoder:
+    content_type = "text/event-stream; charset=utf-8"
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._is_started = False
+        self._count = 0
+        self._current: int | None = None  # the part whose block is open
+        self._wrap: tuple[bytes, bytes] | None = None  # around the text of a delta of the current part
+        self._waiting: dict[int, list[Event]] = {}  # parts that began while another block was open
+        self._unopened: dict[int, PartStarted] = {}  # reasoning opens with its first word, if it has any
+        self._has_refusal = False
+        self._is_custom = False
+        self._is_ending = False  # the back end's own message_delta has left
+
+    def send(self, event: Event) -> bytes:
+        match event:
+            case PartDelta():
+                if event.index == self._current and self._wrap is not None:
+                    return self._wrap[0] + self._json(event.text) + self._wrap[1]
+                return self._delta(event)
+            case Started():
+                return self._start(event)
+            case PartStarted():
+                return self._open(event)
+            case PartEnded():
+                return self._end(event)
+            case Noted():
+                return self._note(event)
+            case Finished():
+                return self._finish(event)
+            case Failed():
+                return frame_of({"type": "error", "error": error_object(event.error)})
+            case _:
+                assert_never(event)
+
+    def observe(self, event: Event) -> None:
+        """The back end's own events went out; only what the next one must know is kept."""
+        match event:
+            case Started() | PartStarted() | PartEnded():
+                self.send(event)
+            case PartDelta() if event.index in self._unopened:
+                self._delta(event)
+            case _:
+                pass
+
+    def passed(self, frame: Frame) -> None:
+        self._is_ending = self._is_ending or frame.event == "message_delta"
+
+    def resume(self) -> None:
+        pass
+
+    def close(self) -> bytes:
+        return b""
+
+    def _start(self, event: Started) -> bytes:
+        self._is_started = True
+        message = envelope_of(event, self._context)
+        usage = event.usage or Usage(input=max(1, len(self._context.request.wire) // 4))  # H144: never zero
+        message["usage"] = {**usage_out(usage), "output_tokens": usage.output}
+        return frame_of({"type": "message_start", "message": message})
+
+    def _open(self, event: PartStarted) -> bytes:
+        if self._current is not None and self._current != event.index:
+            self._waiting[event.index] = [event]
+            return b""
+        part = event.part
+        if isinstance(part, Reasoning) and part.redacted is None:
+            self._unopened[event.index] = event
+            self._current = event.index
+            self._wrap = None
+            return b""
+        return self._open_block(event.index, part)
+
+    def _open_block(self, index: int, part: Part) -> bytes:
+        block = block_start(part)
+        self._current, self._wrap = index, None
+        if block is None:
+            return b""
+        number = self._count
+        self._count += 1
+        kind = _DELTA.get(type(part))
+        opening = frame_of({"type": "content_block_start", "index": number, "content_block": block})
+        if kind is not None:
+            head = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":{' % number
+            self._wrap = (head + kind, b"}}\n\n")
+        self._has_refusal = self._has_refusal or isinstance(part, Refusal)
+        self._is_custom = isinstance(part, ToolCall) and part.kind == "custom"
+        if self._is_custom and self._wrap is not None:
+            opening += self._wrap[0] + encode('{"input":"') + self._wrap[1]
+        return opening
+
+    def _json(self, text: str) -> bytes:
+        if self._is_custom:
+            return encode(encode(text)[1:-1].decode())
+        return encode(text)
+
+    def _delta(self, event: PartDelta) -> bytes:
+        if event.index in self._waiting:
+            self._waiting[event.index].append(event)
+            return b""
+        started = self._unopened.pop(event.index, None)
+        if started is None:
+            return b""
+        return self._open_block(event.index, started.part) + self.send(event)
+
+    def _end(self, event: PartEnded) -> bytes:
+        if event.index in self._waiting:
+            self._waiting[event.index].append(event)
+            return b""
+        if event.index != self._current:
+            return b""
+        part, output = event.part, b""
+        if self._unopened.pop(event.index, None) is not None:
+            if isinstance(part, Reasoning) and part.signature:
+                output += self._open_block(event.index, part)
+            else:
+                self._current = None
+                return self._resume()
+        number = self._count - 1
+        if isinstance(part, Reasoning) and part.signature and part.redacted is None:
+            delta = {"type": "signature_delta", "signature": part.signature}
+            output += frame_of({"type": "content_block_delta", "index": number, "delta": delta})
+        if self._is_custom and self._wrap is not None:
+            output += self._wrap[0] + encode('"}') + self._wrap[1]
+        if block_start(part) is not None:
+            output += frame_of({"type": "content_block_stop", "index": number})
+        self._current, self._wrap, self._is_custom = None, None, False
+        return output + self._resume()
+
+    def _resume(self) -> bytes:
+        """The open block has ended: whatever waited goes on, up to the next part that is still growing."""
+        output = b""
+        while self._waiting and self._current is None:
+            events = self._waiting.pop(next(iter(self._waiting)))
+            output += b"".join(self.send(event) for event in events)
+        return output
+
+    def _note(self, event: Noted) -> bytes:
+        match event.note:
+            case Citation():
+                value = citation_out(event.note)
+                if value is None or self._current is None or event.index != self._current:
+                    return b""
+                delta = {"type": "citations_delta", "citation": value}
+                return frame_of({"type": "content_block_delta", "index": self._count - 1, "delta": delta})
+            case Opaque(dialect="messages", value=value):
+                if event.index is None:
+                    return frame_of(value) if isinstance(value.get("type"), str) else b""
+                return frame_of({"type": "content_block_delta", "index": self._count - 1, "delta": value})
+            case _:
+                return b""
+
+    def _finish(self, event: Finished) -> bytes:
+        if self._is_ending:
+            return _STOPPED
+        opening = b"" if self._is_started else self._start(Started(id="", model=""))
+        choice = event.choices[0]
+        delta = {
+            "stop_reason": stop_of(choice, self._has_refusal),
+            "stop_sequence": choice.stop_sequence,
+            **choice.extra.get(NAME, {}),
+        }
+        usage = usage_out(event.usage or Usage())
+        closing = frame_of({"type": "message_delta", "delta": delta, "usage": usage})
+        return opening + closing + _STOPPED
+
+
+class BodyEncoder:
+    content_type = "application/json"
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._folder = Folder()
+
+    def send(self, event: Event) -> bytes:
+        self._folder.send(event)
+        return b""
+
+    def observe(self, event: Event) -> None:
+        self._folder.send(event)
+
+    def passed(self, frame: Frame) -> None:
+        pass
+
+    def resume(self) -> None:
+        pass
+
+    def close(self) -> bytes:
+        try:
+            answer = self._folder.answer()
+        except GatewayError as error:
+            return encode_error(error, "")
+        parts = answer.parts_of(0)
+        choice = answer.finished.choices[0]
+        body = envelope_of(answer.started, self._context)
+        body["content"] = [block for part in parts if (block := block_out(part)) is not None]
+        body["stop_reason"] = stop_of(choice, any(isinstance(part, Refusal) for part in parts))
+        body["stop_sequence"] = choice.stop_sequence
+        body["usage"] = usage_out(answer.finished.usage or Usage())
+        return encode(body)
+
+
+_STOPPED = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+_DELTA: dict[type, bytes] = {
+    Text: b'"type":"text_delta","text":',
+    Refusal: b'"type":"text_delta","text":',
+    Reasoning: b'"type":"thinking_delta","thinking":',
+    ToolCall: b'"type":"input_json_delta","partial_json":',
+}
+
+
+def envelope_of(started: Started, context: Context) -> JsonObject:
+    is_own = NAME in started.extra
+    return {
+        "id": (is_own and started.id) or context.mint("msg_"),
+        "type": "message",
+        "role": "assistant",
+        "model": (is_own and started.model) or context.request.model,
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        **started.extra.get(NAME, {}),
+    }
+
+
+def block_start(part: Part) -> JsonObject | None:
+    """A block as it stands in content_block_start: empty, with its ids; None where this dialect has no block for it."""
+    match part:
+        case Text() | Refusal():
+            return {"type": "text", "text": ""}
+        case Reasoning(redacted=str(data)):
+            return {"type": "redacted_thinking", "data": data}
+        case Reasoning():
+            return {"type": "thinking", "thinking": "", "signature": ""}
+        case ToolCall():
+            own = part.extra.get(NAME, {})
+            return {"type": "tool_use", "id": fit_id(part.id, MAX_ID), "name": part.name, "input": {}, **own}
+        case Opaque():
+            return part.value if part.dialect == NAME else None
+        case Media() | ToolResult():
+            return None
+        case _:
+            assert_never(part)
+
+
+def block_out(part: Part) -> JsonObject | None:
+    """A whole block of an answer."""
+    block = block_start(part)
+    match part:
+        case Text(text="") | Refusal(text=""):
+            return None
+        case Text():
+            cited = [value for citation in part.citations if (value := citation_out(citation)) is not None]
+            return {"type": "text", "text": part.text, **({"citations": cited} if cited else {})}
+        case Refusal():
+            return {"type": "text", "text": part.text}
+        case Reasoning(redacted=None):
+            if not part.text and not part.signature:
+                return None
+            return {"type": "thinking", "thinking": part.text, "signature": part.signature or ""}
+        case ToolCall() if block is not None:
+            return {**block, "input": input_of(part)}
+        case _:
+            return block
+
+
+def stop_of(choice: Choice, has_refusal: bool) -> str:
+    if has_refusal and choice.reason == "stop":
+        return "refusal"
+    if choice.reason == "stop" and choice.stop_sequence is not None:
+        return "stop_sequence"
+    if choice.raw_reason == "model_context_window_exceeded":
+        return choice.raw_reason
+    return STOP[choice.reason]

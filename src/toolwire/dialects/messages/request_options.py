@@ -1,0 +1,113 @@
+"""Anthropic Messages: the members beside messages and tools, for a request that came in another dialect."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from ...profiles import Profile
+from ...types import JsonObject, Loss, Reasoning, Request, Text, ToolCall, ToolChoice
+from .shapes import NAME
+
+_BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 32768, "max": 32768}
+_LEAST_BUDGET = 1024
+
+
+def members(request: Request, profile: Profile, losses: list[Loss]) -> JsonObject:
+    body: JsonObject = {"model": request.model, "max_tokens": request.max_tokens or profile.default_max_tokens}
+    body["messages"] = []
+    _sampling(request, profile, body, losses)
+    _tool_choice(request, body, losses)
+    _thinking(request, body, losses)
+    if request.output.format == "schema":
+        body["output_config"] = {"format": {"type": "json_schema", "schema": request.output.schema or {}}}
+    elif request.output.format == "json":
+        losses.append(Loss("output.json", "response_format", "this dialect has JSON only by a schema"))
+    if request.output.verbosity is not None:
+        losses.append(Loss("output.verbosity", "verbosity", "not part of this dialect"))
+    if request.user is not None:
+        body["metadata"] = {"user_id": request.user[:256]}
+    if request.stream:
+        body["stream"] = True
+    return body | request.extra.get(NAME, {})
+
+
+def _sampling(request: Request, profile: Profile, body: JsonObject, losses: list[Loss]) -> None:
+    sampling = request.sampling
+    refuses = bool(profile.has_sampling_until) and profile.api_version >= profile.has_sampling_until
+    for key in ("temperature", "top_p", "top_k"):
+        if (value := getattr(sampling, key)) is None:
+            continue
+        if refuses:
+            losses.append(Loss(f"sampling.{key}", key, f"refused by version {profile.api_version}"))
+        elif key == "temperature" and value > 1:
+            body[key] = 1
+            losses.append(Loss("sampling.temperature", key, "1 is the highest here"))
+        else:
+            body[key] = value
+    if stops := [stop for stop in sampling.stop if stop.strip()]:
+        body["stop_sequences"] = stops
+    if len(stops) < len(sampling.stop):
+        losses.append(Loss("sampling.stop", "stop", "a stop sequence of white space is refused"))
+    for key in ("seed", "frequency_penalty", "presence_penalty"):
+        if getattr(sampling, key):
+            losses.append(Loss(f"sampling.{key}", key, "not part of this dialect"))
+    if sampling.choices > 1:
+        losses.append(Loss("sampling.n", "n", "this dialect gives one choice"))
+    if sampling.logprobs:
+        losses.append(Loss("sampling.logprobs", "logprobs", "not part of this dialect"))
+
+
+def _tool_choice(request: Request, body: JsonObject, losses: list[Loss]) -> None:
+    value = _choice(request.tool_choice, losses)
+    if request.parallel_calls is False and request.tools and (value or {}).get("type") != "none":
+        value = {**(value or {"type": "auto"}), "disable_parallel_tool_use": True}
+    if value is not None:
+        body["tool_choice"] = value
+
+
+def _choice(choice: ToolChoice | None, losses: list[Loss]) -> JsonObject | None:
+    if choice is None:
+        return None
+    match choice.mode:
+        case "auto" | "none":
+            return {"type": choice.mode}
+        case "required":
+            return {"type": "any"}
+        case "named":
+            return {"type": "tool", "name": choice.names[0]}
+        case "allowed":
+            return {"type": "any" if choice.is_required else "auto"}
+        case "hosted":
+            losses.append(Loss("tool_choice", "tool_choice", "it names a tool that this dialect does not have"))
+            return None
+        case _:
+            assert_never(choice.mode)
+
+
+def _thinking(request: Request, body: JsonObject, losses: list[Loss]) -> None:
+    """An effort becomes a budget; thinking stays off where the API is known to refuse it."""
+    thinking = request.thinking
+    if thinking is None or thinking.mode == "off" or thinking.effort in (None, "none"):
+        return
+    if body.get("tool_choice", {}).get("type") in ("any", "tool"):
+        losses.append(Loss("thinking", "reasoning effort", "a forced tool call and thinking exclude each other (H085)"))
+        return
+    if _is_mid_turn_unsigned(request):
+        losses.append(Loss("thinking", "reasoning effort", "the open turn holds calls without signed thinking (H075)"))
+        return
+    budget = _BUDGETS.get(thinking.effort or "", _BUDGETS["medium"])
+    body["max_tokens"] = max(int(body["max_tokens"]), _LEAST_BUDGET * 2)
+    body["thinking"] = {"type": "enabled", "budget_tokens": max(_LEAST_BUDGET, min(budget, body["max_tokens"] // 2))}
+    for key in ("temperature", "top_p", "top_k"):
+        if body.pop(key, None) is not None:
+            losses.append(Loss(f"sampling.{key}", key, "it cannot be set while the model thinks"))
+
+
+def _is_mid_turn_unsigned(request: Request) -> bool:
+    """Whether the assistant turn that the results belong to called tools without a signed thought."""
+    for message in reversed(request.messages):
+        if message.role == "assistant" and any(isinstance(part, ToolCall) for part in message.parts):
+            return not any(isinstance(part, Reasoning) and part.signature for part in message.parts)
+        if message.role == "user" and any(isinstance(part, Text) for part in message.parts):
+            return False
+    return False

@@ -1,0 +1,119 @@
+"""Anthropic Messages: words that both directions share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct, json
+
+from ...types import Citation, JsonObject, Reason, ToolCall, Usage
+from ...wire.exact import object_of
+
+NAME = "messages"
+MAX_ID = 64
+
+REASONS: dict[str, Reason] = {
+    "end_turn": "stop",
+    "max_tokens": "length",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "pause_turn": "paused",
+    "refusal": "refused",
+    "model_context_window_exceeded": "length",
+}
+STOP: dict[Reason, str] = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "tool_calls": "tool_use",
+    "paused": "pause_turn",
+    "refused": "refusal",
+    "other": "end_turn",
+}
+
+
+class Piece(Struct, forbid_unknown_fields=True):
+    """The delta of a content block, as documented."""
+
+    type: str
+    text: str | None = None
+    partial_json: str | None = None
+    thinking: str | None = None
+    signature: str | None = None
+
+
+class BlockDelta(Struct, forbid_unknown_fields=True):
+    type: str
+    index: int
+    delta: Piece
+
+
+read_delta = json.Decoder(BlockDelta).decode
+
+
+def input_of(call: ToolCall) -> JsonObject:
+    """The arguments as an object; text that is none is kept in one member, never replaced by nothing (H024)."""
+    if call.kind == "custom":
+        return {"input": call.raw}
+    args = call.args if call.args is not None else object_of(call.raw or "{}")
+    return args if args is not None else {"_raw": call.raw}
+
+
+def usage_in(value: JsonObject) -> Usage:
+    read, written = _count(value, "cache_read_input_tokens"), _count(value, "cache_creation_input_tokens")
+    details = value.get("output_tokens_details")
+    return Usage(
+        input=_count(value, "input_tokens") + read + written,
+        output=_count(value, "output_tokens"),
+        cached=read,
+        cache_written=written,
+        reasoning=_count(details, "thinking_tokens") if isinstance(details, dict) else 0,
+        extra={NAME: value},
+    )
+
+
+def usage_out(usage: Usage) -> JsonObject:
+    """Input without what the cache served, as this dialect counts; counters of its own stay as they came."""
+    counted = {
+        "input_tokens": max(0, usage.input - usage.cached - usage.cache_written),
+        "cache_creation_input_tokens": usage.cache_written,
+        "cache_read_input_tokens": usage.cached,
+        "output_tokens": usage.output,
+    }
+    if usage.reasoning:
+        counted["output_tokens_details"] = {"thinking_tokens": usage.reasoning}  # type: ignore[assignment] # one nested
+    return {**usage.extra.get(NAME, {}), **counted}
+
+
+def citation_in(value: Any) -> Citation | None:
+    if not isinstance(value, dict):
+        return None
+    return Citation(
+        url=_text(value, "url"),
+        title=_text(value, "title") or _text(value, "document_title"),
+        quote=_text(value, "cited_text"),
+        extra={NAME: value},
+    )
+
+
+def citation_out(citation: Citation) -> JsonObject | None:
+    """Only a web source can be told without the document it indexes."""
+    own = citation.extra.get(NAME)
+    if own is not None or not citation.url:
+        return own
+    return {
+        "type": "web_search_result_location",
+        "url": citation.url,
+        "title": citation.title,
+        "cited_text": citation.quote,
+        "encrypted_index": "",
+    }
+
+
+def _count(value: JsonObject, key: str) -> int:
+    number = value.get(key)
+    return number if isinstance(number, int) and number > 0 else 0
+
+
+def _text(value: JsonObject, key: str) -> str:
+    text = value.get(key)
+    return text if isinstance(text, str) else ""

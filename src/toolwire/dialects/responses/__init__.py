@@ -1,0 +1,63 @@
+"""OpenAI Responses, both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ...profiles import Profile
+from ...types import Request
+from ..base import BodyDecoder, bearer
+from ..faults import decode_error, decode_models, encode_error, encode_model, encode_models
+from ..passing import passed_on
+from .answer_in import StreamDecoder, body_events
+from .answer_out import encoder
+from .request_in import decode_request
+from .request_out import PATH, encode_request
+from .shapes import NAME
+
+
+def stream_decoder(request: Request) -> StreamDecoder:
+    return StreamDecoder(request)
+
+
+def body_decoder(request: Request) -> BodyDecoder:
+    return BodyDecoder(body_events)
+
+
+def headers(profile: Profile, key: str, given: Mapping[str, str]) -> dict[str, str]:
+    return bearer(key) | passed_on(given, "openai-beta")
+
+
+def claims(given: Mapping[str, str]) -> bool:
+    """No header tells it from its older sister."""
+    return False
+
+
+def heartbeat() -> bytes:
+    return b": keep-alive\n\n"
+
+
+name = NAME
+path = PATH
+models_path = "/models"
+count_path = ""
+
+__all__ = [
+    "body_decoder",
+    "claims",
+    "count_path",
+    "decode_error",
+    "decode_models",
+    "decode_request",
+    "encode_error",
+    "encode_model",
+    "encode_models",
+    "encode_request",
+    "encoder",
+    "headers",
+    "heartbeat",
+    "models_path",
+    "name",
+    "path",
+    "stream_decoder",
+]

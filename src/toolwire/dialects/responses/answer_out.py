@@ -1,0 +1,426 @@
+"""OpenAI Responses: canonical events out, as stream events or as one response object.
+
+Parts that follow each other and belong together share an item: texts and refusals a message, summaries a reasoning item. Such an item is
+closed when something else begins.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from ...errors import GatewayError
+from ...events import Event, Failed, Finished, Folder, Noted, PartDelta, PartEnded, PartStarted, Started, unfold
+from ...types import (
+    Choice,
+    Citation,
+    JsonObject,
+    Media,
+    Opaque,
+    Part,
+    Reasoning,
+    Refusal,
+    Text,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from ...wire.exact import encode
+from ...wire.sse import Frame
+from ..base import Context
+from ..faults import encode_error
+from .resource import call_item, failed, is_plain_thought, logprobs_out, reasoning_item, resource, text_part
+from .shapes import NAME, citation_out, usage_out
+
+
+def encoder(context: Context) -> StreamEncoder | BodyEncoder:
+    return StreamEncoder(context) if context.request.stream else BodyEncoder(context)
+
+
+class _Item:
+    """An output item: its place, its id, and the parts it holds."""
+
+    __slots__ = ("id", "index", "kind", "open", "parts", "source")
+
+    def __init__(self, kind: str, index: int, item_id: str, source: str) -> None:
+        self.kind = kind
+        self.index = index
+        self.id = item_id
+        self.source = source  # the back end's own id for it, if any: parts with another one go elsewhere
+        self.parts: list[Part] = []
+        self.open = 0
+
+
+class _Slot:
+    """Where one part goes: its item, its place in it, and the bytes around the text of a delta."""
+
+    __slots__ = ("after", "before", "item", "place")
+
+    def __init__(self, item: _Item, place: int, before: bytes, after: bytes) -> None:
+        self.item = item
+        self.place = place
+        self.before = before
+        self.after = after
+
+
+class StreamEncoder:
+    content_type = "text/event-stream; charset=utf-8"
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._sequence = 0
+        self._response: JsonObject = {}
+        self._slots: dict[int, _Slot] = {}
+        self._group: _Item | None = None
+        self._items = 0
+        self._output: dict[int, JsonObject] = {}
+        self._annotations: dict[int, int] = {}
+        self._unfinished: list[_Item] = []
+        self._last: Frame | None = None
+
+    def send(self, event: Event) -> bytes:
+        match event:
+            case PartDelta():
+                slot = self._slots.get(event.index)
+                if slot is None or not slot.before:
+                    return b""
+                if event.logprobs is not None and slot.item.kind == "message":
+                    return self._with_logprobs(slot, event)
+                number = self._sequence
+                self._sequence = number + 1
+                return slot.before + b"%d" % number + slot.after + encode(event.text) + b"}\n\n"
+            case Started():
+                return self._start(event)
+            case PartStarted():
+                return self._open(event)
+            case PartEnded():
+                return self._end(event)
+            case Noted():
+                return self._note(event)
+            case Finished():
+                return self._finish(event)
+            case Failed():
+                return self._fail(event.error)
+            case _:
+                assert_never(event)
+
+    def observe(self, event: Event) -> None:
+        match event:
+            case Started() | PartStarted() | PartEnded():
+                self.send(event)
+            case _:
+                pass
+
+    def passed(self, frame: Frame) -> None:
+        self._last = frame
+        if frame.event == "response.output_item.done" and self._group is not None and not self._group.open:
+            self._output[self._group.index] = group_item(self._group)
+            self._group = None
+
+    def resume(self) -> None:
+        """The numbering goes on from the last frame that left as it came."""
+        if self._last is not None:
+            self._sequence = _number_in(self._last.data, self._sequence)
+
+    def close(self) -> bytes:
+        return b""
+
+    def _event(self, kind: str, **members: object) -> bytes:
+        value = {"type": kind, "sequence_number": self._sequence, **members}
+        self._sequence += 1
+        return b"event: " + kind.encode() + b"\ndata: " + encode(value) + b"\n\n"
+
+    def _start(self, event: Started) -> bytes:
+        self._response = resource(self._context, event)
+        return self._event("response.created", response=self._response) + self._event(
+            "response.in_progress", response=self._response
+        )
+
+    def _open(self, event: PartStarted) -> bytes:
+        part = event.part
+        match part:
+            case Text() | Refusal():
+                return self._open_text(event.index, part)
+            case Reasoning():
+                return self._open_thought(event.index, part)
+            case ToolCall():
+                return self._open_call(event.index, part)
+            case Opaque():
+                return self._open_opaque(event.index, part)
+            case Media() | ToolResult():
+                return b""
+            case _:
+                assert_never(part)
+
+    def _new_item(self, kind: str, prefix: str, source: str) -> _Item:
+        item = _Item(kind, self._items, source or self._context.mint(prefix), source)
+        self._items += 1
+        return item
+
+    def _added(self, item: _Item, value: JsonObject) -> bytes:
+        return self._event("response.output_item.added", output_index=item.index, item=value)
+
+    def _grouped(self, kind: str, prefix: str, source: str) -> tuple[_Item, bytes]:
+        """The open item of this kind, or a new one; a different open item is closed first."""
+        group = self._group
+        if group is not None and group.kind == kind and (not source or source == group.source):
+            return group, b""
+        output = self._close_group()
+        item = self._group = self._new_item(kind, prefix, source)
+        value: JsonObject = {"type": kind, "id": item.id}
+        if kind == "message":
+            value |= {"status": "in_progress", "role": "assistant", "content": []}
+        else:
+            value["summary"] = []
+        return item, output + self._added(item, value)
+
+    def _open_text(self, index: int, part: Text | Refusal) -> bytes:
+        item, output = self._grouped("message", "msg_", part.item_id)
+        place = len(item.parts)
+        item.parts.append(part)
+        item.open += 1
+        self._slots[index] = self._slot(item, place, "output_text" if isinstance(part, Text) else "refusal")
+        return output + self._event(
+            "response.content_part.added",
+            item_id=item.id,
+            output_index=item.index,
+            content_index=place,
+            part=text_part(part),
+        )
+
+    def _open_thought(self, index: int, part: Reasoning) -> bytes:
+        if part.redacted is not None and NAME not in part.extra:
+            return b""
+        item, output = self._grouped("reasoning", "rs_", part.item_id)
+        is_plain = is_plain_thought(part)
+        place = sum(1 for known in item.parts if is_plain_thought(known) == is_plain)
+        item.parts.append(part)
+        item.open += 1
+        kind = "reasoning_text" if is_plain else "reasoning_summary_text"
+        slot = self._slots[index] = self._slot(item, place, kind)
+        slot.place = len(item.parts) - 1
+        if is_plain:
+            output += self._thought_part("response.content_part.added", item, place, "reasoning_text", "")
+        else:
+            output += self._thought_part("response.reasoning_summary_part.added", item, place, "summary_text", "")
+        return output
+
+    def _thought_part(self, event: str, item: _Item, place: int, kind: str, text: str) -> bytes:
+        where = "content_index" if kind == "reasoning_text" else "summary_index"
+        part = {"type": kind, "text": text}
+        return self._event(event, item_id=item.id, output_index=item.index, part=part, **{where: place})
+
+    def _open_call(self, index: int, call: ToolCall) -> bytes:
+        output = self._close_group()
+        is_custom = call.kind == "custom"
+        item = self._new_item("call", "ctc_" if is_custom else "fc_", call.item_id)
+        self._slots[index] = self._slot(item, 0, "custom_tool_call_input" if is_custom else "function_call_arguments")
+        return output + self._added(item, call_item(call, item.id, "in_progress"))
+
+    def _open_opaque(self, index: int, part: Opaque) -> bytes:
+        if part.dialect != NAME:
+            return b""
+        output = self._close_group()
+        item = self._new_item("opaque", "item_", str(part.value.get("id") or ""))
+        self._slots[index] = _Slot(item, 0, b"", b"")
+        return output + self._added(item, part.value)
+
+    def _slot(self, item: _Item, place: int, kind: str) -> _Slot:
+        name = f"response.{kind}.delta"
+        members: JsonObject = {"item_id": item.id, "output_index": item.index}
+        if kind in ("output_text", "refusal", "reasoning_text"):
+            members["content_index"] = place
+        if kind == "reasoning_summary_text":
+            members["summary_index"] = place
+        if kind == "output_text":
+            members["logprobs"] = []
+        before = f'event: {name}\ndata: {{"type":"{name}","sequence_number":'.encode()
+        return _Slot(item, place, before, b"," + encode(members)[1:-1] + b',"delta":')
+
+    def _with_logprobs(self, slot: _Slot, event: PartDelta) -> bytes:
+        return self._event(
+            "response.output_text.delta",
+            item_id=slot.item.id,
+            output_index=slot.item.index,
+            content_index=slot.place,
+            delta=event.text,
+            logprobs=logprobs_out(event.logprobs),
+        )
+
+    def _end(self, event: PartEnded) -> bytes:
+        slot, part = self._slots.pop(event.index, None), event.part
+        if slot is None:
+            return b""
+        item = slot.item
+        match part:
+            case Text() | Refusal():
+                return self._end_text(slot, part)
+            case Reasoning():
+                return self._end_thought(slot, part)
+            case ToolCall():
+                is_custom = part.kind == "custom"
+                kind = "response.custom_tool_call_input.done" if is_custom else "response.function_call_arguments.done"
+                content: JsonObject = {"input": part.raw} if is_custom else {"arguments": part.raw, "name": part.name}
+                done = self._event(kind, item_id=item.id, output_index=item.index, **content)
+                status = "completed" if part.args is not None or is_custom else "incomplete"
+                return done + self._done(item, call_item(part, item.id, status))
+            case Opaque():
+                return self._done(item, part.value)
+            case _:
+                return b""
+
+    def _end_text(self, slot: _Slot, part: Text | Refusal) -> bytes:
+        item = slot.item
+        item.parts[slot.place] = part
+        item.open -= 1
+        where: JsonObject = {"item_id": item.id, "output_index": item.index, "content_index": slot.place}
+        if isinstance(part, Text):
+            logprobs = logprobs_out(part.logprobs)
+            output = self._event("response.output_text.done", **where, text=part.text, logprobs=logprobs)
+        else:
+            output = self._event("response.refusal.done", **where, refusal=part.text)
+        return output + self._event("response.content_part.done", **where, part=text_part(part))
+
+    def _end_thought(self, slot: _Slot, part: Reasoning) -> bytes:
+        item = slot.item
+        is_plain = is_plain_thought(item.parts[slot.place])
+        place = sum(1 for known in item.parts[: slot.place] if is_plain_thought(known) == is_plain)
+        item.parts[slot.place] = part
+        item.open -= 1
+        where: JsonObject = {"item_id": item.id, "output_index": item.index}
+        if is_plain:
+            done = self._event("response.reasoning_text.done", **where, content_index=place, text=part.text)
+            return done + self._thought_part("response.content_part.done", item, place, "reasoning_text", part.text)
+        done = self._event("response.reasoning_summary_text.done", **where, summary_index=place, text=part.text)
+        event = "response.reasoning_summary_part.done"
+        return done + self._thought_part(event, item, place, "summary_text", part.text)
+
+    def _close_group(self) -> bytes:
+        """End the open message or reasoning item; one whose part still grows ends with the answer."""
+        item, self._group = self._group, None
+        if item is None:
+            return b""
+        if item.open:
+            self._unfinished.append(item)
+            return b""
+        return self._done(item, group_item(item))
+
+    def _done(self, item: _Item, value: JsonObject) -> bytes:
+        self._output[item.index] = value
+        return self._event("response.output_item.done", output_index=item.index, item=value)
+
+    def _note(self, event: Noted) -> bytes:
+        slot = self._slots.get(event.index) if event.index is not None else None
+        match event.note:
+            case Citation():
+                value = citation_out(event.note)
+                if value is None or slot is None:
+                    return b""
+                number = self._annotations.get(event.index or 0, 0)
+                self._annotations[event.index or 0] = number + 1
+                return self._event(
+                    "response.output_text.annotation.added",
+                    item_id=slot.item.id,
+                    output_index=slot.item.index,
+                    content_index=slot.place,
+                    annotation_index=number,
+                    annotation=value,
+                )
+            case Opaque(dialect="responses", value=value):
+                members = {key: item for key, item in value.items() if key not in ("type", "sequence_number")}
+                if slot is not None and "output_index" in members:
+                    members["output_index"] = slot.item.index
+                return self._event(str(value.get("type") or "response.unknown"), **members)
+            case _:
+                return b""
+
+    def _finish(self, event: Finished) -> bytes:
+        opening = b"" if self._response else self._start(Started(id="", model=""))
+        output = opening + self._close_all()
+        final = self.whole(event)
+        return output + self._event(f"response.{final['status']}", response=final)
+
+    def _close_all(self) -> bytes:
+        output = self._close_group()
+        for item in self._unfinished:
+            output += self._done(item, group_item(item))
+        self._unfinished.clear()
+        return output
+
+    def whole(self, event: Finished) -> JsonObject:
+        """The final response object, from what has been sent so far."""
+        self._close_all()
+        items = [self._output[index] for index in sorted(self._output)]
+        return finished_resource(self._response, event, items, self._context.now)
+
+    def _fail(self, error: GatewayError) -> bytes:
+        opening = b"" if self._response else self._start(Started(id="", model=""))
+        items = [self._output[index] for index in sorted(self._output)]
+        value = self._response | {"status": "failed", "error": failed(error), "output": items}
+        return opening + self._event("response.failed", response=value)
+
+
+class BodyEncoder:
+    """One response object: the stream encoder makes it, its last event carries it."""
+
+    content_type = "application/json"
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._folder = Folder()
+
+    def send(self, event: Event) -> bytes:
+        self._folder.send(event)
+        return b""
+
+    def observe(self, event: Event) -> None:
+        self._folder.send(event)
+
+    def passed(self, frame: Frame) -> None:
+        pass
+
+    def resume(self) -> None:
+        pass
+
+    def close(self) -> bytes:
+        try:
+            answer = self._folder.answer()
+        except GatewayError as error:
+            return encode_error(error, "")
+        inner = StreamEncoder(self._context)
+        for event in unfold(answer)[:-1]:
+            inner.send(event)
+        return encode(inner.whole(answer.finished))
+
+
+def finished_resource(response: JsonObject, event: Finished, items: list[JsonObject], now: int) -> JsonObject:
+    choice: Choice = event.choices[0]
+    own = event.extra.get(NAME, {})
+    value = {**response, **{key: item for key, item in own.items() if item is not None}}
+    value["output"] = items
+    value["usage"] = usage_out(event.usage or Usage())
+    if choice.reason in ("length", "refused"):
+        reason = "max_output_tokens" if choice.reason == "length" else "content_filter"
+        return value | {"status": "incomplete", "incomplete_details": {"reason": reason}, "completed_at": None}
+    return value | {
+        "status": "completed",
+        "completed_at": own.get("completed_at") or max(now, int(value["created_at"])),
+    }
+
+
+def group_item(item: _Item) -> JsonObject:
+    if item.kind == "reasoning":
+        return reasoning_item(item.id, [part for part in item.parts if isinstance(part, Reasoning)])
+    content = [text_part(part) for part in item.parts if isinstance(part, Text | Refusal)]
+    return {"type": "message", "id": item.id, "status": "completed", "role": "assistant", "content": content}
+
+
+def _number_in(data: bytes, sequence: int) -> int:
+    """The sequence number after that of a frame which went out as it came."""
+    start = data.find(b'"sequence_number":')
+    if start < 0:
+        return sequence + 1
+    digits = data[start + 18 : start + 30].lstrip()
+    count = 0
+    while count < len(digits) and digits[count : count + 1].isdigit():
+        count += 1
+    return int(digits[:count]) + 1 if count else sequence + 1

@@ -1,0 +1,121 @@
+"""OpenAI Responses: input items in, each one message of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...types import Extra, JsonObject, Media, Message, Opaque, Part, Refusal, Role, Source, Text, ToolResult
+from ...wire.fields import missing, need_name, need_object, need_text, rest, text_or_none, wrong
+from ..failures import FAILED, split_failure
+from ..media import from_url
+from .shapes import NAME, call_in, reasoning_in
+
+_ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "developer"}
+_MESSAGE = frozenset({"type", "role", "content", "id", "status"})
+_TEXT = frozenset({"type", "text", "annotations", "logprobs"})
+
+
+def is_reference(item: Any) -> bool:
+    return isinstance(item, dict) and item.get("type") == "item_reference"
+
+
+def message_in(item: Any, where: str) -> Message:
+    need_object(item, where)
+    kind = text_or_none(item, "type", where)
+    source = Source(NAME, item)
+    match kind:
+        case None | "message":
+            return _message(item, where, source)
+        case "function_call" | "custom_tool_call":
+            need_name(item, "call_id", where)
+            need_name(item, "name", where)
+            need_text(item, "input" if kind == "custom_tool_call" else "arguments", where)
+            return Message(role="assistant", parts=(call_in(item),), source=source)
+        case "function_call_output" | "custom_tool_call_output":
+            return Message(role="tool", parts=(_result(item, kind, where),), source=source)
+        case "reasoning":
+            return Message(role="assistant", parts=tuple(reasoning_in(item)), source=source)
+        case _:
+            part = Opaque(dialect=NAME, value=item)
+            role: Role = "tool" if kind.endswith("_output") else "assistant" if kind.endswith("_call") else "user"
+            return Message(role=role, parts=(part,), source=source)
+
+
+def _message(item: JsonObject, where: str, source: Source) -> Message:
+    role = _ROLES.get(given := need_text(item, "role", where))
+    if role is None:
+        raise wrong(f"{where}.role", given, "one of user, assistant, system, developer")
+    if "content" not in item:
+        raise missing(f"{where}.content", "a string or an array of parts")
+    item_id = text_or_none(item, "id", where) or ""
+    extra = rest(item, _MESSAGE, NAME)
+    parts = _content(item["content"], f"{where}.content", item_id)
+    return Message(role=role, parts=parts, extra=extra, source=source)
+
+
+def _content(content: Any, where: str, item_id: str) -> tuple[Part, ...]:
+    if isinstance(content, str):
+        return (Text(text=content, item_id=item_id),)
+    if not isinstance(content, list):
+        raise wrong(where, content, "a string or an array of parts")
+    return tuple(_part(piece, f"{where}[{index}]", item_id) for index, piece in enumerate(content))
+
+
+def _part(piece: Any, where: str, item_id: str) -> Part:
+    need_object(piece, where)
+    match need_text(piece, "type", where):
+        case "input_text" | "output_text" | "text" | "summary_text":
+            extra: Extra = rest(piece, _TEXT, NAME)
+            return Text(text=need_text(piece, "text", where), item_id=item_id, extra=extra)
+        case "refusal":
+            return Refusal(text=need_text(piece, "refusal", where), item_id=item_id)
+        case "input_image":
+            return _image(piece, where)
+        case "input_file":
+            return _file(piece, where)
+        case "input_audio":
+            audio = need_object(piece.get("input_audio"), f"{where}.input_audio")
+            kind = text_or_none(audio, "format", where) or "wav"
+            return Media(kind="audio", mime=f"audio/{kind}", data=need_text(audio, "data", f"{where}.input_audio"))
+        case _:
+            return Opaque(dialect=NAME, value=piece)
+
+
+def _image(piece: JsonObject, where: str) -> Part:
+    detail = text_or_none(piece, "detail", where)
+    if (file_id := text_or_none(piece, "file_id", where)) is not None:
+        return Media(kind="image", file_id=file_id, detail=detail)
+    url = piece.get("image_url")
+    if isinstance(url, dict):  # seen from clients that follow the Chat shape
+        url = url.get("url")
+    if not isinstance(url, str):
+        raise wrong(f"{where}.image_url", url, "a string")
+    return from_url("image", url, detail=detail)
+
+
+def _file(piece: JsonObject, where: str) -> Part:
+    name = text_or_none(piece, "filename", where) or ""
+    if (file_id := text_or_none(piece, "file_id", where)) is not None:
+        return Media(kind="file", file_id=file_id, name=name)
+    if (url := text_or_none(piece, "file_url", where)) is not None:
+        return Media(kind="file", url=url, name=name)
+    return from_url("file", need_text(piece, "file_data", where), name=name)
+
+
+def _result(item: JsonObject, kind: str, where: str) -> ToolResult:
+    output = item.get("output")
+    if output is None:
+        raise missing(f"{where}.output", "a string or an array of parts")
+    parts = _content(output, f"{where}.output", "")
+    kept = tuple(part for part in parts if isinstance(part, Text | Media | Opaque))
+    is_error = item.get("status") == "incomplete"
+    if kept and isinstance(kept[0], Text) and kept[0].text.startswith(FAILED):
+        is_error = True
+        kept = (Text(text=split_failure(kept[0].text)), *kept[1:])
+    return ToolResult(
+        call_id=need_name(item, "call_id", where),
+        parts=kept,
+        is_error=is_error,
+        kind="custom" if kind == "custom_tool_call_output" else "function",
+        item_id=text_or_none(item, "id", where) or "",
+    )

@@ -1,0 +1,287 @@
+"""OpenAI Responses: requests out. What this dialect cannot say is reworded or left out, and recorded as a loss."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from ...profiles import Profile
+from ...types import (
+    JsonObject,
+    Loss,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Refusal,
+    Request,
+    Text,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
+from ...wire.exact import encode
+from ..base import Encoded
+from ..failures import with_failure
+from ..foreign import foreign_members, lose_thinking, lost_tools
+from ..ids import fit_id
+from ..media import data_url, opaque_text, placeholder, text_of
+from .shapes import MAX_ID, NAME
+
+PATH = "/responses"
+_LEAST_TOKENS = 16  # the API refuses less
+
+
+def encode_request(request: Request, profile: Profile) -> Encoded:
+    losses: list[Loss] = []
+    writer = _Writer(losses)
+    if request.origin == NAME and request.source:
+        body = dict(request.source)
+        if not isinstance(body.get("input"), str):
+            body["input"] = writer.items([m for m in request.messages if not m.is_head])
+        tools = _tools(request.tools, losses)
+    else:
+        head, rest = _split_head(request.messages)
+        body = _members(request, losses)
+        if head:
+            body["instructions"] = "\n\n".join(text_of(message.parts, "instructions", losses) for message in head)
+        body["input"] = writer.items(rest)
+        tools = _tools(request.tools, losses)
+        if not tools:
+            body.pop("tool_choice", None)
+            body.pop("parallel_tool_calls", None)
+    body["model"] = request.model
+    if tools:
+        body["tools"] = tools
+    return Encoded(PATH, encode(body), tuple(losses))
+
+
+def _split_head(messages: tuple[Message, ...]) -> tuple[list[Message], list[Message]]:
+    count = 0
+    while count < len(messages) and messages[count].role in ("system", "developer"):
+        count += 1
+    return list(messages[:count]), list(messages[count:])
+
+
+class _Writer:
+    """Each message becomes one item or more, in order."""
+
+    def __init__(self, losses: list[Loss]) -> None:
+        self._losses = losses
+
+    def items(self, messages: list[Message]) -> list[JsonObject]:
+        items: list[JsonObject] = []
+        for index, message in enumerate(messages):
+            if message.source is not None and message.source.dialect == NAME:
+                items.append(message.source.value)
+            else:
+                items += self._message(message, f"messages[{index}]")
+        return items
+
+    def _message(self, message: Message, where: str) -> list[JsonObject]:
+        """Results and calls are items of their own; texts between them stay together, in place."""
+        items: list[JsonObject] = []
+        content: list[JsonObject] = []
+        role = "user" if message.role == "tool" else message.role
+        results = [part for part in message.parts if isinstance(part, ToolResult)]
+        items += [self._result(part, where) for part in results]
+        for part in message.parts:
+            if isinstance(part, ToolResult):
+                continue
+            if isinstance(part, ToolCall | Reasoning) or _is_item(part):
+                items += _gathered(role, content)
+                content = []
+                items += self._item(part, where)
+            else:
+                content += self._content(part, role, where)
+        return items + _gathered(role, content)
+
+    def _item(self, part: Part, where: str) -> list[JsonObject]:
+        match part:
+            case ToolCall(kind="custom"):
+                value = {"type": "custom_tool_call", "call_id": part.id, "name": part.name, "input": part.raw}
+                return [value]
+            case ToolCall():
+                call_id = fit_id(part.id, MAX_ID)
+                return [{"type": "function_call", "call_id": call_id, "name": part.name, "arguments": part.raw or "{}"}]
+            case Opaque():
+                return [part.value]
+            case Reasoning():
+                lose_thinking(part, where, self._losses)
+                return []
+            case _:
+                return []
+
+    def _result(self, result: ToolResult, where: str) -> JsonObject:
+        has_media = any(isinstance(part, Media) for part in result.parts)
+        kind = "custom_tool_call_output" if result.kind == "custom" else "function_call_output"
+        value: JsonObject = {"type": kind, "call_id": fit_id(result.call_id, MAX_ID)}
+        if has_media:
+            value["output"] = [piece for part in result.parts for piece in self._content(part, "user", where)]
+            if result.is_error:
+                value["output"].insert(0, {"type": "input_text", "text": with_failure("")})
+        else:
+            text = text_of(result.parts, where, self._losses)
+            value["output"] = with_failure(text) if result.is_error else text
+        if result.is_error:
+            value["status"] = "incomplete"  # the dialect has no error member (H094)
+        return value
+
+    def _content(self, part: Part, role: str, where: str) -> list[JsonObject]:
+        is_answer = role == "assistant"
+        match part:
+            case Text():
+                if not part.text:
+                    return []
+                return [
+                    {"type": "output_text", "text": part.text, "annotations": []} if is_answer else _said(part.text)
+                ]
+            case Refusal():
+                return [{"type": "refusal", "refusal": part.text} if is_answer else _said(part.text)]
+            case Media():
+                if is_answer:
+                    words = placeholder(part, where, self._losses, "an assistant message holds text only")
+                    return [{"type": "output_text", "text": words, "annotations": []}]
+                return [_medium(part, where, self._losses)]
+            case Opaque():
+                if part.dialect == NAME:
+                    return [part.value]
+                words = opaque_text(part, where, self._losses)
+                return [{"type": "output_text", "text": words, "annotations": []} if is_answer else _said(words)]
+            case ToolCall() | ToolResult() | Reasoning():
+                return []
+            case _:
+                assert_never(part)
+
+
+def _is_item(part: Part) -> bool:
+    """A foreign-looking part of our own dialect that stands among items, not inside a message."""
+    if not isinstance(part, Opaque) or part.dialect != NAME:
+        return False
+    kind = str(part.value.get("type", ""))
+    return not kind.startswith(("input_", "output_"))
+
+
+def _gathered(role: str, content: list[JsonObject]) -> list[JsonObject]:
+    return [{"type": "message", "role": role, "content": content}] if content else []
+
+
+def _said(text: str) -> JsonObject:
+    return {"type": "input_text", "text": text}
+
+
+def _medium(media: Media, where: str, losses: list[Loss]) -> JsonObject:
+    url = data_url(media)
+    if media.kind == "image":
+        place = {"image_url": url} if url is not None else {"file_id": media.file_id}
+        return {"type": "input_image", "detail": media.detail or "auto", **place}
+    if media.kind == "file":
+        if media.url is not None:
+            return {"type": "input_file", "file_url": media.url}
+        if media.data is not None:
+            return {"type": "input_file", "filename": media.name or "file", "file_data": url}
+        return {"type": "input_file", "file_id": media.file_id}
+    return _said(placeholder(media, where, losses, "this dialect has no audio here"))
+
+
+def _tools(tools: tuple[Tool, ...], losses: list[Loss]) -> list[JsonObject]:
+    written = []
+    for tool in tools:
+        if tool.source is not None and tool.source.dialect == NAME:
+            written.append(tool.source.value)
+        elif tool.kind == "function":
+            value: JsonObject = {"type": "function", "name": tool.name}
+            if tool.description is not None:
+                value["description"] = tool.description
+            value["parameters"] = tool.schema or {"type": "object", "properties": {}}
+            value["strict"] = tool.strict or False  # absent would mean true here (H065)
+            written.append(value)
+        else:
+            losses.append(lost_tools(tool))
+    return written
+
+
+def _members(request: Request, losses: list[Loss]) -> JsonObject:
+    body: JsonObject = {"model": request.model, "input": [], "store": False, **request.extra.get(NAME, {})}
+    if request.max_tokens is not None:
+        body["max_output_tokens"] = max(request.max_tokens, _LEAST_TOKENS)
+        if request.max_tokens < _LEAST_TOKENS:
+            losses.append(Loss("max_tokens", "max_tokens", f"{_LEAST_TOKENS} is the least here"))
+    _sampling(request, body, losses)
+    if request.tool_choice is not None:
+        _tool_choice(request.tool_choice, body, losses)
+    if request.parallel_calls is not None:
+        body["parallel_tool_calls"] = request.parallel_calls
+    _thinking(request, body, losses)
+    _output(request, body)
+    if request.user is not None:
+        if len(request.user) <= 64:
+            body["user"] = request.user
+        else:
+            losses.append(Loss("user", "user", "longer than 64 characters"))
+    if request.stream:
+        body["stream"] = True
+    foreign_members(request, NAME, losses)
+    return body
+
+
+def _sampling(request: Request, body: JsonObject, losses: list[Loss]) -> None:
+    sampling = request.sampling
+    for key in ("temperature", "top_p"):
+        if (value := getattr(sampling, key)) is not None:
+            body[key] = value
+    for key in ("top_k", "seed", "frequency_penalty", "presence_penalty"):
+        if getattr(sampling, key):
+            losses.append(Loss(f"sampling.{key}", key, "not part of this dialect"))
+    if sampling.stop:
+        losses.append(Loss("sampling.stop", "stop", "not part of this dialect"))
+    if sampling.choices > 1:
+        losses.append(Loss("sampling.n", "n", "this dialect gives one choice"))
+    if sampling.logprobs:
+        body["include"] = [*body.get("include", ()), "message.output_text.logprobs"]
+        if sampling.top_logprobs is not None:
+            body["top_logprobs"] = sampling.top_logprobs
+
+
+def _tool_choice(choice: ToolChoice, body: JsonObject, losses: list[Loss]) -> None:
+    match choice.mode:
+        case "auto" | "none" | "required":
+            body["tool_choice"] = choice.mode
+        case "named":
+            body["tool_choice"] = {"type": "function", "name": choice.names[0]}
+        case "allowed":
+            tools = [{"type": "function", "name": name} for name in choice.names]
+            mode = "required" if choice.is_required else "auto"
+            body["tool_choice"] = {"type": "allowed_tools", "mode": mode, "tools": tools}
+        case "hosted":
+            losses.append(Loss("tool_choice", "tool_choice", "it names a tool that this dialect does not have"))
+        case _:
+            assert_never(choice.mode)
+
+
+def _thinking(request: Request, body: JsonObject, losses: list[Loss]) -> None:
+    thinking = request.thinking
+    if thinking is None:
+        return
+    if thinking.effort is not None:
+        body["reasoning"] = {"effort": thinking.effort}
+    elif thinking.budget is not None:
+        losses.append(Loss("thinking.budget", "thinking", "this dialect counts reasoning by effort only"))
+
+
+def _output(request: Request, body: JsonObject) -> None:
+    output, text = request.output, {}
+    if output.format == "json":
+        text["format"] = {"type": "json_object"}
+    elif output.format == "schema":
+        form: JsonObject = {"type": "json_schema", "name": output.name or "answer", "schema": output.schema or {}}
+        if output.description is not None:
+            form["description"] = output.description
+        if output.strict is not None:
+            form["strict"] = output.strict
+        text["format"] = form
+    if output.verbosity is not None:
+        text["verbosity"] = output.verbosity  # type: ignore[assignment] # the dict holds both kinds
+    if text:
+        body["text"] = text

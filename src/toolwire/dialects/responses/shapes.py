@@ -1,0 +1,170 @@
+"""OpenAI Responses: words that both directions share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct, json
+
+from ...types import Citation, Extra, JsonObject, Opaque, Part, Reasoning, Refusal, Text, ToolCall, Usage
+from ...wire.exact import object_of
+
+NAME = "responses"
+MAX_ID = 64
+_CALL = frozenset({"type", "id", "call_id", "name", "arguments", "input", "status", "namespace"})
+
+
+class Delta(Struct, forbid_unknown_fields=True):
+    """The hot events: a piece of text or of a call's arguments."""
+
+    type: str
+    sequence_number: int
+    item_id: str
+    output_index: int
+    delta: str
+    content_index: int = 0
+    logprobs: list[Any] | None = None
+    obfuscation: str | None = None
+
+
+read_delta = json.Decoder(Delta).decode
+
+
+def parts_in(item: JsonObject) -> list[Part]:
+    """The parts of one whole output item, in order."""
+    item_id = _text(item, "id")
+    match item.get("type"):
+        case "message":
+            content = item.get("content")
+            return [_content_in(piece, item_id) for piece in content or () if isinstance(piece, dict)]
+        case "function_call" | "custom_tool_call":
+            return [call_in(item)]
+        case "reasoning":
+            return reasoning_in(item)
+        case _:
+            return [Opaque(dialect=NAME, value=item)]
+
+
+def call_in(item: JsonObject) -> ToolCall:
+    """A call item; call_id is what results answer, id is the item's own."""
+    is_custom = item.get("type") == "custom_tool_call"
+    raw = _text(item, "input" if is_custom else "arguments")
+    if not is_custom and not raw.strip():
+        raw = "{}"
+    members = {key: value for key, value in item.items() if key not in _CALL}
+    extra: Extra = {NAME: members} if members else {}
+    return ToolCall(
+        id=_text(item, "call_id") or _text(item, "id"),
+        name=_text(item, "name"),
+        raw=raw,
+        args=None if is_custom else object_of(raw),
+        item_id=_text(item, "id"),
+        kind="custom" if is_custom else "function",
+        namespace=_text(item, "namespace"),
+        extra=extra,
+    )
+
+
+def reasoning_in(item: JsonObject) -> list[Part]:
+    """One part a summary or text; what is encrypted rides on the last."""
+    item_id = _text(item, "id")
+    parts: list[Reasoning] = []
+    for key, is_summary in (("summary", True), ("content", False)):
+        for piece in item.get(key) or ():
+            if isinstance(piece, dict):
+                text = _text(piece, "text")
+                parts.append(Reasoning(text=text, item_id=item_id, is_summary=is_summary, extra={NAME: {}}))
+    encrypted = item.get("encrypted_content")
+    encrypted = encrypted if isinstance(encrypted, str) else None
+    last = parts.pop() if parts else Reasoning(text="", item_id=item_id, is_summary=True, extra={NAME: {}})
+    final = Reasoning(
+        text=last.text, encrypted=encrypted, item_id=item_id, is_summary=last.is_summary, extra=last.extra
+    )
+    return [*parts, final]
+
+
+def citation_in(value: Any) -> Citation | None:
+    if not isinstance(value, dict):
+        return None
+    start, end = value.get("start_index"), value.get("end_index")
+    return Citation(
+        url=_text(value, "url"),
+        title=_text(value, "title") or _text(value, "filename"),
+        start=start if isinstance(start, int) else None,
+        end=end if isinstance(end, int) else None,
+        extra={NAME: value},
+    )
+
+
+def citation_out(citation: Citation) -> JsonObject | None:
+    own = citation.extra.get(NAME)
+    if own is not None or not citation.url:
+        return own
+    return {
+        "type": "url_citation",
+        "url": citation.url,
+        "title": citation.title,
+        "start_index": citation.start or 0,
+        "end_index": citation.end or 0,
+    }
+
+
+def usage_in(value: JsonObject) -> Usage:
+    details, produced = value.get("input_tokens_details"), value.get("output_tokens_details")
+    details = details if isinstance(details, dict) else {}
+    produced = produced if isinstance(produced, dict) else {}
+    return Usage(
+        input=_count(value, "input_tokens"),
+        output=_count(value, "output_tokens"),
+        cached=_count(details, "cached_tokens"),
+        cache_written=_count(details, "cache_write_tokens"),
+        reasoning=_count(produced, "reasoning_tokens"),
+        extra={NAME: value},
+    )
+
+
+def usage_out(usage: Usage) -> JsonObject:
+    own = usage.extra.get(NAME, {})
+    details, produced = own.get("input_tokens_details"), own.get("output_tokens_details")
+    return {
+        **own,
+        "input_tokens": usage.input,
+        "input_tokens_details": {
+            **(details if isinstance(details, dict) else {}),
+            "cached_tokens": usage.cached,
+            "cache_write_tokens": usage.cache_written,
+        },
+        "output_tokens": usage.output,
+        "output_tokens_details": {
+            **(produced if isinstance(produced, dict) else {}),
+            "reasoning_tokens": usage.reasoning,
+        },
+        "total_tokens": usage.input + usage.output,
+    }
+
+
+def _content_in(piece: JsonObject, item_id: str) -> Part:
+    match piece:
+        case {"type": "output_text", "text": str(text)}:
+            found = [citation_in(annotation) for annotation in piece.get("annotations") or ()]
+            logprobs = piece.get("logprobs")
+            return Text(
+                text=text,
+                citations=tuple(filter(None, found)),
+                logprobs=tuple(logprobs) if isinstance(logprobs, list) and logprobs else None,
+                item_id=item_id,
+            )
+        case {"type": "refusal", "refusal": str(text)}:
+            return Refusal(text=text, item_id=item_id)
+        case _:
+            return Opaque(dialect=NAME, value=piece)
+
+
+def _count(value: JsonObject, key: str) -> int:
+    number = value.get(key)
+    return number if isinstance(number, int) and number > 0 else 0
+
+
+def _text(value: JsonObject, key: str) -> str:
+    text = value.get(key)
+    return text if isinstance(text, str) else ""

@@ -1,0 +1,1 @@
+"""What makes a tool call trustworthy, the same for every back end."""

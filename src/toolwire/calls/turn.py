@@ -1,0 +1,118 @@
+"""One model turn: events in, events out, with the promises that every client may rely on.
+
+Between Started and the terminal event each part starts and ends once; call ids are there and unique in the turn; a turn with a complete call that
+the back end ended with "stop" ends with "tool_calls" (H028), never so for length or refusal; usage is there, estimated if the back end gave none.
+Whatever had to be changed is said in `changed`, for then the back end's own bytes are no longer what the client should see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
+from ..types import Choice, Loss, Opaque, Request, ToolCall, Usage
+
+BYTES_PER_TOKEN = 4
+
+
+class Turn:
+    """mint makes a new call id."""
+
+    def __init__(self, request: Request, mint: Callable[[str], str]) -> None:
+        self._dialect = request.origin
+        self._mint = mint
+        self._prompt_size = len(request.wire)
+        self._wants_usage = request.stream_usage or not request.stream
+        self._ids: dict[int, str] = {}
+        self._taken: set[str] = set()
+        self._written = 0
+        self._calls: set[int] = set()
+        self.changed = ""
+        self.calls = 0
+        self.invalid = 0
+        self.usage: Usage | None = None
+        self.losses: list[Loss] = []
+
+    def send(self, events: list[Event]) -> list[Event]:
+        """The same list where nothing had to change, so that a plain stream costs little."""
+        for position, event in enumerate(events):
+            if type(event) is PartDelta:
+                self._written += len(event.text)
+                continue
+            kept = self._event(event)
+            if kept is not event:
+                events = [*events[:position], kept, *events[position + 1 :]]
+        return events
+
+    def _event(self, event: Event) -> Event:
+        match event:
+            case PartStarted(part=ToolCall()):
+                return self._call_started(event)
+            case PartEnded(part=ToolCall()):
+                return self._call_ended(event)
+            case Finished():
+                return self._finished(event)
+            case PartEnded(part=Opaque() as part) if part.dialect != self._dialect:
+                kind = str(part.value.get("type", "part"))[:60]
+                self.losses.append(Loss(f"answer.{kind}", "answer", "the client's dialect has no such part"))
+                return event
+            case Noted(note=Loss() as loss):
+                self.losses.append(loss)
+                return event
+            case Started() | PartStarted() | PartEnded() | PartDelta() | Noted() | Failed():
+                return event
+
+    def _call_started(self, event: PartStarted) -> Event:
+        call = event.part
+        assert isinstance(call, ToolCall)
+        call_id = call.id
+        if not call_id or call_id in self._taken:  # H050, H051: one id, one call
+            call_id = self._mint("call_")
+            self.changed = self.changed or "a call's id was missing or taken"
+        self._taken.add(call_id)
+        self._ids[event.index] = call_id
+        if call_id == call.id:
+            return event
+        return msgspec.structs.replace(event, part=msgspec.structs.replace(call, id=call_id))
+
+    def _call_ended(self, event: PartEnded) -> Event:
+        call = event.part
+        assert isinstance(call, ToolCall)
+        self.calls += 1
+        self._calls.add(event.choice)
+        if call.kind == "function" and call.args is None:
+            self.invalid += 1
+        call_id = self._ids.get(event.index, call.id)
+        if call_id == call.id:
+            return event
+        return msgspec.structs.replace(event, part=msgspec.structs.replace(call, id=call_id))
+
+    def _finished(self, event: Finished) -> Event:
+        choices = tuple(self._reasoned(choice) for choice in event.choices)
+        usage = event.usage
+        if usage is None or not (usage.input or usage.output):
+            usage = self._estimate()
+            if self._wants_usage:
+                self.changed = self.changed or "usage was missing"
+            self.losses.append(Loss("usage", "usage", "the back end gave none; it is estimated"))
+        self.usage = usage
+        if choices == event.choices and usage is event.usage:
+            return event
+        return msgspec.structs.replace(event, choices=choices, usage=usage)
+
+    def _reasoned(self, choice: Choice) -> Choice:
+        has_calls = choice.index in self._calls
+        if has_calls and choice.reason in ("stop", "other"):
+            self.changed = self.changed or "the finish reason hid a call"
+            return msgspec.structs.replace(choice, reason="tool_calls")
+        if not has_calls and choice.reason == "tool_calls":
+            self.changed = self.changed or "the finish reason promised a call"
+            return msgspec.structs.replace(choice, reason="stop")
+        return choice
+
+    def _estimate(self) -> Usage:
+        return Usage(
+            input=max(1, self._prompt_size // BYTES_PER_TOKEN), output=max(1, self._written // BYTES_PER_TOKEN)
+        )

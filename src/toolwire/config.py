@@ -1,0 +1,370 @@
+"""What the owner wrote: toolwire.toml, read into values, with every mistake named by file, line and key."""
+
+from __future__ import annotations
+
+import difflib
+import ipaddress
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
+from urllib.parse import urlsplit
+
+import msgspec
+from msgspec import Meta, Struct
+from platformdirs import user_config_path
+
+from . import profiles, toml_lines
+from .errors import ConfigError, quote
+from .secret import Resolver, Secret
+from .toml_lines import Document, KeyPath
+
+FILE_NAME = "toolwire.toml"
+DEFAULT_PORT = 18741
+
+Kind: TypeAlias = Literal["openai-chat", "openai-responses", "anthropic", "demo", "scripted"]
+Port: TypeAlias = Annotated[int, Meta(ge=1, le=65535, description="a whole number from 1 to 65535")]
+Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000, description="a whole number from 1 to 1000000")]
+Retries: TypeAlias = Annotated[int, Meta(ge=0, le=10, description="a whole number from 0 to 10")]
+Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=86400, description="a number of seconds above 0, at most 86400")]
+
+BASE_URLS: dict[str, str] = {
+    "openai-chat": "https://api.openai.com/v1",
+    "openai-responses": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com",
+}
+GEMINI_URL = "https://generativelanguage.googleapis.com/v1beta/openai"
+
+_KINDS: tuple[str, ...] = get_args(Kind)
+_LATER = {
+    "gemini": f'Use kind = "openai-chat" with base_url = "{GEMINI_URL}".',
+    "cursor": "Remove this back end, or reach the same models by a key of their provider.",
+    "codex": 'Remove this back end, or use kind = "openai-responses" with an API key.',
+    "vscode": "Remove this back end, or reach the same models by a key of their provider.",
+}
+_HIDDEN = {"key", "keys", "headers"}
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s?#@]+")
+
+
+class ServerConfig(Struct, frozen=True, kw_only=True):
+    host: str = "127.0.0.1"
+    port: Port = DEFAULT_PORT
+    keys: tuple[Secret, ...] = ()
+    default: str = ""
+    max_body_mb: Count = 64
+    max_streams: Count = 2000
+    keep_alive_seconds: Seconds = 15.0
+    shutdown_seconds: Seconds = 30.0
+    origins: tuple[str, ...] = ()
+    log: Literal["info", "debug", "warning"] = "info"
+    log_format: Literal["text", "json"] = "text"
+
+
+class BackendConfig(Struct, frozen=True, kw_only=True):
+    """missing says which secret was referred to and is not there; the back end then cannot answer."""
+
+    name: str
+    kind: Kind
+    base_url: str = ""
+    key: Secret = Secret()
+    tools: Literal["auto", "native", "simulate"] = "auto"
+    guard: Literal["off", "check", "repair", "retry"] = "check"
+    verbatim: Literal["auto", "never"] = "auto"
+    models: tuple[str, ...] = ()
+    headers: dict[str, str] = {}
+    script: str = ""
+    profile: str = ""
+    connect_timeout: Seconds = 10.0
+    first_byte_timeout: Seconds = 600.0
+    idle_timeout: Seconds = 300.0
+    retries: Retries = 2
+    missing: str = ""
+
+    def __repr__(self) -> str:
+        return f"BackendConfig({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """Header values are often keys, so only the names are shown."""
+        shown = {name: getattr(self, name) for name in self.__struct_fields__} | {"headers": list(self.headers)}
+        return list(shown.items())
+
+
+class Config(Struct, frozen=True, kw_only=True):
+    """path is "" when no file was found; warnings are sentences for the owner."""
+
+    server: ServerConfig = ServerConfig()
+    backends: tuple[BackendConfig, ...] = ()
+    aliases: dict[str, str] = {}
+    path: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+def load(path: Path | None, environ: Mapping[str, str]) -> Config:
+    """The file at path, else ./toolwire.toml, else the user's own, else no file at all; secrets are resolved."""
+    path = path or _found_file()
+    if path is None:
+        return with_backends(Config(), ())
+    document = toml_lines.parse(_text_of(path), str(path))
+    return _Reader(document, environ, path.absolute().parent).config()
+
+
+def with_backends(config: Config, found: Iterable[BackendConfig]) -> Config:
+    """Add back ends and the embedded demo, and settle the default: with one back end that can be meant, that one."""
+    backends = {backend.name: backend for backend in (*found, *config.backends)}
+    backends.setdefault("demo", BackendConfig(name="demo", kind="demo"))
+    serious = [name for name, backend in backends.items() if backend.kind not in ("demo", "scripted")]
+    server = config.server
+    if not server.default and len(serious) == 1:
+        server = msgspec.structs.replace(server, default=serious[0])
+    return msgspec.structs.replace(config, server=server, backends=tuple(backends.values()))
+
+
+def with_address(config: Config, host: str | None = None, port: int | None = None) -> Config:
+    """The same with flags of the command line in place of the file's host and port."""
+    server = config.server
+    if port is not None and not 1 <= port <= 65535:
+        raise ConfigError(f"found {port}; expected a whole number from 1 to 65535.", where="--port")
+    if host is not None and not server.keys and not is_loopback(host):
+        raise ConfigError(_exposed(host), where="--host", hint=_EXPOSED_HINT)
+    server = msgspec.structs.replace(server, host=host or server.host, port=port or server.port)
+    return msgspec.structs.replace(config, server=server)
+
+
+def is_loopback(host: str) -> bool:
+    """Only what certainly is: a name that merely resolves to this machine does not count."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def url_fault(url: str) -> str:
+    """What is wrong with a base URL, or ""; never with the URL in it, because people put keys there."""
+    if not url.isprintable() or not url.isascii() or " " in url:
+        return "found a URL with spaces or characters outside ASCII"
+    try:
+        parts = urlsplit(url)
+        is_complete = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_complete = False
+    if not is_complete:
+        return "found no complete URL"
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        return "found a URL with a user, a query or a fragment in it"
+    return ""
+
+
+def suggestion(found: str, known: Iterable[str]) -> str:
+    """'; did you mean "x"?' or a full stop: how a sentence about an unknown word ends."""
+    near = difflib.get_close_matches(found[:100], list(known), n=1)
+    return f"; did you mean {quote(near[0])}?" if near else "."
+
+
+_EXPOSED_HINT = 'Set keys = ["env:TOOLWIRE_KEY"] under [server], or use host = "127.0.0.1".'
+
+
+def _exposed(host: str) -> str:
+    return f"found {quote(host)}, which other machines can reach, and no keys; expected keys, or a loopback address."
+
+
+def _found_file() -> Path | None:
+    places = (Path(FILE_NAME), user_config_path("toolwire", appauthor=False) / FILE_NAME)
+    return next((place for place in places if place.is_file()), None)
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise ConfigError("this file is not UTF-8; save it as UTF-8.", where=str(path)) from None
+    except OSError as error:
+        message = f"this file cannot be read: {error.strerror or 'unknown reason'}."
+        raise ConfigError(message, where=str(path), hint="Correct the path given with --config.") from None
+
+
+class _Reader:
+    """Takes one document apart; whatever it meets that it does not expect is an error at that key."""
+
+    def __init__(self, document: Document, environ: Mapping[str, str], folder: Path) -> None:
+        self._document = document
+        self._environ = environ
+        self._folder = folder
+        self._warnings: list[str] = []
+
+    def config(self) -> Config:
+        data = self._document.data
+        self._refuse_unknown((), data, ("server", "backends", "models"))
+        config = Config(
+            server=self._server(self._table(("server",), data.get("server", {}))),
+            backends=tuple(
+                self._backend(name, self._table(("backends", name), value))
+                for name, value in self._table(("backends",), data.get("backends", {})).items()
+            ),
+            aliases=self._aliases(self._table(("models",), data.get("models", {}))),
+            path=self._document.name,
+            warnings=tuple(self._warnings),
+        )
+        config = with_backends(config, ())
+        self._check_default(config)
+        return config
+
+    def _server(self, table: dict[str, Any]) -> ServerConfig:
+        resolver = Resolver(self._environ, self._folder)
+        server = ServerConfig(**self._fields(("server",), table, ServerConfig, resolver))
+        self._warnings += resolver.warnings
+        if resolver.missing or not all(server.keys):
+            found = resolver.missing[0] if resolver.missing else "found an empty key"
+            raise self._document.error(("server", "keys"), f"{found}; a key for clients must be there to start.")
+        if not server.keys and not is_loopback(server.host):
+            raise self._document.error(("server", "host"), _exposed(server.host), _EXPOSED_HINT)
+        for origin in server.origins:
+            if not _ORIGIN.fullmatch(origin):
+                message = f'found {quote(origin)}; expected an origin such as "https://example.com", without a path.'
+                raise self._document.error(("server", "origins"), message)
+        return server
+
+    def _backend(self, name: str, table: dict[str, Any]) -> BackendConfig:
+        path = ("backends", name)
+        if not _NAME.fullmatch(name):
+            message = (
+                f"found the name {quote(name)}; expected letters, digits, dots, dashes and underscores, at most 64."
+            )
+            raise self._document.error(path, message)
+        self._check_kind(path, table)
+        resolver = Resolver(self._environ, self._folder)
+        fields = self._fields(path, table, BackendConfig, resolver, unsettable=("name", "missing"))
+        fields["headers"] = self._headers(path, fields.get("headers", {}), resolver)
+        fields["base_url"] = self._base_url(path, fields)
+        fields["script"] = self._script(path, fields)
+        if fields.get("profile") and fields["profile"] not in profiles.BY_NAME:
+            raise self._unexpected((*path, "profile"), fields["profile"], profiles.BY_NAME)
+        self._warnings += resolver.warnings
+        return BackendConfig(name=name, missing="; ".join(resolver.missing), **fields)
+
+    def _check_kind(self, path: KeyPath, table: dict[str, Any]) -> None:
+        kind = table.get("kind")
+        if kind is None:
+            raise self._document.error(path, f"kind is missing; expected one of {_listed(_KINDS)}.")
+        if isinstance(kind, str) and kind in _LATER:
+            message = f"kind {quote(kind)} is not in this version."
+            raise self._document.error((*path, "kind"), message, _LATER[kind])
+
+    def _headers(self, path: KeyPath, headers: dict[str, str], resolver: Resolver) -> dict[str, str]:
+        resolved: dict[str, str] = {}
+        for name, value in headers.items():
+            place = (*path, "headers", name)
+            if not _HEADER_NAME.fullmatch(name):
+                raise self._document.error(place, f"found {quote(name)}; expected the name of an HTTP header.")
+            try:
+                resolved[name] = resolver.resolve(value)
+            except ValueError as error:
+                raise self._document.error(place, f"{error}; expected one line of printable ASCII.") from None
+        return resolved
+
+    def _base_url(self, path: KeyPath, fields: dict[str, Any]) -> str:
+        url = str(fields.get("base_url", "")).rstrip("/") or BASE_URLS.get(fields["kind"], "")
+        if url and (fault := url_fault(url)):
+            message = f'{fault}; expected one such as "http://127.0.0.1:11434/v1".'
+            raise self._document.error((*path, "base_url"), message)
+        return url
+
+    def _script(self, path: KeyPath, fields: dict[str, Any]) -> str:
+        script = str(fields.get("script", ""))
+        if script and fields["kind"] != "scripted":
+            message = f'found a script for kind {quote(fields["kind"])}; expected one only for kind "scripted".'
+            raise self._document.error((*path, "script"), message)
+        return str(self._folder / script) if script else ""
+
+    def _aliases(self, table: dict[str, Any]) -> dict[str, str]:
+        for alias, target in table.items():
+            if not isinstance(target, str) or not target or not alias:
+                message = f'found {_described(target)}; expected a model such as "openai/gpt-5.5" for a name.'
+                raise self._document.error(("models", alias), message)
+        for alias in table:
+            seen = [alias]
+            while seen[-1] in table:
+                seen.append(table[seen[-1]])
+                if seen[-1] in seen[:-1]:
+                    chain = " -> ".join(quote(name) for name in seen[:8])
+                    raise self._document.error(("models", alias), f"this name leads back to itself: {chain}.")
+        return dict(table)
+
+    def _check_default(self, config: Config) -> None:
+        names = [backend.name for backend in config.backends]
+        if config.server.default and config.server.default not in names:
+            raise self._unexpected(("server", "default"), config.server.default, names)
+
+    def _fields(
+        self,
+        path: KeyPath,
+        table: dict[str, Any],
+        struct: type[Struct],
+        resolver: Resolver,
+        unsettable: tuple[str, ...] = (),
+    ) -> dict[str, Any]:
+        types = {field.name: field.type for field in msgspec.structs.fields(struct) if field.name not in unsettable}
+        self._refuse_unknown(path, table, types)
+        return {key: self._value((*path, key), value, types[key], resolver) for key, value in table.items()}
+
+    def _value(self, path: KeyPath, value: Any, kind: Any, resolver: Resolver) -> Any:
+        def revealed(_: type, reference: Any) -> Secret:
+            if not isinstance(reference, str):
+                raise ValueError(f"found {_noun(reference)}")
+            return Secret(resolver.resolve(reference))
+
+        try:
+            return msgspec.convert(value, kind, dec_hook=revealed)
+        except msgspec.ValidationError as error:
+            if isinstance(value, str) and get_origin(kind) is Literal:
+                raise self._unexpected(path, value, get_args(kind)) from None
+            found = f"found {_noun(value) if path[-1] in _HIDDEN else _described(value)}"
+            if error.__cause__ is not None:
+                found = str(error.__cause__)
+            raise self._document.error(path, f"{found}; expected {_expected(kind)}.") from None
+
+    def _table(self, path: KeyPath, value: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            example = "[backends.NAME]" if path[0] == "backends" else f"[{path[0]}]"
+            raise self._document.error(path, f"found {_noun(value)}; expected a table: {example}.")
+        return value
+
+    def _refuse_unknown(self, path: KeyPath, table: dict[str, Any], known: Iterable[str]) -> None:
+        for key in table:
+            if key not in known:
+                message = (
+                    f"found the unknown key {quote(key)}; expected one of {_listed(known)}{suggestion(key, known)}"
+                )
+                raise self._document.error((*path, key), message)
+
+    def _unexpected(self, path: KeyPath, found: str, known: Iterable[str]) -> ConfigError:
+        message = f"found {quote(found)}; expected one of {_listed(known)}{suggestion(found, known)}"
+        return self._document.error(path, message)
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(quote(word) for word in words)
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return quote(str(value))[1:-1] if abs(value) < 10**18 else "a very large number"
+    return quote(value) if isinstance(value, str) else _noun(value)
+
+
+def _noun(value: Any) -> str:
+    nouns = {str: "a string", bool: "a boolean", int: "a number", float: "a number", list: "a list", dict: "a table"}
+    return nouns.get(type(value), "a date or time")
+
+
+def _expected(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return f"one of {_listed(get_args(kind))}"
+    if get_origin(kind) is Annotated:
+        return str(kind.__metadata__[0].description)
+    if kind is Secret:
+        return 'a string: "env:NAME", "file:PATH" or the key itself'
+    return {str: "a string", tuple: "a list of strings", dict: "a table of strings"}[get_origin(kind) or kind]

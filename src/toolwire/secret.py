@@ -1,0 +1,84 @@
+"""Secrets: where they come from, and a wrapper that no log or repr can look into."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+_LONGEST = 64 * 1024
+
+
+class Secret:
+    """reveal() is the only way to the text; an empty secret is false."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str = "") -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        return self._text
+
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
+    def __repr__(self) -> str:
+        return "Secret(hidden)" if self._text else "Secret()"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(self._text)
+
+
+class Resolver:
+    """Turns "env:NAME" and "file:PATH" into what they stand for; any other text stands for itself.
+
+    missing collects what was referred to and is not there, warnings what is there but badly kept: sentences, both.
+    """
+
+    def __init__(self, environ: Mapping[str, str], folder: Path) -> None:
+        self._environ = environ
+        self._folder = folder
+        self.missing: list[str] = []
+        self.warnings: list[str] = []
+
+    def resolve(self, reference: str) -> str:
+        """Raises ValueError, without the text in it, when the secret could not be sent in a header."""
+        source, colon, name = reference.partition(":")
+        if colon and source == "env":
+            text = self._from_environment(name.strip())
+        elif colon and source == "file":
+            text = self._from_file(name.strip())
+        else:
+            text = reference.strip()
+        if not (text.isascii() and text.isprintable()):
+            raise ValueError("found a secret with line breaks or characters outside ASCII")
+        return text
+
+    def _from_environment(self, name: str) -> str:
+        text = self._environ.get(name, "").strip()
+        if not text:
+            self.missing.append(f"{name or 'the variable after env:'} is not set")
+        return text
+
+    def _from_file(self, name: str) -> str:
+        path = self._folder / Path(name).expanduser()
+        try:
+            with path.open("rb") as file:
+                data = file.read(_LONGEST + 1)
+                mode = path.stat().st_mode
+        except (OSError, ValueError, RuntimeError) as error:
+            why = error.strerror if isinstance(error, OSError) and error.strerror else "no such path"
+            self.missing.append(f"the file {path} cannot be read ({why})")
+            return ""
+        # Elsewhere the mode bits say nothing about who may read a file.
+        if os.name == "posix" and mode & (stat.S_IRGRP | stat.S_IROTH):
+            self.warnings.append(f"The file {path} can be read by other users; run: chmod 600 {path}")
+        text = data.decode("utf-8", "replace").strip() if len(data) <= _LONGEST else ""
+        if not text:
+            self.missing.append(f"the file {path} is {'empty' if len(data) <= _LONGEST else 'too long for a secret'}")
+        return text

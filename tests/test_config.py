@@ -1,0 +1,409 @@
+"""toolwire.toml: what it may say, and how its mistakes are named."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from toolwire.config import (
+    BackendConfig,
+    Config,
+    ServerConfig,
+    is_loopback,
+    load,
+    url_fault,
+    with_address,
+    with_backends,
+)
+from toolwire.errors import ConfigError
+from toolwire.secret import Secret
+
+EXAMPLE = """
+[server]
+host = "127.0.0.1"
+port = 18741
+keys = ["env:TOOLWIRE_KEY"]
+default = "openai"
+[backends.openai]
+kind = "openai-chat"
+base_url = "https://api.openai.com/v1/"
+key = "env:OPENAI_API_KEY"
+tools = "auto"
+guard = "check"
+verbatim = "auto"
+models = ["gpt-5.5"]
+[models]
+"fast" = "openai/gpt-5.5"
+"""
+KEYS = {"TOOLWIRE_KEY": "tw-secret", "OPENAI_API_KEY": "sk-secret"}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Every test runs where no configuration is."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
+    return tmp_path
+
+
+def loaded(text: str, environ: Mapping[str, str] = {}) -> Config:
+    Path("toolwire.toml").write_text(text)
+    return load(Path("toolwire.toml"), environ)
+
+
+def refused(text: str, environ: Mapping[str, str] = {}) -> str:
+    with pytest.raises(ConfigError) as caught:
+        loaded(text, environ)
+    return caught.value.sentence()
+
+
+def backend(text: str, environ: Mapping[str, str] = {}) -> BackendConfig:
+    return loaded(f"[backends.x]\n{text}", environ).backends[0]
+
+
+def test_the_documented_example() -> None:
+    config = loaded(EXAMPLE, KEYS)
+    openai, demo = config.backends
+    assert config.server == ServerConfig(keys=(Secret("tw-secret"),), default="openai")
+    assert openai == BackendConfig(
+        name="openai",
+        kind="openai-chat",
+        base_url="https://api.openai.com/v1",
+        key=Secret("sk-secret"),
+        models=("gpt-5.5",),
+    )
+    assert (demo.name, demo.kind) == ("demo", "demo")
+    assert config.aliases == {"fast": "openai/gpt-5.5"}
+    assert config.path == "toolwire.toml"
+    assert config.warnings == ()
+
+
+def test_an_empty_file_means_the_defaults() -> None:
+    config = loaded("")
+    assert config.server == ServerConfig()
+    assert [each.name for each in config.backends] == ["demo"]
+
+
+def test_a_file_may_begin_with_a_byte_order_mark() -> None:
+    assert loaded("\ufeff[server]\nport = 1234\n").server.port == 1234
+
+
+def test_every_setting_can_be_written() -> None:
+    config = loaded("""
+[server]
+host = "localhost"
+max_body_mb = 1
+max_streams = 10
+keep_alive_seconds = 5
+shutdown_seconds = 0.5
+origins = ["https://example.com", "app://obsidian.md", "http://localhost:3000"]
+log = "debug"
+log_format = "json"
+[backends.a]
+kind = "anthropic"
+tools = "simulate"
+guard = "retry"
+verbatim = "never"
+headers = { x-team = "blue" }
+profile = "anthropic"
+connect_timeout = 1
+first_byte_timeout = 2.5
+idle_timeout = 3
+retries = 0
+""")
+    assert config.server.keep_alive_seconds == 5.0
+    assert config.server.origins[1] == "app://obsidian.md"
+    assert config.backends[0] == BackendConfig(
+        name="a",
+        kind="anthropic",
+        base_url="https://api.anthropic.com",
+        tools="simulate",
+        guard="retry",
+        verbatim="never",
+        headers={"x-team": "blue"},
+        profile="anthropic",
+        connect_timeout=1.0,
+        first_byte_timeout=2.5,
+        idle_timeout=3.0,
+        retries=0,
+    )
+
+
+def test_where_the_file_is_looked_for(folder: Path) -> None:
+    assert load(None, {}).path == ""
+    assert [each.name for each in load(None, {}).backends] == ["demo"]
+    own = folder / "user" / "toolwire" / "toolwire.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text("[server]\nport = 1\n")
+    assert load(None, {}).path == str(own)
+    Path("toolwire.toml").write_text("[server]\nport = 2\n")
+    assert load(None, {}).path == "toolwire.toml"
+    assert load(own, {}).server.port == 1
+
+
+@pytest.mark.parametrize("content", [None, b"\xff\xfe"])
+def test_a_file_that_cannot_be_read(content: bytes | None) -> None:
+    if content is not None:
+        Path("mine.toml").write_bytes(content)
+    with pytest.raises(ConfigError) as caught:
+        load(Path("mine.toml"), {})
+    assert caught.value.where == "mine.toml"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (
+            '[backends.openai]\nkey = "x"\nkind = "opena-chat"',
+            'toolwire.toml, line 3, backends.openai.kind: found "opena-chat"; expected one of "openai-chat", '
+            '"openai-responses", "anthropic", "demo", "scripted"; did you mean "openai-chat"?',
+        ),
+        (
+            "[server]\nprot = 1",
+            'toolwire.toml, line 2, server.prot: found the unknown key "prot"; expected one of "host", "port", "keys", '
+            '"default", "max_body_mb", "max_streams", "keep_alive_seconds", "shutdown_seconds", "origins", "log", '
+            '"log_format"; did you mean "port"?',
+        ),
+        (
+            "[server]\nport = 70000",
+            "toolwire.toml, line 2, server.port: found 70000; expected a whole number from 1 to 65535.",
+        ),
+        (
+            '[server]\nport = "80"',
+            'toolwire.toml, line 2, server.port: found "80"; expected a whole number from 1 to 65535.',
+        ),
+        (
+            "[server]\nport = true",
+            "toolwire.toml, line 2, server.port: found true; expected a whole number from 1 to 65535.",
+        ),
+        (
+            "[server]\nhost = 1979-05-27",
+            "toolwire.toml, line 2, server.host: found a date or time; expected a string.",
+        ),
+        (
+            "[server]\norigins = 'x'",
+            'toolwire.toml, line 2, server.origins: found "x"; expected a list of strings.',
+        ),
+        (
+            "[backend.openai]",
+            'toolwire.toml, line 1, backend: found the unknown key "backend"; expected one of "server", "backends", '
+            '"models"; did you mean "backends"?',
+        ),
+        (
+            "\n[[backends]]\nkind = 'demo'",
+            "toolwire.toml, line 2, backends: found a list; expected a table: [backends.NAME].",
+        ),
+        (
+            "[backends]\nopenai = 'x'",
+            "toolwire.toml, line 2, backends.openai: found a string; expected a table: [backends.NAME].",
+        ),
+        ("server = 1", "toolwire.toml, line 1, server: found a number; expected a table: [server]."),
+        (
+            "[server]\ndefault = 'opnai'\n[backends.openai]\nkind = 'openai-chat'",
+            'toolwire.toml, line 2, server.default: found "opnai"; expected one of "openai", "demo"; '
+            'did you mean "openai"?',
+        ),
+        (
+            "[models]\nfast = 1",
+            'toolwire.toml, line 2, models.fast: found 1; expected a model such as "openai/gpt-5.5" for a name.',
+        ),
+        (
+            "[models]\na = 'b'\nb = 'a'",
+            'toolwire.toml, line 2, models.a: this name leads back to itself: "a" -> "b" -> "a".',
+        ),
+        ("a = = 1", "toolwire.toml, line 1: this is not TOML: Invalid value. Correct that line and start again."),
+    ],
+)
+def test_a_mistake_is_named_by_file_line_and_key(text: str, sentence: str) -> None:
+    assert refused(text) == sentence
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[server]\nport = 0",
+        "[server]\nmax_streams = 0",
+        "[server]\nkeep_alive_seconds = 0",
+        "[server]\nkeep_alive_seconds = nan",
+        "[server]\nkeep_alive_seconds = inf",
+        "[server]\nlog = 'loud'",
+        "[server]\norigins = ['*']",
+        "[server]\norigins = ['https://example.com/']",
+        "[server]\nmax_body_mb = 999999999999999999999999",
+        "[backends.x]\nkind = 3",
+        "[backends.x]\nkind = 'demo'\nname = 'y'",
+        "[backends.x]\nkind = 'demo'\nmissing = 'y'",
+        "[backends.x]\nkind = 'demo'\nretries = -1",
+        "[backends.x]\nkind = 'demo'\nscript = 'a.json'",
+        "[backends.x]\nkind = 'anthropic'\nprofile = 'antropic'",
+        "[backends.x]\nkind = 'anthropic'\nheaders = { 'a b' = 'x' }",
+        "[backends.x]\nkind = 'anthropic'\nheaders = { a = 1 }",
+        "[backends.'a/b']\nkind = 'demo'",
+        "[backends.'']\nkind = 'demo'",
+        "[models]\n'' = 'x'",
+        "[models]\nx = ''",
+    ],
+)
+def test_what_is_refused(text: str) -> None:
+    assert refused(text).startswith("toolwire.toml, line ")
+
+
+def test_a_back_end_needs_a_kind() -> None:
+    assert refused("[backends.x]\nkey = 'k'").startswith("toolwire.toml, line 1, backends.x: kind is missing; expected")
+
+
+@pytest.mark.parametrize("kind", ["gemini", "cursor", "codex", "vscode"])
+def test_a_kind_of_a_later_version_says_what_to_use_instead(kind: str) -> None:
+    sentence = refused(f'[backends.x]\nclient_type = "cli"\nkind = "{kind}"')
+    assert sentence.startswith(f'toolwire.toml, line 3, backends.x.kind: kind "{kind}" is not in this version. ')
+    assert "openai" in sentence or "Remove" in sentence
+
+
+def test_a_back_end_without_its_key_is_kept_and_says_so() -> None:
+    openai = backend('kind = "openai-chat"\nkey = "env:OPENAI_API_KEY"')
+    assert not openai.key
+    assert openai.missing == "OPENAI_API_KEY is not set"
+    assert backend('kind = "openai-chat"').missing == ""
+
+
+@pytest.mark.parametrize("keys", ['["env:NOT_SET"]', '["file:not-there"]', '[""]', '["a", "env:NOT_SET"]'])
+def test_the_server_never_starts_open_by_accident(keys: str) -> None:
+    assert refused(f"[server]\nkeys = {keys}").startswith("toolwire.toml, line 2, server.keys: ")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "192.168.1.2", "gateway.example"])
+def test_an_address_others_can_reach_needs_keys(host: str) -> None:
+    assert "no keys" in refused(f'[server]\nhost = "{host}"')
+    assert loaded(f'[server]\nhost = "{host}"\nkeys = ["k"]').server.host == host
+
+
+def test_secrets_come_from_files_and_inline_too(folder: Path) -> None:
+    (folder / "key").write_text("sk-file\n")
+    (folder / "key").chmod(0o644)
+    config = loaded('[backends.a]\nkind="anthropic"\nkey="file:key"\n[backends.b]\nkind="anthropic"\nkey="sk-inline"')
+    assert [each.key.reveal() for each in config.backends] == ["sk-file", "sk-inline", ""]
+    assert len(config.warnings) == 1
+    assert "chmod 600" in config.warnings[0]
+
+
+def test_a_header_can_hold_a_secret() -> None:
+    text = 'kind = "openai-chat"\nheaders = { api-key = "env:AZURE_KEY" }'
+    assert backend(text, {"AZURE_KEY": "az-secret"}).headers == {"api-key": "az-secret"}
+    assert backend(text).missing == "AZURE_KEY is not set"
+
+
+def test_no_secret_is_shown_by_a_config() -> None:
+    text = EXAMPLE.replace("[models]", 'headers = { x-key = "hd-secret" }\n[models]')
+    config = loaded(text, KEYS)
+    assert config.backends[0].headers == {"x-key": "hd-secret"}
+    out = io.StringIO()
+    Console(file=out, width=500).print(config)
+    for shown in (repr(config), str(config), repr(config.backends[0]), out.getvalue()):
+        assert "x-key" in shown
+        assert "-secret" not in shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[server]\nkeys = 'sk-secret'",
+        "[server]\nkeys = [['sk-secret']]",
+        "[server]\nkeys = ['sk-secret\\n.']",
+        "[backends.x]\nkind = 'demo'\nkey = ['sk-secret']",
+        "[backends.x]\nkind = 'demo'\nkey = 'sk-secret\u00e9'",
+        "[backends.x]\nkind = 'demo'\nheaders = 'sk-secret'",
+        '[backends.x]\nkind = "demo"\nheaders = { a = "sk-secret\\nb" }',
+        "[backends.x]\nkind = 'demo'\nbase_url = 'https://user:sk-secret@example.com'",
+        "[backends.x]\nkind = 'demo'\nbase_url = 'https://example.com/v1?key=sk-secret'",
+    ],
+)
+def test_no_secret_is_shown_by_an_error(text: str) -> None:
+    if "\\n." in text:
+        text = text.replace("'", '"')
+    sentence = refused(text)
+    assert "sk-secret" not in sentence
+    assert "; expected " in sentence
+
+
+def test_a_script_lies_beside_the_file(folder: Path) -> None:
+    assert backend('kind = "scripted"\nscript = "a/b.json"').script == str(folder / "a" / "b.json")
+    assert backend('kind = "scripted"').script == ""
+
+
+@pytest.mark.parametrize("url", ["https://api.openai.com/v1", "http://127.0.0.1:11434/v1", "http://[::1]:8080"])
+def test_urls_that_are_well(url: str) -> None:
+    assert url_fault(url) == ""
+
+
+@pytest.mark.parametrize(
+    "url", ["", "api.openai.com", "ftp://x", "https://", "http://x:99999", "http://x:0", "http://a b", "http://[::1"]
+)
+def test_urls_that_are_not(url: str) -> None:
+    assert url_fault(url).startswith("found ")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "default"),
+    [
+        ({}, ""),
+        ({"a": "openai-chat"}, "a"),
+        ({"a": "openai-chat", "b": "anthropic"}, ""),
+        ({"a": "openai-chat", "b": "scripted", "c": "demo"}, "a"),
+        ({"b": "scripted"}, ""),
+    ],
+)
+def test_with_one_back_end_that_is_the_default(kinds: dict[str, str], default: str) -> None:
+    config = loaded("\n".join(f'[backends.{name}]\nkind = "{kind}"' for name, kind in kinds.items()))
+    assert config.server.default == default
+
+
+def test_back_ends_that_were_found_come_before_the_demo() -> None:
+    config = with_backends(load(None, {}), [BackendConfig(name="ollama", kind="openai-chat")])
+    assert [each.name for each in config.backends] == ["ollama", "demo"]
+    assert config.server.default == "ollama"
+
+
+def test_a_back_end_of_the_owners_may_be_called_demo() -> None:
+    [demo] = loaded('[backends.demo]\nkind = "openai-chat"').backends
+    assert demo.kind == "openai-chat"
+
+
+def test_flags_go_before_the_file() -> None:
+    config = with_address(loaded('[server]\nport = 1000\nhost = "localhost"'), None, 2000)
+    assert (config.server.host, config.server.port) == ("localhost", 2000)
+    assert with_address(config, "127.0.0.2").server.host == "127.0.0.2"
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "where"), [("0.0.0.0", None, "--host"), (None, 0, "--port"), ("", 1, "--host")]
+)
+def test_flags_are_checked_like_the_file(host: str | None, port: int | None, where: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        with_address(Config(), host, port)
+    assert caught.value.where == where
+
+
+@pytest.mark.parametrize(
+    ("host", "is_one"),
+    [
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("LOCALHOST", True),
+        ("localhost.evil", False),
+        ("", False),
+    ],
+)
+def test_loopback(host: str, is_one: bool) -> None:
+    assert is_loopback(host) is is_one
+
+
+def test_a_config_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        setattr(Config(), "path", "x")  # noqa: B010 (mypy knows better)
+    assert msgspec.structs.replace(Config(), path="x").path == "x"

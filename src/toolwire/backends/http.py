@@ -1,0 +1,175 @@
+"""Back ends reached over HTTP: any dialect, one transport. Retries end where the first byte of an answer begins."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Mapping
+
+from ..config import BackendConfig
+from ..dialects import DIALECTS
+from ..errors import UpstreamError
+from ..profiles import profile_for
+from ..types import Loss, Request
+from .base import Model
+from .transport import Response, Timeouts, Transport, TransportError
+
+DIALECT_OF = {"openai-chat": "chat", "openai-responses": "responses", "anthropic": "messages"}
+_RETRIED = frozenset({429, 502, 503, 504, 529})
+_LONGEST_WAIT = 10.0  # a longer Retry-After is the client's to wait for
+_MAX_ERROR = 1 << 20
+_MAX_LIST = 8 << 20
+_SHOWN = ("retry-after", "retry-after-ms", "x-should-retry", "request-id", "x-request-id")
+_SHOWN_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-", "openai-")
+_CODES = {
+    "refused": (502, "upstream_unreachable"),
+    "dns": (502, "upstream_unreachable"),
+    "tls": (502, "upstream_unreachable"),
+    "connect_timeout": (504, "upstream_timeout"),
+    "first_byte_timeout": (504, "upstream_timeout"),
+    "idle_timeout": (504, "upstream_timeout"),
+    "cut": (502, "upstream_cut"),
+    "protocol": (502, "upstream_garbage"),
+}
+
+
+class HttpReply:
+    """The answer's bytes as they come."""
+
+    def __init__(self, response: Response, losses: tuple[Loss, ...]) -> None:
+        self._response = response
+        self.losses = losses
+        self.headers = shown_headers(response.headers)
+        self.content_type = response.headers.get("content-type", "")
+
+    async def read(self) -> bytes:
+        try:
+            return await self._response.read()
+        except TransportError as fault:
+            raise upstream_fault(fault) from None
+
+    def abort(self) -> None:
+        self._response.abort()
+
+
+class HttpBackend:
+    def __init__(self, config: BackendConfig, transport: Transport) -> None:
+        self.name = config.name
+        self.dialect = DIALECT_OF[config.kind]
+        self.profile = profile_for(config.kind, config.base_url, config.profile)
+        self._config = config
+        self._transport = transport
+        self._wire = DIALECTS[self.dialect]
+        self._base = config.base_url.rstrip("/")
+        self._timeouts = Timeouts(
+            connect=config.connect_timeout, first_byte=config.first_byte_timeout, idle=config.idle_timeout
+        )
+
+    async def models(self) -> list[Model]:
+        if self._config.models:
+            return [Model(id=name, owner=self.name) for name in self._config.models]
+        self._need_key()
+        headers = self._wire.headers(self.profile, self._config.key.reveal(), {}) | self._config.headers
+        timeouts = Timeouts(connect=5.0, first_byte=10.0, idle=10.0)
+        try:
+            response = await self._transport.send("GET", self._url(self._wire.models_path), headers, timeouts=timeouts)
+            body = await response.read_all(_MAX_LIST)
+        except TransportError as fault:
+            raise upstream_fault(fault) from None
+        if response.status >= 300:
+            raise self._wire.decode_error(response.status, body, shown_headers(response.headers))
+        lines = self._wire.decode_models(body)
+        return [Model(id=line.id, owner=line.owner, created=line.created, title=line.title) for line in lines]
+
+    async def open(self, request: Request, *, is_verbatim: bool) -> HttpReply:
+        self._need_key()
+        encoded = self._wire.encode_request(request, self.profile) if not is_verbatim else None
+        path = self._wire.path if encoded is None else encoded.path
+        body = request.wire if encoded is None else encoded.body
+        response = await self._send(path, body, request)
+        return HttpReply(response, () if encoded is None else encoded.losses)
+
+    async def count(self, request: Request) -> bytes | None:
+        """The back end's own count of the prompt's tokens, in its words; None where it has no such service."""
+        if not self._wire.count_path or request.origin != self.dialect:
+            return None
+        self._need_key()
+        response = await self._send(self._wire.count_path, request.wire, request)
+        try:
+            return await response.read_all(_MAX_ERROR)
+        except TransportError as fault:
+            raise upstream_fault(fault) from None
+
+    async def close(self) -> None:
+        """The transport is shared and closed by its owner."""
+
+    def _url(self, path: str) -> str:
+        base = self._base
+        if path.startswith("/v1/") and base.endswith("/v1"):
+            base = base.removesuffix("/v1")
+        return base + path
+
+    def _need_key(self) -> None:
+        if self._config.missing:
+            raise UpstreamError(
+                f'back end "{self.name}" has no key: {self._config.missing}.',
+                status=401,
+                code="missing_key",
+                hint="Set it and restart toolwire; `toolwire doctor` shows what is missing.",
+            )
+
+    async def _send(self, path: str, body: bytes, request: Request) -> Response:
+        """One request, tried again with growing pauses while no byte of an answer has come."""
+        given = request.headers if request.origin == self.dialect else {}
+        headers = {
+            "content-type": "application/json",
+            "accept": "text/event-stream" if request.stream else "application/json",
+            "user-agent": "toolwire",
+            **self._wire.headers(self.profile, self._config.key.reveal(), given),
+            **self._config.headers,
+        }
+        url = self._url(path)
+        for attempt in range(self._config.retries + 1):
+            try:
+                return await self._once(url, headers, body)
+            except UpstreamError as error:
+                pause = _pause(error, attempt)
+                if not error.retryable or attempt == self._config.retries or pause > _LONGEST_WAIT:
+                    raise
+            await asyncio.sleep(pause)
+        raise AssertionError("the loop returns or raises")
+
+    async def _once(self, url: str, headers: Mapping[str, str], body: bytes) -> Response:
+        try:
+            response = await self._transport.send("POST", url, headers, body, timeouts=self._timeouts)
+            if response.status < 300:
+                return response
+            content = await response.read_all(_MAX_ERROR)
+        except TransportError as fault:
+            raise upstream_fault(fault) from None
+        error = self._wire.decode_error(response.status, content, shown_headers(response.headers))
+        if response.status < 400:
+            error.status = 502
+        error.retryable = response.status in _RETRIED
+        raise error
+
+
+def _pause(error: UpstreamError, attempt: int) -> float:
+    """What the back end asks for, else a quarter of a second, doubled each time, with a little chance in it."""
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            return max(0.0, float(error.headers[name]) * scale)
+        except (KeyError, ValueError):
+            continue
+    if "retry-after" in error.headers:  # a date: the client's to read
+        return _LONGEST_WAIT * 2
+    return float(0.25 * 2**attempt * random.uniform(0.8, 1.2))
+
+
+def upstream_fault(fault: TransportError) -> UpstreamError:
+    status, code = _CODES.get(fault.kind, (502, "upstream_error"))
+    return UpstreamError(fault.message, status=status, code=code, retryable=not fault.sent)
+
+
+def shown_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name in _SHOWN or name.startswith(_SHOWN_PREFIXES)}

@@ -1,0 +1,114 @@
+"""What a prompt says in words: which tools it fits, and which of its texts and numbers could be arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from ..types import Tool
+
+_READ = 4000  # characters of a prompt or description that are looked at
+_MOST_HINTS = 20
+_NAME_WEIGHT = 3
+_STOP_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "a an and are as at be by can could do does for from get give has have how i in is it its let make me my of on "
+        "or please set should some tell that the their then there this to use using want was we what when where which "
+        "who will with would you your",
+    )
+)
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_WORD = re.compile(r"[^\W_]+")
+_QUOTED = re.compile(r"\"([^\"]{1,500})\"|“([^”]{1,500})”|`([^`]{1,500})`|(?<!\w)'([^']{1,500})'(?!\w)")
+_RUN = r"[A-Z][\w'’-]*(?:\s[A-Z][\w'’-]*){0,5}"
+_AFTER = re.compile(
+    rf"\b(?:in|of|for|to|at|from|about)\s+((?-i:{_RUN})|(?!(?:the|an?|my|me|your|you|it|this|that|do|be)\b)[\w@./:-]+)",
+    re.IGNORECASE,
+)
+_CAPITALISED = re.compile(rf"(?<=[\w,;:] ){_RUN}")
+_SPECIAL = re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+|https?://[^\s\"'<>)]{1,500}|\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?")
+_NUMBER = re.compile(r"(?<![\w.-])-?\d{1,15}(?:\.\d{1,15})?(?![\w-])(?!\.\d)")
+
+
+class Hints(Struct, frozen=True):
+    """texts and numbers in the order in which they should be used up; words are stems."""
+
+    prompt: str = ""
+    texts: tuple[str, ...] = ()
+    quoted: tuple[str, ...] = ()
+    numbers: tuple[int | float, ...] = ()
+    words: frozenset[str] = frozenset()
+
+    def names(self, name: str) -> bool:
+        """Does the prompt have every word of this name?"""
+        stems = stems_of(name)
+        return bool(stems) and stems <= self.words
+
+    def value_of(self, name: str) -> str | None:
+        """What stands after the name, as in `city: Oslo` or `city=Oslo`."""
+        if not name or len(name) > 100:
+            return None
+        spelled = re.escape(name).replace("_", "[_ ]")
+        found = re.search(
+            rf"(?<!\w){spelled}\s?(?:=|:|\bis\b)\s?(?:\"([^\"]*)\"|([^\s,;]+))", self.prompt, re.IGNORECASE
+        )
+        return None if found is None else (found[1] or found[2] or "").rstrip(".!?")
+
+
+def hints_of(prompt: str) -> Hints:
+    """Quoted texts come first, then words after a preposition, then names, then addresses and dates."""
+    read = prompt[:_READ]
+    quoted = ["".join(groups) for groups in _QUOTED.findall(read)]
+    found = [*quoted, *(text.rstrip(".,:;!?") for text in _AFTER.findall(read))]
+    found += [*_CAPITALISED.findall(read), *_SPECIAL.findall(read)]
+    texts = tuple(dict.fromkeys(text for text in found if text and not _NUMBER.fullmatch(text)))
+    numbers = [float(text) if "." in text else int(text) for text in _NUMBER.findall(_SPECIAL.sub(" ", read))]
+    return Hints(
+        prompt=read,
+        texts=texts[:_MOST_HINTS],
+        quoted=tuple(quoted[:_MOST_HINTS]),
+        numbers=tuple(numbers[:_MOST_HINTS]),
+        words=stems_of(read, keep_stop_words=True),
+    )
+
+
+def stems_of(text: str, *, keep_stop_words: bool = False) -> frozenset[str]:
+    """The words of a sentence or a name, without their endings."""
+    words = [word.lower() for word in _WORD.findall(_HUMP.sub(" ", text[:_READ]))]
+    return frozenset(_stem(word) for word in words if keep_stop_words or word not in _STOP_WORDS)
+
+
+def named_tools(tools: Sequence[Tool], prompt: str) -> list[Tool]:
+    """The tools whose exact names stand in the prompt, in that order."""
+    read = prompt[:_READ]
+    places = ((_place(tool.name, read), tool) for tool in tools)
+    return [tool for place, tool in sorted(places, key=lambda pair: pair[0]) if place >= 0]
+
+
+def score(tool: Tool, prompt: str) -> int:
+    """How well the words fit: the tool's name weighs most, then its description and properties."""
+    words = stems_of(prompt)
+    properties = (tool.schema or {}).get("properties")
+    names = " ".join(list(properties)[:100]) if isinstance(properties, dict) else ""
+    named = len(words & stems_of(tool.name))
+    return _NAME_WEIGHT * named + len(words & stems_of(tool.description or "")) + len(words & stems_of(names))
+
+
+def _place(name: str, text: str) -> int:
+    """Where the name stands as a word of its own; -1: nowhere."""
+    found = re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) if name else None
+    return -1 if found is None else found.start()
+
+
+def _stem(word: str) -> str:
+    """Rough, and the same for both sides: cities and city are citi, making and make are mak."""
+    for ending in ("ing", "ed", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = word.removesuffix(ending)
+            break
+    if len(word) > 3:
+        word = word.removesuffix("e")
+    return f"{word[:-1]}i" if word.endswith("y") else word

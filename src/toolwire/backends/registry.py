@@ -1,0 +1,26 @@
+"""From configuration to back ends: one line a kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from ..config import BackendConfig
+from .base import Backend
+from .demo import Demo
+from .http import HttpBackend
+from .scripted import Scripted
+from .transport import Transport
+
+_KINDS: dict[str, Callable[[BackendConfig, Transport], Backend]] = {
+    "openai-chat": HttpBackend,
+    "openai-responses": HttpBackend,
+    "anthropic": HttpBackend,
+    "demo": lambda config, transport: Demo(),
+    "scripted": lambda config, transport: Scripted(config.name, Path(config.script) if config.script else None),
+}
+
+
+def build(config: BackendConfig, transport: Transport | None = None) -> Backend:
+    """A back end ready to be asked; those of one process share a transport and so its kept connections."""
+    return _KINDS[config.kind](config, transport or Transport())

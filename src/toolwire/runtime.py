@@ -1,0 +1,218 @@
+"""The only loop: one model turn, from a client's request to the bytes of its answer."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections.abc import AsyncIterator, Mapping
+
+import msgspec
+
+from .backends.base import Backend, EventReply, Model, WireReply
+from .calls.turn import BYTES_PER_TOKEN, Turn
+from .dialects import DIALECTS
+from .dialects.base import Context, ModelLine, ResponseDecoder
+from .errors import BadRequest, GatewayError, UpstreamError
+from .router import Route, Router
+from .telemetry import Record
+from .types import Loss, Request
+from .verbatim import BodyTap, Plan, Tap, Translator, plan, with_model
+from .wire.exact import BadJson, encode
+
+_LIST_SECONDS = 5.0
+_LIST_AGE = 60.0
+_LAST_BYTES = 0.2
+
+
+def mint(prefix: str) -> str:
+    return prefix + secrets.token_hex(12)
+
+
+class Step:
+    """One turn under way: the back end has accepted; its answer is read as the client takes it."""
+
+    def __init__(self, reply: WireReply | EventReply, pipe: Translator, turn: Turn, record: Record) -> None:
+        self._reply = reply
+        self._pipe = pipe
+        self._turn = turn
+        self._record = record
+        self.losses: list[Loss] = list(reply.losses)
+        self.headers: Mapping[str, str] = {} if isinstance(reply, EventReply) else reply.headers
+
+    @property
+    def error(self) -> GatewayError | None:
+        """The error the answer ended in; a caller that has sent nothing yet can still say it properly."""
+        return self._pipe.error
+
+    @property
+    def is_over(self) -> bool:
+        """Whether what chunks() gave last is the end of the answer."""
+        return self._pipe.is_over
+
+    @property
+    def has_content(self) -> bool:
+        return self._pipe.has_content
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The answer in the client's dialect. It always ends in order: a failure ends it in the dialect's own error."""
+        if isinstance(self._reply, EventReply):
+            return self._from_events(self._reply)
+        return self._from_wire(self._reply)
+
+    async def release(self) -> None:
+        """The client has its answer, or is gone. The last bytes of a complete answer are awaited for a moment, because a
+        connection read to its end serves the next request; anything else is stopped."""
+        self._note()
+        if isinstance(self._reply, EventReply):
+            return
+        try:
+            if self._pipe.is_over and self._pipe.error is None:
+                async with asyncio.timeout(_LAST_BYTES):
+                    while await self._reply.read():
+                        pass
+        except (TimeoutError, UpstreamError):
+            pass
+        finally:
+            self._reply.abort()
+
+    async def _from_wire(self, reply: WireReply) -> AsyncIterator[bytes]:
+        pipe = self._pipe
+        while not pipe.is_over:
+            try:
+                data = await reply.read()
+            except UpstreamError as error:
+                yield pipe.fail(error).wire
+                return
+            batch = pipe.feed(data) if data else pipe.close()
+            if batch.wire:
+                yield batch.wire
+            if not data:
+                return
+
+    async def _from_events(self, reply: EventReply) -> AsyncIterator[bytes]:
+        pipe = self._pipe
+        try:
+            async for events in reply.events:
+                if wire := pipe.send(events).wire:
+                    yield wire
+                if pipe.is_over:
+                    break
+        except GatewayError as error:
+            yield pipe.fail(error).wire
+        yield pipe.close().wire
+
+    def _note(self) -> None:
+        record, turn = self._record, self._turn
+        record.took_over = self._pipe.took_over if record.is_verbatim else ""
+        record.calls, record.invalid_calls, record.usage = turn.calls, turn.invalid, turn.usage
+        self.losses += turn.losses
+        record.losses = self.losses
+        if self._pipe.error is not None:
+            record.outcome, record.error = "error", self._pipe.error.code
+
+
+class Runtime:
+    """Back ends by name, the router, and the policy of each back end for the verbatim path."""
+
+    def __init__(self, backends: Mapping[str, Backend], router: Router, policies: Mapping[str, str]) -> None:
+        self.backends = dict(backends)
+        self.router = router
+        self._policies = dict(policies)
+        self._listed_at = -_LIST_AGE
+        self._listing: list[tuple[str, list[Model]]] = []
+        self._asking = asyncio.Lock()
+
+    async def step(self, request: Request, record: Record) -> Step:
+        """Send it to the back end its model names. Raises GatewayError while nothing of an answer has come."""
+        route = await self.route(request.model)
+        backend = self.backends[route.backend]
+        record.backend = backend.name
+        self._check_state(request, backend)
+        chosen = plan(request, backend.dialect, self._policies.get(backend.name, "auto"))
+        record.is_verbatim = chosen.is_verbatim
+        try:
+            outgoing = _outgoing(request, route, chosen)
+            reply = await backend.open(outgoing, is_verbatim=chosen.is_verbatim)
+        except BadJson as fault:
+            raise BadRequest(f"the request cannot be written: {fault}.", code="invalid_json") from None
+        return self._started(request, backend, reply, chosen, record)
+
+    async def count(self, request: Request) -> bytes:
+        """How many tokens a prompt has: the back end's count where it gives one, else an estimate by length."""
+        route = await self.route(request.model)
+        ask = getattr(self.backends[route.backend], "count", None)
+        outgoing = msgspec.structs.replace(
+            request, model=route.model, wire=with_model(request.wire, request.model, route.model)
+        )
+        counted: bytes | None = await ask(outgoing) if ask is not None else None
+        return counted or encode({"input_tokens": max(1, len(request.wire) // BYTES_PER_TOKEN)})
+
+    async def route(self, model: str) -> Route:
+        """Ask the back ends for their lists only when the name alone does not decide."""
+        try:
+            return self.router.resolve(model)
+        except BadRequest:
+            if time.monotonic() - self._listed_at < _LIST_AGE:
+                raise
+        await self.models()
+        return self.router.resolve(model)
+
+    async def models(self) -> list[ModelLine]:
+        """Every model as backend/model; a back end that does not answer is left out, not waited for."""
+        async with self._asking:
+            if time.monotonic() - self._listed_at >= _LIST_AGE or not self._listing:
+                self._listing = await self._ask_all()
+                self._listed_at = time.monotonic()
+        return [
+            ModelLine(id=f"{name}/{model.id}", owner=model.owner or name, created=model.created, title=model.title)
+            for name, models in self._listing
+            for model in models
+        ]
+
+    async def close(self) -> None:
+        for backend in self.backends.values():
+            await backend.close()
+
+    async def _ask_all(self) -> list[tuple[str, list[Model]]]:
+        lists = await asyncio.gather(*(self._ask(backend) for backend in self.backends.values()))
+        for name, models in lists:
+            if models:
+                self.router.note_models(name, [model.id for model in models])
+        return list(lists)
+
+    async def _ask(self, backend: Backend) -> tuple[str, list[Model]]:
+        try:
+            async with asyncio.timeout(_LIST_SECONDS):
+                return backend.name, await backend.models()
+        except (GatewayError, TimeoutError):
+            return backend.name, []
+
+    def _check_state(self, request: Request, backend: Backend) -> None:
+        state = request.state
+        if state is not None and backend.dialect != request.origin:
+            raise BadRequest(f"{state.why}.", where=state.field, code="state_unsupported", details=state.refusal)
+
+    def _started(
+        self, request: Request, backend: Backend, reply: WireReply | EventReply, chosen: Plan, record: Record
+    ) -> Step:
+        dialect = DIALECTS[request.origin]
+        encoder = dialect.encoder(Context(request=request, mint=mint, now=int(time.time())))
+        turn = Turn(request, mint)
+        if isinstance(reply, EventReply):
+            return Step(reply, Translator(None, turn, encoder), turn, record)
+        wire = DIALECTS[backend.dialect]
+        is_stream = "event-stream" in reply.content_type or (request.stream and "json" not in reply.content_type)
+        fits = chosen.is_verbatim and is_stream == request.stream
+        if is_stream and fits:
+            return Step(reply, Tap(wire.stream_decoder(request), turn, encoder), turn, record)
+        decoder: ResponseDecoder = wire.stream_decoder(request) if is_stream else wire.body_decoder(request)
+        pipe = BodyTap(decoder, turn, encoder) if fits else Translator(decoder, turn, encoder)
+        return Step(reply, pipe, turn, record)
+
+
+def _outgoing(request: Request, route: Route, chosen: Plan) -> Request:
+    if not chosen.is_verbatim:
+        return msgspec.structs.replace(request, model=route.model)
+    wire = with_model(request.wire, request.model, route.model)
+    return msgspec.structs.replace(request, model=route.model, wire=wire)

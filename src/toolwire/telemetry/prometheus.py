@@ -1,0 +1,95 @@
+"""Counters for Prometheus: names start with toolwire_, labels are few and bounded."""
+
+from __future__ import annotations
+
+import os
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from ..types import Loss
+from .record import Record
+
+_SECONDS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+_MAX_FEATURES = 200  # losses carry member names that clients choose
+
+
+class Prometheus:
+    """With several workers (PROMETHEUS_MULTIPROC_DIR is set) render() adds up what all of them counted."""
+
+    def __init__(self) -> None:
+        self._registry = registry = CollectorRegistry()
+        labels = ("backend", "dialect")
+        self._requests = Counter(
+            "toolwire_requests_total", "Requests answered.", (*labels, "status", "outcome"), registry=registry
+        )
+        self._verbatim = Counter(
+            "toolwire_verbatim_total", "Requests whose bytes passed untouched.", ("backend",), registry=registry
+        )
+        self._taken = Counter(
+            "toolwire_takeovers_total", "Verbatim answers that had to be put right.", ("backend",), registry=registry
+        )
+        self._calls = Counter("toolwire_tool_calls_total", "Tool calls answered.", ("backend",), registry=registry)
+        self._invalid = Counter(
+            "toolwire_tool_calls_invalid_args_total",
+            "Tool calls whose arguments are no JSON object.",
+            ("backend",),
+            registry=registry,
+        )
+        self._refused = Counter(
+            "toolwire_tool_api_400_total", "Requests a back end refused with 400.", ("backend",), registry=registry
+        )
+        self._losses = Counter(
+            "toolwire_losses_total", "Features that the other side could not express.", ("feature",), registry=registry
+        )
+        self._tokens = Counter("toolwire_tokens_total", "Tokens by direction.", ("backend", "kind"), registry=registry)
+        self._seconds = Histogram(
+            "toolwire_request_seconds", "Time to the end of the answer.", labels, buckets=_SECONDS, registry=registry
+        )
+        self._first = Histogram(
+            "toolwire_first_byte_seconds", "Time to the first byte.", labels, buckets=_SECONDS, registry=registry
+        )
+        self._open = Gauge(
+            "toolwire_open_requests", "Requests being answered.", registry=registry, multiprocess_mode="livesum"
+        )
+        self._features: set[str] = set()
+
+    def opened(self, record: Record) -> None:
+        self._open.inc()
+
+    def closed(self, record: Record) -> None:
+        self._open.dec()
+        backend, dialect = record.backend or "none", record.dialect
+        self._requests.labels(backend, dialect, str(record.status), record.outcome).inc()
+        self._seconds.labels(backend, dialect).observe(max(0.0, record.ended - record.started))
+        if record.first_byte:
+            self._first.labels(backend, dialect).observe(max(0.0, record.first_byte - record.started))
+        if record.is_verbatim:
+            self._verbatim.labels(backend).inc()
+        if record.took_over:
+            self._taken.labels(backend).inc()
+        if record.calls:
+            self._calls.labels(backend).inc(record.calls)
+        if record.invalid_calls:
+            self._invalid.labels(backend).inc(record.invalid_calls)
+        if record.status == 400 and record.error == "upstream_error":
+            self._refused.labels(backend).inc()
+        if record.usage is not None:
+            self._tokens.labels(backend, "input").inc(record.usage.input)
+            self._tokens.labels(backend, "output").inc(record.usage.output)
+        for loss in record.losses:
+            self._losses.labels(self._feature(loss)).inc()
+
+    def render(self) -> bytes:
+        if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+            return generate_latest(self._registry)
+        together = CollectorRegistry()
+        MultiProcessCollector(together)  # type: ignore[no-untyped-call] # the library has no types here
+        return generate_latest(together)
+
+    def _feature(self, loss: Loss) -> str:
+        if loss.feature not in self._features:
+            if len(self._features) >= _MAX_FEATURES:
+                return "other"
+            self._features.add(loss.feature)
+        return loss.feature

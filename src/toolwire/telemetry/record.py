@@ -1,0 +1,47 @@
+"""One request in numbers: what the log, the counters and later the inspector are told."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from msgspec import Struct
+
+from ..types import Loss, Usage
+
+
+class Record(Struct, kw_only=True):
+    """Filled while the request runs; no text of the conversation and no secret is ever in it."""
+
+    request_id: str = ""
+    dialect: str = ""
+    model: str = ""
+    backend: str = ""
+    is_stream: bool = False
+    is_verbatim: bool = False
+    took_over: str = ""
+    status: int = 0
+    error: str = ""
+    outcome: str = "ok"  # ok, error, client_gone
+    started: float = 0.0
+    first_byte: float = 0.0
+    ended: float = 0.0
+    calls: int = 0
+    invalid_calls: int = 0
+    usage: Usage | None = None
+    losses: list[Loss] = []
+
+
+class Telemetry(Protocol):
+    def opened(self, record: Record) -> None: ...
+
+    def closed(self, record: Record) -> None: ...
+
+
+class Silence:
+    """Telemetry that keeps nothing."""
+
+    def opened(self, record: Record) -> None:
+        pass
+
+    def closed(self, record: Record) -> None:
+        pass

@@ -1,0 +1,188 @@
+"""The verbatim path: where client and back end speak one dialect, bytes pass untouched, and only while they are right.
+
+Every frame goes through the decoder before it leaves, so telemetry sees the same events as everywhere else. At the first irregular
+frame our encoder takes over with the state it has kept from what went out before.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from .calls.turn import Turn
+from .dialects.base import ResponseDecoder, ResponseEncoder, StreamDecoder, garbage
+from .errors import GatewayError
+from .events import Event, Failed, Finished, PartDelta, PartStarted
+from .types import Request
+from .wire.exact import decode, encode
+from .wire.sse import Frame, FrameTooLarge, SseReader
+
+_MODEL = re.compile(rb'"model"\s*:\s*("(?:[^"\\]|\\.)*")')
+
+
+class Plan(Struct, frozen=True):
+    """Whether bytes pass untouched, and the reason in words."""
+
+    is_verbatim: bool
+    why: str
+
+
+def plan(request: Request, backend_dialect: str, policy: str) -> Plan:
+    """Pure: what is known before the request leaves decides."""
+    if policy == "never":
+        return Plan(False, 'the back end is set to verbatim = "never"')
+    if not backend_dialect:
+        return Plan(False, "the back end answers in this process")
+    if request.origin != backend_dialect:
+        return Plan(False, f"the client speaks {request.origin}, the back end {backend_dialect}")
+    if not request.wire:
+        return Plan(False, "the request was not read from a client's bytes")
+    return Plan(True, f"both sides speak {backend_dialect}")
+
+
+def with_model(wire: bytes, asked: str, model: str) -> bytes:
+    """The same body with another model name; every other byte stays where there is only one place it can be."""
+    if asked == model:
+        return wire
+    found = _MODEL.findall(wire)
+    if wire.count(b'"model"') == 1 and len(found) == 1 and decode(found[0]) == asked:
+        return _MODEL.sub(lambda match: match.group().replace(match.group(1), encode(model)), wire, count=1)
+    body = decode(wire)
+    body["model"] = model
+    return encode(body)
+
+
+class Batch(Struct):
+    """What one read of the back end gives: bytes for the client, and the events they mean."""
+
+    wire: bytes
+    events: list[Event]
+
+
+class Translator:
+    """Decoder, turn, encoder: every event is written anew."""
+
+    def __init__(self, decoder: ResponseDecoder | None, turn: Turn, encoder: ResponseEncoder) -> None:
+        self._decoder = decoder
+        self._turn = turn
+        self._encoder = encoder
+        self.is_over = False
+        self.has_content = False
+        self.error: GatewayError | None = None
+        self.took_over = ""
+
+    def feed(self, data: bytes) -> Batch:
+        return self.send(self._decoder.feed(data)) if self._decoder is not None else Batch(b"", [])
+
+    def close(self) -> Batch:
+        """The back end has said all it will; a body is written now."""
+        batch = self.send(self._decoder.close()) if self._decoder is not None else Batch(b"", [])
+        if not self.is_over:
+            batch = self.fail(garbage("the back end's answer has no end."))
+        if self.error is None:
+            batch.wire += self._encoder.close()
+        return batch
+
+    def fail(self, error: GatewayError) -> Batch:
+        return Batch(b"", []) if self.is_over else self.send([Failed(error=error)])
+
+    def send(self, events: list[Event]) -> Batch:
+        events = self._turn.send(events)
+        pieces = []
+        for event in events:
+            if self.is_over:
+                break
+            pieces.append(self._encoder.send(event))
+            if type(event) is not PartDelta:
+                self._look(event)
+        return Batch(b"".join(pieces), events)
+
+    def _look(self, event: Event) -> None:
+        if isinstance(event, PartStarted):
+            self.has_content = True
+        elif isinstance(event, Failed):
+            self.error = event.error
+        self.is_over = self.is_over or isinstance(event, Failed | Finished)
+
+
+class Tap(Translator):
+    """Frames pass as they came until one is not as it should be; from there on it is a Translator."""
+
+    def __init__(self, decoder: StreamDecoder, turn: Turn, encoder: ResponseEncoder) -> None:
+        super().__init__(None, turn, encoder)
+        self._frames = decoder
+        self._sse = SseReader()
+
+    def feed(self, data: bytes) -> Batch:
+        try:
+            return self._pass(self._sse.feed(data))
+        except FrameTooLarge as fault:
+            return self.fail(garbage(str(fault)))
+
+    def close(self) -> Batch:
+        batch = self._pass(self._sse.close())
+        if not self.is_over:
+            rest = self._frames.close()
+            self._take_over(self._frames.irregular or "cut")
+            ending = self.send(rest)
+            batch = Batch(batch.wire + ending.wire, batch.events + ending.events)
+        return batch
+
+    def fail(self, error: GatewayError) -> Batch:
+        self._take_over("an error")
+        return super().fail(error)
+
+    def _pass(self, frames: list[Frame]) -> Batch:
+        output: list[bytes] = []
+        seen: list[Event] = []
+        decoder, turn = self._frames, self._turn
+        for frame in frames:
+            if self.is_over:
+                break
+            events = decoder.frame(frame)
+            if self.took_over:
+                batch = self.send(events)
+                output.append(batch.wire)
+                seen += batch.events
+                continue
+            kept = turn.send(events)
+            if decoder.irregular or turn.changed:
+                self._take_over(decoder.irregular or turn.changed)
+                output.append(b"".join([self._encoder.send(event) for event in kept]))
+                for event in kept:
+                    self._look(event)
+            else:
+                output.append(frame.raw)
+                for event in kept:
+                    if type(event) is not PartDelta:
+                        self._encoder.observe(event)
+                        self._look(event)
+                self._encoder.passed(frame)
+            seen += kept
+        return Batch(b"".join(output), seen)
+
+    def _take_over(self, why: str) -> None:
+        if not self.took_over:
+            self.took_over = why
+            self._encoder.resume()
+
+
+class BodyTap(Translator):
+    """A whole answer: the body leaves as it came if it is right, and is written anew if it is not."""
+
+    def __init__(self, decoder: ResponseDecoder, turn: Turn, encoder: ResponseEncoder) -> None:
+        super().__init__(decoder, turn, encoder)
+        self._body: list[bytes] = []
+        self._whole = decoder
+
+    def feed(self, data: bytes) -> Batch:
+        self._body.append(data)
+        return super().feed(data)
+
+    def close(self) -> Batch:
+        batch = super().close()
+        self.took_over = self._whole.irregular or self._turn.changed
+        if not self.took_over and self.error is None:
+            batch.wire = b"".join(self._body)
+        return batch

@@ -1,0 +1,74 @@
+"""Who may ask: keys, and for a server without keys only programs on this machine, never a web page somewhere."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from ..config import ServerConfig, is_loopback
+from ..errors import BadRequest, quote
+
+# Desktop programs whose pages have an origin of their own: Obsidian, VS Code's web views.
+_KNOWN_ORIGINS = ("app://obsidian.md", "capacitor://localhost", "vscode-webview://", "vscode-file://vscode-app")
+
+
+class Guard:
+    def __init__(self, config: ServerConfig) -> None:
+        self._keys = [key.reveal().encode() for key in config.keys]
+        self._origins = frozenset(config.origins)
+
+    def admit(self, headers: Mapping[str, str]) -> None:
+        """Raises BadRequest with 401 or 403."""
+        self._check_origin(headers.get("origin"))
+        if not self._keys:
+            self._check_host(headers.get("host", ""))
+            return
+        given = key_in(headers).encode("utf-8", "replace")
+        if not given:
+            raise BadRequest(
+                "no key was given; expected one in Authorization: Bearer or in x-api-key.",
+                status=401,
+                code="authentication_failed",
+            )
+        matches = [hmac.compare_digest(given, key) for key in self._keys]
+        if not any(matches):
+            raise BadRequest("the key is not one of this server's keys.", status=401, code="authentication_failed")
+
+    def allowed_origin(self, origin: str | None) -> str | None:
+        """The origin, if pages from there may read our answers."""
+        return origin if origin and self._is_welcome(origin) else None
+
+    def _check_host(self, host: str) -> None:
+        """A name that is not ours, resolving to us, is how a web page reaches into a loopback server (DNS rebinding)."""
+        name = urlsplit(f"//{host}").hostname or ""
+        if name and not is_loopback(name):
+            raise BadRequest(
+                f"the Host header is {quote(host)}; a server without keys answers only to localhost.",
+                status=403,
+                code="host_refused",
+                hint="Set [server] keys to serve other names.",
+            )
+
+    def _check_origin(self, origin: str | None) -> None:
+        if origin is not None and not self._is_welcome(origin):
+            raise BadRequest(
+                f"requests from pages of {quote(origin)} are refused.",
+                status=403,
+                code="origin_refused",
+                hint="Add it to [server] origins if it is meant.",
+            )
+
+    def _is_welcome(self, origin: str) -> bool:
+        if origin in self._origins or origin.startswith(_KNOWN_ORIGINS):
+            return True
+        parts = urlsplit(origin)
+        return parts.scheme in ("http", "https") and is_loopback(parts.hostname or "")
+
+
+def key_in(headers: Mapping[str, str]) -> str:
+    """The client's key; an empty Bearer counts as absent."""
+    scheme, _, value = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and value.strip():
+        return value.strip()
+    return headers.get("x-api-key", "").strip()

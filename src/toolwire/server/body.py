@@ -1,0 +1,79 @@
+"""Reading a request's body within its limits: type, size and time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from typing import Any, TypeAlias
+
+from ..errors import BadRequest, quote
+
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+class ClientGone(Exception):
+    """The client closed its connection; nobody is left to answer."""
+
+
+def check_type(headers: Mapping[str, str]) -> None:
+    kind = headers.get("content-type", "").split(";")[0].strip().lower()
+    if kind and kind != "application/json" and not kind.endswith("+json"):
+        raise BadRequest(
+            f"the content type is {quote(kind)}; expected application/json.",
+            status=415,
+            code="unsupported_media_type",
+            where="content-type",
+        )
+    coding = headers.get("content-encoding", "identity").strip().lower()
+    if coding not in ("", "identity"):
+        raise BadRequest(
+            f"the body is encoded as {quote(coding)}; expected plain JSON.",
+            status=415,
+            code="unsupported_media_type",
+            where="content-encoding",
+        )
+
+
+async def read_body(receive: Receive, headers: Mapping[str, str], limit: int, seconds: float) -> bytes:
+    length = headers.get("content-length", "")
+    if length.isdigit() and int(length) > limit:
+        raise _too_large(limit)
+    message = await receive()
+    if message["type"] == "http.request" and not message.get("more_body"):
+        body: bytes = message.get("body", b"")
+        if len(body) > limit:
+            raise _too_large(limit)
+        return body
+    try:
+        async with asyncio.timeout(seconds):
+            return await _read_on(receive, message, limit)
+    except TimeoutError:
+        raise BadRequest(
+            f"the body did not arrive within {seconds:g} seconds.", status=408, code="request_timeout"
+        ) from None
+
+
+async def _read_on(receive: Receive, message: MutableMapping[str, Any], limit: int) -> bytes:
+    pieces: list[bytes] = []
+    size = 0
+    while True:
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        piece = message.get("body", b"")
+        size += len(piece)
+        if size > limit:
+            raise _too_large(limit)
+        pieces.append(piece)
+        if not message.get("more_body"):
+            return b"".join(pieces)
+        message = await receive()
+
+
+def _too_large(limit: int) -> BadRequest:
+    return BadRequest(
+        f"the body is larger than {limit // (1 << 20)} MB.",
+        status=413,
+        code="request_too_large",
+        hint="[server] max_body_mb sets the limit.",
+    )

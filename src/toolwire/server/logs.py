@@ -1,0 +1,135 @@
+"""One line a request, written by a thread of its own: a full pipe behind stderr never stops the gateway."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from typing import TextIO
+
+from ..telemetry import Record
+from ..wire.exact import encode
+
+_MAX_LINES = 10_000
+_PAUSE = 0.05
+
+
+class Log:
+    """Lines wait in a bounded list; past the bound they are dropped, and how many is said."""
+
+    def __init__(self, level: str = "info", form: str = "text", target: TextIO | None = None) -> None:
+        self._is_quiet = level == "warning"
+        self._is_json = form == "json"
+        self._target = target or sys.stderr
+        self._lines: list[str] = []
+        self._dropped = 0
+        self._wake = threading.Event()
+        self._pause = threading.Event()  # set only at the end: lines gather for a moment before they are written
+        self._lock = threading.Lock()
+        self._is_over = False
+        self._thread = threading.Thread(target=self._run, name="toolwire-log", daemon=True)
+        self._thread.start()
+
+    def request(self, record: Record) -> None:
+        if self._is_quiet and record.outcome == "ok":
+            return
+        self._put(_json(record) if self._is_json else _text(record))
+
+    def say(self, level: str, words: str, request_id: str = "") -> None:
+        if self._is_json:
+            line = encode({"time": _now(), "level": level, "request": request_id, "message": words}).decode()
+        else:
+            line = f"{_now()} {level} {request_id} {words}"
+        self._put(line)
+
+    def close(self) -> None:
+        self._is_over = True
+        self._pause.set()
+        self._wake.set()
+        self._thread.join(timeout=1.0)
+
+    def _put(self, line: str) -> None:
+        with self._lock:
+            if len(self._lines) >= _MAX_LINES:
+                self._dropped += 1
+                return
+            self._lines.append(line)
+        if not self._wake.is_set():
+            self._wake.set()
+
+    def _run(self) -> None:
+        while not self._is_over:
+            self._wake.wait()
+            self._pause.wait(_PAUSE)
+            self._wake.clear()
+            self._flush()
+        self._flush()
+
+    def _flush(self) -> None:
+        with self._lock:
+            lines, self._lines = self._lines, []
+            dropped, self._dropped = self._dropped, 0
+        if dropped:
+            lines.append(f"{_now()} warning {dropped} log lines were dropped")
+        if lines:
+            try:
+                self._target.write("\n".join(lines) + "\n")
+                self._target.flush()
+            except (OSError, ValueError):  # nobody reads any more; there is nowhere left to say so
+                self._is_over = True
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime()) + "Z"
+
+
+def _text(record: Record) -> str:
+    words = [
+        _now(),
+        "info" if record.outcome == "ok" else "warning",
+        record.request_id,
+        record.dialect,
+        f"model={record.model}",
+        f"backend={record.backend or '-'}",
+        str(record.status),
+        record.outcome,
+        f"{(record.ended - record.started) * 1000:.1f}ms",
+    ]
+    if record.is_verbatim:
+        words.append("verbatim" if not record.took_over else f'verbatim-until="{record.took_over}"')
+    if record.calls:
+        words.append(f"calls={record.calls}")
+    if record.invalid_calls:
+        words.append(f"invalid={record.invalid_calls}")
+    if record.usage is not None:
+        words.append(f"tokens={record.usage.input}+{record.usage.output}")
+    if record.losses:
+        words.append("lost=" + ",".join(sorted({loss.feature for loss in record.losses})[:12]))
+    if record.error:
+        words.append(f"error={record.error}")
+    return " ".join(words)
+
+
+def _json(record: Record) -> str:
+    return encode(
+        {
+            "time": _now(),
+            "level": "info" if record.outcome == "ok" else "warning",
+            "request": record.request_id,
+            "dialect": record.dialect,
+            "model": record.model,
+            "backend": record.backend,
+            "status": record.status,
+            "outcome": record.outcome,
+            "seconds": round(record.ended - record.started, 6),
+            "first_byte": round(record.first_byte - record.started, 6) if record.first_byte else None,
+            "stream": record.is_stream,
+            "verbatim": record.is_verbatim,
+            "took_over": record.took_over or None,
+            "calls": record.calls,
+            "invalid_calls": record.invalid_calls,
+            "tokens": [record.usage.input, record.usage.output] if record.usage is not None else None,
+            "losses": sorted({loss.feature for loss in record.losses})[:40],
+            "error": record.error or None,
+        }
+    ).decode()

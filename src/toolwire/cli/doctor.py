@@ -1,0 +1,119 @@
+"""`toolwire doctor`: what works, what does not, and what to do about it."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from pathlib import Path
+
+from msgspec import Struct
+
+from ..config import BackendConfig, Config, ServerConfig
+from ..errors import GatewayError
+from .found import ConfigFlag, found_config, probe
+from .models import Listing, ask, plain
+from .serve import address_of
+
+LOCAL_SECONDS = 2.0
+
+
+class Finding(Struct, frozen=True, kw_only=True):
+    """advice says what to do, for what is not well and for what could be better."""
+
+    subject: str
+    text: str
+    is_wrong: bool = False
+    advice: str = ""
+
+
+def doctor(*, config: ConfigFlag = None) -> int:
+    """Check the configuration, the address and every back end; exit with 1 when something is wrong."""
+    findings = asyncio.run(examine(config))
+    for finding in findings:
+        print(plain(f"{'WRONG' if finding.is_wrong else 'ok   '} {finding.subject}: {finding.text}", 600))
+        if finding.advice:
+            print(plain(f"      {finding.advice}", 600))
+    wrong = sum(finding.is_wrong for finding in findings)
+    print(f"{wrong} of {len(findings)} checks found something wrong." if wrong else "Everything is in order.")
+    return 1 if wrong else 0
+
+
+async def examine(path: Path | None) -> list[Finding]:
+    config = await found_config(path)
+    answers = await asyncio.gather(*(ask(backend) for backend in config.backends))
+    return [
+        _of_configuration(config),
+        *(Finding(subject="configuration", text=warning) for warning in config.warnings),
+        await _of_address(config.server),
+        *(of_backend(backend, answer) for backend, answer in zip(config.backends, answers, strict=True)),
+    ]
+
+
+def of_backend(backend: BackendConfig, answer: Listing) -> Finding:
+    """What its answer, or the lack of one, means for the owner."""
+    subject = f"back end {backend.name}"
+    if answer.error is None:
+        count = len(answer.models)
+        return Finding(subject=subject, text=f"answers, and lists {count} model{'' if count == 1 else 's'}.")
+    if answer.error.status == 404 and backend.models and not backend.missing:
+        return Finding(subject=subject, text="answers; it has no model list, so the models of the file are used.")
+    return Finding(subject=subject, text=answer.error.sentence(), is_wrong=True, advice=_advice(backend, answer.error))
+
+
+def _advice(backend: BackendConfig, error: GatewayError) -> str:
+    if backend.missing:
+        return f"Set it before you start toolwire, or remove [backends.{backend.name}]."
+    if error.status in (401, 403):
+        return "It refuses the key: check that the key is whole, still valid, and meant for this base_url."
+    if error.status == 404:
+        return f"Check that base_url is right ({backend.base_url}); if it has no model list, set models = [...]."
+    if error.status == 429:
+        return "It limits this key at the moment: wait, or check the account."
+    return f"Check that {backend.base_url} is running and reachable from here." if backend.base_url else ""
+
+
+def _of_configuration(config: Config) -> Finding:
+    if config.path:
+        return Finding(subject="configuration", text=f"{config.path} is in use.")
+    names = ", ".join(backend.name for backend in config.backends)
+    return Finding(subject="configuration", text=f"no file; found on this machine: {names}.")
+
+
+async def _of_address(server: ServerConfig) -> Finding:
+    address = address_of(server)
+    reason = _bind_error(server)
+    if reason is None:
+        return Finding(subject="address", text=f"{address} is free.")
+    if reason.errno == errno.EADDRINUSE:
+        if await _is_toolwire(server):
+            return Finding(subject="address", text=f"toolwire is running at {address}.")
+        advice = "Stop what listens there, or choose another with --port."
+        return Finding(subject="address", text=f"{address} is in use by another program.", is_wrong=True, advice=advice)
+    text = f"{server.host} port {server.port} cannot be used: {reason.strerror or 'unknown reason'}."
+    return Finding(subject="address", text=text, is_wrong=True, advice="Choose others with --host and --port.")
+
+
+def _bind_error(server: ServerConfig) -> OSError | None:
+    """What would stop a server from listening there; nothing stays bound."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as listener:
+            # As servers do: an address whose last connections are still fading out is free.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(1)
+    except OSError as error:
+        return error
+    return None
+
+
+async def _is_toolwire(server: ServerConfig) -> bool:
+    """Ours is known by the model that is always there."""
+    key = server.keys[0].reveal() if server.keys else ""
+    try:
+        async with asyncio.timeout(LOCAL_SECONDS):
+            ids = await probe(f"{address_of(server)}/v1/models", key)
+    except (OSError, TimeoutError):
+        return False
+    return any(model.startswith("demo/") for model in ids or ())

@@ -1,0 +1,104 @@
+"""`toolwire models`: every model that can be asked for, as backend/model."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+from cyclopts import Parameter
+from msgspec import Struct
+
+from ..config import BackendConfig, Config
+from ..errors import GatewayError, UpstreamError, quote
+from .found import ConfigFlag, found_config
+
+ANSWER_SECONDS = 5.0
+
+
+class Listing(Struct, frozen=True, kw_only=True):
+    """What one back end answered: its models, or why there are none."""
+
+    backend: str
+    models: tuple[str, ...] = ()
+    error: GatewayError | None = None
+
+
+def models(
+    *,
+    config: ConfigFlag = None,
+    json: Annotated[bool, Parameter(help="Write JSON, for programs.", negative="")] = False,
+) -> int:
+    """List the models of every back end, as backend/model."""
+    listings = asyncio.run(_listings(config))
+    if json:
+        print(msgspec.json.format(msgspec.json.encode(_as_json(listings)), indent=2).decode())
+        return 0
+    for listing in listings:
+        for model in listing.models:
+            print(plain(f"{listing.backend}/{model}"))
+        if listing.error is not None:
+            print(plain(f"{listing.backend}: {listing.error.sentence()}", 600), file=sys.stderr)
+    return 0
+
+
+async def ask(backend: BackendConfig, seconds: float = ANSWER_SECONDS) -> Listing:
+    """The models this back end lists by itself, whatever the file says."""
+    if backend.missing:
+        return Listing(backend=backend.name, error=UpstreamError(f"{backend.missing}."))
+    try:
+        async with asyncio.timeout(seconds):
+            answers = await _models_of(backend)
+    except GatewayError as error:
+        return Listing(backend=backend.name, error=error)
+    except TimeoutError:
+        late = UpstreamError(f"it did not answer within {seconds:g} seconds.", status=504)
+        return Listing(backend=backend.name, error=late)
+    except OSError as error:
+        unreachable = UpstreamError(f"it cannot be reached: {error.strerror or type(error).__name__}.")
+        return Listing(backend=backend.name, error=unreachable)
+    return Listing(backend=backend.name, models=answers)
+
+
+def plain(text: str, length: int = 200) -> str:
+    """Foreign text for a terminal: no control characters, no end of it."""
+    pieces = [text[start : start + 200] for start in range(0, min(len(text), length), 200)]
+    return "".join(quote(piece)[1:-1] for piece in pieces)
+
+
+async def _listings(path: Path | None) -> list[Listing]:
+    config: Config = await found_config(path)
+    return await asyncio.gather(*(_listing(backend) for backend in config.backends))
+
+
+async def _listing(backend: BackendConfig) -> Listing:
+    if backend.models:
+        return Listing(backend=backend.name, models=backend.models)
+    return await ask(backend)
+
+
+async def _models_of(config: BackendConfig) -> tuple[str, ...]:
+    from ..backends import build
+
+    backend = build(config)
+    try:
+        return tuple(model.id for model in await backend.models())
+    finally:
+        await backend.close()
+
+
+def _as_json(listings: list[Listing]) -> dict[str, list[dict[str, str]]]:
+    return {
+        "models": [
+            {"id": f"{listing.backend}/{model}", "backend": listing.backend, "model": model}
+            for listing in listings
+            for model in listing.models
+        ],
+        "failures": [
+            {"backend": listing.backend, "why": listing.error.sentence()}
+            for listing in listings
+            if listing.error is not None
+        ],
+    }

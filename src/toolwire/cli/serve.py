@@ -1,0 +1,71 @@
+"""`toolwire serve`: start the gateway, after saying where it is and how to reach it."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from .. import __version__
+from ..config import BackendConfig, Config, ServerConfig, with_address
+from ..errors import ConfigError
+from .found import ConfigFlag, found_config
+
+
+def serve(
+    *,
+    host: Annotated[
+        str | None, Parameter(help="Address to listen on, in place of the configured one (127.0.0.1).")
+    ] = None,
+    port: Annotated[int | None, Parameter(help="Port to listen on, in place of the configured one (18741).")] = None,
+    config: ConfigFlag = None,
+    workers: Annotated[int, Parameter(help="Number of processes.")] = 1,
+) -> None:
+    """Start the gateway."""
+    if workers < 1:
+        raise ConfigError(f"found {workers}; expected at least 1.", where="--workers")
+    settled = with_address(asyncio.run(found_config(config, port=port)), host, port)
+    for warning in settled.warnings:
+        print(f"warning: {warning}", file=sys.stderr)
+    print("\n".join(banner(settled)), flush=True)
+
+    from ..server import run
+
+    run(settled, workers=workers)
+
+
+def banner(config: Config) -> Iterator[str]:
+    """The lines a person sees first."""
+    address = address_of(config.server)
+    yield f"toolwire {__version__} at {address}"
+    yield f"  configuration      {config.path or 'no file; this is what was found on this machine'}"
+    for backend in config.backends:
+        yield f"  back end           {_described(backend, config.server.default)}"
+    yield f"  OpenAI clients     base URL {address}/v1"
+    yield f"  Anthropic clients  base URL {address}"
+    yield f"  API key            {'one of the keys of [server]' if config.server.keys else 'any, it is not looked at'}"
+    yield "Try it:"
+    yield f"  {_first_request(config, address)}"
+
+
+def address_of(server: ServerConfig) -> str:
+    """Where a client on this machine reaches it."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(server.host, server.host)
+    return f"http://[{host}]:{server.port}" if ":" in host else f"http://{host}:{server.port}"
+
+
+def _described(backend: BackendConfig, default: str) -> str:
+    details = [backend.kind if backend.kind != backend.name else "", backend.base_url]
+    details += [f"{len(backend.models)} models" if backend.models else "", backend.missing]
+    details += ["the default" if backend.name == default else ""]
+    text = ", ".join(detail for detail in details if detail)
+    return f"{backend.name} ({text})" if text else backend.name
+
+
+def _first_request(config: Config, address: str) -> str:
+    key = " -H 'Authorization: Bearer YOUR_KEY'" if config.server.keys else ""
+    body = '{"model": "demo/echo-tools", "messages": [{"role": "user", "content": "hello"}]}'
+    return f"curl {address}/v1/chat/completions{key} -H 'Content-Type: application/json' -d '{body}'"

@@ -1,0 +1,73 @@
+"""The command line as a person meets it: help, version, and errors in one sentence."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from toolwire import __version__
+from toolwire.cli import main
+from toolwire.cli.app import run
+
+
+def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"toolwire {__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"]])
+def test_without_arguments_there_is_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("Usage: toolwire COMMAND")
+    assert all(command in shown for command in ("serve", "models", "doctor"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["serv"], '"serve"'),
+        (["serve", "--port", "x"], "--port"),
+        (["serve", "--port", "0"], "--port: found 0"),
+        (["serve", "--prot", "1"], "--prot"),
+        (["serve", "--host", "0.0.0.0"], "no keys"),
+        (["serve", "--workers", "0"], "--workers: found 0"),
+        (["models", "--config", "not-there.toml"], "not-there.toml: this file cannot be read"),
+        (["doctor", "extra"], "extra"),
+    ],
+)
+def test_an_error_is_one_sentence_and_exit_code_two(
+    arguments: list[str], part: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("toolwire.discovery.LOCAL_PORTS", {})
+    assert run(arguments) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("toolwire: ")
+    assert part in shown.err
+    assert shown.err.count("\n") == 1
+
+
+def test_main_leaves_with_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["nonsense"])
+    assert caught.value.code == 2
+    assert "Unknown command" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("module", ["toolwire", "toolwire.cli"])
+def test_a_mistake_in_the_file_shows_no_traceback(module: str, tmp_path: Path) -> None:
+    (tmp_path / "toolwire.toml").write_text('[server]\nport = "x"\n')
+    command = [sys.executable, "-m", module, "serve"]
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, filter(None, sys.path)))}
+    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == (
+        'toolwire: toolwire.toml, line 2, server.port: found "x"; expected a whole number from 1 to 65535.\n'
+    )

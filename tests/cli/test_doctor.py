@@ -1,0 +1,112 @@
+"""`toolwire doctor`: each thing that can be wrong, in plain words and with advice."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.cli.listener import http, listening
+from toolwire.cli.doctor import Finding, doctor, examine, of_backend
+from toolwire.cli.models import Listing
+from toolwire.config import BackendConfig
+from toolwire.errors import UpstreamError
+
+OPENAI = BackendConfig(name="openai", kind="openai-chat", base_url="https://api.openai.com/v1")
+
+
+def failed(status: int, backend: BackendConfig = OPENAI) -> Finding:
+    return of_backend(backend, Listing(backend="openai", error=UpstreamError("no.", status=status)))
+
+
+def test_a_back_end_that_answers_is_well() -> None:
+    assert of_backend(OPENAI, Listing(backend="openai", models=("a",))).text == "answers, and lists 1 model."
+    assert of_backend(OPENAI, Listing(backend="openai", models=("a", "b"))).text == "answers, and lists 2 models."
+
+
+@pytest.mark.parametrize(
+    ("status", "advice"),
+    [(401, "refuses the key"), (403, "refuses the key"), (404, "base_url"), (429, "wait"), (502, "is running")],
+)
+def test_what_is_wrong_comes_with_advice(status: int, advice: str) -> None:
+    finding = failed(status)
+    assert finding.is_wrong
+    assert finding.text == "no."
+    assert advice in finding.advice
+
+
+def test_a_missing_key_is_named() -> None:
+    backend = BackendConfig(name="openai", kind="openai-chat", missing="OPENAI_API_KEY is not set")
+    finding = of_backend(backend, Listing(backend="openai", error=UpstreamError("OPENAI_API_KEY is not set.")))
+    assert finding.is_wrong
+    assert finding.text == "OPENAI_API_KEY is not set."
+    assert "[backends.openai]" in finding.advice
+
+
+def test_a_back_end_without_a_list_is_well_if_the_file_has_one() -> None:
+    backend = BackendConfig(name="openai", kind="openai-chat", models=("a",))
+    assert not failed(404, backend).is_wrong
+    assert failed(502, backend).is_wrong
+
+
+def examined(tmp_path: Path, answer: bytes | None, server: str = "", rest: str = "") -> dict[str, Finding]:
+    """The findings for a file whose port is taken by a program with this answer, or free if there is none."""
+
+    async def main() -> list[Finding]:
+        path = tmp_path / "toolwire.toml"
+        async with listening(answer or b"") as listener:
+            path.write_text(f"[server]\nport = {listener.port}\n{server}\n{rest}")
+            if answer is not None:
+                return await examine(path)
+        return await examine(path)
+
+    return {finding.subject: finding for finding in asyncio.run(main())}
+
+
+def test_a_free_address(tmp_path: Path) -> None:
+    findings = examined(tmp_path, None)
+    assert list(findings) == ["configuration", "address", "back end demo"]
+    assert not any(finding.is_wrong for finding in findings.values())
+    assert findings["configuration"].text == f"{tmp_path / 'toolwire.toml'} is in use."
+    assert findings["address"].text.endswith(" is free.")
+
+
+def test_an_address_in_use_by_another_program(tmp_path: Path) -> None:
+    finding = examined(tmp_path, http(b'{"data": [{"id": "llama"}]}'))["address"]
+    assert finding.is_wrong
+    assert "another program" in finding.text
+    assert "--port" in finding.advice
+
+
+def test_an_address_in_use_by_toolwire_itself(tmp_path: Path) -> None:
+    finding = examined(tmp_path, http(b'{"data": [{"id": "demo/echo-tools"}]}'), 'keys = ["tw-1"]')["address"]
+    assert not finding.is_wrong
+    assert finding.text.startswith("toolwire is running at ")
+
+
+def test_an_address_of_another_machine(tmp_path: Path) -> None:
+    finding = examined(tmp_path, None, 'host = "192.0.2.1"\nkeys = ["k"]')["address"]
+    assert finding.is_wrong
+    assert "cannot be used" in finding.text
+
+
+def test_the_command_counts_and_exits_with_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "key").write_text("sk-secret")
+    (tmp_path / "key").chmod(0o644)
+    examined(
+        tmp_path, None, 'keys = ["file:key"]', '[backends.a]\nkind = "anthropic"\nkey = "env:TOOLWIRE_TEST_NOT_SET"'
+    )
+    assert doctor(config=tmp_path / "toolwire.toml") == 1
+    shown = capsys.readouterr().out
+    assert "WRONG back end a: TOOLWIRE_TEST_NOT_SET is not set.\n      Set it before" in shown
+    assert "ok    configuration: The file" in shown
+    assert "chmod 600" in shown
+    assert shown.endswith("1 of 5 checks found something wrong.\n")
+    assert "sk-secret" not in shown
+
+
+def test_the_command_exits_with_zero_when_all_is_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    examined(tmp_path, None)
+    assert doctor(config=tmp_path / "toolwire.toml") == 0
+    assert capsys.readouterr().out.endswith("Everything is in order.\n")

@@ -1,0 +1,87 @@
+"""`toolwire models`: what it lists, and how it says what it cannot."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.listener import http, listening
+from toolwire.cli.models import ask, models, plain
+from toolwire.config import BackendConfig
+
+CONFIG = """
+[backends.listed]
+kind = "openai-chat"
+base_url = "http://127.0.0.1:9/v1"
+models = ["gpt-5.5", "a\\u001b[31m"]
+[backends.keyless]
+kind = "anthropic"
+key = "env:TOOLWIRE_TEST_NOT_SET"
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "toolwire.toml"
+    path.write_text(CONFIG)
+    return path
+
+
+def test_models_are_listed_with_their_back_end(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert models(config=config) == 0
+    shown = capsys.readouterr()
+    assert shown.out.splitlines() == ["listed/gpt-5.5", "listed/a\\u001b[31m", "demo/echo-tools"]
+    assert shown.err == "keyless: TOOLWIRE_TEST_NOT_SET is not set.\n"
+
+
+def test_programs_get_json(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert models(config=config, json=True) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["models"][0] == {"id": "listed/gpt-5.5", "backend": "listed", "model": "gpt-5.5"}
+    assert shown["failures"] == [{"backend": "keyless", "why": "TOOLWIRE_TEST_NOT_SET is not set."}]
+
+
+def test_a_back_end_that_is_not_there() -> None:
+    async def main() -> None:
+        async with listening(None) as listener:
+            url = f"http://127.0.0.1:{listener.port}/v1"
+        answer = await ask(BackendConfig(name="gone", kind="openai-chat", base_url=url, retries=0))
+        assert answer.models == ()
+        assert answer.error is not None
+
+    asyncio.run(main())
+
+
+def test_a_back_end_that_does_not_answer() -> None:
+    async def main() -> None:
+        async with listening(None) as listener:
+            url = f"http://127.0.0.1:{listener.port}/v1"
+            answer = await ask(BackendConfig(name="slow", kind="openai-chat", base_url=url), 0.1)
+        assert answer.error is not None
+        assert answer.error.sentence() == "it did not answer within 0.1 seconds."
+
+    asyncio.run(main())
+
+
+def test_a_back_end_that_answers() -> None:
+    async def main() -> None:
+        async with listening(http(b'{"object": "list", "data": [{"id": "gpt-5.5", "object": "model"}]}')) as listener:
+            url = f"http://127.0.0.1:{listener.port}/v1"
+            answer = await ask(BackendConfig(name="here", kind="openai-chat", base_url=url))
+        assert answer.models == ("gpt-5.5",)
+
+    asyncio.run(main())
+
+
+def test_a_script_that_is_not_there_is_a_failure_of_that_back_end(tmp_path: Path) -> None:
+    backend = BackendConfig(name="play", kind="scripted", script=str(tmp_path / "none.json"))
+    assert asyncio.run(ask(backend)).error is not None
+
+
+def test_a_terminal_gets_plain_text() -> None:
+    assert plain("a\x1b[2Jb") == "a\\u001b[2Jb"
+    assert plain("x" * 1000) == "x" * 200
+    assert plain("x" * 1000, 600) == "x" * 600

@@ -1,0 +1,59 @@
+"""What `toolwire serve` says before it serves."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import pytest
+
+from toolwire.cli.serve import address_of, banner, serve
+from toolwire.config import BackendConfig, Config, ServerConfig, with_backends
+from toolwire.errors import ConfigError
+from toolwire.secret import Secret
+
+OPENAI = BackendConfig(
+    name="openai", kind="openai-chat", base_url="https://api.openai.com/v1", missing="OPENAI_API_KEY is not set"
+)
+
+
+def test_the_banner_says_where_to_go() -> None:
+    lines = list(banner(with_backends(Config(path="toolwire.toml"), [OPENAI])))
+    assert lines[0].endswith("at http://127.0.0.1:18741")
+    text = "\n".join(lines)
+    assert "toolwire.toml" in text
+    assert "openai (openai-chat, https://api.openai.com/v1, OPENAI_API_KEY is not set, the default)" in text
+    assert "base URL http://127.0.0.1:18741/v1\n" in text
+    assert "any, it is not looked at" in text
+
+
+def test_the_first_request_can_be_pasted() -> None:
+    command = shlex.split(list(banner(Config()))[-1])
+    assert command[:2] == ["curl", "http://127.0.0.1:18741/v1/chat/completions"]
+    assert json.loads(command[-1])["model"] == "demo/echo-tools"
+
+
+def test_keys_are_asked_for_and_not_shown() -> None:
+    text = "\n".join(banner(Config(server=ServerConfig(keys=(Secret("tw-secret"),)))))
+    assert "tw-secret" not in text
+    assert "-H 'Authorization: Bearer YOUR_KEY'" in text
+    assert "one of the keys" in text
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:18741"),
+        ("0.0.0.0", "http://127.0.0.1:18741"),
+        ("::", "http://[::1]:18741"),
+        ("::1", "http://[::1]:18741"),
+        ("gateway.example", "http://gateway.example:18741"),
+    ],
+)
+def test_the_address_is_one_a_client_can_use(host: str, address: str) -> None:
+    assert address_of(ServerConfig(host=host)) == address
+
+
+def test_no_processes_is_no_number_of_processes() -> None:
+    with pytest.raises(ConfigError, match="at least 1"):
+        serve(workers=0)

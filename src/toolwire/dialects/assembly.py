@@ -58,6 +58,9 @@ class Assembly:
         events.append(PartEnded(index=growing.index, part=part, choice=growing.choice))
         return events
 
+    def is_open(self, growing: Growing) -> bool:
+        return growing.index in self.open
+
     def end_all(self) -> list[Event]:
         events: list[Event] = []
         for growing in list(self.open.values()):

@@ -54,6 +54,10 @@ class ResponseDecoder(Protocol):
 
 
 class StreamDecoder(ResponseDecoder, Protocol):
+    """is_ending: frames have begun to tell how the answer ends."""
+
+    is_ending: bool
+
     def frame(self, frame: Frame) -> list[Event]: ...
 
 
@@ -67,10 +71,10 @@ class ResponseEncoder(Protocol):
     def observe(self, event: Event) -> None: ...
 
     def passed(self, frame: Frame) -> None:
-        """A frame of the back end left as it came; its events were observed."""
+        """A frame that was more than one delta left as it came; its events were observed."""
 
-    def resume(self) -> None:
-        """From here on send() writes."""
+    def resume(self, last: Frame | None) -> None:
+        """From here on send() writes; last is the last frame that left as it came."""
 
     def close(self) -> bytes: ...
 
@@ -117,6 +121,7 @@ class FrameDecoder:
 
     def __init__(self) -> None:
         self.irregular = ""
+        self.is_ending = False
         self.is_over = False
         self._sse = SseReader()
 
@@ -138,7 +143,7 @@ class FrameDecoder:
 
     def close(self) -> list[Event]:
         events: list[Event] = []
-        for frame in self._sse.close():
+        for frame in last_frames(self._sse):
             events += self.frame(frame)
         if not self.is_over:
             events += self.end()
@@ -200,6 +205,11 @@ def object_in(frame: Frame) -> JsonObject | None:
     except BadJson:
         return None
     return value if isinstance(value, dict) else None
+
+
+def last_frames(reader: SseReader) -> list[Frame]:
+    """A frame whose blank line never came counts only if it is whole; half of one says that the stream was cut."""
+    return [frame for frame in reader.close() if frame.data == b"[DONE]" or object_in(frame) is not None]
 
 
 def bearer(key: str) -> dict[str, str]:

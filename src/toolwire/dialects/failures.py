@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ..types import Media, Opaque, Text
+
 FAILED = "Error: the tool call failed."
 
 
@@ -9,6 +11,15 @@ def with_failure(text: str) -> str:
     return f"{FAILED}\n{text}" if text else FAILED
 
 
-def split_failure(text: str) -> str:
-    """The text behind the fixed line."""
-    return text.removeprefix(FAILED).removeprefix("\n")
+def split_failure(text: str) -> str | None:
+    """The text behind the fixed line; None if it does not begin with that line."""
+    first, _, rest = text.partition("\n")
+    return rest if first == FAILED else None
+
+
+def split_result(parts: tuple[Text | Media | Opaque, ...]) -> tuple[bool, tuple[Text | Media | Opaque, ...]]:
+    """Whether the parts of a result tell of a failure, and the parts without that line."""
+    rest = split_failure(parts[0].text) if parts and isinstance(parts[0], Text) else None
+    if rest is None:
+        return False, parts
+    return True, (Text(text=rest), *parts[1:]) if rest or len(parts) == 1 else parts[1:]

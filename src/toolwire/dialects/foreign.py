@@ -8,7 +8,18 @@ from ..types import Loss, Reasoning, Request, Tool
 _HARMLESS: dict[str, frozenset[str]] = {
     "chat": frozenset({"store", "stream_options", "prompt_cache_key", "safety_identifier", "service_tier"}),
     "responses": frozenset(
-        ["store", "include", "prompt_cache_key", "prompt_cache_retention", "safety_identifier", "service_tier", "client_metadata", "stream_options", "truncation", "background"]
+        [
+            "store",
+            "include",
+            "prompt_cache_key",
+            "prompt_cache_retention",
+            "safety_identifier",
+            "service_tier",
+            "client_metadata",
+            "stream_options",
+            "truncation",
+            "background",
+        ]
     ),
     "messages": frozenset({"service_tier", "cache_control"}),
 }

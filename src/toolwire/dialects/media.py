@@ -8,6 +8,7 @@ from ..types import Json, Loss, Media, Opaque, Part, Text
 from ..wire.exact import encode
 
 _SHOWN = 4000
+_DEEP = 20
 
 
 def split_data_url(url: str) -> tuple[str, str] | None:
@@ -48,7 +49,7 @@ def opaque_text(part: Opaque, where: str, losses: list[Loss]) -> str:
     """A foreign part as words: its title, source and texts, or its JSON where it has none."""
     kind = str(part.value.get("type", "part"))
     losses.append(Loss(f"part.{kind}", where, "rendered as text"))
-    words = list(_words(part.value))
+    words = _words(part.value, 0)
     return "\n".join(words)[:_SHOWN] if words else encode(part.value).decode()[:_SHOWN]
 
 
@@ -63,15 +64,17 @@ def text_of(parts: tuple[Part, ...], where: str, losses: list[Loss]) -> str:
     return "\n".join(texts)
 
 
-def _words(value: Json) -> list[str]:
+def _words(value: Json, depth: int) -> list[str]:
     found: list[str] = []
+    if depth > _DEEP:
+        return found
     if isinstance(value, dict):
         for key, item in value.items():
             if key in ("title", "source", "text", "url", "tool_name") and isinstance(item, str):
                 found.append(item)
             elif key in ("content", "source", "document") and isinstance(item, dict | list):
-                found += _words(item)
+                found += _words(item, depth + 1)
     elif isinstance(value, list):
         for item in value:
-            found += _words(item)
+            found += _words(item, depth + 1)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from ...profiles import Profile
 from ...types import Request
@@ -21,7 +22,7 @@ def stream_decoder(request: Request) -> StreamDecoder:
 
 
 def body_decoder(request: Request) -> BodyDecoder:
-    return BodyDecoder(body_events)
+    return BodyDecoder(partial(body_events, is_single=request.sampling.choices == 1))
 
 
 def headers(profile: Profile, key: str, given: Mapping[str, str]) -> dict[str, str]:

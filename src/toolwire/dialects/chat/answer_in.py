@@ -30,7 +30,7 @@ from ...wire.sse import Frame
 from ..assembly import Assembly, Growing
 from ..base import FrameDecoder, cut, garbage, shown
 from ..faults import error_from
-from .shapes import NAME, Call, Chunk, ChunkChoice, Function, Reading, read_by_hand, read_fast
+from .shapes import NAME, Call, Chunk, ChunkChoice, Function, Reading, read_by_hand, read_fast, read_message
 
 REASONS: dict[str, Reason] = {
     "stop": "stop",
@@ -39,6 +39,9 @@ REASONS: dict[str, Reason] = {
     "function_call": "tool_calls",
     "content_filter": "refused",
 }
+
+
+_NAMELESS = "the back end sent a tool call without a name."
 
 
 class _Choice:
@@ -75,6 +78,10 @@ class _Open:
             return False
         return self.growing.pieces[-1].rstrip()[-1:] == "}" and object_of(self.growing.content) is not None
 
+    @property
+    def is_blank(self) -> bool:
+        return self.growing is not None and not self.is_custom and not self.growing.content.strip()
+
     def is_copied_by(self, function: Function | None) -> bool:
         """A full copy sent after the fragments (H015): known by state, for complete arguments cannot go on.
 
@@ -100,6 +107,7 @@ class StreamDecoder(FrameDecoder):
         if data == b"[DONE]":
             return self._finish(is_marked=True)
         events: list[Event] = []
+        reading: Reading | None = None
         chunk = read_fast(data)
         if chunk is None:
             try:
@@ -110,13 +118,16 @@ class StreamDecoder(FrameDecoder):
                 return failed
             chunk = reading.chunk
             self._start(chunk, events, reading)
-            self._notes(reading, events)
+            if reading.unknown:
+                events.append(Noted(note=Opaque(dialect=NAME, value=reading.unknown)))
         elif self._started is None or self._started.id != chunk.id or self._started.created != chunk.created:
             self._start(chunk, events, None)
         if chunk.usage is not None:
             self._usage = usage_in(chunk.usage)
         for choice in chunk.choices:
             self._choice(choice, events)
+        if reading is not None and reading.annotations:
+            self._cite(reading, events)
         return events
 
     def end(self) -> list[Event]:
@@ -124,7 +135,7 @@ class StreamDecoder(FrameDecoder):
 
     def _fault_in(self, reading: Reading, frame: Frame) -> list[Event]:
         value = reading.value
-        if (value.get("error") and not reading.chunk.choices) or frame.event == "error":
+        if value.get("error") or frame.event == "error":
             inner = value.get("error")
             code = inner.get("code") if isinstance(inner, dict) else value.get("status")
             status = code if isinstance(code, int) and 400 <= code <= 599 else 502
@@ -155,9 +166,7 @@ class StreamDecoder(FrameDecoder):
         self._started = Started(id=chunk.id, model=chunk.model, created=chunk.created, extra={NAME: extra})
         events.append(self._started)
 
-    def _notes(self, reading: Reading, events: list[Event]) -> None:
-        if reading.unknown:
-            events.append(Noted(note=Opaque(dialect=NAME, value=reading.unknown)))
+    def _cite(self, reading: Reading, events: list[Event]) -> None:
         for index, annotation in reading.annotations:
             if citation := citation_in(annotation):
                 growing = self._state(index).text
@@ -177,6 +186,11 @@ class StreamDecoder(FrameDecoder):
     def _choice(self, choice: ChunkChoice, events: list[Event]) -> None:
         state = self._choices.get(choice.index) or self._state(choice.index)
         delta = choice.delta
+        if thought := delta.reasoning_content or delta.reasoning:
+            if state.reasoning is None:
+                state.reasoning = self._begin(state, choice.index, Reasoning(text=""), events)
+            state.reasoning.pieces.append(thought)
+            events.append(PartDelta(state.reasoning.index, thought))
         if delta.content:
             growing = state.text
             if growing is None:
@@ -189,17 +203,13 @@ class StreamDecoder(FrameDecoder):
         if delta.tool_calls:
             for call in delta.tool_calls:
                 self._call(state, choice.index, call, events)
-        if thought := delta.reasoning_content or delta.reasoning:
-            if state.reasoning is None:
-                state.reasoning = self._begin(state, choice.index, Reasoning(text=""), events)
-            state.reasoning.pieces.append(thought)
-            events.append(PartDelta(state.reasoning.index, thought))
         if delta.refusal:
             if state.refusal is None:
                 state.refusal = self._begin(state, choice.index, Refusal(text=""), events)
             state.refusal.pieces.append(delta.refusal)
             events.append(PartDelta(state.refusal.index, delta.refusal))
         if choice.finish_reason is not None:
+            self.is_ending = True
             if state.finish is not None:
                 self.irregular = self.irregular or "a second finish reason"
             if choice.finish_reason not in REASONS:
@@ -208,6 +218,8 @@ class StreamDecoder(FrameDecoder):
                 choice.finish_reason == "tool_calls" and not state.calls
             ):
                 self.irregular = self.irregular or "a finish reason that hides or promises a call"
+            if any(call.is_blank for call in state.calls):  # vLLM says nothing where "{}" is meant (H109)
+                self.irregular = self.irregular or "a call without arguments"
             state.finish = choice.finish_reason
         elif state.finish is not None and (delta.content or delta.tool_calls):
             self.irregular = self.irregular or "content after the finish reason"
@@ -219,7 +231,7 @@ class StreamDecoder(FrameDecoder):
                 events += self._assembly.end(growing)
         state.reasoning = state.text = state.refusal = None
         for call in state.calls:
-            if call.growing is not None and call.growing.index in self._assembly.open and call.is_whole:
+            if call.growing is not None and self._assembly.is_open(call.growing) and call.is_whole:
                 events += self._assembly.end(call.growing)
         growing, started = self._assembly.start(part, 0 if self._is_single else choice)
         events.append(started)
@@ -267,6 +279,9 @@ class StreamDecoder(FrameDecoder):
         if call.growing is None:
             part = ToolCall(id=call.id, name=call.name, raw="", kind="custom" if call.is_custom else "function")
             call.growing = self._begin(state, choice, part, events)
+        elif not self._assembly.is_open(call.growing):  # it ended because it was whole: what comes now is a copy (H015)
+            self.irregular = self.irregular or "arguments after their end"
+            call.waiting.clear()
         for piece in call.waiting:
             call.growing.pieces.append(piece)
             events.append(PartDelta(call.growing.index, piece))
@@ -287,7 +302,7 @@ class StreamDecoder(FrameDecoder):
         for state in self._choices.values():
             for call in state.calls:
                 if not call.name:
-                    return self.fail(garbage("the back end sent a tool call without a name."))
+                    return self.fail(garbage(_NAMELESS))
         self.is_over = True
         choices = tuple(
             Choice(index=0 if self._is_single else index, reason=reason_of(state.finish), raw_reason=state.finish or "")
@@ -331,7 +346,7 @@ def citation_in(value: Any) -> Citation | None:
     )
 
 
-def body_events(value: JsonObject) -> tuple[list[Event], str]:
+def body_events(value: JsonObject, *, is_single: bool) -> tuple[list[Event], str]:
     """A whole answer, and what is irregular in it; an error in a 200 is an error all the same."""
     choices = value.get("choices")
     if not isinstance(choices, list) or not choices:
@@ -346,13 +361,18 @@ def body_events(value: JsonObject) -> tuple[list[Event], str]:
     ends: list[Choice] = []
     for position, choice in enumerate(choices):
         choice = choice if isinstance(choice, dict) else {}
-        index = choice["index"] if isinstance(choice.get("index"), int) else position
+        index = 0 if is_single else position
         found, faults = _message_parts(choice)
+        if any(isinstance(part, ToolCall) and not part.name for part in found):
+            return [Failed(error=garbage(_NAMELESS))], "a call without a name"
         parts += [PartEnded(index=0, part=part, choice=index) for part in found]
         finish = choice.get("finish_reason")
         raw = finish if isinstance(finish, str) else ""
-        irregular = irregular or faults or ("" if raw in REASONS and index == position else "an unknown end or index")
+        is_known = raw in REASONS and choice.get("index") == position == index
+        irregular = irregular or faults or ("" if is_known else "an unknown end or index")
         ends.append(Choice(index=index, reason=reason_of(raw or None), raw_reason=raw))
+    if is_single:  # one answer split over two choices (H008): it ends as the one that says more than stop
+        ends = [next((end for end in ends if end.reason != "stop"), ends[0])]
     answer = Answer(
         started=Started(
             id=str(value.get("id") or ""),
@@ -368,7 +388,7 @@ def body_events(value: JsonObject) -> tuple[list[Event], str]:
 
 def _message_parts(choice: JsonObject) -> tuple[list[Part], str]:
     message = choice.get("message")
-    reading = read_by_hand(encode({"choices": [{"index": 0, "delta": message}]})) if isinstance(message, dict) else None
+    reading = read_message(message) if isinstance(message, dict) else None
     if reading is None:
         return [], "a choice without a message"
     delta = reading.chunk.choices[0].delta
@@ -390,7 +410,8 @@ def _message_parts(choice: JsonObject) -> tuple[list[Part], str]:
     for call in delta.tool_calls or ():
         function = call.function
         raw = (function.arguments if function else None) or ""
-        raw = raw if call.is_custom or raw.strip() else "{}"
+        if not call.is_custom and not raw.strip():
+            raw, reading.faults = "{}", reading.faults or "a call without arguments"
         parts.append(
             ToolCall(
                 id=call.id or "",

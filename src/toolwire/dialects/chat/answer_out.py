@@ -102,10 +102,10 @@ class StreamEncoder:
             chunk = read_by_hand(frame.data).chunk
             self._ended |= {choice.index for choice in chunk.choices if choice.finish_reason is not None}
             self._has_usage = self._has_usage or chunk.usage is not None
-        elif b'"choices":[]' in frame.data or b'"choices": []' in frame.data:
-            self._has_usage = True
+        elif b'"choices":[]' in frame.data or b'"choices": []' in frame.data:  # usage, or what a filter has to say
+            self._has_usage = self._has_usage or read_by_hand(frame.data).chunk.usage is not None
 
-    def resume(self) -> None:
+    def resume(self, last: Frame | None) -> None:
         pass
 
     def close(self) -> bytes:
@@ -208,7 +208,7 @@ class BodyEncoder:
     def passed(self, frame: Frame) -> None:
         pass
 
-    def resume(self) -> None:
+    def resume(self, last: Frame | None) -> None:
         pass
 
     def close(self) -> bytes:

@@ -43,13 +43,37 @@ from ...wire.fields import (
     text_or_none,
     wrong,
 )
-from ..failures import FAILED, split_failure
+from ..failures import split_result
 from ..media import from_url
 from ..opening import body_object
 from .shapes import NAME
 
 _KNOWN = frozenset(
-    ["model", "messages", "tools", "tool_choice", "parallel_tool_calls", "max_tokens", "max_completion_tokens", "temperature", "top_p", "seed", "frequency_penalty", "presence_penalty", "stop", "n", "logprobs", "top_logprobs", "reasoning_effort", "response_format", "verbosity", "stream", "stream_options", "user", "metadata"]
+    [
+        "model",
+        "messages",
+        "tools",
+        "tool_choice",
+        "parallel_tool_calls",
+        "max_tokens",
+        "max_completion_tokens",
+        "temperature",
+        "top_p",
+        "seed",
+        "frequency_penalty",
+        "presence_penalty",
+        "stop",
+        "n",
+        "logprobs",
+        "top_logprobs",
+        "reasoning_effort",
+        "response_format",
+        "verbosity",
+        "stream",
+        "stream_options",
+        "user",
+        "metadata",
+    ]
 )
 _ROLES: dict[str, Role] = {"system": "system", "developer": "developer", "user": "user", "assistant": "assistant"}
 _MESSAGE = frozenset({"role", "content", "tool_calls", "tool_call_id", "reasoning_content", "refusal", "function_call"})
@@ -196,9 +220,7 @@ def _result(item: JsonObject, role: str, where: str) -> ToolResult:
     content = item.get("content")
     parts = () if content is None else _content(content, f"{where}.content")
     kept = tuple(part for part in parts if isinstance(part, Text | Media | Opaque))
-    is_error = bool(kept) and isinstance(kept[0], Text) and kept[0].text.startswith(FAILED)
-    if is_error and isinstance(kept[0], Text):
-        kept = (Text(text=split_failure(kept[0].text)), *kept[1:])
+    is_error, kept = split_result(kept)
     return ToolResult(call_id=call_id, parts=kept, is_error=is_error, name=text_or_none(item, "name", where) or "")
 
 

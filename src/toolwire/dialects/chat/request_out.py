@@ -26,9 +26,10 @@ from ...wire.exact import encode
 from ..base import Encoded
 from ..failures import with_failure
 from ..foreign import foreign_members, lose_thinking, lost_tools
+from ..ids import fit_id
 from ..media import data_url, opaque_text, placeholder, text_of
 from .answer_out import call_out
-from .shapes import NAME
+from .shapes import MAX_ID, NAME
 
 PATH = "/chat/completions"
 
@@ -79,7 +80,7 @@ class _Writer:
         others: list[Part] = []
         for part in message.parts:
             if isinstance(part, ToolResult):
-                self._result(part, where)
+                self._result(part, where, _own(message))
             else:
                 others.append(part)
         if others or not message.parts:
@@ -127,11 +128,11 @@ class _Writer:
                     kind = str(part.value.get("type", "part"))
                     self._losses.append(Loss(f"part.{kind}", where, "another dialect's own part"))
             case ToolResult():
-                self._result(part, where)
+                self._result(part, where, {})
             case _:
                 assert_never(part)
 
-    def _result(self, result: ToolResult, where: str) -> None:
+    def _result(self, result: ToolResult, where: str, own: JsonObject) -> None:
         text = text_of(result.parts, where, self._losses)
         media = [part for part in result.parts if isinstance(part, Media)]
         if media:
@@ -140,7 +141,7 @@ class _Writer:
             self._media += [Text(text=f"Attachment(s) of tool result {result.call_id}:"), *media]
             self._losses.append(Loss("result.media", where, "moved to a user message behind the results"))
         content = with_failure(text) if result.is_error else text
-        self._out.append({"role": "tool", "tool_call_id": result.call_id, "content": content})
+        self._out.append({"role": "tool", "tool_call_id": _fitted(result.call_id), "content": content, **own})
 
     def _flush_media(self) -> None:
         if self._media:
@@ -148,15 +149,16 @@ class _Writer:
             self._out.append({"role": "user", "content": self._content(parts, "messages")})
 
     def _content(self, parts: list[Part], where: str) -> str | list[JsonObject]:
-        if all(isinstance(part, Text) for part in parts):
-            texts = [part.text for part in parts if isinstance(part, Text)]
-            return texts[0] if len(texts) == 1 else [{"type": "text", "text": text} for text in texts] or ""
+        if not parts:
+            return ""
+        if len(parts) == 1 and isinstance(parts[0], Text) and NAME not in parts[0].extra:
+            return parts[0].text
         return [self._content_part(part, where) for part in parts]
 
     def _content_part(self, part: Part, where: str) -> JsonObject:
         match part:
             case Text():
-                return {"type": "text", "text": part.text}
+                return {"type": "text", "text": part.text, **part.extra.get(NAME, {})}
             case Media():
                 return _media(part, where, self._losses)
             case Opaque():
@@ -180,8 +182,13 @@ def _call(call: ToolCall, where: str, losses: list[Loss]) -> JsonObject:
     if call.kind == "custom":
         losses.append(Loss("call.custom", where, "written as a function call"))
         raw = encode({"input": call.raw}).decode()
-        return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": raw}}
-    return call_out(call)
+        return {"id": _fitted(call.id), "type": "function", "function": {"name": call.name, "arguments": raw}}
+    return call_out(call) | {"id": _fitted(call.id)} | call.extra.get(NAME, {})
+
+
+def _fitted(call_id: str) -> str:
+    """Any character may stand in an id here, but not more than so many (H045)."""
+    return call_id if len(call_id) <= MAX_ID else fit_id(call_id, MAX_ID)
 
 
 def _media(media: Media, where: str, losses: list[Loss]) -> JsonObject:
@@ -215,7 +222,7 @@ def _tools(tools: tuple[Tool, ...], losses: list[Loss]) -> list[JsonObject]:
             function["parameters"] = tool.schema or {"type": "object", "properties": {}}
             if tool.strict is not None:
                 function["strict"] = tool.strict
-            written.append({"type": "function", "function": function})
+            written.append({"type": "function", "function": function | tool.extra.get(NAME, {})})
         else:
             losses.append(lost_tools(tool))
     return written

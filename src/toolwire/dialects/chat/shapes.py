@@ -11,6 +11,7 @@ from ...types import JsonObject
 from ...wire.exact import decode, encode
 
 NAME = "chat"
+MAX_ID = 40
 
 
 class Function(Struct, forbid_unknown_fields=True):
@@ -108,6 +109,13 @@ def read_by_hand(data: bytes) -> Reading:
     return reading
 
 
+def read_message(message: JsonObject) -> Reading:
+    """A whole message, read as the one delta that it is."""
+    reading = Reading(Chunk(id="", choices=[], model=""))
+    reading.chunk.choices.append(_choice({"index": 0, "delta": message}, reading))
+    return reading
+
+
 def _choice(value: JsonObject, reading: Reading) -> ChunkChoice:
     delta = value.get("delta")
     if not isinstance(delta, dict):  # some servers put the whole message into a streamed chunk
@@ -123,8 +131,8 @@ def _choice(value: JsonObject, reading: Reading) -> ChunkChoice:
         finish_reason=finish if isinstance(finish, str) and finish else None,
         logprobs=logprobs if isinstance(logprobs, dict) else None,
     )
-    for annotation in (delta or {}).get("annotations") or []:
-        reading.annotations.append((index, annotation))
+    if isinstance(annotations := (delta or {}).get("annotations"), list):
+        reading.annotations += [(index, annotation) for annotation in annotations]
     unknown: JsonObject = {key: item for key, item in value.items() if key not in _CHOICE}
     if inner := {key: item for key, item in (delta or {}).items() if key not in _DELTA}:
         unknown["delta"] = inner

@@ -92,7 +92,7 @@ class StreamDecoder(FrameDecoder):
             case _ if "error" in value:
                 return self.fail(stream_error(value, frame.data))
             case _:
-                return [Noted(note=Opaque(dialect=NAME, value=value))]
+                return [Noted(note=Opaque(dialect=NAME, value=value))] if self._is_started else []
 
     def _start(self, value: JsonObject) -> list[Event]:
         message = value.get("message")
@@ -136,10 +136,13 @@ class StreamDecoder(FrameDecoder):
         block = block if isinstance(block, dict) else {}
         growing, started = self._assembly.start(_opening(block))
         given = block.get("input")
-        self._blocks[index] = _Block(growing, given if isinstance(given, dict) and given else None)
+        opened = self._blocks[index] = _Block(growing, given if isinstance(given, dict) and given else None)
+        opened.signature = _text(block, "signature")
         events.append(started)
         if block.get("type") == "tool_use":
             self._has_calls = True
+            if not _text(block, "name"):
+                return events + self.fail(garbage("the back end sent a tool call without a name."))
             if not block.get("id") or not block.get("name") or "input" not in block or given:
                 self.irregular = self.irregular or "a call without id, name or empty input"
         for key in ("text", "thinking"):
@@ -196,7 +199,7 @@ class StreamDecoder(FrameDecoder):
             text = encode(block.given).decode()
             growing.pieces.append(text)
             return [PartDelta(growing.index, text), *self._assembly.end(growing)]
-        if block.signature:
+        if block.signature and isinstance(growing.part, Reasoning):
             return self._assembly.end(growing, signature=block.signature)
         return self._assembly.end(growing)
 
@@ -296,7 +299,8 @@ def _whole(block: JsonObject) -> Part:
             return Reasoning(text="", redacted=data)
         case {"type": "tool_use"}:
             given = block.get("input")
-            raw = encode(given).decode() if isinstance(given, dict) else str(given or "{}")
+            raw = given if isinstance(given, str) else "{}" if given is None else encode(given).decode()
+            raw = raw if raw.strip() else "{}"
             args = given if isinstance(given, dict) else object_of(raw)
             return ToolCall(id=_text(block, "id"), name=_text(block, "name"), raw=raw, args=args, extra=_rest(block))
         case _:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from msgspec import DecodeError
+
 from ...errors import GatewayError
 from ...events import Event, Failed, Finished, Folder, Noted, PartDelta, PartEnded, PartStarted, Started
 from ...types import (
@@ -24,11 +26,11 @@ from ...types import (
     Usage,
 )
 from ...wire.exact import encode
-from ...wire.sse import Frame
+from ...wire.sse import Frame, event_name
 from ..base import Context
 from ..ids import fit_id
 from .faults import encode_error, error_object
-from .shapes import MAX_ID, NAME, STOP, citation_out, input_of, usage_out
+from .shapes import MAX_ID, NAME, STOP, citation_out, input_of, read_delta, usage_out
 
 
 def encoder(context: Context) -> StreamEncoder | BodyEncoder:
@@ -36,7 +38,7 @@ def encoder(context: Context) -> StreamEncoder | BodyEncoder:
 
 
 def frame_of(value: JsonObject) -> bytes:
-    return b"event: " + str(value["type"]).encode() + b"\ndata: " + encode(value) + b"\n\n"
+    return b"event: " + event_name(value["type"]) + b"\ndata: " + encode(value) + b"\n\n"
 
 
 class StreamEncoder:
@@ -53,6 +55,7 @@ class StreamEncoder:
         self._has_refusal = False
         self._is_custom = False
         self._is_ending = False  # the back end's own message_delta has left
+        self._signature = ""  # what of the open block's signature has left as it came
 
     def send(self, event: Event) -> bytes:
         match event:
@@ -78,17 +81,19 @@ class StreamEncoder:
     def observe(self, event: Event) -> None:
         """The back end's own events went out; only what the next one must know is kept."""
         match event:
-            case Started() | PartStarted() | PartEnded():
+            case PartStarted():
+                self._open_block(event.index, event.part)
+            case Started() | PartEnded():
                 self.send(event)
-            case PartDelta() if event.index in self._unopened:
-                self._delta(event)
             case _:
                 pass
 
     def passed(self, frame: Frame) -> None:
         self._is_ending = self._is_ending or frame.event == "message_delta"
+        if b'"signature_delta"' in frame.data:
+            self._signature += _signature_in(frame.data)
 
-    def resume(self) -> None:
+    def resume(self, last: Frame | None) -> None:
         pass
 
     def close(self) -> bytes:
@@ -160,8 +165,10 @@ class StreamEncoder:
                 return self._resume()
         number = self._count - 1
         if isinstance(part, Reasoning) and part.signature and part.redacted is None:
-            delta = {"type": "signature_delta", "signature": part.signature}
-            output += frame_of({"type": "content_block_delta", "index": number, "delta": delta})
+            if rest := part.signature.removeprefix(self._signature):  # a part of it twice would break it (H081)
+                delta = {"type": "signature_delta", "signature": rest}
+                output += frame_of({"type": "content_block_delta", "index": number, "delta": delta})
+            self._signature = ""
         if self._is_custom and self._wrap is not None:
             output += self._wrap[0] + encode('"}') + self._wrap[1]
         if block_start(part) is not None:
@@ -178,19 +185,27 @@ class StreamEncoder:
         return output
 
     def _note(self, event: Noted) -> bytes:
+        if event.index in self._waiting:
+            self._waiting[event.index].append(event)
+            return b""
         match event.note:
             case Citation():
                 value = citation_out(event.note)
-                if value is None or self._current is None or event.index != self._current:
-                    return b""
-                delta = {"type": "citations_delta", "citation": value}
-                return frame_of({"type": "content_block_delta", "index": self._count - 1, "delta": delta})
+                return b"" if value is None else self._aside(event, {"type": "citations_delta", "citation": value})
             case Opaque(dialect="messages", value=value):
                 if event.index is None:
                     return frame_of(value) if isinstance(value.get("type"), str) else b""
-                return frame_of({"type": "content_block_delta", "index": self._count - 1, "delta": value})
+                return self._aside(event, value)
             case _:
                 return b""
+
+    def _aside(self, event: Noted, delta: JsonObject) -> bytes:
+        """A delta that is no text, for the open block; nowhere else has it a meaning."""
+        if event.index is None or event.index != self._current:
+            return b""
+        started = self._unopened.pop(event.index, None)
+        opening = self._open_block(event.index, started.part) if started is not None else b""
+        return opening + frame_of({"type": "content_block_delta", "index": self._count - 1, "delta": delta})
 
     def _finish(self, event: Finished) -> bytes:
         if self._is_ending:
@@ -224,7 +239,7 @@ class BodyEncoder:
     def passed(self, frame: Frame) -> None:
         pass
 
-    def resume(self) -> None:
+    def resume(self, last: Frame | None) -> None:
         pass
 
     def close(self) -> bytes:
@@ -249,6 +264,13 @@ _DELTA: dict[type, bytes] = {
     Reasoning: b'"type":"thinking_delta","thinking":',
     ToolCall: b'"type":"input_json_delta","partial_json":',
 }
+
+
+def _signature_in(data: bytes) -> str:
+    try:
+        return read_delta(data).delta.signature or ""
+    except (DecodeError, UnicodeError):
+        return ""
 
 
 def envelope_of(started: Started, context: Context) -> JsonObject:

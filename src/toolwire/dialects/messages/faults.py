@@ -22,12 +22,15 @@ _BY_STATUS = {
     504: "timeout_error",
     529: "overloaded_error",
 }
+_LATEST = 253402300800  # the year 10000: no date can be written from there on
 _STATUS = {kind: status for status, kind in _BY_STATUS.items()} | {"api_error": 500}
 
 
 def error_type(error: GatewayError) -> str:
+    """The back end's own word; one that fits any error (another dialect's, it may be) yields to what the status tells."""
     given = error.details.get("type")
-    if isinstance(given, str) and given in _STATUS:
+    is_vague = given in ("invalid_request_error", "api_error") and error.status in _BY_STATUS
+    if isinstance(given, str) and given in _STATUS and not is_vague:
         return given
     return _BY_STATUS.get(error.status) or ("invalid_request_error" if error.status < 500 else "api_error")
 
@@ -80,7 +83,8 @@ def encode_models(models: Sequence[ModelLine]) -> bytes:
 
 
 def _line(model: ModelLine) -> JsonObject:
-    created = datetime.fromtimestamp(model.created, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    seconds = model.created if 0 <= model.created < _LATEST else 0
+    created = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {"type": "model", "id": model.id, "display_name": model.title or model.id, "created_at": created}
 
 

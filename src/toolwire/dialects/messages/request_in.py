@@ -47,7 +47,22 @@ from ..opening import body_object
 from .shapes import NAME
 
 _KNOWN = frozenset(
-    ["model", "messages", "system", "tools", "tool_choice", "max_tokens", "temperature", "top_p", "top_k", "stop_sequences", "stream", "metadata", "thinking", "output_config"]
+    [
+        "model",
+        "messages",
+        "system",
+        "tools",
+        "tool_choice",
+        "max_tokens",
+        "temperature",
+        "top_p",
+        "top_k",
+        "stop_sequences",
+        "stream",
+        "metadata",
+        "thinking",
+        "output_config",
+    ]
 )
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 _TOOL = frozenset({"name", "description", "input_schema", "type", "strict"})

@@ -74,8 +74,8 @@ class _Writer:
 
     def system(self, head: list[Message]) -> str | list[JsonObject]:
         blocks = [block for message in head for part in message.parts for block in self._block(part, "system")]
-        texts = [str(block["text"]) for block in blocks if block["type"] == "text" and block["text"].strip()]
-        return texts[0] if len(texts) == 1 else [{"type": "text", "text": text} for text in texts]
+        texts = [block for block in blocks if block["type"] == "text"]
+        return str(texts[0]["text"]) if len(texts) == 1 and _is_plain(texts[0]) else texts
 
     def messages(self, messages: list[Message]) -> list[JsonObject]:
         for index, message in enumerate(messages):
@@ -96,6 +96,7 @@ class _Writer:
         if self._grown is None or self._grown["role"] != role:
             self._grown = {"role": role, "content": []}
             self._out.append(self._grown)
+        self._grown |= message.extra.get(NAME, {})
         content = self._grown["content"]
         content += blocks
         if role == "user":
@@ -122,7 +123,7 @@ class _Writer:
             case ToolResult():
                 return [self._result(part, where)]
             case Media():
-                return [_medium(part, where, self._losses)]
+                return [_medium(part, where, self._losses) | own]
             case Reasoning(redacted=str(data)):
                 return [{"type": "redacted_thinking", "data": data}]
             case Reasoning(signature=str(signature)):
@@ -142,11 +143,16 @@ class _Writer:
         value: JsonObject = {
             "type": "tool_result",
             "tool_use_id": fit_id(result.call_id, MAX_ID),
-            "content": content[0]["text"] if len(content) == 1 and content[0]["type"] == "text" else content,
+            "content": content[0]["text"] if len(content) == 1 and _is_plain(content[0]) else content,
         }
         if result.is_error:
             value["is_error"] = True
         return {**value, **result.extra.get(NAME, {})}
+
+
+def _is_plain(block: JsonObject) -> bool:
+    """Nothing but text: a string says the same."""
+    return block["type"] == "text" and len(block) == 2
 
 
 def _medium(media: Media, where: str, losses: list[Loss]) -> JsonObject:
@@ -190,7 +196,7 @@ def _tools(tools: tuple[Tool, ...], losses: list[Loss]) -> list[JsonObject]:
             value["input_schema"] = schema if "type" in schema else {"type": "object", "properties": {}, **schema}
             if tool.strict:
                 value["strict"] = True
-            written.append(value)
+            written.append(value | tool.extra.get(NAME, {}))
         else:
             losses.append(lost_tools(tool))
     return written

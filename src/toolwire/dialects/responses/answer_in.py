@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -19,19 +20,28 @@ from .shapes import NAME, call_in, citation_in, parts_in, read_delta, usage_in
 _HOT = (b'{"type":"response.output_text.delta"', b'{"type":"response.function_call_arguments.delta"')
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 _OPENINGS = ("response.created", "response.in_progress", "response.queued")
+_CALLS = ("function_call", "custom_tool_call")
+_NAMELESS = "the back end sent a tool call without a name."
+_LATEST = 10**12
 _CODES = {"rate_limit_exceeded": 429, "server_error": 500, "invalid_prompt": 400, "context_length_exceeded": 400}
 
 
 class _Item:
     """One output item under construction: its parts by their place in it."""
 
-    __slots__ = ("id", "last", "parts", "value")
+    __slots__ = ("held", "id", "last", "parts", "value")
 
     def __init__(self, value: JsonObject) -> None:
         self.value = value
         self.id = str(value.get("id") or "")
         self.parts: dict[tuple[str, int], Growing] = {}
         self.last: Growing | None = None  # a reasoning part whose end waits for what the item's end tells
+        self.held: list[str] = []  # arguments of a call whose name is not known yet
+
+    @property
+    def is_nameless(self) -> bool:
+        """A call that never started, because nobody can call a tool without a name."""
+        return not self.parts and (bool(self.held) or self.value.get("type") in _CALLS)
 
 
 class StreamDecoder(FrameDecoder):
@@ -50,7 +60,7 @@ class StreamDecoder(FrameDecoder):
         if frame.data.startswith(_HOT):
             try:
                 event = read_delta(frame.data)
-            except (msgspec.DecodeError, UnicodeError):
+            except (msgspec.DecodeError, UnicodeError, RecursionError):
                 pass
             else:
                 item = self._items.get(event.output_index)
@@ -85,11 +95,11 @@ class StreamDecoder(FrameDecoder):
             return self._start(value)
         if kind in _ENDS:
             return self._finish(kind, value)
-        if kind == "error" or ("error" in value and "output_index" not in value):
+        if kind == "error" or (value.get("error") and "output_index" not in value):
             return self.fail(_failure(value.get("error") or value, frame.data))
         index = value.get("output_index")
         if not isinstance(index, int):
-            return [Noted(note=Opaque(dialect=NAME, value=value))]
+            return [Noted(note=Opaque(dialect=NAME, value=value))] if self._is_started else []
         events = self._begin()
         if kind == "response.output_item.added":
             return events + self._add(index, value.get("item"))
@@ -126,6 +136,7 @@ class StreamDecoder(FrameDecoder):
         if index != len(self._items) or not value.get("id"):
             self.irregular = self.irregular or "an item out of order or without an id"
         item = self._items[index] = _Item(value)
+        self._done.discard(index)
         match value.get("type"):
             case "message" | "reasoning":
                 return []
@@ -134,6 +145,8 @@ class StreamDecoder(FrameDecoder):
                 if not value.get("call_id") or not value.get("name"):
                     self.irregular = self.irregular or "a call without call_id or name"
                 call = call_in(value)
+                if not call.name:
+                    return []
                 return self._open(item, ("call", 0), msgspec.structs.replace(call, raw="", args=None))
             case _:
                 return self._open(item, ("opaque", 0), Opaque(dialect=NAME, value=value))
@@ -144,6 +157,9 @@ class StreamDecoder(FrameDecoder):
         return [started]
 
     def _grow(self, growing: Growing, text: str, logprobs: tuple[Any, ...] | None = None) -> list[Event]:
+        if not self._assembly.is_open(growing):
+            self.irregular = self.irregular or "a delta for a part that is done"
+            return []
         if not text:
             return []
         growing.pieces.append(text)
@@ -167,6 +183,10 @@ class StreamDecoder(FrameDecoder):
         if growing is None:
             if action != "open":
                 self.irregular = self.irregular or "a delta before its part"
+            if slot == "call" and action == "delta":
+                item.held.append(_text(value, member))
+            if slot == "call" or action == "close":
+                return []
             events += self._open_slot(item, key, value)
             growing = item.parts[key]
         if action == "delta":
@@ -201,16 +221,18 @@ class StreamDecoder(FrameDecoder):
             events += self._open(item, key, Refusal(text="", item_id=item.id))
             item.parts[("refusal", key[1])] = item.parts[key]
             return events
-        if slot == "call":
-            return self._open(item, key, ToolCall(id=item.id, name="", raw="", item_id=item.id))
         return self._open(item, key, Text(text="", item_id=item.id))
 
-    def _fill(self, growing: Growing, text: str) -> list[Event]:
+    def _fill(self, growing: Growing, text: str, logprobs: tuple[Any, ...] | None = None) -> list[Event]:
         """A full copy after the pieces only fills what is missing (H015)."""
-        if growing.pieces or not text or growing.index not in self._assembly.open:
+        part = growing.part
+        if isinstance(part, ToolCall) and part.kind == "function" and not (growing.content + text).strip():
+            self.irregular = self.irregular or "a call without arguments"
+        content = growing.content
+        if len(text) <= len(content) or not text.startswith(content) or not self._assembly.is_open(growing):
             return []
         self.irregular = self.irregular or "a text without its deltas"
-        return self._grow(growing, text)
+        return self._grow(growing, text[len(content) :], logprobs if not content else None)
 
     def _close(self, item: _Item, growing: Growing) -> list[Event]:
         if growing is item.last:
@@ -221,42 +243,52 @@ class StreamDecoder(FrameDecoder):
         self._done.add(index)
         value = value if isinstance(value, dict) else item.value
         whole = parts_in(value)
-        events: list[Event] = []
         if not item.parts:
-            if whole and (value.get("type") != "reasoning" or any(getattr(part, "text", "") for part in whole)):
-                self.irregular = self.irregular or "an item that was not streamed"
-            for part in whole:
-                growing, started = self._assembly.start(emptied(part))
-                growing.part = part
-                events += [started, *self._complete(growing, part)]
-            return events
-        opened = list(dict.fromkeys(item.parts.values()))
-        for growing, part in zip(opened, whole, strict=False):
-            events += self._complete(growing, part)
-        for growing in opened[len(whole) :]:
-            events += self._assembly.end(growing)
+            return self._unstreamed(item, whole)
+        events: list[Event] = []
+        encrypted = next((part.encrypted for part in whole if isinstance(part, Reasoning) and part.encrypted), None)
+        for growing in dict.fromkeys(item.parts.values()):
+            part = _same(whole, growing.part)
+            events += self._complete(growing, part, encrypted if growing is item.last else None)
+        for part in whole:
+            if getattr(part, "text", ""):
+                events += self._whole(part)
         return events
 
-    def _complete(self, growing: Growing, whole: Part) -> list[Event]:
+    def _unstreamed(self, item: _Item, whole: list[Part]) -> list[Event]:
+        """An item of which only the end has come."""
+        events: list[Event] = []
+        for part in whole:
+            if isinstance(part, ToolCall) and not part.name:
+                return events + self.fail(garbage(_NAMELESS))
+            if isinstance(part, ToolCall) and item.held and part.raw == "{}":
+                part = msgspec.structs.replace(part, raw="".join(item.held))
+            events += self._whole(part)
+        return events
+
+    def _whole(self, part: Part) -> list[Event]:
+        if not isinstance(part, Reasoning) or part.text:
+            self.irregular = self.irregular or "an item that was not streamed"
+        growing, started = self._assembly.start(emptied(part))
+        return [started, *self._complete(growing, part, part.encrypted if isinstance(part, Reasoning) else None)]
+
+    def _complete(self, growing: Growing, whole: Part | None, encrypted: str | None) -> list[Event]:
         """End a part with what only the finished item tells."""
-        match whole:
-            case ToolCall():
-                events = self._fill(growing, whole.raw)
-                changes = {"id": whole.id, "name": whole.name} if whole.id and whole.name else {}
-                return events + self._assembly.end(growing, **changes)
-            case Text() | Refusal():
-                events = self._fill(growing, whole.text)
-                if isinstance(whole, Text) and not growing.citations:
-                    growing.citations += whole.citations
+        match growing.part, whole:
+            case ToolCall(), ToolCall(raw=raw):
+                return self._fill(growing, raw) + self._assembly.end(growing)
+            case Text(), Text():
+                events = self._fill(growing, whole.text, whole.logprobs)
+                growing.citations = growing.citations or list(whole.citations)
                 return events + self._assembly.end(growing)
-            case Reasoning():
-                events = self._fill(growing, whole.text)
-                return events + self._assembly.end(growing, encrypted=whole.encrypted)
-            case Opaque():
+            case Refusal(), Refusal(text=text):
+                return self._fill(growing, text) + self._assembly.end(growing)
+            case Reasoning(), _:
+                events = self._fill(growing, whole.text) if isinstance(whole, Reasoning) else []
+                return events + self._assembly.end(growing, encrypted=encrypted)
+            case Opaque(), Opaque():
                 growing.part = whole
-                return self._assembly.end(growing)
-            case _:
-                return self._assembly.end(growing)
+        return self._assembly.end(growing)
 
     def _finish(self, kind: str, value: JsonObject) -> list[Event]:
         response = value.get("response")
@@ -265,6 +297,10 @@ class StreamDecoder(FrameDecoder):
         if kind in ("response.failed", "response.cancelled"):
             return events + self.fail(_failure(response.get("error"), encode(response)))
         events += self._missing_items(response.get("output"))
+        if any(item.is_nameless for index, item in self._items.items() if index not in self._done):
+            events += self.fail(garbage(_NAMELESS))
+        if self.is_over:
+            return events
         if self._assembly.open:
             self.irregular = self.irregular or "an item that was never done"
             events += self._assembly.end_all()
@@ -280,14 +316,25 @@ class StreamDecoder(FrameDecoder):
         return [*events, finished]
 
     def _missing_items(self, output: Any) -> list[Event]:
-        """Items that only the final object shows."""
+        """Items whose end, or all of them, only the final object shows."""
         events: list[Event] = []
         for index, item in enumerate(output if isinstance(output, list) else ()):
-            if isinstance(item, dict) and index not in self._items:
-                self.irregular = self.irregular or "an item that was not streamed"
+            if not isinstance(item, dict) or index in self._done or self.is_over:
+                continue
+            self.irregular = self.irregular or "an item that was not streamed"
+            if index not in self._items:
                 events += self._add(index, item)
-                events += self._end_item(index, self._items[index], item)
+            events += self._end_item(index, self._items[index], item)
         return events
+
+
+def _same(whole: list[Part], part: Part) -> Part | None:
+    """The first of the finished parts that this one can have become; it is taken out of the list."""
+    for place, found in enumerate(whole):
+        is_summary = getattr(part, "is_summary", None)
+        if type(found) is type(part) and getattr(found, "is_summary", None) == is_summary:
+            return whole.pop(place)
+    return None
 
 
 # event -> what it does, in which slot of the item, and the member that holds its text
@@ -335,19 +382,29 @@ def body_events(value: JsonObject) -> tuple[list[Event], str]:
     )
     ended = tuple(PartEnded(index=index, part=part) for index, part in enumerate(parts))
     is_regular = bool(value.get("id") and value.get("status") in ("completed", "incomplete") and finished.usage)
-    is_regular = is_regular and all(isinstance(item, dict) and item.get("id") for item in output)
+    is_regular = is_regular and all(isinstance(item, dict) and _is_complete(item) for item in output)
     answer = Answer(started=_started(value), parts=ended, finished=finished)
     return unfold(answer), "" if is_regular else "an id, the status or the usage is missing"
 
 
+def _is_complete(item: JsonObject) -> bool:
+    return bool(item.get("id")) and (item.get("type") != "function_call" or bool(_text(item, "arguments").strip()))
+
+
 def _started(response: JsonObject) -> Started:
-    created = response.get("created_at")
     return Started(
         id=str(response.get("id") or ""),
         model=str(response.get("model") or ""),
-        created=int(created) if created is not None and not isinstance(created, str) else None,
+        created=_seconds(response.get("created_at")),
         extra={NAME: _members(response)},
     )
+
+
+def _seconds(value: Any) -> int | None:
+    """Whole seconds; some servers send fractions, and anything can come."""
+    if isinstance(value, Decimal) and 0 <= value < _LATEST:
+        value = int(value)
+    return value if isinstance(value, int) and 0 <= value < _LATEST else None
 
 
 def _members(response: JsonObject) -> JsonObject:

@@ -25,7 +25,7 @@ from ...types import (
     Usage,
 )
 from ...wire.exact import encode
-from ...wire.sse import Frame
+from ...wire.sse import Frame, event_name
 from ..base import Context
 from ..faults import encode_error
 from .resource import call_item, failed, is_plain_thought, logprobs_out, reasoning_item, resource, text_part
@@ -75,7 +75,6 @@ class StreamEncoder:
         self._output: dict[int, JsonObject] = {}
         self._annotations: dict[int, int] = {}
         self._unfinished: list[_Item] = []
-        self._last: Frame | None = None
 
     def send(self, event: Event) -> bytes:
         match event:
@@ -105,21 +104,20 @@ class StreamEncoder:
 
     def observe(self, event: Event) -> None:
         match event:
-            case Started() | PartStarted() | PartEnded():
+            case Started() | PartStarted() | PartEnded() | Noted(note=Citation()):
                 self.send(event)
             case _:
                 pass
 
     def passed(self, frame: Frame) -> None:
-        self._last = frame
         if frame.event == "response.output_item.done" and self._group is not None and not self._group.open:
             self._output[self._group.index] = group_item(self._group)
             self._group = None
 
-    def resume(self) -> None:
+    def resume(self, last: Frame | None) -> None:
         """The numbering goes on from the last frame that left as it came."""
-        if self._last is not None:
-            self._sequence = _number_in(self._last.data, self._sequence)
+        if last is not None:
+            self._sequence = _number_in(last.data, self._sequence)
 
     def close(self) -> bytes:
         return b""
@@ -127,7 +125,7 @@ class StreamEncoder:
     def _event(self, kind: str, **members: object) -> bytes:
         value = {"type": kind, "sequence_number": self._sequence, **members}
         self._sequence += 1
-        return b"event: " + kind.encode() + b"\ndata: " + encode(value) + b"\n\n"
+        return b"event: " + event_name(kind) + b"\ndata: " + encode(value) + b"\n\n"
 
     def _start(self, event: Started) -> bytes:
         self._response = resource(self._context, event)
@@ -378,7 +376,7 @@ class BodyEncoder:
     def passed(self, frame: Frame) -> None:
         pass
 
-    def resume(self) -> None:
+    def resume(self, last: Frame | None) -> None:
         pass
 
     def close(self) -> bytes:

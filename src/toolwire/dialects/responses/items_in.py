@@ -6,12 +6,13 @@ from typing import Any
 
 from ...types import Extra, JsonObject, Media, Message, Opaque, Part, Refusal, Role, Source, Text, ToolResult
 from ...wire.fields import missing, need_name, need_object, need_text, rest, text_or_none, wrong
-from ..failures import FAILED, split_failure
+from ..failures import split_result
 from ..media import from_url
 from .shapes import NAME, call_in, reasoning_in
 
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "developer"}
 _MESSAGE = frozenset({"type", "role", "content", "id", "status"})
+_RESULT = frozenset({"type", "call_id", "output", "id", "status"})
 _TEXT = frozenset({"type", "text", "annotations", "logprobs"})
 
 
@@ -108,14 +109,12 @@ def _result(item: JsonObject, kind: str, where: str) -> ToolResult:
         raise missing(f"{where}.output", "a string or an array of parts")
     parts = _content(output, f"{where}.output", "")
     kept = tuple(part for part in parts if isinstance(part, Text | Media | Opaque))
-    is_error = item.get("status") == "incomplete"
-    if kept and isinstance(kept[0], Text) and kept[0].text.startswith(FAILED):
-        is_error = True
-        kept = (Text(text=split_failure(kept[0].text)), *kept[1:])
+    is_error, kept = split_result(kept)
     return ToolResult(
         call_id=need_name(item, "call_id", where),
         parts=kept,
-        is_error=is_error,
+        is_error=is_error or item.get("status") == "incomplete",
         kind="custom" if kind == "custom_tool_call_output" else "function",
         item_id=text_or_none(item, "id", where) or "",
+        extra=rest(item, _RESULT, NAME),
     )

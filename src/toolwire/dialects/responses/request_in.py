@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from ...errors import BadRequest
 from ...types import JsonObject, Message, Output, Request, Sampling, Source, State, Text, Thinking, Tool, ToolChoice
 from ...wire.fields import (
@@ -27,7 +29,23 @@ from .items_in import is_reference, message_in
 from .shapes import NAME
 
 _KNOWN = frozenset(
-    ["model", "input", "instructions", "tools", "tool_choice", "parallel_tool_calls", "max_output_tokens", "temperature", "top_p", "top_logprobs", "reasoning", "text", "stream", "user", "metadata"]
+    [
+        "model",
+        "input",
+        "instructions",
+        "tools",
+        "tool_choice",
+        "parallel_tool_calls",
+        "max_output_tokens",
+        "temperature",
+        "top_p",
+        "top_logprobs",
+        "reasoning",
+        "text",
+        "stream",
+        "user",
+        "metadata",
+    ]
 )
 _FUNCTION = frozenset({"type", "name", "description", "parameters", "strict"})
 
@@ -70,7 +88,8 @@ def _instructions(top: JsonObject) -> tuple[Message, ...]:
     if isinstance(given, str):
         return (Message(role="system", parts=(Text(text=given),), is_head=True, source=Source(NAME, given)),)
     items = need_list(top, "instructions", "")
-    return tuple(message_in(item, f"instructions[{index}]") for index, item in enumerate(items))
+    messages = [message_in(item, f"instructions[{index}]") for index, item in enumerate(items)]
+    return tuple(replace(message, is_head=True) for message in messages)
 
 
 def _input(top: JsonObject) -> tuple[Message, ...]:

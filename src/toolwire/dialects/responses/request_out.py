@@ -27,6 +27,7 @@ from ..failures import with_failure
 from ..foreign import foreign_members, lose_thinking, lost_tools
 from ..ids import fit_id
 from ..media import data_url, opaque_text, placeholder, text_of
+from .resource import reasoning_item
 from .shapes import MAX_ID, NAME
 
 PATH = "/responses"
@@ -90,23 +91,22 @@ class _Writer:
             if isinstance(part, ToolResult):
                 continue
             if isinstance(part, ToolCall | Reasoning) or _is_item(part):
-                items += _gathered(role, content)
+                items += _gathered(role, content, message)
                 content = []
-                items += self._item(part, where)
+                items += self._item(part, message, where)
             else:
                 content += self._content(part, role, where)
-        return items + _gathered(role, content)
+        return items + _gathered(role, content, message)
 
-    def _item(self, part: Part, where: str) -> list[JsonObject]:
+    def _item(self, part: Part, message: Message, where: str) -> list[JsonObject]:
         match part:
-            case ToolCall(kind="custom"):
-                value = {"type": "custom_tool_call", "call_id": part.id, "name": part.name, "input": part.raw}
-                return [value]
             case ToolCall():
-                call_id = fit_id(part.id, MAX_ID)
-                return [{"type": "function_call", "call_id": call_id, "name": part.name, "arguments": part.raw or "{}"}]
+                return [_call(part)]
             case Opaque():
                 return [part.value]
+            case Reasoning() if NAME in part.extra:
+                thoughts = [one for one in message.parts if isinstance(one, Reasoning) and one.item_id == part.item_id]
+                return [reasoning_item(part.item_id, thoughts)] if part is thoughts[0] else []
             case Reasoning():
                 lose_thinking(part, where, self._losses)
                 return []
@@ -126,7 +126,7 @@ class _Writer:
             value["output"] = with_failure(text) if result.is_error else text
         if result.is_error:
             value["status"] = "incomplete"  # the dialect has no error member (H094)
-        return value
+        return value | result.extra.get(NAME, {})
 
     def _content(self, part: Part, role: str, where: str) -> list[JsonObject]:
         is_answer = role == "assistant"
@@ -134,9 +134,8 @@ class _Writer:
             case Text():
                 if not part.text:
                     return []
-                return [
-                    {"type": "output_text", "text": part.text, "annotations": []} if is_answer else _said(part.text)
-                ]
+                said = {"type": "output_text", "text": part.text, "annotations": []} if is_answer else _said(part.text)
+                return [said | part.extra.get(NAME, {})]
             case Refusal():
                 return [{"type": "refusal", "refusal": part.text} if is_answer else _said(part.text)]
             case Media():
@@ -163,8 +162,22 @@ def _is_item(part: Part) -> bool:
     return not kind.startswith(("input_", "output_"))
 
 
-def _gathered(role: str, content: list[JsonObject]) -> list[JsonObject]:
-    return [{"type": "message", "role": role, "content": content}] if content else []
+def _gathered(role: str, content: list[JsonObject], message: Message) -> list[JsonObject]:
+    own = message.extra.get(NAME, {})
+    return [{"type": "message", "role": role, "content": content, **own}] if content else []
+
+
+def _call(call: ToolCall) -> JsonObject:
+    """With the item's own id and namespace, where it came from this dialect."""
+    value: JsonObject = {"type": "function_call", "call_id": fit_id(call.id, MAX_ID), "name": call.name}
+    if call.kind == "custom":
+        value |= {"type": "custom_tool_call", "input": call.raw}
+    else:
+        value["arguments"] = call.raw or "{}"
+    for key, known in (("id", call.item_id), ("namespace", call.namespace)):
+        if known:
+            value[key] = known
+    return value | call.extra.get(NAME, {})
 
 
 def _said(text: str) -> JsonObject:
@@ -196,7 +209,7 @@ def _tools(tools: tuple[Tool, ...], losses: list[Loss]) -> list[JsonObject]:
                 value["description"] = tool.description
             value["parameters"] = tool.schema or {"type": "object", "properties": {}}
             value["strict"] = tool.strict or False  # absent would mean true here (H065)
-            written.append(value)
+            written.append(value | tool.extra.get(NAME, {}))
         else:
             losses.append(lost_tools(tool))
     return written

@@ -31,7 +31,7 @@ _DEFAULTS: JsonObject = {
     "top_p": 1,
     "truncation": "disabled",
 }
-_ERROR_CODES = frozenset({"server_error", "rate_limit_exceeded", "invalid_prompt"})
+_ERROR_CODES = frozenset({"server_error", "rate_limit_exceeded", "invalid_prompt", "context_length_exceeded"})
 
 
 def resource(context: Context, started: Started) -> JsonObject:
@@ -69,11 +69,12 @@ def tool_echo(tool: Any) -> Any:
 
 
 def failed(error: GatewayError) -> JsonObject:
-    """The error of a failed response; its code is one of a closed list, so ours goes into the words."""
-    code = error.details.get("code")
+    """The error of a failed response, with a code that clients know: by context_length_exceeded Codex compacts (H146)."""
+    given = error.details.get("code")
+    code = given if isinstance(given, str) and given in _ERROR_CODES else error.code
     if code not in _ERROR_CODES:
         code = "rate_limit_exceeded" if error.status == 429 else "server_error"
-        if error.code == "context_length_exceeded" or (400 <= error.status < 500 and error.status != 429):
+        if 400 <= error.status < 500 and error.status != 429:
             code = "invalid_prompt"
     return {"code": code, "message": error.sentence()}
 

@@ -35,8 +35,7 @@ def parts_in(item: JsonObject) -> list[Part]:
     item_id = _text(item, "id")
     match item.get("type"):
         case "message":
-            content = item.get("content")
-            return [_content_in(piece, item_id) for piece in content or () if isinstance(piece, dict)]
+            return [_content_in(piece, item_id) for piece in _objects(item, "content")]
         case "function_call" | "custom_tool_call":
             return [call_in(item)]
         case "reasoning":
@@ -70,10 +69,9 @@ def reasoning_in(item: JsonObject) -> list[Part]:
     item_id = _text(item, "id")
     parts: list[Reasoning] = []
     for key, is_summary in (("summary", True), ("content", False)):
-        for piece in item.get(key) or ():
-            if isinstance(piece, dict):
-                text = _text(piece, "text")
-                parts.append(Reasoning(text=text, item_id=item_id, is_summary=is_summary, extra={NAME: {}}))
+        for piece in _objects(item, key):
+            text = _text(piece, "text")
+            parts.append(Reasoning(text=text, item_id=item_id, is_summary=is_summary, extra={NAME: {}}))
     encrypted = item.get("encrypted_content")
     encrypted = encrypted if isinstance(encrypted, str) else None
     last = parts.pop() if parts else Reasoning(text="", item_id=item_id, is_summary=True, extra={NAME: {}})
@@ -146,7 +144,7 @@ def usage_out(usage: Usage) -> JsonObject:
 def _content_in(piece: JsonObject, item_id: str) -> Part:
     match piece:
         case {"type": "output_text", "text": str(text)}:
-            found = [citation_in(annotation) for annotation in piece.get("annotations") or ()]
+            found = [citation_in(annotation) for annotation in _objects(piece, "annotations")]
             logprobs = piece.get("logprobs")
             return Text(
                 text=text,
@@ -158,6 +156,11 @@ def _content_in(piece: JsonObject, item_id: str) -> Part:
             return Refusal(text=text, item_id=item_id)
         case _:
             return Opaque(dialect=NAME, value=piece)
+
+
+def _objects(owner: JsonObject, key: str) -> list[JsonObject]:
+    given = owner.get(key)
+    return [item for item in given if isinstance(item, dict)] if isinstance(given, list) else []
 
 
 def _count(value: JsonObject, key: str) -> int:

@@ -1,0 +1,134 @@
+"""Two toolwire processes for the tests with real clients: a gateway, and behind it an upstream that plays scripts.
+
+The gateway has each kind of HTTP back end twice, verbatim "auto" and "never", and all lead to the same upstream; so a
+client of any dialect reaches the scripted model through any dialect.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+KINDS = {"chat": "openai-chat", "responses": "openai-responses", "messages": "anthropic"}
+CLIENT_KEY = "client-key-for-tests"
+UPSTREAM_KEY = "upstream-key-for-tests"
+_SOURCES = Path(__file__).resolve().parents[2] / "src"
+_START_SECONDS = 20.0
+
+
+class Gateway(NamedTuple):
+    """Where clients connect; models are named by back end, as in model("chat")."""
+
+    address: str
+    key: str = CLIENT_KEY
+
+    @property
+    def openai_url(self) -> str:
+        return f"{self.address}/v1"
+
+    def model(self, upstream: str, verbatim: str = "auto", name: str = "scripted") -> str:
+        return f"{verbatim}-{upstream}/{name}"
+
+
+def scripted(*turns: dict[str, Any]) -> str:
+    """A prompt that tells the scripted model what to say in each of its turns."""
+    script = turns[0] if len(turns) == 1 else {"turns": list(turns)}
+    return f"[[script:{base64.b64encode(json.dumps(script).encode()).decode()}]]"
+
+
+@contextmanager
+def running_gateway(folder: Path) -> Iterator[Gateway]:
+    upstream, gateway = _free_port(), _free_port()
+    (folder / "upstream.toml").write_text(_upstream_config(upstream), encoding="utf-8")
+    (folder / "gateway.toml").write_text(_gateway_config(gateway, upstream), encoding="utf-8")
+    with _serving(folder, "upstream", upstream), _serving(folder, "gateway", gateway):
+        yield Gateway(f"http://127.0.0.1:{gateway}")
+
+
+def clean_environment(home: Path) -> dict[str, str]:
+    """Nothing of the user's: no keys, no proxies, no settings of a client."""
+    return {"PATH": os.environ.get("PATH", ""), "HOME": str(home), "LANG": "C.UTF-8"}
+
+
+def _upstream_config(port: int) -> str:
+    return f"""
+        [server]
+        port = {port}
+        keys = ["env:UPSTREAM_KEY"]
+        default = "scripted"
+        log = "warning"
+        [backends.scripted]
+        kind = "scripted"
+    """
+
+
+def _gateway_config(port: int, upstream: int) -> str:
+    text = f"""
+        [server]
+        port = {port}
+        keys = ["env:CLIENT_KEY"]
+        log = "warning"
+    """
+    for dialect, kind in KINDS.items():
+        for verbatim in ("auto", "never"):
+            text += _backend(f"{verbatim}-{dialect}", kind, upstream, "UPSTREAM_KEY", verbatim)
+    return text + _backend("locked", "openai-chat", upstream, "WRONG_KEY", "auto")
+
+
+def _backend(name: str, kind: str, port: int, variable: str, verbatim: str) -> str:
+    path = "" if kind == "anthropic" else "/v1"
+    return f"""
+        [backends.{name}]
+        kind = "{kind}"
+        base_url = "http://127.0.0.1:{port}{path}"
+        key = "env:{variable}"
+        verbatim = "{verbatim}"
+        models = ["scripted"]
+        retries = 0
+    """
+
+
+@contextmanager
+def _serving(folder: Path, name: str, port: int) -> Iterator[None]:
+    secrets = {"CLIENT_KEY": CLIENT_KEY, "UPSTREAM_KEY": UPSTREAM_KEY, "WRONG_KEY": "not-the-upstream-key"}
+    environment = clean_environment(folder) | secrets | {"PYTHONPATH": str(_SOURCES)}
+    command = [sys.executable, "-m", "toolwire", "serve", "--config", str(folder / f"{name}.toml")]
+    log_path = folder / f"{name}.log"
+    with log_path.open("wb") as log:
+        process = subprocess.Popen(command, env=environment, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
+        try:
+            _wait_for(process, port, log_path)
+            yield
+        finally:
+            process.terminate()
+            try:
+                process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _wait_for(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.05)
+    raise RuntimeError(f"toolwire did not start on port {port}; it said: {log.read_text(errors='replace')[-2000:]}")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

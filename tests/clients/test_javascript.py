@@ -1,0 +1,132 @@
+"""The vendors' own JavaScript clients against the gateway: their stream helpers and tool runners, through every kind of back end."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients.gateway import KINDS, Gateway, clean_environment, scripted
+
+pytestmark = pytest.mark.slow
+
+FOLDER = Path(__file__).parent / "js"
+UPSTREAMS = tuple(KINDS)
+RAW = '{"location": "Paris"}'
+LOOP = scripted(
+    {"text": "Let me look.", "calls": [{"name": "get_weather", "arguments": RAW}]}, {"text": "I hear {{result:0}}."}
+)
+LIMITED = scripted({"error": {"status": 429, "message": "Slow down."}})
+BREAKS = scripted({"text": "one two three four", "chunk": 4, "error": {"status": 529, "message": "Broke.", "after": 2}})
+ANSWER = "I hear Paris has 18 C."
+_LEAST_NODE = 20
+
+
+@cache
+def missing() -> str:
+    """Why the clients cannot run here, or ""."""
+    node = shutil.which("node")
+    if node is None:
+        return "node is not installed"
+    version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    if int(version.removeprefix("v").partition(".")[0]) < _LEAST_NODE:
+        return f"node is {version}; the clients need {_LEAST_NODE} or newer"
+    if not (FOLDER / "node_modules" / "openai").is_dir():
+        return f"there is no {FOLDER}/node_modules; `make test` puts it there, or run `npm ci` in that folder"
+    return ""
+
+
+class Runner:
+    """Runs a script once for each upstream and keeps what it said."""
+
+    def __init__(self, gateway: Gateway, home: Path) -> None:
+        self._gateway = gateway
+        self._home = home
+        self._seen: dict[tuple[str, str], dict[str, Any]] = {}
+
+    def __call__(self, script: str, upstream: str) -> dict[str, Any]:
+        if (script, upstream) not in self._seen:
+            self._seen[script, upstream] = self._run(script, self._gateway.model(upstream))
+        return self._seen[script, upstream]
+
+    def _run(self, script: str, model: str) -> dict[str, Any]:
+        task = {"address": self._gateway.address, "key": self._gateway.key, "model": model}
+        prompts = {"loop": LOOP, "limited": LIMITED, "breaks": BREAKS}
+        done = subprocess.run(
+            ["node", f"{script}.mjs", json.dumps(task | prompts)],
+            cwd=FOLDER,
+            env=clean_environment(self._home),
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return dict(json.loads(done.stdout))
+
+
+@pytest.fixture(scope="module")
+def run(gateway: Gateway, tmp_path_factory: pytest.TempPathFactory) -> Runner:
+    if missing():
+        print(f"skipped: {missing()}")
+        pytest.skip(missing())
+    return Runner(gateway, tmp_path_factory.mktemp("home"))
+
+
+OPENAI = {
+    "chatCreate": ["tool_calls", ANSWER],
+    "chatStream": ["tool_calls", "Let me look.", RAW],
+    "chatRunTools": [ANSWER, ["Paris has 18 C"]],
+    "chatRunToolsStreaming": [ANSWER, ["Paris has 18 C"]],
+    "responsesCreate": ["completed", ANSWER],
+    "responsesStream": ["completed", "Let me look.", RAW],
+    "models": True,
+}
+ANTHROPIC = {
+    "create": ["tool_use", ANSWER],
+    "stream": ["tool_use", ANSWER, "end_turn"],
+    "toolRunner": [["tool_use", "end_turn"], ANSWER],
+    "toolRunnerStreaming": [["tool_use", "end_turn"], ANSWER],
+    "models": True,
+    "counted": True,
+}
+ERRORS = {
+    "rateLimit": ("RateLimitError", 429, "Slow down."),
+    "rateLimitStreaming": ("RateLimitError", 429, "Slow down."),
+    "wrongKey": ("AuthenticationError", 401, "key"),
+    "unknownModel": ("NotFoundError", 404, "nowhere/none"),
+}
+
+
+@pytest.mark.parametrize("upstream", UPSTREAMS)
+@pytest.mark.parametrize("name", OPENAI)
+def test_openai(run: Runner, upstream: str, name: str) -> None:
+    assert run("openai", upstream)[name] == OPENAI[name]
+
+
+@pytest.mark.parametrize("upstream", UPSTREAMS)
+@pytest.mark.parametrize("name", ANTHROPIC)
+def test_anthropic(run: Runner, upstream: str, name: str) -> None:
+    assert run("anthropic", upstream)[name] == ANTHROPIC[name]
+
+
+@pytest.mark.parametrize("upstream", UPSTREAMS)
+@pytest.mark.parametrize("script", ["openai", "anthropic"])
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_have_their_class(run: Runner, script: str, upstream: str, name: str) -> None:
+    kind, status, words = ERRORS[name]
+    seen = run(script, upstream)[name]
+    assert seen[:2] == [kind, status]
+    assert words in seen[2]
+
+
+@pytest.mark.parametrize("upstream", UPSTREAMS)
+@pytest.mark.parametrize("script", ["openai", "anthropic"])
+def test_error_in_mid_stream(run: Runner, script: str, upstream: str) -> None:
+    seen = run(script, upstream)["midStream"]
+    assert seen[0].endswith("Error")
+    assert "Broke." in seen[2]

@@ -11,14 +11,15 @@ import re
 from msgspec import Struct
 
 from .calls.turn import Turn
-from .dialects.base import ResponseDecoder, ResponseEncoder, StreamDecoder, garbage
+from .dialects.base import ResponseDecoder, ResponseEncoder, StreamDecoder, garbage, last_frames
 from .errors import GatewayError
 from .events import Event, Failed, Finished, PartDelta, PartStarted
 from .types import Request
 from .wire.exact import decode, encode
 from .wire.sse import Frame, FrameTooLarge, SseReader
 
-_MODEL = re.compile(rb'"model"\s*:\s*("(?:[^"\\]|\\.)*")')
+# A string, with what follows it if that makes it the name of a member; or a bracket.
+_TOKEN = re.compile(rb'("[^"\\]*(?:\\.[^"\\]*)*")(\s*:\s*)?|[][{}]')
 
 
 class Plan(Struct, frozen=True):
@@ -42,15 +43,35 @@ def plan(request: Request, backend_dialect: str, policy: str) -> Plan:
 
 
 def with_model(wire: bytes, asked: str, model: str) -> bytes:
-    """The same body with another model name; every other byte stays where there is only one place it can be."""
+    """The same body with another model name; every other byte stays, unless it is not told once and plainly."""
     if asked == model:
         return wire
-    found = _MODEL.findall(wire)
-    if wire.count(b'"model"') == 1 and len(found) == 1 and decode(found[0]) == asked:
-        return _MODEL.sub(lambda match: match.group().replace(match.group(1), encode(model)), wire, count=1)
+    places = _model_places(wire)
+    if len(places) == 1 and decode(wire[places[0]]) == asked:
+        return wire[: places[0].start] + encode(model) + wire[places[0].stop :]
     body = decode(wire)
     body["model"] = model
     return encode(body)
+
+
+def _model_places(wire: bytes) -> list[slice]:
+    """Where the values of the outermost object's member "model" stand; tools and texts may hold others of that name."""
+    places: list[slice] = []
+    left, depth, is_next = wire.count(b'"model"'), 0, False
+    for match in _TOKEN.finditer(wire):
+        text, colon = match.group(1, 2)
+        if text is None:
+            depth += 1 if match.group() in b"{[" else -1
+            is_next = False
+        elif is_next and colon is None:
+            places.append(slice(*match.span(1)))
+            is_next = False
+            if not left:
+                break
+        elif text == b'"model"':
+            left -= 1
+            is_next = depth == 1 and colon is not None
+    return places
 
 
 class Batch(Struct):
@@ -113,6 +134,7 @@ class Tap(Translator):
         super().__init__(None, turn, encoder)
         self._frames = decoder
         self._sse = SseReader()
+        self._last: Frame | None = None
 
     def feed(self, data: bytes) -> Batch:
         try:
@@ -121,7 +143,7 @@ class Tap(Translator):
             return self.fail(garbage(str(fault)))
 
     def close(self) -> Batch:
-        batch = self._pass(self._sse.close())
+        batch = self._pass(last_frames(self._sse))
         if not self.is_over:
             rest = self._frames.close()
             self._take_over(self._frames.irregular or "cut")
@@ -153,19 +175,25 @@ class Tap(Translator):
                 for event in kept:
                     self._look(event)
             else:
-                output.append(frame.raw)
+                output.append(frame.block)
+                output.append(b"\n\n")
+                self._last = frame
+                seen += kept
+                if len(kept) == 1 and type(kept[0]) is PartDelta and not decoder.is_ending:
+                    continue
                 for event in kept:
                     if type(event) is not PartDelta:
                         self._encoder.observe(event)
                         self._look(event)
                 self._encoder.passed(frame)
+                continue
             seen += kept
         return Batch(b"".join(output), seen)
 
     def _take_over(self, why: str) -> None:
         if not self.took_over:
             self.took_over = why
-            self._encoder.resume()
+            self._encoder.resume(self._last)
 
 
 class BodyTap(Translator):

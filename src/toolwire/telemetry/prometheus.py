@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, values
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from ..types import Loss
@@ -12,12 +12,16 @@ from .record import Record
 
 _SECONDS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 _MAX_FEATURES = 200  # losses carry member names that clients choose
+_MAX_FEATURE = 80
 
 
 class Prometheus:
     """With several workers (PROMETHEUS_MULTIPROC_DIR is set) render() adds up what all of them counted."""
 
     def __init__(self) -> None:
+        if _is_shared() and values.ValueClass is values.MutexValue:
+            # The library looks at the environment once, when it is imported; our workers are made later.
+            values.ValueClass = values.MultiProcessValue()  # type: ignore[no-untyped-call] # no types here
         self._registry = registry = CollectorRegistry()
         labels = ("backend", "dialect")
         self._requests = Counter(
@@ -53,6 +57,7 @@ class Prometheus:
             "toolwire_open_requests", "Requests being answered.", registry=registry, multiprocess_mode="livesum"
         )
         self._features: set[str] = set()
+        self._known: dict[tuple[str, str, int, str], tuple[Counter, Histogram, Histogram]] = {}
 
     def opened(self, record: Record) -> None:
         self._open.inc()
@@ -60,10 +65,11 @@ class Prometheus:
     def closed(self, record: Record) -> None:
         self._open.dec()
         backend, dialect = record.backend or "none", record.dialect
-        self._requests.labels(backend, dialect, str(record.status), record.outcome).inc()
-        self._seconds.labels(backend, dialect).observe(max(0.0, record.ended - record.started))
+        requests, seconds, first = self._children(backend, dialect, record.status, record.outcome)
+        requests.inc()
+        seconds.observe(max(0.0, record.ended - record.started))
         if record.first_byte:
-            self._first.labels(backend, dialect).observe(max(0.0, record.first_byte - record.started))
+            first.observe(max(0.0, record.first_byte - record.started))
         if record.is_verbatim:
             self._verbatim.labels(backend).inc()
         if record.took_over:
@@ -80,16 +86,33 @@ class Prometheus:
         for loss in record.losses:
             self._losses.labels(self._feature(loss)).inc()
 
+    def _children(self, backend: str, dialect: str, status: int, outcome: str) -> tuple[Counter, Histogram, Histogram]:
+        """Looked up once: finding a child by its labels costs more than counting."""
+        key = (backend, dialect, status, outcome)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = (
+                self._requests.labels(backend, dialect, str(status), outcome),
+                self._seconds.labels(backend, dialect),
+                self._first.labels(backend, dialect),
+            )
+        return found
+
     def render(self) -> bytes:
-        if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        if not _is_shared():
             return generate_latest(self._registry)
         together = CollectorRegistry()
         MultiProcessCollector(together)  # type: ignore[no-untyped-call] # the library has no types here
         return generate_latest(together)
 
     def _feature(self, loss: Loss) -> str:
-        if loss.feature not in self._features:
+        feature = loss.feature[:_MAX_FEATURE].encode("ascii", "replace").decode()
+        if feature not in self._features:
             if len(self._features) >= _MAX_FEATURES:
                 return "other"
-            self._features.add(loss.feature)
-        return loss.feature
+            self._features.add(feature)
+        return feature
+
+
+def _is_shared() -> bool:
+    return "PROMETHEUS_MULTIPROC_DIR" in os.environ

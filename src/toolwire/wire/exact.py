@@ -35,8 +35,8 @@ def decode(data: bytes | str) -> Any:
         return _decoder.decode(data)
     except RecursionError:
         raise BadJson("it nests too deep") from None
-    except UnicodeDecodeError as error:
-        raise BadJson(f"it is not UTF-8 at byte {error.start}") from None
+    except UnicodeDecodeError:
+        raise BadJson(_not_utf8(data)) from None
     except UnicodeEncodeError:
         return _decode_slowly(data, None)
     except msgspec.DecodeError as error:
@@ -73,6 +73,8 @@ def _decode_slowly(data: bytes | str, error: msgspec.DecodeError | None) -> Any:
         return json.loads(text, parse_float=_decimal, parse_constant=_refuse)
     except BadJson:
         raise
+    except UnicodeDecodeError:
+        raise BadJson(_not_utf8(data)) from None
     except (ValueError, RecursionError) as fault:
         raise BadJson(_plain(str(fault))) from None
 
@@ -86,6 +88,15 @@ def _encode_slowly(value: Any) -> bytes:
 
 def _refuse(name: str) -> Any:
     raise BadJson(f"{name} is not JSON")
+
+
+def _not_utf8(data: bytes | str) -> str:
+    """Where it fails in the whole text: msgspec counts from the start of the string it was reading."""
+    try:
+        data.decode("utf-8") if isinstance(data, bytes) else data
+    except UnicodeDecodeError as error:
+        return f"it is not UTF-8 at byte {error.start}"
+    return "it is not UTF-8"
 
 
 def _plain(words: str) -> str:

@@ -88,7 +88,7 @@ def number_or_none(owner: JsonObject, key: str, where: str = "") -> int | Decima
 
 def count_or_none(owner: JsonObject, key: str, where: str = "", least: int = 0) -> int | None:
     value = owner.get(key)
-    if isinstance(value, Decimal) and value == value.to_integral_value() and abs(value) < 10**12:
+    if isinstance(value, Decimal) and -(10**12) < value < 10**12 and value == value.to_integral_value():
         value = int(value)
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= least):
         return value

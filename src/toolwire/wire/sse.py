@@ -6,18 +6,22 @@ Bytes are scanned once: what holds no blank line yet waits in a list of pieces a
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from msgspec import Struct
 
 MAX_FRAME = 64 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
 
 
-class Frame(NamedTuple):
-    """event is "" when the frame names none; raw is the frame with LF line ends and its blank line."""
+class Frame(Struct, gc=False):
+    """event is "" when the frame names none; block is its lines with LF ends, without the blank line behind them."""
 
     event: str
     data: bytes
-    raw: bytes
+    block: bytes
+
+    @property
+    def raw(self) -> bytes:
+        return self.block + b"\n\n"
 
 
 class FrameTooLarge(ValueError):
@@ -36,6 +40,20 @@ class SseReader:
         self._ends_in_lf = False
 
     def feed(self, data: bytes) -> list[Frame]:
+        is_idle = not (self._pieces or self._ended_in_cr or self._at_start)
+        if is_idle and data[-2:] == b"\n\n" and b"\r" not in data:
+            blocks = data[:-2].split(b"\n\n")
+        else:
+            blocks = self._blocks(data)
+        frames = []
+        for block in blocks:
+            if block.startswith(b"data: ") and b"\n" not in block:
+                frames.append(Frame("", block[6:], block))
+            elif (frame := parse_block(block)) is not None:
+                frames.append(frame)
+        return frames
+
+    def _blocks(self, data: bytes) -> list[bytes]:
         if self._at_start and data:
             data = self._without_bom(data)
         if self._ended_in_cr or b"\r" in data:
@@ -51,7 +69,7 @@ class SseReader:
         self._ends_in_lf = False
         if tail:
             self._hold(tail)
-        return [frame for block in blocks if (frame := parse_block(block)) is not None]
+        return blocks
 
     def close(self) -> list[Frame]:
         frame = parse_block(b"".join(self._pieces).rstrip(b"\n"))
@@ -84,10 +102,13 @@ class SseReader:
         return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
+def event_name(name: str) -> bytes:
+    """A name for the event line: foreign ones must not end it, nor be what UTF-8 cannot say."""
+    return name.encode("utf-8", "replace").translate(None, b"\r\n")
+
+
 def parse_block(block: bytes) -> Frame | None:
     """One event's lines, without the blank line that ends it; None if it carries no data."""
-    if block.startswith(b"data: ") and b"\n" not in block:
-        return Frame("", block[6:], block + b"\n\n")
     event, lines = "", []
     for line in block.split(b"\n"):
         name, _, value = line.partition(b":")
@@ -97,4 +118,4 @@ def parse_block(block: bytes) -> Frame | None:
             event = value.removeprefix(b" ").decode("utf-8", "replace")
     if not lines:
         return None
-    return Frame(event, lines[0] if len(lines) == 1 else b"\n".join(lines), block + b"\n\n")
+    return Frame(event, lines[0] if len(lines) == 1 else b"\n".join(lines), block)

@@ -46,7 +46,7 @@ class StreamDecoder(FrameDecoder):
     def frame(self, frame: Frame) -> list[Event]:
         if self.is_over:
             return []
-        if frame.data.startswith(_HOT):
+        if frame.event == "content_block_delta" and frame.data.startswith(_HOT):
             try:
                 event = read_delta(frame.data)
             except (msgspec.DecodeError, UnicodeError):

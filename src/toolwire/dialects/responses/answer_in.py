@@ -66,7 +66,8 @@ class StreamDecoder(FrameDecoder):
                 item = self._items.get(event.output_index)
                 kind = "text" if event.type == "response.output_text.delta" else "call"
                 growing = item.parts.get((kind, event.content_index)) if item is not None else None
-                if growing is not None and event.sequence_number == self._sequence + 1:
+                is_next = event.sequence_number == self._sequence + 1 and frame.event == event.type
+                if growing is not None and is_next and item is not None and event.item_id == item.id:
                     self._sequence += 1
                     logprobs = tuple(event.logprobs) if event.logprobs else None
                     return self._grow(growing, event.delta, logprobs)

@@ -13,6 +13,7 @@ from ...events import Event, Failed, Finished, Folder, Noted, PartDelta, PartEnd
 from ...types import (
     Choice,
     Citation,
+    Json,
     JsonObject,
     Media,
     Opaque,
@@ -26,7 +27,7 @@ from ...types import (
 )
 from ...wire.exact import encode
 from ...wire.sse import Frame, event_name
-from ..base import Context
+from ..base import Context, object_in
 from ..faults import encode_error
 from .resource import call_item, failed, is_plain_thought, logprobs_out, reasoning_item, resource, text_part
 from .shapes import NAME, citation_out, usage_out
@@ -113,6 +114,16 @@ class StreamEncoder:
         if frame.event == "response.output_item.done" and self._group is not None and not self._group.open:
             self._output[self._group.index] = group_item(self._group)
             self._group = None
+        elif frame.event == "response.output_item.added":
+            self._adopt((object_in(frame) or {}).get("item"))
+
+    def _adopt(self, value: Json) -> None:
+        """The back end has added an item of which no part is known yet; what comes belongs to it."""
+        if isinstance(value, dict) and value.get("type") in ("message", "reasoning"):
+            self._close_group()
+            item_id = str(value.get("id") or "")
+            self._group = _Item(value["type"], self._items, item_id, item_id)
+            self._items += 1
 
     def resume(self, last: Frame | None) -> None:
         """The numbering goes on from the last frame that left as it came."""

@@ -1,0 +1,184 @@
+"""Chat requests out: another dialect's request in words that chat servers accept, with every loss on record."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+from toolwire.dialects.chat.request_out import encode_request
+from toolwire.profiles import DEEPSEEK, OPENAI_CHAT, PLAIN_CHAT, Profile
+from toolwire.types import (
+    Loss,
+    Media,
+    Message,
+    Opaque,
+    Output,
+    Part,
+    Reasoning,
+    Refusal,
+    Request,
+    Role,
+    Sampling,
+    Text,
+    Thinking,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
+
+HI = Message(role="user", parts=(Text(text="hi"),))
+CALL = ToolCall(id="c", name="f", raw='{"a": 1}')
+
+
+def said(role: Role, *parts: Part) -> Message:
+    return Message(role=role, parts=parts)
+
+
+def write(*messages: Message, profile: Profile = PLAIN_CHAT, **members: Any) -> tuple[dict[str, Any], list[Loss]]:
+    encoded = encode_request(Request(model="m", messages=messages or (HI,), origin="messages", **members), profile)
+    assert encoded.path == "/chat/completions"
+    return json.loads(encoded.body), list(encoded.losses)
+
+
+def messages_of(*messages: Message, profile: Profile = PLAIN_CHAT) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = write(*messages, profile=profile)[0]["messages"]
+    return found
+
+
+def test_a_turn_with_calls_and_results() -> None:
+    found = messages_of(HI, said("assistant", Text(text="a"), CALL), said("assistant", Text(text="b")), said("user", ToolResult(call_id="c", parts=(Text(text="r"),)), Text(text="go")))  # fmt: skip
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
+    assert found == [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": "ab", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "r"},
+        {"role": "user", "content": "go"},
+    ]
+
+
+def test_H093_a_failed_result_begins_with_the_fixed_line() -> None:
+    (_, result) = messages_of(HI, said("tool", ToolResult(call_id="c", parts=(Text(text="no file"),), is_error=True)))
+    assert result["content"] == "Error: the tool call failed.\nno file"
+
+
+def test_H098_H099_images_of_results_follow_in_a_user_message_and_results_are_strings() -> None:
+    image = Media(kind="image", mime="image/png", data="aGk=")
+    results = [said("tool", ToolResult(call_id=name, parts=(Text(text="see"), image))) for name in ("a", "b")]
+    found = messages_of(HI, *results, said("user", Text(text="go")))
+    assert [one["role"] for one in found] == ["user", "tool", "tool", "user", "user"]
+    assert all(isinstance(one["content"], str) for one in found[1:3])
+    assert [part["type"] for part in found[3]["content"]] == ["text", "image_url", "text", "image_url"]
+    assert write(HI, *results)[1][0].feature == "result.media"
+
+
+def test_H141_the_developer_becomes_system_where_it_is_unknown() -> None:
+    developer = said("developer", Text(text="d"))
+    assert messages_of(developer)[0]["role"] == "system"
+    assert messages_of(developer, profile=OPENAI_CHAT)[0]["role"] == "developer"
+
+
+def test_H082_thoughts_go_back_only_where_the_back_end_wants_them() -> None:
+    thought = said("assistant", Reasoning(text="hm", signature="s"), Text(text="a"))
+    body, losses = write(thought)
+    assert body["messages"] == [{"role": "assistant", "content": "a"}]
+    assert losses[0].feature == "reasoning"
+    assert messages_of(thought, profile=DEEPSEEK)[0]["reasoning_content"] == "hm"
+
+
+def test_H045_long_ids_are_shortened_alike_and_others_stay() -> None:
+    long = "toolu_" + "x" * 60
+    call = ToolCall(id=long, name="f", raw="{}")
+    assistant, result = messages_of(said("assistant", call), said("tool", ToolResult(call_id=long, parts=())))
+    assert len(result["tool_call_id"]) <= 40
+    assert assistant["tool_calls"][0]["id"] == result["tool_call_id"]
+    other = ToolCall(id="functions.f:0", name="f", raw="{}")
+    assert messages_of(said("assistant", other))[0]["tool_calls"][0]["id"] == "functions.f:0"
+
+
+def test_a_freeform_call_keeps_its_pair() -> None:
+    call = ToolCall(id="c", name="patch", raw='***"x"', kind="custom")
+    body, losses = write(said("assistant", call))
+    function = body["messages"][0]["tool_calls"][0]["function"]
+    assert json.loads(function["arguments"]) == {"input": '***"x"'}
+    assert losses[0].feature == "call.custom"
+
+
+def test_media_in_the_forms_that_chat_has() -> None:
+    parts = [
+        Media(kind="image", url="https://a", detail="low"),
+        Media(kind="audio", mime="audio/mp3", data="aGk="),
+        Media(kind="file", mime="application/pdf", data="aGk=", name="a.pdf"),
+        Media(kind="file", file_id="f"),
+        Media(kind="file", url="https://b/c.pdf"),
+        Opaque(dialect="messages", value={"type": "search_result", "title": "T", "source": "S", "content": [{"type": "text", "text": "body"}]}),
+        Opaque(dialect="chat", value={"type": "video_url"}),
+        Refusal(text="no"),
+    ]  # fmt: skip
+    body, losses = write(said("user", *parts))
+    kinds = [part["type"] for part in body["messages"][0]["content"]]
+    assert kinds == ["image_url", "input_audio", "file", "file", "text", "text", "video_url", "refusal"]
+    assert body["messages"][0]["content"][4]["text"] == "[file not shown: https://b/c.pdf]"
+    assert body["messages"][0]["content"][5]["text"] == "T\nS\nbody"
+    assert [loss.feature for loss in losses] == ["media.file", "part.search_result"]
+
+
+def test_H066_H068_a_tool_without_a_schema_gets_an_object() -> None:
+    body, losses = write(
+        tools=(Tool(name="f"), Tool(name="g", schema={"type": "object"}, strict=True), Tool(name="w", kind="hosted"))
+    )
+    assert body["tools"][0]["function"]["parameters"] == {"type": "object", "properties": {}}
+    assert body["tools"][1]["function"]["strict"] is True
+    assert len(body["tools"]) == 2
+    assert losses == [Loss("tool.hosted", 'tools "w"', "this dialect has only function tools")]
+
+
+def test_no_tools_no_choice() -> None:
+    body, _ = write(tool_choice=ToolChoice(mode="auto"), parallel_calls=True, tools=(Tool(name="w", kind="hosted"),))
+    assert {"tools", "tool_choice", "parallel_tool_calls"}.isdisjoint(body)
+
+
+def test_the_members_beside_the_messages() -> None:
+    body, losses = write(
+        tools=(Tool(name="f"),),
+        tool_choice=ToolChoice(mode="allowed", names=("f",), is_required=True),
+        max_tokens=9,
+        sampling=Sampling(temperature=Decimal("0.70"), top_k=5, stop=("x",), choices=2, logprobs=True, top_logprobs=3),
+        thinking=Thinking(effort="high"),
+        output=Output(format="schema", schema={"type": "object"}, strict=True, description="d", verbosity="low"),
+        user="u" * 65,
+        stream=True,
+        extra={"messages": {"container": "c", "service_tier": "auto"}},
+    )
+    assert body["tool_choice"]["allowed_tools"]["mode"] == "required"
+    assert body["max_tokens"] == 9
+    assert (body["n"], body["stop"], body["logprobs"], body["top_logprobs"]) == (2, ["x"], True, 3)
+    assert body["reasoning_effort"] == "high"
+    assert body["response_format"]["json_schema"] == {
+        "name": "answer",
+        "schema": {"type": "object"},
+        "description": "d",
+        "strict": True,
+    }
+    assert body["stream_options"] == {"include_usage": True}
+    assert [loss.feature for loss in losses] == ["sampling.top_k", "user", "request.container"]
+    assert "max_completion_tokens" in write(max_tokens=9, profile=OPENAI_CHAT)[0]
+
+
+def test_a_budget_of_thoughts_is_a_loss() -> None:
+    assert write(thinking=Thinking(mode="on", budget=9))[1][0].feature == "thinking.budget"
+    assert write(tools=(Tool(name="f"),), tool_choice=ToolChoice(mode="hosted"))[1][0].feature == "tool_choice"
+
+
+def test_an_assistant_holds_text_only() -> None:
+    body, losses = write(
+        said(
+            "assistant",
+            Media(kind="image", url="https://a"),
+            Refusal(text="no"),
+            Opaque(dialect="responses", value={"type": "web_search_call"}),
+        )
+    )
+    assert body["messages"][0] == {"role": "assistant", "content": "[image not shown: https://a]", "refusal": "no"}
+    assert [loss.feature for loss in losses] == ["media.image", "part.web_search_call"]

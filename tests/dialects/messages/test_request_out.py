@@ -1,0 +1,158 @@
+"""Messages requests out: roles that alternate, results first, ids and blocks that the API accepts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from toolwire.dialects.messages.request_out import encode_request
+from toolwire.profiles import ANTHROPIC
+from toolwire.types import (
+    Loss,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Refusal,
+    Request,
+    Role,
+    Text,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
+
+HI = Message(role="user", parts=(Text(text="hi"),))
+
+
+def said(role: Role, *parts: Part) -> Message:
+    return Message(role=role, parts=parts)
+
+
+def write(*messages: Message, **members: Any) -> tuple[dict[str, Any], list[Loss]]:
+    encoded = encode_request(Request(model="m", messages=messages or (HI,), origin="chat", **members), ANTHROPIC)
+    return json.loads(encoded.body), list(encoded.losses)
+
+
+def messages_of(*messages: Message) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = write(*messages)[0]["messages"]
+    return found
+
+
+def test_instructions_at_the_head_become_the_system_member() -> None:
+    body, _ = write(said("system", Text(text="a")), HI)
+    assert body["system"] == "a"
+    body, _ = write(said("system", Text(text="a")), said("developer", Text(text="b"), Text(text=" ")), HI)
+    assert [block["text"] for block in body["system"]] == ["a", "b"]
+    assert "system" not in write(said("system", Text(text="  ")), HI)[0]
+
+
+def test_H141_instructions_later_stay_in_their_place_as_a_note() -> None:
+    body, losses = write(HI, said("assistant", Text(text="a")), said("developer", Text(text="d")), HI)
+    assert [one["role"] for one in body["messages"]] == ["user", "assistant", "user"]
+    assert body["messages"][2]["content"][0]["text"] == "<system>\nd\n</system>"
+    assert losses[0].feature == "role.system"
+
+
+def test_H034_H042_calls_stand_last_and_results_first_in_one_message() -> None:
+    calls = [ToolCall(id=name, name="f", raw="{}") for name in "ab"]
+    results = [said("tool", ToolResult(call_id=name, parts=(Text(text=name),))) for name in "ab"]
+    found = messages_of(
+        HI, said("assistant", calls[0], Text(text="t"), calls[1]), said("user", Text(text="note")), *results
+    )
+    assert [block["type"] for block in found[1]["content"]] == ["text", "tool_use", "tool_use"]
+    assert [block["type"] for block in found[2]["content"]] == ["tool_result", "tool_result", "text"]
+    assert len(found) == 3
+
+
+@pytest.mark.parametrize("text", ["", "  ", "\n\n"])
+def test_H139_H140_empty_texts_are_no_blocks(text: str) -> None:
+    found = messages_of(
+        HI,
+        said("assistant", Text(text=text), ToolCall(id="c", name="f", raw="")),
+        said("tool", ToolResult(call_id="c", parts=(Text(text=text),))),
+    )
+    assert found[1]["content"] == [{"type": "tool_use", "id": "c", "name": "f", "input": {}}]
+    assert found[2]["content"] == [{"type": "tool_result", "tool_use_id": "c", "content": []}]
+
+
+def test_H022_H024_arguments_that_are_no_object_are_kept_in_one_member() -> None:
+    parts = [
+        ToolCall(id="a", name="f", raw='{"a":'),
+        ToolCall(id="b", name="f", raw="[1]"),
+        ToolCall(id="c", name="f", raw="free", kind="custom"),
+    ]
+    body, losses = write(HI, said("assistant", *parts))
+    assert [block["input"] for block in body["messages"][1]["content"]] == [
+        {"_raw": '{"a":'},
+        {"_raw": "[1]"},
+        {"input": "free"},
+    ]
+    assert losses[0].feature == "call.custom"
+
+
+def test_H043_H044_ids_fit_on_both_sides() -> None:
+    name = "functions.Bash:0"
+    found = messages_of(
+        HI, said("assistant", ToolCall(id=name, name="f", raw="{}")), said("tool", ToolResult(call_id=name, parts=()))
+    )
+    assert found[1]["content"][0]["id"] == found[2]["content"][0]["tool_use_id"]
+    assert "." not in found[2]["content"][0]["tool_use_id"]
+
+
+def test_H095_a_failed_result_says_so() -> None:
+    found = messages_of(HI, said("tool", ToolResult(call_id="c", parts=(Text(text="r"),), is_error=True)))
+    assert found[0]["content"][0] == {"type": "tool_result", "tool_use_id": "c", "content": "r", "is_error": True}
+
+
+def test_H076_only_signed_thoughts_go_back() -> None:
+    thoughts = [Reasoning(text="a", signature="s"), Reasoning(text="", redacted="r"), Reasoning(text="unsigned")]
+    body, losses = write(HI, said("assistant", *thoughts, Refusal(text="no")))
+    assert body["messages"][1]["content"] == [
+        {"type": "thinking", "thinking": "a", "signature": "s"},
+        {"type": "redacted_thinking", "data": "r"},
+        {"type": "text", "text": "no"},
+    ]
+    assert [loss.feature for loss in losses] == ["reasoning"]
+
+
+def test_media_in_the_forms_that_messages_has() -> None:
+    parts = [
+        Media(kind="image", mime="image/png", data="aGk="),
+        Media(kind="image", mime="image/tiff", data="aGk="),
+        Media(kind="image", url="https://a"),
+        Media(kind="file", mime="application/pdf", data="aGk=", name="T"),
+        Media(kind="file", mime="text/csv", data="aGk="),
+        Media(kind="file", mime="text/csv", data="not base64"),
+        Media(kind="file", mime="text/csv", data="/w=="),
+        Media(kind="audio", mime="audio/wav", data="aGk="),
+        Media(kind="file", file_id="f"),
+        Opaque(dialect="chat", value={"type": "video_url"}),
+    ]  # fmt: skip
+    body, losses = write(said("user", *parts))
+    kinds = [block["type"] for block in body["messages"][0]["content"]]
+    assert kinds == ["image", "text", "image", "document", "document", "text", "text", "text", "text", "text"]
+    assert body["messages"][0]["content"][3]["title"] == "T"
+    assert body["messages"][0]["content"][4]["source"] == {"type": "text", "media_type": "text/plain", "data": "hi"}
+    assert len(losses) == 6
+
+
+def test_tools_and_the_choice_among_some_of_them() -> None:
+    tools = (
+        Tool(name="f", description="d", strict=True),
+        Tool(name="g", schema={"properties": {}}),
+        Tool(name="w", kind="hosted"),
+    )
+    body, losses = write(tools=tools, tool_choice=ToolChoice(mode="allowed", names=("f",), is_required=True))
+    assert body["tools"] == [
+        {"name": "f", "description": "d", "input_schema": {"type": "object", "properties": {}}, "strict": True}
+    ]
+    assert body["tool_choice"] == {"type": "any"}
+    body, losses = write(tools=tools)
+    assert body["tools"][1]["input_schema"] == {"type": "object", "properties": {}}
+    assert losses[0].feature == "tool.hosted"
+    assert "tool_choice" not in write(tools=tools[2:], tool_choice=ToolChoice(mode="auto"))[0]

@@ -1,0 +1,70 @@
+"""Words of the messages dialect that both directions share."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolwire.dialects.messages.shapes import REASONS, STOP, citation_in, citation_out, input_of, usage_in, usage_out
+from toolwire.types import Citation, Json, ToolCall, Usage
+
+
+def test_every_reason_has_a_word_and_every_word_a_reason() -> None:
+    assert {REASONS[word] for word in STOP.values()} == set(STOP) - {"other"}
+
+
+def test_usage_counts_what_the_cache_served_as_input() -> None:
+    value = {
+        "input_tokens": 3,
+        "cache_read_input_tokens": 10,
+        "cache_creation_input_tokens": 5,
+        "output_tokens": 7,
+        "output_tokens_details": {"thinking_tokens": 2},
+        "x": 1,
+    }
+    usage = usage_in(value)
+    assert (usage.input, usage.cached, usage.cache_written, usage.output, usage.reasoning) == (18, 10, 5, 7, 2)
+    assert usage_out(usage) == value
+
+
+def test_usage_of_others_never_falls_below_zero() -> None:
+    assert usage_out(Usage(input=5, cached=9))["input_tokens"] == 0
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"input_tokens": "x"},
+        {"input_tokens": -5},
+        {"input_tokens": None, "output_tokens_details": 5},
+        {"input_tokens": 1.5},
+    ],
+)
+def test_odd_usage_is_zero(odd: Json) -> None:
+    assert usage_in(odd).input == 0
+
+
+def test_citations() -> None:
+    own = {"type": "char_location", "document_title": "D", "cited_text": "q", "document_index": 0}
+    citation = citation_in(own)
+    assert citation is not None
+    assert (citation.title, citation.quote) == ("D", "q")
+    assert citation_out(citation) == own
+    assert citation_out(Citation(title="no address")) is None
+    web = citation_out(Citation(url="https://a", title="A"))
+    assert web is not None
+    assert web["type"] == "web_search_result_location"
+    assert citation_in("x") is None
+
+
+@pytest.mark.parametrize(
+    ("call", "value"),
+    [
+        (ToolCall(id="c", name="f", raw='{"a":1}'), {"a": 1}),
+        (ToolCall(id="c", name="f", raw='{"a":1}', args={"a": 2}), {"a": 2}),
+        (ToolCall(id="c", name="f", raw=""), {}),
+        (ToolCall(id="c", name="f", raw="[1]"), {"_raw": "[1]"}),
+        (ToolCall(id="c", name="f", raw="free", kind="custom"), {"input": "free"}),
+    ],
+)
+def test_H024_input_is_never_silently_empty(call: ToolCall, value: Json) -> None:
+    assert input_of(call) == value

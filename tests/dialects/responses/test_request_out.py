@@ -1,0 +1,199 @@
+"""Responses requests out: items in order, and what this API refuses left out and recorded."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from toolwire.dialects import responses
+from toolwire.dialects.responses.request_out import encode_request
+from toolwire.profiles import RESPONSES
+from toolwire.types import (
+    Loss,
+    Media,
+    Message,
+    Opaque,
+    Output,
+    Part,
+    Reasoning,
+    Refusal,
+    Request,
+    Role,
+    Sampling,
+    Text,
+    Thinking,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
+
+HI = Message(role="user", parts=(Text(text="hi"),))
+
+
+def said(role: Role, *parts: Part) -> Message:
+    return Message(role=role, parts=parts)
+
+
+def write(*messages: Message, **members: Any) -> tuple[dict[str, Any], list[str]]:
+    encoded = encode_request(Request(model="m", messages=messages or (HI,), origin="messages", **members), RESPONSES)
+    losses: tuple[Loss, ...] = encoded.losses
+    return json.loads(encoded.body), [loss.feature for loss in losses]
+
+
+def items_of(*messages: Message) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = write(*messages)[0]["input"]
+    return found
+
+
+def test_a_turn_with_calls_and_results() -> None:
+    call = ToolCall(id="c", name="f", raw='{"a": 1}')
+    found = items_of(said("system", Text(text="s")), HI, said("assistant", Text(text="a"), call, Text(text="b")), said("user", Text(text="go"), ToolResult(call_id="c", parts=(Text(text="r"),))))  # fmt: skip
+    assert found == [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "a", "annotations": []}]},
+        {"type": "function_call", "call_id": "c", "name": "f", "arguments": '{"a": 1}'},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "b", "annotations": []}]},
+        {"type": "function_call_output", "call_id": "c", "output": "r"},
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "go"}]},
+    ]
+
+
+def test_instructions_at_the_head_and_later() -> None:
+    body, _ = write(
+        said("system", Text(text="a")), said("developer", Text(text="b")), HI, said("developer", Text(text="c"))
+    )
+    assert body["instructions"] == "a\n\nb"
+    assert [item["role"] for item in body["input"]] == ["user", "developer"]
+
+
+def test_H094_a_failed_result_has_a_status_and_the_line_and_no_error_member() -> None:
+    image = Media(kind="image", mime="image/png", data="aGk=")
+    plain, shown = items_of(said("tool", ToolResult(call_id="c", parts=(Text(text="r"),), is_error=True)), said("tool", ToolResult(call_id="d", parts=(image,), is_error=True)))  # fmt: skip
+    assert plain == {
+        "type": "function_call_output",
+        "call_id": "c",
+        "output": "Error: the tool call failed.\nr",
+        "status": "incomplete",
+    }
+    assert [part["type"] for part in shown["output"]] == ["input_text", "input_image"]
+
+
+@pytest.mark.parametrize("kind", ["function", "custom"])
+def test_H043_ids_fit_on_both_sides(kind: Any) -> None:
+    name = "x" * 80
+    call, result = items_of(
+        said("assistant", ToolCall(id=name, name="f", raw="{}", kind=kind)),
+        said("tool", ToolResult(call_id=name, parts=(), kind=kind)),
+    )
+    assert call["call_id"] == result["call_id"]
+    assert len(call["call_id"]) <= 64
+    assert call["type"] == ("custom_tool_call" if kind == "custom" else "function_call")
+    assert result["type"] == call["type"] + "_output"
+
+
+def test_H083_own_reasoning_goes_back_whole_and_others_is_a_loss() -> None:
+    own = [
+        Reasoning(text=text, item_id="rs", is_summary=True, encrypted=secret, extra={"responses": {}})
+        for text, secret in (("a", None), ("b", "ZW5j"))
+    ]
+    body, losses = write(HI, said("assistant", *own, Reasoning(text="c", signature="s"), Text(text="t")))
+    assert body["input"][1] == {
+        "type": "reasoning",
+        "id": "rs",
+        "summary": [{"type": "summary_text", "text": "a"}, {"type": "summary_text", "text": "b"}],
+        "encrypted_content": "ZW5j",
+    }
+    assert len(body["input"]) == 3
+    assert losses == ["reasoning"]
+
+
+def test_H065_strict_is_always_said() -> None:
+    body, losses = write(
+        tools=(Tool(name="f"), Tool(name="g", strict=True, schema={"type": "object"}), Tool(name="w", kind="hosted"))
+    )
+    assert [tool["strict"] for tool in body["tools"]] == [False, True]
+    assert body["tools"][0]["parameters"] == {"type": "object", "properties": {}}
+    assert losses == ["tool.hosted"]
+
+
+def test_the_members_beside_the_input() -> None:
+    body, losses = write(
+        tools=(Tool(name="f"),),
+        tool_choice=ToolChoice(mode="named", names=("f",)),
+        parallel_calls=False,
+        max_tokens=5,
+        sampling=Sampling(
+            temperature=Decimal("0.5"), top_k=4, seed=1, stop=("x",), choices=2, logprobs=True, top_logprobs=3
+        ),
+        thinking=Thinking(effort="high"),
+        output=Output(format="schema", schema={}, name="n", strict=True, verbosity="low"),
+        user="u",
+        stream=True,
+        extra={"chat": {"logit_bias": {"1": 1}, "store": True}},
+    )
+    assert body["store"] is False
+    assert body["max_output_tokens"] == 16
+    assert body["tool_choice"] == {"type": "function", "name": "f"}
+    assert body["include"] == ["message.output_text.logprobs"]
+    assert body["text"] == {
+        "format": {"type": "json_schema", "name": "n", "schema": {}, "strict": True},
+        "verbosity": "low",
+    }
+    assert (body["reasoning"], body["user"], body["stream"], body["parallel_tool_calls"]) == (
+        {"effort": "high"},
+        "u",
+        True,
+        False,
+    )
+    assert losses == [
+        "max_tokens",
+        "sampling.top_k",
+        "sampling.seed",
+        "sampling.stop",
+        "sampling.n",
+        "request.logit_bias",
+    ]
+
+
+def test_no_tools_no_choice() -> None:
+    assert {"tools", "tool_choice"}.isdisjoint(write(tool_choice=ToolChoice(mode="auto"))[0])
+
+
+def test_media_and_foreign_parts() -> None:
+    parts = [
+        Media(kind="image", url="https://a", detail="low"),
+        Media(kind="image", file_id="f"),
+        Media(kind="file", url="https://b"),
+        Media(kind="file", mime="application/pdf", data="aGk=", name="a"),
+        Media(kind="file", file_id="g"),
+        Media(kind="audio", mime="audio/wav", data="aGk="),
+        Opaque(dialect="messages", value={"type": "search_result", "title": "T"}),
+        Opaque(dialect="responses", value={"type": "input_new"}),
+    ]  # fmt: skip
+    body, losses = write(said("user", *parts), said("assistant", parts[0], Refusal(text="no")))
+    assert [part["type"] for part in body["input"][0]["content"]] == [
+        "input_image",
+        "input_image",
+        "input_file",
+        "input_file",
+        "input_file",
+        "input_text",
+        "input_text",
+        "input_new",
+    ]
+    assert [part["type"] for part in body["input"][1]["content"]] == ["output_text", "refusal"]
+    assert losses == ["media.audio", "part.search_result", "media.image"]
+
+
+def test_own_instructions_as_items_are_not_told_twice() -> None:
+    body = {
+        "model": "m",
+        "instructions": [{"role": "developer", "content": "a"}],
+        "input": [{"role": "user", "content": "hi"}],
+    }
+    request = responses.decode_request(json.dumps(body).encode(), {})
+    assert json.loads(encode_request(request, RESPONSES).body) == body

@@ -1,0 +1,87 @@
+"""The bases of decoders: frames in, events out, and an honest end."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolwire.dialects.base import BodyDecoder, FrameDecoder, bearer, last_frames, object_in, shown
+from toolwire.errors import UpstreamError
+from toolwire.events import Event, Failed, Finished, Started
+from toolwire.types import Choice
+from toolwire.wire.sse import Frame, SseReader
+
+
+class Echo(FrameDecoder):
+    """Each frame is a start; the end of the stream is the end of the answer."""
+
+    def __init__(self, limit: int = 1000) -> None:
+        super().__init__()
+        self._sse = SseReader(limit)
+
+    def frame(self, frame: Frame) -> list[Event]:
+        return [] if self.is_over else [Started(id=frame.data.decode(), model="")]
+
+    def end(self) -> list[Event]:
+        return [Finished(choices=(Choice(reason="stop"),))]
+
+
+def test_frames_are_decoded_as_they_come_and_the_end_ends() -> None:
+    decoder = Echo()
+    assert decoder.feed(b"data: 1\n\nda") == [Started(id="1", model="")]
+    assert decoder.feed(b"ta: {}") == []
+    assert decoder.close() == [Started(id="{}", model=""), Finished(choices=(Choice(reason="stop"),))]
+
+
+def test_a_frame_beyond_the_limit_is_a_failure_once() -> None:
+    decoder = Echo(limit=10)
+    (failed,) = decoder.feed(b"data: " + b"x" * 50)
+    assert isinstance(failed, Failed)
+    assert failed.error.code == "upstream_garbage"
+    assert decoder.feed(b"x" * 50) == []
+    assert decoder.close() == []
+
+
+@pytest.mark.parametrize(
+    ("rest", "count"),
+    [
+        (b"data: {}", 1),
+        (b"data: [DONE]", 1),
+        (b"data: [DON", 0),
+        (b'data: {"a":1', 0),
+        (b"data: words", 0),
+        (b"data: [1]", 0),
+        (b"", 0),
+    ],
+)
+def test_half_a_frame_at_the_end_is_none(rest: bytes, count: int) -> None:
+    reader = SseReader()
+    reader.feed(rest)
+    assert len(last_frames(reader)) == count
+
+
+def test_a_body_is_read_once_it_is_whole() -> None:
+    decoder = BodyDecoder(lambda value: ([Started(id=value["id"], model="")], "odd"))
+    assert decoder.feed(b'{"id":') == []
+    assert decoder.feed(b'"a"}') == []
+    assert decoder.close() == [Started(id="a", model="")]
+    assert decoder.irregular == "odd"
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"a":', b"\xff"])
+def test_a_body_that_is_no_object_is_a_failure_that_shows_it(body: bytes) -> None:
+    decoder = BodyDecoder(lambda value: ([], ""))
+    decoder.feed(body)
+    (failed,) = decoder.close()
+    assert isinstance(failed, Failed)
+    assert isinstance(failed.error, UpstreamError)
+    assert (failed.error.status, failed.error.code) == (502, "upstream_garbage")
+    assert decoder.irregular == "not JSON"
+
+
+def test_small_helpers() -> None:
+    assert object_in(Frame("", b'{"a":1}', b"")) == {"a": 1}
+    assert object_in(Frame("", b"[]", b"")) is None
+    assert object_in(Frame("", b"{", b"")) is None
+    assert len(shown(b"\xff\n" * 1000)) < 220
+    assert bearer("k") == {"authorization": "Bearer k"}
+    assert bearer("") == {}

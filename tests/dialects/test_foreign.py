@@ -1,0 +1,28 @@
+"""Losses in the same words everywhere."""
+
+from __future__ import annotations
+
+from toolwire.dialects.foreign import foreign_members, lose_thinking, lost_tools
+from toolwire.types import Loss, Reasoning, Request, Tool
+
+
+def test_only_members_that_mean_something_are_lost() -> None:
+    losses: list[Loss] = []
+    members = {"logit_bias": {"1": 1}, "store": True, "modalities": None, "functions": [], "audio": {}, "x" * 99: 1}
+    request = Request(model="m", messages=(), extra={"chat": members, "messages": {"container": "own"}})
+    foreign_members(request, "messages", losses)
+    assert losses == [
+        Loss("request.logit_bias", "logit_bias", "messages has no such member"),
+        Loss("request." + "x" * 60, "x" * 60, "messages has no such member"),
+    ]
+
+
+def test_H097_a_tool_that_cannot_be_offered_is_named() -> None:
+    assert lost_tools(Tool(name="web_search" * 20, kind="hosted")).where == f'tools "{("web_search" * 20)[:60]}"'
+    assert lost_tools(Tool(name="f", kind="custom")).feature == "tool.custom"
+
+
+def test_H076_thoughts_of_others_are_never_rewritten() -> None:
+    losses: list[Loss] = []
+    lose_thinking(Reasoning(text="hm"), "messages[3]", losses)
+    assert losses == [Loss("reasoning", "messages[3]", "reasoning of another dialect cannot be handed on")]

@@ -1,0 +1,53 @@
+"""One error tree: who must act decides the class, and foreign text never runs wild in a message."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolwire.errors import BadRequest, ConfigError, GatewayError, InternalError, UpstreamError, quote
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "code"),
+    [
+        (BadRequest, 400, "invalid_request"),
+        (UpstreamError, 502, "upstream_error"),
+        (ConfigError, 500, "config_error"),
+        (InternalError, 500, "internal_error"),
+    ],
+)
+def test_each_class_has_its_status_and_code(kind: type[GatewayError], status: int, code: str) -> None:
+    error = kind("x")
+    assert (error.status, error.code, str(error)) == (status, code, "x")
+    other = kind("x", status=418, code="y")
+    assert (other.status, other.code, kind.status) == (418, "y", status)
+
+
+def test_a_sentence_has_everything() -> None:
+    assert BadRequest("it is missing.", where="model", hint="Send one.").sentence() == "model: it is missing. Send one."
+    assert BadRequest("no.").sentence() == "no."
+
+
+def test_what_is_handed_in_is_copied() -> None:
+    details, headers = {"a": 1}, {"retry-after": "5"}
+    error = UpstreamError("x", details=details, headers=headers)
+    details.clear()
+    headers.clear()
+    assert (error.details, error.headers, error.retryable) == ({"a": 1}, {"retry-after": "5"}, False)
+
+
+@given(st.text(max_size=400))
+def test_quoted_text_is_bounded_and_tame(text: str) -> None:
+    shown = quote(text)
+    assert len(shown) <= 205
+    assert not any(ord(letter) < 32 or 127 <= ord(letter) < 160 or letter in "\u2028\u2029" for letter in shown)
+    shown.encode("utf-8")
+
+
+def test_quotes() -> None:
+    assert quote("a\nb\ud800") == '"a\\u000ab\\ud800"'
+    assert quote("x" * 200) == '"' + "x" * 200 + '"'
+    assert quote("x" * 201) == '"' + "x" * 200 + '..."'
+    assert quote(["a"]) == "\"['a']\""

@@ -1,0 +1,48 @@
+"""Quirks of back ends, as data: which profile a back end gets."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolwire.profiles import (
+    ANTHROPIC,
+    BY_KIND,
+    BY_NAME,
+    DEEPSEEK,
+    OPENAI_CHAT,
+    PLAIN_CHAT,
+    RESPONSES,
+    Profile,
+    profile_for,
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "url", "name", "profile"),
+    [
+        ("openai-chat", "https://api.openai.com/v1", "", OPENAI_CHAT),
+        ("openai-chat", "https://API.OpenAI.com/v1", "", OPENAI_CHAT),
+        ("openai-chat", "https://api.deepseek.com", "", DEEPSEEK),
+        ("openai-chat", "http://127.0.0.1:11434/v1", "", PLAIN_CHAT),
+        ("openai-chat", "https://api.openai.com.example.org/v1", "", PLAIN_CHAT),
+        ("openai-responses", "https://api.openai.com/v1", "", RESPONSES),
+        ("anthropic", "https://api.deepseek.com/anthropic", "", ANTHROPIC),
+        ("openai-chat", "http://proxy", "deepseek", DEEPSEEK),
+        ("openai-chat", "", "", PLAIN_CHAT),
+        ("demo", "", "", PLAIN_CHAT),
+    ],
+)
+def test_name_then_host_then_kind(kind: str, url: str, name: str, profile: Profile) -> None:
+    assert profile_for(kind, url, name) is profile
+
+
+def test_an_unknown_name_is_not_guessed() -> None:
+    with pytest.raises(KeyError):
+        profile_for("openai-chat", "", "nobody")
+
+
+def test_names_are_unique_and_defaults_plain() -> None:
+    assert all(profile.name == name for name, profile in BY_NAME.items())
+    assert set(BY_KIND.values()) <= set(BY_NAME.values())
+    assert not PLAIN_CHAT.has_developer_role
+    assert PLAIN_CHAT.reasoning_field == ""

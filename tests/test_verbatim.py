@@ -1,0 +1,346 @@
+"""The verbatim path: every byte as it came while it is right, and one whole answer when it stops being so."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.dialects.messages.test_answer_out import well_formed as well_formed_messages
+from tests.dialects.playing import NAMES, NOW, asking, frames, minting, pieces
+from tests.dialects.responses.test_answer_out import well_formed as well_formed_responses
+from tests.dialects.wires import (
+    DONE,
+    FIRST,
+    REGULAR,
+    SECOND,
+    TOP,
+    Numbered,
+    block,
+    call,
+    call_item,
+    chunk,
+    event,
+    message_end,
+    message_start,
+    response,
+    sse,
+    text_delta,
+    usage_chunk,
+)
+from toolwire.calls.turn import Turn
+from toolwire.dialects import DIALECTS
+from toolwire.dialects.base import Context
+from toolwire.errors import UpstreamError
+from toolwire.events import Event, fold
+from toolwire.types import Request, ToolCall
+from toolwire.verbatim import BodyTap, Tap, Translator, plan, with_model
+from toolwire.wire.exact import decode
+
+
+def tapped(dialect: str, request: Request | None = None) -> Tap:
+    request = request or asking(dialect)
+    mint = minting()
+    encoder = DIALECTS[dialect].encoder(Context(request=request, mint=mint, now=NOW))
+    return Tap(DIALECTS[dialect].stream_decoder(request), Turn(request, mint), encoder)
+
+
+def through(tap: Translator, *chunks: bytes) -> tuple[bytes, list[Event]]:
+    wire, events = b"", []
+    for data in chunks:
+        batch = tap.feed(data)
+        wire += batch.wire
+        events += batch.events
+    batch = tap.close()
+    return wire + batch.wire, events + batch.events
+
+
+def well_formed(dialect: str, wire: bytes) -> None:
+    """A client of the dialect can read it all, and it ends once."""
+    found = frames(wire)
+    match dialect:
+        case "messages":
+            well_formed_messages(wire)
+        case "responses":
+            well_formed_responses(wire)
+        case _:
+            values = [value for _, value in found if value != "[DONE]"]
+            ends = [one["finish_reason"] for value in values for one in value["choices"] if one["finish_reason"]]
+            assert len(ends) == 1
+            assert len({value["id"] for value in values}) == 1
+            assert [value for _, value in found].count("[DONE]") == 1
+            assert found[-1][1] == "[DONE]"
+            assert sum("usage" in value for value in values) == 1
+            opened = [
+                one
+                for value in values
+                for choice in value["choices"]
+                for one in choice["delta"].get("tool_calls", ())
+                if "id" in one
+            ]
+            assert [one["index"] for one in opened] == list(range(len(opened)))
+
+
+@pytest.mark.parametrize("dialect", NAMES)
+def test_H078_a_regular_stream_passes_to_the_byte(dialect: str) -> None:
+    wire = REGULAR[dialect]
+    for cuts in ([], [1], [len(wire) // 2], range(0, len(wire), 7)):
+        tap = tapped(dialect)
+        out, events = through(tap, *pieces(wire, cuts))
+        assert out == wire
+        assert tap.took_over == ""
+        assert tap.is_over
+        assert [part.name for part in fold(events).parts_of(0) if isinstance(part, ToolCall)] == ["weather", "now"]
+
+
+def lines(dialect: str) -> list[bytes]:
+    """The frames of the regular answer, one each; the one of responses with the items in its final object."""
+    wire = REGULAR[dialect]
+    if dialect == "responses":
+        begun = Numbered().created().thought(0, "let me ", "think", encrypted="ZW5j").message(1, "a", "b")
+        called = begun.call(2, "weather", *FIRST).call(3, "now", *SECOND)
+        done = [value["item"] for name, value in frames(called.wire) if name == "response.output_item.done"]
+        wire = called.completed(*done).wire
+    return [frame + b"\n\n" for frame in wire.split(b"\n\n")[:-1]]
+
+
+def spoiled(dialect: str, frame: bytes) -> bytes:
+    """The same event, told irregularly: with another id of the answer, without its name, or without its number."""
+    if dialect == "chat":
+        return frame.replace(b'"chatcmpl-1"', b'"chatcmpl-2"')
+    return b"data: " + frame.partition(b"data: ")[2]
+
+
+@pytest.mark.parametrize("dialect", NAMES)
+def test_an_irregular_frame_anywhere_leaves_one_whole_answer(dialect: str) -> None:
+    regular = lines(dialect)
+    whole = fold(through(tapped(dialect), *regular)[1])
+    for place, frame in enumerate(regular):
+        if frame == DONE:
+            continue
+        tap = tapped(dialect)
+        out, events = through(tap, *regular[:place], spoiled(dialect, frame), *regular[place + 1 :])
+        before = b"".join(regular[:place])
+        assert tap.took_over, place
+        assert out.startswith(before), place
+        well_formed(dialect, out)
+        again = fold(through(tapped(dialect), out)[1])
+        assert again.parts_of(0) == whole.parts_of(0), place
+        assert again.finished.choices == whole.finished.choices
+        assert [event for event in events if isinstance(event, type(whole.finished))] != []
+
+
+@pytest.mark.parametrize(
+    ("dialect", "wrong", "right"),
+    [
+        ("chat", b'"finish_reason":"stop"', b'"finish_reason":"tool_calls"'),
+        ("messages", b'"stop_reason":"end_turn"', b'"stop_reason":"tool_use"'),
+    ],
+)
+def test_H028_a_reason_that_hides_a_call_is_put_right_before_it_leaves(
+    dialect: str, wrong: bytes, right: bytes
+) -> None:
+    out, _ = through(tapped(dialect), REGULAR[dialect].replace(right, wrong))
+    well_formed(dialect, out)
+    assert wrong not in out
+    assert out.count(right) == 1
+
+
+@pytest.mark.parametrize("dialect", NAMES)
+def test_H154_a_cut_ends_in_the_dialects_own_error(dialect: str) -> None:
+    regular = lines(dialect)
+    half = len(regular) // 2
+    for rest in (b"", regular[half][:-3], b"data: <html>busy\n\n"):
+        tap = tapped(dialect)
+        out, _ = through(tap, *regular[:half], rest)
+        assert out.startswith(b"".join(regular[:half]))
+        assert tap.error is not None
+        assert tap.error.code == ("upstream_garbage" if b"html" in rest else "upstream_cut")
+        name, last = frames(out)[-1]
+        assert {"chat": "error", "messages": "error", "responses": "response"}[dialect] in last
+        assert name == {"chat": "", "messages": "error", "responses": "response.failed"}[dialect]
+        if dialect == "responses":
+            assert [value["sequence_number"] for _, value in frames(out)] == list(range(half + 1))
+
+
+@pytest.mark.parametrize("dialect", NAMES)
+def test_a_transport_that_fails_ends_in_the_dialects_own_error(dialect: str) -> None:
+    tap = tapped(dialect)
+    first = tap.feed(lines(dialect)[0]).wire
+    batch = tap.fail(UpstreamError("the connection broke.", code="upstream_cut"))
+    assert first == lines(dialect)[0]
+    assert b"the connection broke." in batch.wire
+    assert tap.fail(UpstreamError("again")).wire == b""
+
+
+def test_H145_usage_that_was_asked_for_and_did_not_come_is_added() -> None:
+    wire = REGULAR["chat"].replace(usage_chunk(), b"")
+    out, _ = through(tapped("chat"), wire)
+    assert out.startswith(wire.removesuffix(DONE))
+    well_formed("chat", out)
+    quiet = asking("chat", stream_options=None)
+    assert through(tapped("chat", quiet), wire)[0] == wire
+
+
+def test_a_chunk_without_choices_is_not_taken_for_usage() -> None:
+    """Azure begins with what its filter found in the prompt."""
+    first = sse({**TOP, "choices": [], "prompt_filter_results": []})
+    out, _ = through(tapped("chat"), first + REGULAR["chat"].replace(usage_chunk(), b""))
+    well_formed("chat", out)
+
+
+def test_thoughts_without_a_signature_keep_the_numbers_of_blocks() -> None:
+    thought = block(
+        0, {"type": "thinking", "thinking": "", "signature": ""}, {"type": "thinking_delta", "thinking": "hm"}
+    )
+    text = block(1, {"type": "text", "text": ""}, text_delta("a"))
+    regular = [message_start(), thought, text]
+    for odd in (b'event: odd\ndata: {"type":"ping"}\n\n',):
+        for place in range(1, 3):
+            out, _ = through(tapped("messages"), *regular[:place], odd, *regular[place:], message_end())
+            well_formed("messages", out)
+    inside = thought.split(b"\n\n")
+    for place in range(1, len(inside)):
+        spoilt = [*(frame + b"\n\n" for frame in inside[:place]), b'event: odd\ndata: {"type":"ping"}\n\n']
+        rest = [frame + b"\n\n" for frame in inside[place:] if frame]
+        out, _ = through(tapped("messages"), message_start(), *spoilt, *rest, text, message_end())
+        well_formed("messages", out)
+        assert out.count(b'"thinking":"hm"') == 1
+
+
+@pytest.mark.parametrize("parts", [["c2ln"], ["c2", "ln"]])
+def test_H081_a_signature_is_never_told_twice(parts: list[str]) -> None:
+    signatures = [{"type": "signature_delta", "signature": part} for part in parts]
+    wire = message_start() + block(0, {"type": "thinking", "thinking": "", "signature": ""}, {"type": "thinking_delta", "thinking": "hm"}, *signatures) + message_end()  # fmt: skip
+    regular = [frame + b"\n\n" for frame in wire.split(b"\n\n")[:-1]]
+    for place in range(1, len(regular)):
+        out, _ = through(
+            tapped("messages"), *regular[:place], spoiled("messages", regular[place]), *regular[place + 1 :]
+        )
+        told = [value["delta"]["signature"] for _, value in frames(out) if "signature" in value.get("delta", {})]
+        assert "".join(told) == "c2ln", place
+
+
+def test_H050_an_id_that_is_taken_is_replaced_before_it_leaves() -> None:
+    wire = (
+        chunk(call(0, "x", "a", "{}"))
+        + chunk(call(1, "x", "a", "{}"))
+        + chunk(finish="tool_calls")
+        + usage_chunk()
+        + DONE
+    )
+    out, _ = through(tapped("chat"), wire)
+    ids = [one["id"] for _, value in frames(out) if value != "[DONE]" for choice in value["choices"] for one in choice["delta"].get("tool_calls", ()) if "id" in one]  # fmt: skip
+    assert ids[0] == "x"
+    assert len(set(ids)) == 2
+    well_formed("chat", out)
+
+
+def body_of(dialect: str) -> dict[str, Any]:
+    match dialect:
+        case "chat":
+            message = {"role": "assistant", "content": "a"}
+            choice = {"index": 0, "message": message, "finish_reason": "stop"}
+            return {
+                **TOP,
+                "object": "chat.completion",
+                "choices": [choice],
+                "usage": {"prompt_tokens": 1, "completion_tokens": 1},
+            }
+        case "messages":
+            end = {"stop_reason": "end_turn", "stop_sequence": None, "usage": {"input_tokens": 1, "output_tokens": 1}}
+            return {
+                "id": "m",
+                "type": "message",
+                "role": "assistant",
+                "model": "m",
+                "content": [{"type": "text", "text": "a"}],
+                **end,
+            }
+        case _:
+            content = [{"type": "output_text", "text": "a", "annotations": []}]
+            item = {"type": "message", "id": "msg", "role": "assistant", "status": "completed", "content": content}
+            return response("completed", [item, call_item(0, "a", "{}")])
+
+
+@pytest.mark.parametrize("dialect", NAMES)
+def test_a_body_passes_as_it_came_or_is_written_anew(dialect: str) -> None:
+    def tap() -> BodyTap:
+        request = asking(dialect, is_stream=False)
+        encoder = DIALECTS[dialect].encoder(Context(request=request, mint=minting(), now=NOW))
+        return BodyTap(DIALECTS[dialect].body_decoder(request), Turn(request, minting()), encoder)
+
+    good = json.dumps({**body_of(dialect), "x_unknown": [1.10]}, indent=1).encode()
+    assert through(tap(), *pieces(good, [5, 50]))[0] == good
+    bad = {key: value for key, value in body_of(dialect).items() if key != "usage"}
+    anew = tap()
+    out, _ = through(anew, json.dumps(bad).encode())
+    assert anew.took_over
+    assert decode(out)["usage"]
+    broken = tap()
+    assert through(broken, b"<html>")[0] == b""
+    assert broken.error is not None
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        b'{"model":"a","x":1.10}',
+        b'{ "x" : [ {"model":"a"} ] ,\n"model"  :  "a" , "y":{"model":"b"} }',
+        rb'{"tools":[{"properties":{"model":{"type":"string"}}}],"text":"\"model\": \"a\"","model":"a"}',
+        rb'{"a":"{\"model\":\"a\"}","b":"\\","model":"\u0061"}',
+        b'{"z":"model","model":"a"}',
+        b'{"model":"a","last":"model"}',
+        b'{"messages":[{"content":"[{"}],"model":"a"}',
+    ],
+)
+def test_H078_only_the_models_value_is_replaced(wire: bytes) -> None:
+    changed = with_model(wire, "a", 'b"\\é')
+    spelled = next(one for one in (rb'"\u0061"', b'"a"') if one in wire)
+    before, _, after = (
+        wire.rpartition(spelled) if wire.count(spelled) > 1 and b'"y"' not in wire else wire.partition(spelled)
+    )
+    assert json.loads(changed) == {**json.loads(wire), "model": 'b"\\é'}
+    if b'"y"' not in wire:
+        assert changed == before + b'"b\\"\\\\\xc3\xa9"' + after
+    else:
+        assert changed == wire.replace(b':  "a"', b':  "b\\"\\\\\xc3\xa9"')
+    assert with_model(wire, "a", "a") is wire
+
+
+@pytest.mark.parametrize("wire", [rb'{"mod\u0065l":"a"}', b'{"model":"b","model":"a"}', b'{"model":5,"model":"model"}'])
+def test_a_model_told_in_another_way_is_written_anew(wire: bytes) -> None:
+    asked = json.loads(wire)["model"]
+    assert json.loads(with_model(wire, asked, "new"))["model"] == "new"
+
+
+def test_a_nested_model_of_the_same_name_is_not_the_one() -> None:
+    wire = rb'{"mod\u0065l":"a","metadata":{"model":"a"}}'
+    assert json.loads(with_model(wire, "a", "new")) == {"model": "new", "metadata": {"model": "a"}}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "policy", "is_verbatim", "words"),
+    [
+        ("chat", "auto", True, "both sides speak chat"),
+        ("chat", "never", False, "never"),
+        ("messages", "auto", False, "the client speaks chat, the back end messages"),
+        ("", "auto", False, "in this process"),
+    ],
+)
+def test_the_plan_says_why(dialect: str, policy: str, is_verbatim: bool, words: str) -> None:
+    chosen = plan(asking("chat"), dialect, policy)
+    assert chosen.is_verbatim is is_verbatim
+    assert words in chosen.why
+
+
+def test_a_request_without_bytes_is_written() -> None:
+    chosen = plan(Request(model="m", messages=(), origin="chat"), "chat", "auto")
+    assert (chosen.is_verbatim, chosen.why) == (False, "the request was not read from a client's bytes")
+
+
+def test_frames_after_the_end_do_not_pass() -> None:
+    tap = tapped("messages")
+    out, _ = through(tap, REGULAR["messages"], event("ping"), message_start())
+    assert out == REGULAR["messages"]

@@ -1,0 +1,98 @@
+"""Server-sent events at byte level: any chunking, any line end, nothing but CR and LF ends a line."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolwire.wire.sse import Frame, FrameTooLarge, SseReader, event_name
+
+
+def read(*chunks: bytes) -> list[Frame]:
+    reader = SseReader()
+    frames = [frame for chunk in chunks for frame in reader.feed(chunk)]
+    return frames + reader.close()
+
+
+def data_of(*chunks: bytes) -> list[bytes]:
+    return [frame.data for frame in read(*chunks)]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_H148_every_line_end_and_every_cut(end: bytes) -> None:
+    wire = end.join(
+        [b"event: a", b"data: Gr\xc3\xbc\xc3\x9fe", b"", b": comment", b"", b"data:x", b"data: y", b"", b""]
+    )
+    expected = [("a", "Grüße".encode()), ("", b"x\ny")]
+    for first in range(len(wire) + 1):
+        for second in range(first, len(wire) + 1):
+            frames = read(wire[:first], wire[first:second], wire[second:])
+            assert [(frame.event, frame.data) for frame in frames] == expected
+    assert [(frame.event, frame.data) for frame in read(*(wire[at : at + 1] for at in range(len(wire))))] == expected
+
+
+def test_H149_only_cr_and_lf_end_a_line() -> None:
+    text = json.dumps({"text": "a\u2028b\u2029c\u0085d\x0be\x0cf"}, ensure_ascii=False).encode()
+    assert data_of(b"data: " + text + b"\n\n") == [text]
+
+
+def test_H150_many_events_in_one_read_and_one_event_in_many() -> None:
+    assert data_of(b"data: 1\n\ndata: 2\n\nda", b"ta: ", b"3", b"\n", b"\n") == [b"1", b"2", b"3"]
+
+
+def test_a_byte_order_mark_is_no_data() -> None:
+    mark = b"\xef\xbb\xbf"
+    assert data_of(mark + b"data: x\n\n") == [b"x"]
+    assert data_of(mark[:1], mark[1:2], mark[2:] + b"data: x\n\n") == [b"x"]
+    assert data_of(b"\xef\xbb", b"data: x\n\n") == []
+    assert data_of(b"data: x\n\n" + mark + b"data: y\n\n") == [b"x"]
+
+
+def test_one_blank_is_taken_from_a_value_and_no_more() -> None:
+    assert data_of(b"data:  x\n\ndata\n\ndata:\n\n") == [b" x", b"", b""]
+
+
+def test_other_fields_and_comments_carry_nothing() -> None:
+    assert read(b": ping\n\nid: 7\nretry: 10\n\nevent: only\n\n") == []
+
+
+def test_an_end_without_its_blank_line_is_given_back() -> None:
+    assert data_of(b"data: 1\n\ndata: last") == [b"1", b"last"]
+    assert data_of(b"data: last\n") == [b"last"]
+    assert data_of(b"data: last\r") == [b"last"]
+
+
+def test_empty_reads_change_nothing() -> None:
+    assert data_of(b"", b"data: x\r", b"", b"\n\r", b"", b"\n", b"") == [b"x"]
+
+
+def test_an_event_has_a_limit() -> None:
+    reader = SseReader(limit=100)
+    assert len(reader.feed(b"data: " + b"x" * 80 + b"\n\n")) == 1
+    assert reader.feed(b"data: " + b"x" * 80) == []
+    with pytest.raises(FrameTooLarge, match="larger than 100 bytes"):
+        reader.feed(b"x" * 20)
+
+
+@pytest.mark.parametrize("name", ["plain", "a\nb", "a\r\ndata: {}\n\n", "\ud800", "é"])
+def test_a_name_stays_on_its_line(name: str) -> None:
+    (frame,) = read(b"event: " + event_name(name) + b"\ndata: x\n\n")
+    assert frame.data == b"x"
+    assert b"\n" not in event_name(name)
+
+
+@given(
+    st.lists(st.binary(max_size=20).map(lambda data: data.replace(b"\n", b"").replace(b"\r", b"")), max_size=5),
+    st.data(),
+)
+@settings(max_examples=60)
+def test_what_was_written_is_read(values: list[bytes], data: st.DataObject) -> None:
+    wire = b"".join(b"data: " + value + b"\n\n" for value in values)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(wire)), max_size=5)))
+    places = [0, *cuts, len(wire)]
+    chunks = [wire[start:end] for start, end in itertools.pairwise(places)]
+    assert data_of(*chunks) == values

@@ -29,11 +29,12 @@ _COMPARED = 30
 
 
 class Route(Struct, frozen=True, kw_only=True):
-    """model is the back end's own name for it; why is for the log."""
+    """model is the back end's own name for it; why is for the log; a guess is the default, for want of anything better."""
 
     backend: str
     model: str
     why: str
+    is_guess: bool = False
 
 
 class Router:
@@ -56,7 +57,8 @@ class Router:
             raise self._not_found(model)
         if not aliased:
             return route
-        return Route(backend=route.backend, model=route.model, why=f"{quote(model)} is an alias; {route.why}")
+        why = f"{quote(model)} is an alias; {route.why}"
+        return Route(backend=route.backend, model=route.model, why=why, is_guess=route.is_guess)
 
     def note_models(self, backend: str, ids: Sequence[str]) -> None:
         """What this back end lists now, in place of what it listed before."""
@@ -94,9 +96,8 @@ class Router:
         backend, slash, model = name.partition("/")
         if self._default not in self._listed or (slash and not model and backend in self._listed):
             return None
-        return Route(
-            backend=self._default, model=name, why=f"no back end lists it, {quote(self._default)} is the default"
-        )
+        why = f"no back end lists it, {quote(self._default)} is the default"
+        return Route(backend=self._default, model=name, why=why, is_guess=True)
 
     def _not_found(self, model: str) -> BadRequest:
         spellings = self._spellings()

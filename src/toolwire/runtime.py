@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
+import random
 import time
 from collections.abc import AsyncIterator, Mapping
 
@@ -12,8 +12,8 @@ import msgspec
 from .backends.base import Backend, EventReply, Model, WireReply
 from .calls.turn import BYTES_PER_TOKEN, Turn
 from .dialects import DIALECTS
-from .dialects.base import Context, ModelLine, ResponseDecoder
-from .errors import BadRequest, GatewayError, UpstreamError
+from .dialects.base import Context, ModelLine, ResponseDecoder, garbage, shown
+from .errors import BadRequest, GatewayError, InternalError, UpstreamError
 from .router import Route, Router
 from .telemetry import Record
 from .types import Loss, Request
@@ -23,10 +23,12 @@ from .wire.exact import BadJson, encode
 _LIST_SECONDS = 5.0
 _LIST_AGE = 60.0
 _LAST_BYTES = 0.2
+_MAX_ANSWER = 256 << 20
 
 
 def mint(prefix: str) -> str:
-    return prefix + secrets.token_hex(12)
+    """A new id. It need be unique, not secret, and Python's own generator is seeded anew in every process."""
+    return f"{prefix}{random.getrandbits(96):024x}"
 
 
 class Step:
@@ -37,6 +39,9 @@ class Step:
         self._pipe = pipe
         self._turn = turn
         self._record = record
+        self._is_read = False
+        self._size = 0
+        self._opening = b""
         self.losses: list[Loss] = list(reply.losses)
         self.headers: Mapping[str, str] = {} if isinstance(reply, EventReply) else reply.headers
 
@@ -60,11 +65,15 @@ class Step:
             return self._from_events(self._reply)
         return self._from_wire(self._reply)
 
+    def fail(self, error: GatewayError) -> bytes:
+        """End it here, with the dialect's own error; nothing if it has ended already."""
+        return self._pipe.fail(error).wire
+
     async def release(self) -> None:
         """The client has its answer, or is gone. The last bytes of a complete answer are awaited for a moment, because a
         connection read to its end serves the next request; anything else is stopped."""
         self._note()
-        if isinstance(self._reply, EventReply):
+        if isinstance(self._reply, EventReply) or self._is_read:
             return
         try:
             if self._pipe.is_over and self._pipe.error is None:
@@ -84,11 +93,29 @@ class Step:
             except UpstreamError as error:
                 yield pipe.fail(error).wire
                 return
-            batch = pipe.feed(data) if data else pipe.close()
-            if batch.wire:
-                yield batch.wire
+            self._is_read = not data
+            if wire := self._digested(data):
+                yield wire
             if not data:
                 return
+        if wire := pipe.close().wire:  # a stream has ended, and the client wants its answer whole
+            yield wire
+
+    def _digested(self, data: bytes) -> bytes:
+        """What one read means for the client; b"" is the end."""
+        pipe = self._pipe
+        self._opening = self._opening or data
+        self._size += len(data)
+        try:
+            if self._size > _MAX_ANSWER:
+                return pipe.fail(garbage(f"the back end's answer is larger than {_MAX_ANSWER >> 20} MB.")).wire
+            batch = pipe.feed(data) if data else pipe.close()
+        except Exception as fault:
+            return pipe.fail(_our_fault(fault)).wire
+        error = pipe.error
+        if not data and error is not None and error.code == "upstream_cut" and self._opening and not pipe.has_content:
+            error.message += f" It was no stream; it began with {shown(self._opening)}."
+        return batch.wire
 
     async def _from_events(self, reply: EventReply) -> AsyncIterator[bytes]:
         pipe = self._pipe
@@ -100,6 +127,8 @@ class Step:
                     break
         except GatewayError as error:
             yield pipe.fail(error).wire
+        except Exception as fault:
+            yield pipe.fail(_our_fault(fault)).wire
         yield pipe.close().wire
 
     def _note(self) -> None:
@@ -151,7 +180,9 @@ class Runtime:
     async def route(self, model: str) -> Route:
         """Ask the back ends for their lists only when the name alone does not decide."""
         try:
-            return self.router.resolve(model)
+            route = self.router.resolve(model)
+            if not route.is_guess or self._listing or len(self.backends) == 1:
+                return route
         except BadRequest:
             if time.monotonic() - self._listed_at < _LIST_AGE:
                 raise
@@ -202,13 +233,21 @@ class Runtime:
         if isinstance(reply, EventReply):
             return Step(reply, Translator(None, turn, encoder), turn, record)
         wire = DIALECTS[backend.dialect]
-        is_stream = "event-stream" in reply.content_type or (request.stream and "json" not in reply.content_type)
+        content_type = reply.content_type.lower()
+        is_stream = "event-stream" in content_type or (request.stream and "json" not in content_type)
         fits = chosen.is_verbatim and is_stream == request.stream
         if is_stream and fits:
             return Step(reply, Tap(wire.stream_decoder(request), turn, encoder), turn, record)
         decoder: ResponseDecoder = wire.stream_decoder(request) if is_stream else wire.body_decoder(request)
         pipe = BodyTap(decoder, turn, encoder) if fits else Translator(decoder, turn, encoder)
         return Step(reply, pipe, turn, record)
+
+
+def _our_fault(fault: Exception) -> InternalError:
+    """It keeps the exception as its cause, for the log."""
+    error = InternalError("something went wrong inside the gateway while it read the answer; its log says what.")
+    error.__cause__ = fault
+    return error
 
 
 def _outgoing(request: Request, route: Route, chosen: Plan) -> Request:

@@ -25,6 +25,7 @@ Kind: TypeAlias = Literal[
 _HIGH_WATER = 256 * 1024
 _INFLATED_PIECE = 256 * 1024
 _SMALL_BODY = 64 * 1024
+_ONE_READ = 32 * 1024
 # The close of a connection that stood idle shows within a round trip. One that comes later may be a server or balancer
 # giving up on work it has begun, and sending that again would be paid for twice.
 _STALE_SECONDS = 2.0
@@ -91,8 +92,19 @@ class Response:
         """All that has come since the last read, waiting if that is nothing; b"" at the regular end."""
         if self._inflater is not None:
             return await self._read_inflated(self._inflater)
-        if not self._chunks and not await self._has_more():
-            return b""
+        while not self._chunks:
+            if self._error is not None:
+                raise self._error
+            if self._is_complete:
+                return b""
+            self._waiter = waiter = self._new_waiter()
+            try:  # as _wait() does, without a coroutine more between the reader and each piece
+                await waiter
+            except asyncio.CancelledError:
+                self.abort()
+                raise
+            finally:
+                self._waiter = None
         return self._take()
 
     async def read_all(self, limit: int) -> bytes:
@@ -208,20 +220,34 @@ class Response:
         return True
 
     def _take(self) -> bytes:
+        """What has come, but no more than one helping of a flood: whoever reads makes many small objects of it."""
         chunks = self._chunks
-        data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-        chunks.clear()
-        self._buffered = 0
+        if len(chunks) == 1:
+            data = chunks.pop()
+        elif self._buffered <= _ONE_READ:
+            data = b"".join(chunks)
+            chunks.clear()
+        else:
+            count = size = 0
+            while size < _ONE_READ and count < len(chunks):
+                size += len(chunks[count])
+                count += 1
+            data = b"".join(chunks[:count])
+            del chunks[:count]
+        self._buffered -= len(data)
         connection = self._connection
-        if connection is not None and connection.is_paused:
+        if connection is not None and connection.is_paused and not chunks:
             self._last_activity = self._loop.time()
             connection.resume()
         return data
 
-    async def _wait(self) -> None:
+    def _new_waiter(self) -> asyncio.Future[None]:
         if self._waiter is not None:
             raise RuntimeError("Two tasks read the same response; expected one reader at a time.")
-        self._waiter = waiter = self._loop.create_future()
+        return self._loop.create_future()
+
+    async def _wait(self) -> None:
+        self._waiter = waiter = self._new_waiter()
         try:
             await waiter
         except asyncio.CancelledError:

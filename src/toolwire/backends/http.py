@@ -11,6 +11,7 @@ from ..dialects import DIALECTS
 from ..errors import UpstreamError
 from ..profiles import profile_for
 from ..types import Loss, Request
+from ..wire.exact import object_of
 from .base import Model
 from .transport import Response, Timeouts, Transport, TransportError
 
@@ -19,6 +20,7 @@ _RETRIED = frozenset({429, 502, 503, 504, 529})
 _LONGEST_WAIT = 10.0  # a longer Retry-After is the client's to wait for
 _MAX_ERROR = 1 << 20
 _MAX_LIST = 8 << 20
+_LAST_SECOND = 1 << 37  # far beyond, times become dates that no calendar has
 _SHOWN = ("retry-after", "retry-after-ms", "x-should-retry", "request-id", "x-request-id")
 _SHOWN_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-", "openai-")
 _CODES = {
@@ -78,8 +80,15 @@ class HttpBackend:
             raise upstream_fault(fault) from None
         if response.status >= 300:
             raise self._wire.decode_error(response.status, body, shown_headers(response.headers))
-        lines = self._wire.decode_models(body)
-        return [Model(id=line.id, owner=line.owner, created=line.created, title=line.title) for line in lines]
+        return [
+            Model(
+                id=line.id,
+                owner=line.owner,
+                created=line.created if 0 <= line.created < _LAST_SECOND else 0,
+                title=line.title,
+            )
+            for line in self._wire.decode_models(body)
+        ]
 
     async def open(self, request: Request, *, is_verbatim: bool) -> HttpReply:
         self._need_key()
@@ -90,15 +99,17 @@ class HttpBackend:
         return HttpReply(response, () if encoded is None else encoded.losses)
 
     async def count(self, request: Request) -> bytes | None:
-        """The back end's own count of the prompt's tokens, in its words; None where it has no such service."""
+        """The back end's own count of the prompt's tokens, in its words; None where it gives none."""
         if not self._wire.count_path or request.origin != self.dialect:
             return None
         self._need_key()
         response = await self._send(self._wire.count_path, request.wire, request)
         try:
-            return await response.read_all(_MAX_ERROR)
+            counted = await response.read_all(_MAX_ERROR)
         except TransportError as fault:
             raise upstream_fault(fault) from None
+        value = object_of(counted.decode("utf-8", "replace"))
+        return counted if value is not None and isinstance(value.get("input_tokens"), int) else None
 
     async def close(self) -> None:
         """The transport is shared and closed by its owner."""
@@ -148,7 +159,7 @@ class HttpBackend:
         except TransportError as fault:
             raise upstream_fault(fault) from None
         error = self._wire.decode_error(response.status, content, shown_headers(response.headers))
-        if response.status < 400:
+        if not 400 <= response.status < 600:
             error.status = 502
         error.retryable = response.status in _RETRIED
         raise error

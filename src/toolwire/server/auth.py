@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from ..config import ServerConfig, is_loopback
 from ..errors import BadRequest, quote
 
 # Desktop programs whose pages have an origin of their own: Obsidian, VS Code's web views.
-_KNOWN_ORIGINS = ("app://obsidian.md", "capacitor://localhost", "vscode-webview://", "vscode-file://vscode-app")
+_KNOWN_ORIGINS = frozenset({"app://obsidian.md", "capacitor://localhost", "vscode-file://vscode-app"})
+_WEB_VIEW = "vscode-webview://"  # what follows is made anew for every view
 
 
 class Guard:
@@ -41,8 +43,7 @@ class Guard:
 
     def _check_host(self, host: str) -> None:
         """A name that is not ours, resolving to us, is how a web page reaches into a loopback server (DNS rebinding)."""
-        name = urlsplit(f"//{host}").hostname or ""
-        if name and not is_loopback(name):
+        if not _is_local(host):
             raise BadRequest(
                 f"the Host header is {quote(host)}; a server without keys answers only to localhost.",
                 status=403,
@@ -60,10 +61,20 @@ class Guard:
             )
 
     def _is_welcome(self, origin: str) -> bool:
-        if origin in self._origins or origin.startswith(_KNOWN_ORIGINS):
+        if origin in self._origins or origin in _KNOWN_ORIGINS or origin.startswith(_WEB_VIEW):
             return True
-        parts = urlsplit(origin)
-        return parts.scheme in ("http", "https") and is_loopback(parts.hostname or "")
+        scheme, _, host = origin.partition("://")
+        return scheme in ("http", "https") and bool(host) and _is_local(host)
+
+
+@lru_cache(maxsize=256)
+def _is_local(host: str) -> bool:
+    """Whether a Host header names this machine; a request without one can come from no browser."""
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return False
+    return not host or is_loopback(name)
 
 
 def key_in(headers: Mapping[str, str]) -> str:

@@ -39,35 +39,29 @@ async def read_body(receive: Receive, headers: Mapping[str, str], limit: int, se
     length = headers.get("content-length", "")
     if length.isdigit() and int(length) > limit:
         raise _too_large(limit)
-    message = await receive()
-    if message["type"] == "http.request" and not message.get("more_body"):
-        body: bytes = message.get("body", b"")
-        if len(body) > limit:
-            raise _too_large(limit)
-        return body
     try:
         async with asyncio.timeout(seconds):
-            return await _read_on(receive, message, limit)
+            return await _read_all(receive, limit)
     except TimeoutError:
         raise BadRequest(
             f"the body did not arrive within {seconds:g} seconds.", status=408, code="request_timeout"
         ) from None
 
 
-async def _read_on(receive: Receive, message: MutableMapping[str, Any], limit: int) -> bytes:
+async def _read_all(receive: Receive, limit: int) -> bytes:
     pieces: list[bytes] = []
     size = 0
     while True:
+        message = await receive()
         if message["type"] == "http.disconnect":
             raise ClientGone
-        piece = message.get("body", b"")
+        piece: bytes = message.get("body", b"")
         size += len(piece)
         if size > limit:
             raise _too_large(limit)
         pieces.append(piece)
         if not message.get("more_body"):
-            return b"".join(pieces)
-        message = await receive()
+            return b"".join(pieces) if len(pieces) > 1 else piece
 
 
 def _too_large(limit: int) -> BadRequest:

@@ -4,95 +4,102 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Coroutine
+from typing import Any, TypeVar
 
-from ..dialects import Dialect
 from ..dialects.base import Context
-from ..errors import GatewayError
+from ..errors import BadRequest, GatewayError, InternalError
 from ..events import Failed
 from ..runtime import Runtime, Step, mint
 from ..telemetry import Record
-from ..types import Loss, Request
-from .body import ClientGone, Receive, Send
+from ..types import Request
+from .body import ClientGone, Receive
 from .outlet import Outlet
+from .reply import Reply, loss_header, passed_headers
 
-HeaderList = list[tuple[bytes, bytes]]
-_MAX_LOSS_HEADER = 1000
+T = TypeVar("T")
 
 
 class Exchange:
     """Between the routing of a request and its last byte."""
 
-    def __init__(self, runtime: Runtime, dialect: Dialect, record: Record, interval: float) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, runtime: Runtime, record: Record, interval: float) -> None:
+        self._loop = loop  # handed in: finding the running loop costs a system call in Python 3.11
         self._runtime = runtime
-        self._dialect = dialect
         self._record = record
         self._interval = interval
+        self._step: Step | None = None
+        self._is_ending = False
 
-    async def run(self, request: Request, receive: Receive, send: Send, headers: HeaderList) -> None:
+    async def run(self, request: Request, receive: Receive, reply: Reply) -> None:
         """Raises GatewayError while nothing has been sent, ClientGone when the client has left."""
-        task = asyncio.current_task()
+        task = asyncio.current_task(self._loop)
         assert task is not None
-        watcher = asyncio.ensure_future(receive())
-        gone = False
+        watcher: asyncio.Future[object] = self._loop.create_task(_next(receive))
+        is_gone = False
 
         def leave(_: object) -> None:
-            nonlocal gone
-            gone = True
-            task.cancel()
+            nonlocal is_gone
+            if not self._is_ending:  # else it is only the server saying that the answer is complete
+                is_gone = True
+                task.cancel()
 
         watcher.add_done_callback(leave)
         try:
             if request.stream:
-                await self._stream(request, send, headers)
+                await self._stream(request, reply)
             else:
-                await self._whole(request, send, headers)
+                await self._whole(request, reply)
         except asyncio.CancelledError:
-            if not gone:
-                raise
             task.uncancel()
-            raise ClientGone from None
+            if is_gone:
+                raise ClientGone from None
+            await self._stop(request, reply)
         finally:
             watcher.remove_done_callback(leave)
             watcher.cancel()
+            if self._step is not None:
+                await self._step.release()
 
-    async def _whole(self, request: Request, send: Send, headers: HeaderList) -> None:
-        step = await self._runtime.step(request, self._record)
-        try:
-            body = b"".join([wire async for wire in step.chunks()])
-        finally:
-            await step.release()
+    async def _whole(self, request: Request, reply: Reply) -> None:
+        step = self._step = await self._runtime.step(request, self._record)
+        body = b"".join([wire async for wire in step.chunks()])
         if step.error is not None:
             raise step.error
-        self._record.status = 200
-        self._record.first_byte = time.monotonic()
-        head = [
-            (b"content-type", b"application/json"),
-            (b"content-length", b"%d" % len(body)),
-            *headers,
-            *seen_headers(step.headers),
-            *loss_header(step.losses),
-        ]
-        await send({"type": "http.response.start", "status": 200, "headers": head})
-        await send({"type": "http.response.body", "body": body})
+        self._note_first_byte()
+        self._is_ending = True
+        await reply.whole(200, body, "application/json", passed_headers(step.headers) + loss_header(step.losses))
 
-    async def _stream(self, request: Request, send: Send, headers: HeaderList) -> None:
-        outlet = Outlet(send, list(headers), self._dialect.heartbeat(), self._interval)
-        step: Step | None = None
+    async def _stream(self, request: Request, reply: Reply) -> None:
+        outlet = Outlet(self._loop, reply, self._interval)
         try:
-            step = await self._runtime.step(request, self._record)
-            outlet.add_headers(seen_headers(step.headers) + loss_header(step.losses))
-            await self._pump(step, outlet)
+            step = self._step = await self._runtime.step(request, self._record)
+            outlet.headers += passed_headers(step.headers) + loss_header(step.losses)
+            # A task of its own: each piece then wakes a short chain of coroutines, not the server's whole stack.
+            await self._loop.create_task(self._pump(step, outlet))
         except GatewayError as error:
-            if not outlet.is_started:
+            if not reply.is_started or (self._step is not None and self._step.is_over):
                 raise
-            self._record.outcome, self._record.error = "error", error.code
-            context = Context(request=request, mint=mint, now=int(time.time()))
-            await outlet.write(self._dialect.encoder(context).send(Failed(error=error)), is_last=True)
+            await self._fail(error, request, reply)
         finally:
             outlet.close()
-            if step is not None:
-                await step.release()
+
+    async def _stop(self, request: Request, reply: Reply) -> None:
+        """The server has waited long enough for this answer and ends."""
+        error = BadRequest("the gateway was stopped before the answer was complete.", status=503, code="not_ready")
+        if not reply.is_started:
+            raise error
+        await self._fail(error, request, reply)
+
+    async def _fail(self, error: GatewayError, request: Request, reply: Reply) -> None:
+        """The head has left, so the error comes as the last event."""
+        self._record.status, self._record.outcome, self._record.error = 200, "error", error.code
+        if self._step is not None:
+            wire = self._step.fail(error)
+        else:
+            context = Context(request=request, mint=mint, now=int(time.time()))
+            wire = reply.dialect.encoder(context).send(Failed(error=error))
+        await reply.send({"type": "http.response.body", "body": wire, "more_body": False})
 
     async def _pump(self, step: Step, outlet: Outlet) -> None:
         is_first = True
@@ -101,31 +108,32 @@ class Exchange:
                 if step.error is not None and not step.has_content and not outlet.is_started:
                     raise step.error
                 is_first = False
-                self._record.status = 200
-                self._record.first_byte = time.monotonic()
+                self._note_first_byte()
+            self._is_ending = step.is_over
             await outlet.write(wire, is_last=step.is_over)
+            if isinstance(step.error, InternalError):
+                raise step.error
             if step.is_over:
                 return
         await outlet.write(b"", is_last=True)
 
-
-def seen_headers(headers: Mapping[str, str]) -> HeaderList:
-    """The back end's headers that a client may want; its request id keeps apart from ours."""
-    return [
-        (
-            f"x-upstream-{name}".encode() if name.endswith("request-id") else name.encode(),
-            value.encode("latin-1", "replace"),
-        )
-        for name, value in headers.items()
-    ]
+    def _note_first_byte(self) -> None:
+        self._record.status = 200
+        self._record.first_byte = time.monotonic()
 
 
-def loss_header(losses: list[Loss]) -> HeaderList:
-    """What could not be carried over, counted by feature and bounded."""
-    if not losses:
-        return []
-    counts: dict[str, int] = {}
-    for loss in losses:
-        counts[loss.feature] = counts.get(loss.feature, 0) + 1
-    words = ", ".join(f"{feature};n={count}" if count > 1 else feature for feature, count in counts.items())
-    return [(b"x-toolwire-loss", words.encode("ascii", "replace")[:_MAX_LOSS_HEADER])]
+async def while_here(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
+    """What work gives; raises ClientGone, and stops the work, when the client leaves before."""
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_next(receive))
+    try:
+        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ClientGone
+        return working.result()
+    finally:
+        leaving.cancel()
+        working.cancel()
+
+
+async def _next(receive: Receive) -> object:
+    return await receive()

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import logging
 import os
+import select
 import signal
 import socket
 import sys
 import tempfile
 import time
+import traceback
 from types import FrameType
+from typing import NoReturn
 
 import uvicorn
+from prometheus_client.multiprocess import mark_process_dead
 
 from ..config import Config
-from ..errors import ConfigError
+from ..errors import ConfigError, GatewayError
 from .app import App
+from .protocol import Protocol
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_NOT_STARTED = 3
 _LEAST_LIFE = 2.0  # a worker that dies sooner is not started again at once
 
 
@@ -27,31 +37,72 @@ def run(config: Config, *, workers: int = 1) -> None:
         raise ConfigError("several workers need a system with fork and SO_REUSEPORT.", where="--workers")
     with tempfile.TemporaryDirectory(prefix="toolwire-metrics-") as folder:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
-        _Workers(config, workers).run()
+        code = _Workers(config, workers).run()
+    if code:
+        sys.exit(code)
 
 
-def _serve(config: Config, listener: socket.socket | None) -> None:
+def options(config: Config, app: App) -> uvicorn.Config:
     server = config.server
-    options = uvicorn.Config(
-        App(config),
+    return uvicorn.Config(
+        app,
         host=server.host,
         port=server.port,
         loop="auto",
-        http="httptools",
+        http=Protocol,
         ws="none",
         lifespan="on",
+        log_config=None,
         log_level="warning",
         access_log=False,
+        proxy_headers=False,
         server_header=False,
         date_header=False,
         backlog=2048,
         timeout_keep_alive=75,
-        timeout_graceful_shutdown=int(server.shutdown_seconds),
+        timeout_graceful_shutdown=max(1, round(server.shutdown_seconds)),
     )
-    running = uvicorn.Server(options)
-    running.run(sockets=None if listener is None else [listener])
+
+
+class Server(uvicorn.Server):
+    """The first signal lets the answers under way finish and the process end well; the second one ends it at once."""
+
+    parent = 0  # of a worker: when it is gone, nobody is left to stop it
+    _signals = 0
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        await super().serve(sockets)
+
+    async def on_tick(self, counter: int) -> bool:
+        if self.parent and os.getppid() != self.parent:
+            self.should_exit = True
+        return await super().on_tick(counter)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._signals += 1
+        if self._signals == 2:  # what was under way ends as if its clients had left
+            self._loop.call_soon_threadsafe(self._drop_all)
+        self.force_exit = self._signals > 2
+        self.should_exit = True
+
+    def _drop_all(self) -> None:
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+
+
+def _serve(config: Config, listener: socket.socket | None, parent: int = 0) -> None:
+    app = App(config)
+    # What uvicorn and asyncio have to say takes the same way as our own lines: a full pipe must not stop them either.
+    logging.basicConfig(handlers=[app.log_handler()], level=logging.WARNING, force=True)
+    running = Server(options(config, app))
+    running.parent = parent
+    try:
+        running.run(sockets=None if listener is None else [listener])
+    finally:
+        app.close_log()
     if not running.started:
-        sys.exit(3)
+        sys.exit(_NOT_STARTED)
 
 
 def bound(host: str, port: int) -> socket.socket:
@@ -63,6 +114,7 @@ def bound(host: str, port: int) -> socket.socket:
     try:
         listener.bind((host, port))
     except OSError as fault:
+        listener.close()
         raise ConfigError(f"cannot listen on {host}:{port}: {fault.strerror}.", where="[server] port") from None
     return listener
 
@@ -75,48 +127,81 @@ class _Workers:
         self._count = count
         self._born: dict[int, float] = {}
         self._is_stopping = False
+        self._exit_code = 0
 
-    def run(self) -> None:
+    def run(self) -> int:
+        """The exit code: 0 unless the workers cannot start."""
         server = self._config.server
         reserved = bound(server.host, server.port)
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in _SIGNALS:
             signal.signal(number, self._stop)
         for _ in range(self._count):
             self._start()
         while self._born:
             self._wait()
         reserved.close()
+        return self._exit_code
 
     def _start(self) -> None:
+        parent = os.getpid()
         child = os.fork()
-        if child:
-            self._born[child] = time.monotonic()
-            return
-        try:
-            for number in (signal.SIGINT, signal.SIGTERM):
-                signal.signal(number, signal.SIG_DFL)
-            _serve(self._config, bound(self._config.server.host, self._config.server.port))
-        except SystemExit:
-            os._exit(3)
-        except KeyboardInterrupt:
-            os._exit(0)
-        os._exit(0)
+        if not child:
+            _work(self._config, parent)
+        self._born[child] = time.monotonic()
+        if self._is_stopping:  # the signal came while this one was being born
+            _signal(child)
 
     def _wait(self) -> None:
         try:
-            child, _ = os.wait()
-        except (ChildProcessError, InterruptedError):
+            child, status = os.wait()
+        except ChildProcessError:
             self._born.clear()
             return
         age = time.monotonic() - self._born.pop(child, 0.0)
+        mark_process_dead(child)  # type: ignore[no-untyped-call] # the library has no types here
         if self._is_stopping:
             return
-        print(f"toolwire: worker {child} ended and is started again", file=sys.stderr, flush=True)
+        if os.waitstatus_to_exitcode(status) == _NOT_STARTED:  # what stops one stops all: it has said what it is
+            self._exit_code = _NOT_STARTED
+            self._stop(signal.SIGTERM, None)
+            return
+        _say(f"toolwire: worker {child} ended and is started again")
         if age < _LEAST_LIFE:
             time.sleep(_LEAST_LIFE)
-        self._start()
+        if not self._is_stopping:
+            self._start()
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self._is_stopping = True
         for child in self._born:
-            os.kill(child, signal.SIGTERM)
+            _signal(child)
+
+
+def _work(config: Config, parent: int) -> NoReturn:
+    """The life of a worker; it never returns into its parent's code."""
+    code = 1
+    try:
+        os.setpgid(0, 0)  # so that Ctrl-C reaches the parent alone, and each worker hears of it once
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        _serve(config, bound(config.server.host, config.server.port), parent)
+        code = 0
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else 1
+    except GatewayError as error:
+        _say(f"toolwire: {error.sentence()}")
+    except BaseException:
+        _say(traceback.format_exc())
+    finally:
+        os._exit(code)
+
+
+def _signal(child: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(child, signal.SIGTERM)
+
+
+def _say(words: str) -> None:
+    """Only if somebody reads: a parent that waits on a full pipe looks after nobody."""
+    if select.select([], [sys.stderr], [], 0)[1]:
+        print(words, file=sys.stderr, flush=True)

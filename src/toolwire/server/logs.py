@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import sys
 import threading
 import time
+from functools import lru_cache
 from typing import TextIO
 
+from ..errors import quote
 from ..telemetry import Record
 from ..wire.exact import encode
 
@@ -39,8 +43,11 @@ class Log:
         if self._is_json:
             line = encode({"time": _now(), "level": level, "request": request_id, "message": words}).decode()
         else:
-            line = f"{_now()} {level} {request_id} {words}"
+            line = " ".join(filter(None, (_now(), level, request_id, words)))
         self._put(line)
+
+    def handler(self) -> logging.Handler:
+        return _Handler(self)
 
     def close(self) -> None:
         self._is_over = True
@@ -73,14 +80,41 @@ class Log:
             lines.append(f"{_now()} warning {dropped} log lines were dropped")
         if lines:
             try:
-                self._target.write("\n".join(lines) + "\n")
-                self._target.flush()
+                self._write("\n".join(lines) + "\n")
             except (OSError, ValueError):  # nobody reads any more; there is nowhere left to say so
                 self._is_over = True
 
+    def _write(self, text: str) -> None:
+        try:
+            number = self._target.fileno()
+        except OSError:  # it has none
+            self._target.write(text)
+            return
+        # Past sys.stderr: a thread that waits in there when the process ends holds a lock, and the interpreter aborts.
+        data = text.encode("utf-8", "backslashreplace")
+        while data:
+            data = data[os.write(number, data) :]
+
+
+class _Handler(logging.Handler):
+    """What other libraries log, among our own lines."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__()
+        self._log = log
+        self.setFormatter(logging.Formatter("%(message)s"))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._log.say(record.levelname.lower(), self.format(record))
+
 
 def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime()) + "Z"
+    return _clock(int(time.time()))
+
+
+@lru_cache(maxsize=4)
+def _clock(second: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(second))
 
 
 def _text(record: Record) -> str:
@@ -89,7 +123,7 @@ def _text(record: Record) -> str:
         "info" if record.outcome == "ok" else "warning",
         record.request_id,
         record.dialect,
-        f"model={record.model}",
+        f"model={_word(record.model)}",
         f"backend={record.backend or '-'}",
         str(record.status),
         record.outcome,
@@ -104,10 +138,18 @@ def _text(record: Record) -> str:
     if record.usage is not None:
         words.append(f"tokens={record.usage.input}+{record.usage.output}")
     if record.losses:
-        words.append("lost=" + ",".join(sorted({loss.feature for loss in record.losses})[:12]))
+        words.append(
+            "lost=" + ",".join(_word(feature) for feature in sorted({loss.feature for loss in record.losses})[:12])
+        )
     if record.error:
         words.append(f"error={record.error}")
     return " ".join(words)
+
+
+def _word(text: str) -> str:
+    """As it is where it is one plain word; a name that a client chose must not look like another line or member."""
+    is_plain = text.isprintable() and not any(mark in text for mark in ' "=,')
+    return text if is_plain else quote(text)
 
 
 def _json(record: Record) -> str:

@@ -1,0 +1,298 @@
+"""The back end over HTTP: retries before the first byte and never after, headers, addresses, lists."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.server.answers import KINDS, PATHS, question, streamed, whole
+from tests.server.harness import CLOSE, RESET, Step, Upstream, chunk, reply, stream_head
+from toolwire.backends.connection import TransportError
+from toolwire.backends.http import HttpBackend, HttpReply, shown_headers, upstream_fault
+from toolwire.backends.transport import Transport
+from toolwire.config import BackendConfig
+from toolwire.dialects import DIALECTS
+from toolwire.errors import UpstreamError
+from toolwire.secret import Secret
+from toolwire.types import Request
+
+
+@pytest.fixture(scope="module")
+def upstream() -> Iterator[Upstream]:
+    running = Upstream()
+    yield running
+    running.close()
+
+
+def request_for(model: str, dialect: str = "chat", **headers: str) -> Request:
+    wire = json.dumps(question(dialect, model, stream=True)).encode()
+    return DIALECTS[dialect].decode_request(wire, headers)
+
+
+class Bench:
+    """A back end with a transport of its own, for one event loop."""
+
+    def __init__(self, upstream: Upstream, kind: str = "openai-chat", **fields: Any) -> None:
+        self.transport = Transport()
+        config = BackendConfig(
+            name="b",
+            kind=kind,  # type: ignore[arg-type] # one of the kinds
+            **({"base_url": f"{upstream.url}/v1", "key": Secret("sk-1"), "retries": 2} | fields),
+        )
+        self.backend = HttpBackend(config, self.transport)
+
+    async def open(self, model: str, dialect: str = "chat", **headers: str) -> HttpReply:
+        return await self.backend.open(request_for(model, dialect, **headers), is_verbatim=True)
+
+    async def text(self, model: str) -> bytes:
+        answer = await self.open(model)
+        pieces = []
+        while piece := await answer.read():
+            pieces.append(piece)
+        return b"".join(pieces)
+
+
+def on_loop(upstream: Upstream, model: str, **fields: Any) -> tuple[bytes | UpstreamError, int, float]:
+    """What came of one request, how often the back end was asked, and how long it took."""
+    before, since = len(upstream.requests(model)), time.monotonic()
+
+    async def main() -> bytes | UpstreamError:
+        bench = Bench(upstream, **fields)
+        try:
+            return await bench.text(model)
+        except UpstreamError as error:
+            return error
+        finally:
+            await bench.transport.close()
+
+    found = asyncio.run(main())
+    return found, len(upstream.requests(model)) - before, time.monotonic() - since
+
+
+@pytest.mark.parametrize("status", [429, 502, 503, 504, 529])
+def test_a_passing_refusal_is_tried_again(upstream: Upstream, status: int) -> None:
+    refusal: list[Step] = [reply(status, b"{}", retry_after="0.02")]
+    upstream.on("again", refusal, refusal, streamed("chat"))
+    found, asked, _ = on_loop(upstream, "again")
+    assert isinstance(found, bytes)
+    assert found.endswith(b"[DONE]\n\n")
+    assert asked == 3
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422, 500, 501])
+def test_a_final_refusal_is_not(upstream: Upstream, status: int) -> None:
+    upstream.on("final", [reply(status, b'{"error": {"message": "no"}}')])
+    found, asked, _ = on_loop(upstream, "final")
+    assert isinstance(found, UpstreamError)
+    assert (found.status, found.message, asked) == (status, "no", 1)
+
+
+def test_tries_are_counted(upstream: Upstream) -> None:
+    upstream.on("never", [reply(503, b"{}", retry_after="0")])
+    for retries, expected in ((0, 1), (1, 2), (3, 4)):
+        found, asked, _ = on_loop(upstream, "never", retries=retries)
+        assert isinstance(found, UpstreamError)
+        assert asked == expected
+
+
+def test_a_short_retry_after_is_honoured(upstream: Upstream) -> None:
+    upstream.on("short", [reply(429, b"{}", retry_after="0.25")], streamed("chat"))
+    found, asked, seconds = on_loop(upstream, "short")
+    assert isinstance(found, bytes)
+    assert asked == 2
+    assert seconds >= 0.24
+    upstream.on("short-ms", [reply(429, b"{}", retry_after_ms="30", retry_after="9")], streamed("chat"))
+    found, asked, seconds = on_loop(upstream, "short-ms")
+    assert asked == 2
+    assert seconds < 5
+
+
+@pytest.mark.parametrize("value", ["11", "3600", "Wed, 21 Oct 2026 07:28:00 GMT", "inf", "soon"])
+def test_a_long_retry_after_is_the_clients_to_wait_for(upstream: Upstream, value: str) -> None:
+    upstream.on("long", [reply(429, b"{}", retry_after=value)])
+    found, asked, seconds = on_loop(upstream, "long")
+    assert isinstance(found, UpstreamError)
+    assert found.headers["retry-after"] == value
+    assert (found.status, asked) == (429, 1)
+    assert seconds < 2
+
+
+@pytest.mark.parametrize("value", ["-5", "nan", "0"])
+def test_an_odd_retry_after_does_no_harm(upstream: Upstream, value: str) -> None:
+    upstream.on("odd", [reply(429, b"{}", retry_after=value)], streamed("chat"))
+    found, asked, seconds = on_loop(upstream, "odd")
+    assert isinstance(found, bytes)
+    assert asked == 2
+    assert seconds < 2
+
+
+@pytest.mark.parametrize("ending", [CLOSE, RESET])
+def test_nothing_is_sent_twice_once_it_was_read(upstream: Upstream, ending: str) -> None:
+    """On a fresh connection the back end had the request: it may be at work."""
+    upstream.on("read-and-gone", [ending])
+    found, asked, _ = on_loop(upstream, "read-and-gone")
+    assert isinstance(found, UpstreamError)
+    assert (found.code, asked) == ("upstream_cut", 1)
+    upstream.on("begun-and-gone", [stream_head(), chunk(b"data: {}\n\n"), 0.02, ending])
+    found, asked, _ = on_loop(upstream, "begun-and-gone")
+    assert isinstance(found, UpstreamError)
+    assert (found.code, asked) == ("upstream_cut", 1)
+
+
+def test_a_refused_port_is_tried_again(upstream: Upstream) -> None:
+    """Nothing was sent, so nothing can be done twice: a server that comes up in between is reached."""
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = holder.getsockname()[1]
+
+    async def main() -> bytes:
+        bench = Bench(upstream, base_url=f"http://127.0.0.1:{port}/v1", retries=4)
+        asking = asyncio.create_task(bench.text("up-again"))
+        await asyncio.sleep(0.05)
+
+        async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(reply(200, b"data: up\n\n", "text/event-stream"))
+            await writer.drain()
+            writer.close()
+
+        server = await asyncio.start_server(serve, "127.0.0.1", port)
+        try:
+            return await asking
+        finally:
+            server.close()
+            await bench.transport.close()
+
+    assert asyncio.run(main()) == b"data: up\n\n"
+
+
+@pytest.mark.parametrize("kind", list(KINDS.values()))
+def test_a_missing_key_is_said_before_anything_is_sent(upstream: Upstream, kind: str) -> None:
+    async def main() -> None:
+        bench = Bench(upstream, kind, missing="MY_KEY is not set")
+        dialect = bench.backend.dialect
+        for work in (bench.open("x", dialect), bench.backend.models()):
+            with pytest.raises(UpstreamError, match="MY_KEY is not set") as raised:
+                await work
+            assert raised.value.status == 401
+        await bench.transport.close()
+
+    before = len(upstream.received)
+    asyncio.run(main())
+    assert len(upstream.received) == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "base", "path"),
+    [
+        ("openai-chat", "/v1", "/v1/chat/completions"),
+        ("openai-chat", "/v1/", "/v1/chat/completions"),
+        ("openai-chat", "/api/openai", "/api/openai/chat/completions"),
+        ("openai-responses", "/v1", "/v1/responses"),
+        ("anthropic", "", "/v1/messages"),
+        ("anthropic", "/", "/v1/messages"),
+        ("anthropic", "/v1", "/v1/messages"),
+        ("anthropic", "/proxy/anthropic", "/proxy/anthropic/v1/messages"),
+    ],
+)
+def test_where_a_request_goes(upstream: Upstream, kind: str, base: str, path: str) -> None:
+    async def main() -> None:
+        bench = Bench(upstream, kind, base_url=upstream.url + base)
+        dialect = bench.backend.dialect
+        upstream.on("address", whole(dialect))
+        await bench.open("address", dialect)
+        await bench.transport.close()
+
+    asyncio.run(main())
+    assert upstream.requests("address")[-1].path == path
+    assert PATHS["chat"].startswith("/v1/")
+
+
+def test_what_goes_with_a_request(upstream: Upstream) -> None:
+    async def main() -> None:
+        bench = Bench(upstream, headers={"X-Title": "mine", "user-agent": "own"})
+        upstream.on("headers", streamed("chat"))
+        await bench.open("headers", authorization="Bearer client", cookie="c", **{"openai-beta": "x=1"})
+        await bench.transport.close()
+
+    asyncio.run(main())
+    seen = upstream.requests("headers")[-1].headers
+    assert seen["authorization"] == "Bearer sk-1"
+    assert seen["x-title"] == "mine"
+    assert seen["user-agent"] == "own"
+    assert seen["accept"] == "text/event-stream"
+    assert seen["content-type"] == "application/json"
+    assert seen["openai-beta"] == "x=1"
+    assert "cookie" not in seen
+
+
+def test_configured_models_are_not_asked_for(upstream: Upstream) -> None:
+    async def main() -> list[str]:
+        bench = Bench(upstream, models=("a", "b"), missing="no key needed for this")
+        found = [model.id for model in await bench.backend.models()]
+        await bench.transport.close()
+        return found
+
+    before = len(upstream.received)
+    assert asyncio.run(main()) == ["a", "b"]
+    assert len(upstream.received) == before
+
+
+@pytest.mark.parametrize(("created", "kept"), [(1, 1), (0, 0), (-1, 0), (10**20, 0), (1 << 36, 1 << 36)])
+def test_a_list_with_impossible_times(upstream: Upstream, created: int, kept: int) -> None:
+    upstream.on("/v1/models", [reply(200, json.dumps({"data": [{"id": "m", "created": created}]}).encode())])
+
+    async def main() -> int:
+        bench = Bench(upstream)
+        (model,) = await bench.backend.models()
+        await bench.transport.close()
+        return model.created
+
+    assert asyncio.run(main()) == kept
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 304, 600, 799, 999])
+def test_a_status_that_is_no_answer_is_a_502(upstream: Upstream, status: int) -> None:
+    upstream.on("odd-status", [reply(status, b"", location="http://127.0.0.1:1/")])
+    found, asked, _ = on_loop(upstream, "odd-status")
+    assert isinstance(found, UpstreamError)
+    assert (found.status, asked) == (502, 1)
+
+
+def test_an_endless_error_is_not_read_to_its_end(upstream: Upstream) -> None:
+    head = b"HTTP/1.1 500 No\r\ntransfer-encoding: chunked\r\n\r\n"
+    upstream.on("endless-error", [head, *[chunk(b"x" * 100_000)] * 50, "hold"])
+    found, asked, seconds = on_loop(upstream, "endless-error")
+    assert isinstance(found, UpstreamError)
+    assert asked == 1
+    assert seconds < 5
+
+
+def test_which_headers_a_client_may_see() -> None:
+    given = {
+        "retry-after": "1",
+        "x-ratelimit-limit": "2",
+        "anthropic-ratelimit-x": "3",
+        "openai-processing-ms": "4",
+        "request-id": "5",
+        "set-cookie": "6",
+        "server": "7",
+        "content-length": "8",
+    }
+    assert set(shown_headers(given)) == {
+        "retry-after", "x-ratelimit-limit", "anthropic-ratelimit-x", "openai-processing-ms", "request-id",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"), [("refused", 502), ("connect_timeout", 504), ("first_byte_timeout", 504), ("cut", 502)]
+)
+def test_faults_of_the_transport_have_a_status(kind: Any, status: int) -> None:
+    error = upstream_fault(TransportError(kind, "words", sent=False))
+    assert (error.status, error.message, error.retryable) == (status, "words", True)
+    assert upstream_fault(TransportError(kind, "words", sent=True)).retryable is False

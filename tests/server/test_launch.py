@@ -1,0 +1,328 @@
+"""`toolwire serve` as a process: signals, workers, and a port that is taken."""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.answers import DIALECTS, PATHS, failure_in, is_ended, question, text_of
+from tests.server.harness import (
+    LONG,
+    SOURCE,
+    Answer,
+    Process,
+    answer_of,
+    ask,
+    connected,
+    events_in,
+    free_port,
+    process,
+    read_until,
+    request_bytes,
+    wait_until,
+)
+from toolwire.config import Config, ServerConfig
+from toolwire.errors import ConfigError
+from toolwire.server import App
+from toolwire.server.launch import bound, options
+
+pytestmark = pytest.mark.slow
+SCRIPTED = '[backends.scripted]\nkind = "scripted"\n'
+
+
+def scripted(dialect: str, **turn: Any) -> dict[str, Any]:
+    mark = base64.b64encode(json.dumps(turn).encode()).decode()
+    content = [{"role": "user", "content": f"[[script:{mark}]]"}]
+    asked = question(dialect, "scripted/scripted", stream=True)
+    return asked | {"input" if dialect == "responses" else "messages": content}
+
+
+class Stream(threading.Thread):
+    """A client that reads a paced answer to its end."""
+
+    def __init__(self, port: int, dialect: str = "chat", **turn: Any) -> None:
+        super().__init__(daemon=True)
+        self.connection = connected(port)
+        self.connection.sendall(request_bytes(PATHS[dialect], scripted(dialect, **turn)))
+        response = http.client.HTTPResponse(self.connection)
+        response.begin()
+        self._response = response
+        self.answer: Answer | None = None
+        self.fault: Exception | None = None
+        self.start()
+
+    def run(self) -> None:
+        try:
+            self.answer = answer_of(self._response)
+        except Exception as fault:
+            self.fault = fault
+
+    def finish(self) -> Answer:
+        self.join(LONG)
+        self.connection.close()
+        assert self.fault is None, self.fault
+        assert self.answer is not None
+        return self.answer
+
+
+TEXT = "one two three four five six seven eight nine ten"
+
+
+def is_refused(port: int) -> bool:
+    try:
+        connected(port, 2).close()
+    except OSError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_streams_finish_before_the_process_ends(tmp_path: Path, number: signal.Signals) -> None:
+    with process(tmp_path, SCRIPTED) as running:
+        streams = [Stream(running.port, dialect, text=TEXT, chunk=5, pace=0.1) for dialect in DIALECTS]
+        time.sleep(0.15)
+        running.process.send_signal(number)
+        wait_until(lambda: is_refused(running.port))
+        for dialect, stream in zip(DIALECTS, streams, strict=True):
+            answer = stream.finish()
+            assert text_of(dialect, answer.events) == TEXT
+            assert is_ended(dialect, answer.events)
+        assert running.process.wait(LONG) == 0
+        assert "Traceback" not in running.output
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_second_signal_ends_at_once(tmp_path: Path, number: signal.Signals, workers: int) -> None:
+    with process(tmp_path, SCRIPTED, "--workers", str(workers)) as running:
+        stream = Stream(running.port, text="x" * 500, chunk=1, pace=0.1)
+        running.process.send_signal(number)
+        time.sleep(0.3)
+        assert running.process.poll() is None
+        since = time.monotonic()
+        running.process.send_signal(number)
+        assert running.process.wait(LONG) == 0
+        assert time.monotonic() - since < 3
+        stream.join(LONG)
+        stream.connection.close()
+        assert "Traceback" not in running.output, running.output
+
+
+def test_streams_that_take_too_long_end_in_an_error(tmp_path: Path) -> None:
+    with process(tmp_path, f"shutdown_seconds = 1\n{SCRIPTED}") as running:
+        streams = [Stream(running.port, dialect, text="x" * 500, chunk=1, pace=0.1) for dialect in DIALECTS]
+        time.sleep(0.2)
+        running.process.send_signal(signal.SIGTERM)
+        for dialect, stream in zip(DIALECTS, streams, strict=True):
+            answer = stream.finish()
+            assert "the gateway was stopped" in failure_in(dialect, answer.events)
+        assert running.process.wait(LONG) == 0
+        assert "Traceback" not in running.output, running.output
+
+
+def test_an_idle_process_ends_soon(tmp_path: Path) -> None:
+    with process(tmp_path, SCRIPTED) as running:
+        idle = http.client.HTTPConnection("127.0.0.1", running.port, timeout=LONG)
+        idle.request("GET", "/healthz")
+        idle.getresponse().read()  # kept open, with nothing under way
+        since = time.monotonic()
+        running.process.send_signal(signal.SIGTERM)
+        assert running.process.wait(LONG) == 0
+        assert time.monotonic() - since < 3
+        idle.close()
+
+
+def served_by(running: Process) -> dict[int, int]:
+    """How many connections each worker holds."""
+    kept = {}
+    for child in running.children():
+        sockets = [os.readlink(path) for path in Path(f"/proc/{child}/fd").iterdir() if path.is_symlink()]
+        kept[child] = len([name for name in sockets if name.startswith("socket:")])
+    return kept
+
+
+def test_workers_share_the_port_and_the_counters(tmp_path: Path) -> None:
+    with process(tmp_path, SCRIPTED, "--workers", "2") as running:
+        wait_until(lambda: len(running.children()) == 2)
+        wait_until(running.is_healthy)
+        time.sleep(0.3)
+        before = served_by(running)
+        streams = [Stream(running.port, text=TEXT, chunk=5, pace=0.05, calls=[{"name": "weather"}]) for _ in range(24)]
+        grown = {child: count - before[child] for child, count in served_by(running).items()}
+        assert all(count > 0 for count in grown.values()), grown
+        assert metric(running.port, "toolwire_open_requests") == 24
+        for stream in streams:
+            assert is_ended("chat", stream.finish().events)
+        wait_until(lambda: metric(running.port, "toolwire_open_requests") == 0)
+        totals = [metric(running.port, "toolwire_tool_calls_total") for _ in range(6)]
+        assert totals == [24] * 6
+        assert metric(running.port, "toolwire_requests_total") == 24
+
+
+def test_a_killed_worker_is_replaced(tmp_path: Path) -> None:
+    with process(tmp_path, SCRIPTED, "--workers", "2") as running:
+        wait_until(lambda: len(running.children()) == 2)
+        streams = [Stream(running.port, text=TEXT, chunk=5, pace=0.1) for _ in range(8)]
+        victim = running.children()[0]
+        os.kill(victim, signal.SIGKILL)
+        wait_until(lambda: victim not in running.children() and len(running.children()) == 2)
+        for stream in streams:
+            stream.join(LONG)
+            stream.connection.close()
+        assert f"worker {victim} ended and is started again" in running.output
+        for _ in range(10):
+            wait_until(running.is_healthy)
+        wait_until(lambda: metric(running.port, "toolwire_open_requests") == 0)
+        running.process.send_signal(signal.SIGTERM)
+        children = running.children()
+        assert running.process.wait(LONG) == 0
+        assert not any(is_running(child) for child in children)
+
+
+def test_a_signal_while_a_worker_waits_to_be_started_again_is_heard(tmp_path: Path) -> None:
+    with process(tmp_path, SCRIPTED, "--workers", "2") as running:
+        wait_until(lambda: len(running.children()) == 2)
+        os.kill(running.children()[0], signal.SIGKILL)
+        time.sleep(0.2)
+        running.process.send_signal(signal.SIGTERM)
+        assert running.process.wait(LONG) == 0
+
+
+def test_workers_do_not_outlive_their_parent(tmp_path: Path) -> None:
+    with process(tmp_path, SCRIPTED, "--workers", "2") as running:
+        wait_until(lambda: len(running.children()) == 2)
+        children = running.children()
+        running.process.kill()
+        wait_until(lambda: not any(is_running(child) for child in children))
+
+
+def is_running(number: int) -> bool:
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_workers_finish_their_streams(tmp_path: Path) -> None:
+    with process(tmp_path, SCRIPTED, "--workers", "2") as running:
+        wait_until(lambda: len(running.children()) == 2)
+        streams = [Stream(running.port, text=TEXT, chunk=5, pace=0.1) for _ in range(6)]
+        running.process.send_signal(signal.SIGTERM)
+        for stream in streams:
+            assert is_ended("chat", stream.finish().events)
+        assert running.process.wait(LONG) == 0
+
+
+def metric(port: int, name: str) -> float:
+    lines = ask(port, "GET", "/metrics").body.decode().splitlines()
+    return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(name))
+
+
+def run_to_its_end(folder: Path, toml: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    path = folder / "toolwire.toml"
+    path.write_text(toml)
+    return subprocess.run(
+        [sys.executable, "-m", "toolwire", "serve", "--config", str(path), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=LONG,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE), "HOME": str(folder)},
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_taken_port_is_said(tmp_path: Path, workers: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        ended = run_to_its_end(tmp_path, SCRIPTED, "--port", port, "--workers", workers)
+    assert ended.returncode not in (0, -6)
+    assert "address already in use" in ended.stderr.lower()
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_back_end_that_cannot_be_built_is_said(tmp_path: Path, workers: str) -> None:
+    toml = '[backends.scripted]\nkind = "scripted"\nscript = "nowhere.json"\n'
+    ended = run_to_its_end(tmp_path, toml, "--port", str(free_port()), "--workers", workers)
+    assert ended.returncode not in (0, -6)
+    assert "the script cannot be read" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_stderr_that_nobody_reads_does_not_stop_the_server(tmp_path: Path) -> None:
+    """The pipe holds 64 KB; the lines of these requests are a multiple of that."""
+    reading, writing = os.pipe()
+    try:
+        with process(tmp_path, SCRIPTED, stderr=writing) as running:
+            connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=LONG)
+            for _ in range(1500):
+                connection.request("POST", PATHS["chat"], b"{", {"content-type": "application/json"})
+                assert answer_of(connection.getresponse()).status == 400
+            connection.close()
+            for _ in range(50):  # what uvicorn says itself
+                with connected(running.port) as broken:
+                    broken.sendall(b"NONSENSE\r\n\r\n")
+                    read_until(broken, b"\r\n\r\n")
+            assert running.is_healthy()
+            since = time.monotonic()
+            running.process.send_signal(signal.SIGTERM)
+            assert running.process.wait(LONG) == 0
+            assert time.monotonic() - since < 5
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def test_a_stderr_that_is_closed_does_not_stop_the_server(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    with process(tmp_path, SCRIPTED, stderr=writing) as running:
+        os.close(writing)
+        os.close(reading)
+        for _ in range(3):
+            assert ask(running.port, "POST", PATHS["chat"], b"{").status == 400
+            time.sleep(0.1)
+        assert running.is_healthy()
+        running.process.send_signal(signal.SIGTERM)
+        assert running.process.wait(LONG) == 0
+
+
+def test_the_shared_port_can_be_bound_twice_and_a_taken_one_not() -> None:
+    first = bound("127.0.0.1", 0)
+    second = bound("127.0.0.1", first.getsockname()[1])
+    first.close()
+    second.close()
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(ConfigError, match="cannot listen"):
+        bound("127.0.0.1", taken.getsockname()[1])
+
+
+def test_the_server_says_nothing_about_itself_in_headers(tmp_path: Path) -> None:
+    app = App(Config())
+    chosen = options(Config(server=ServerConfig(shutdown_seconds=0.2)), app)
+    app.close_log()
+    assert chosen.server_header is False
+    assert chosen.timeout_graceful_shutdown == 1
+
+
+def test_a_heartbeat_stream_ends_in_its_own_form_when_the_server_stops(tmp_path: Path) -> None:
+    toml = f"keep_alive_seconds = 0.1\nshutdown_seconds = 1\n{SCRIPTED}"
+    with process(tmp_path, toml) as running, connected(running.port) as connection:
+        connection.sendall(request_bytes(PATHS["messages"], scripted("messages", text="late", delay=60)))
+        read_until(connection, b"ping")
+        running.process.send_signal(signal.SIGTERM)
+        data = b"".join(iter(lambda: connection.recv(65536), b""))
+        assert b"event: error" in data
+        assert running.process.wait(LONG) == 0
+        assert events_in(b"") == []

@@ -1,0 +1,183 @@
+"""Log lines: what is in them, what never is, and a reader that does not read."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import os
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from tests.server.answers import ARGUMENTS, PATHS, question, streamed
+from tests.server.conftest import backends_of
+from tests.server.harness import Upstream, ask, gateway, server_config
+from toolwire.config import Config, with_backends
+from toolwire.server.logs import Log
+from toolwire.telemetry import Record
+from toolwire.types import Loss, Usage
+
+
+def lines_of(form: str = "text", level: str = "info", *records: Record) -> list[str]:
+    target = io.StringIO()
+    log = Log(level, form, target)
+    for record in records:
+        log.request(record)
+    log.close()
+    return target.getvalue().split("\n")[:-1]
+
+
+def test_a_line_in_words() -> None:
+    record = Record(
+        request_id="req_1",
+        dialect="chat",
+        model="openai/gpt",
+        backend="openai",
+        status=200,
+        started=1.0,
+        ended=1.25,
+        is_verbatim=True,
+        took_over="a cut",
+        calls=2,
+        invalid_calls=1,
+        usage=Usage(input=7, output=5),
+        losses=[Loss("b", "", ""), Loss("a", "", "")],
+        error="upstream_cut",
+        outcome="error",
+    )
+    (line,) = lines_of("text", "info", record)
+    assert line.split(" ", 1)[1] == (
+        "warning req_1 chat model=openai/gpt backend=openai 200 error 250.0ms "
+        'verbatim-until="a cut" calls=2 invalid=1 tokens=7+5 lost=a,b error=upstream_cut'
+    )
+
+
+def test_a_line_in_json() -> None:
+    record = Record(request_id="req_1", dialect="chat", status=200, model="m", started=1.0, first_byte=1.1, ended=1.25)
+    (line,) = lines_of("json", "info", record)
+    value = json.loads(line)
+    assert value["request"] == "req_1"
+    assert value["seconds"] == 0.25
+    assert value["first_byte"] == 0.1
+    assert value["level"] == "info"
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize(
+    "name", ["a\n2026-01-01T00:00:00Z info req_0 forged", "a\r\nb", "\x1b[2J", "\ud800", "a b=c", "\u2028", 'q"q', "é"]
+)
+def test_names_that_clients_choose_stay_in_their_line(form: str, name: str) -> None:
+    record = Record(request_id="req_1", model=name, losses=[Loss(f"request.{name}", "", "")])
+    lines = lines_of(form, "info", record, record)
+    assert len(lines) == 2
+    assert "\x1b" not in lines[0]
+    if form == "json":
+        json.loads(lines[0])
+        return
+    assert lines[0].isprintable()
+    assert "req_0" not in lines[0] or 'model="' in lines[0]
+
+
+def test_a_quiet_log_has_only_what_went_wrong() -> None:
+    assert lines_of("text", "warning", Record(outcome="ok")) == []
+    assert len(lines_of("text", "warning", Record(outcome="error"), Record(outcome="client_gone"))) == 2
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_what_other_libraries_say_is_among_the_lines(form: str) -> None:
+    target = io.StringIO()
+    log = Log("info", form, target)
+    logger = logging.Logger("some.library")
+    logger.addHandler(log.handler())
+    try:
+        raise ValueError("inner")
+    except ValueError:
+        logger.exception("it broke: %s", 7)
+    log.close()
+    assert "it broke: 7" in target.getvalue()
+    assert "ValueError: inner" in target.getvalue()
+
+
+def test_a_pipe_that_nobody_reads_costs_lines_and_nothing_else() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    log = Log("info", "text", os.fdopen(writing, "w"))
+    since = time.monotonic()
+    for number in range(25_000):
+        log.request(Record(request_id=f"req_{number}", model="m" * 50))
+    assert time.monotonic() - since < 5
+    drained: list[bytes] = []
+    is_over = threading.Event()
+
+    def drain() -> None:
+        while not is_over.is_set():
+            try:
+                drained.append(os.read(reading, 1 << 20))
+            except BlockingIOError:
+                time.sleep(0.005)
+
+    reader = threading.Thread(target=drain)
+    reader.start()
+    time.sleep(0.2)
+    log.request(Record(request_id="req_last"))
+    log.close()
+    time.sleep(0.1)
+    is_over.set()
+    reader.join()
+    text = b"".join(drained).decode()
+    assert "log lines were dropped" in text
+    assert "req_last" in text
+    assert all(line.startswith("2") for line in text.splitlines())
+    log._target.close()
+    os.close(reading)
+
+
+def test_a_pipe_that_is_closed_ends_the_log_quietly() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    file = os.fdopen(writing, "w")
+    log = Log("info", "text", file)
+    log.request(Record())
+    time.sleep(0.15)
+    log.request(Record())
+    log.close()
+    file.close()
+
+
+def served(upstream: Upstream, capfd: pytest.CaptureFixture[str], **fields: Any) -> list[str]:
+    """The lines of a gateway that answered four requests."""
+    upstream.on("logged", streamed("chat", text="SECRET WORDS", call=ARGUMENTS))
+    capfd.readouterr()
+    with gateway(with_backends(Config(server=server_config(log="info", **fields)), backends_of(upstream))) as server:
+        for dialect in ("chat", "messages"):
+            body = question(dialect, "chat/logged", stream=True, metadata={"user_id": "SECRET NAME"})
+            ask(server.port, "POST", PATHS[dialect], body, {"x-request-id": f"mine-{dialect}"})
+        ask(server.port, "POST", PATHS["chat"], b'{"messages": "SECRET WORDS"', {"x-request-id": "mine-broken"})
+        ask(server.port, "GET", "/v1/SECRET", headers={"x-request-id": "mine-lost"})
+        ask(server.port, "GET", "/healthz")
+    return capfd.readouterr().err.splitlines()
+
+
+def test_each_model_request_has_one_line_with_its_id(upstream: Upstream, capfd: pytest.CaptureFixture[str]) -> None:
+    lines = served(upstream, capfd)
+    assert len(lines) == 4
+    for line, name in zip(lines, ("chat", "messages", "broken", "lost"), strict=True):
+        assert f" mine-{name} " in line
+        assert "SECRET" not in line
+    assert "verbatim" in lines[0]
+    assert "calls=1" in lines[0]
+    assert "tokens=7+5" in lines[1]
+    assert " 400 error " in lines[2]
+    assert " 404 error " in lines[3]
+
+
+def test_each_model_request_has_one_json_object(upstream: Upstream, capfd: pytest.CaptureFixture[str]) -> None:
+    lines = [json.loads(line) for line in served(upstream, capfd, log_format="json")]
+    assert [line["request"] for line in lines] == ["mine-chat", "mine-messages", "mine-broken", "mine-lost"]
+    assert [line["status"] for line in lines] == [200, 200, 400, 404]
+    assert lines[0]["calls"] == 1
+    assert lines[0]["backend"] == "chat"
+    assert "SECRET" not in str(lines)

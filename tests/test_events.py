@@ -63,13 +63,17 @@ def test_parts_are_put_in_order_of_their_start() -> None:
     assert answer.parts_of(0) == (Text(text="a"), Text(text="b"))
 
 
-def test_a_failure_is_raised_when_the_answer_is_asked_for() -> None:
+def test_there_is_no_answer_before_its_end() -> None:
     folder = Folder()
     for event in (STARTED, PartStarted(index=0, part=Text(text="")), PartDelta(0, "a")):
         folder.send(event)
     assert not folder.is_done
     with pytest.raises(GatewayError, match="no end"):
         folder.answer()
+
+
+def test_a_failure_ends_it_and_is_raised() -> None:
+    folder = Folder()
     folder.send(Failed(error=UpstreamError("gone")))
     assert folder.is_done
     with pytest.raises(UpstreamError, match="gone"):

@@ -254,7 +254,13 @@ def test_a_fault_of_our_own_ends_the_answer_in_order(dialect: str, stream: bool)
         wire = json.dumps(question(dialect, "broken/x", stream=stream)).encode()
         record = Record()
         step = await runtime.step(BY_NAME[dialect].decode_request(wire, {}), record)
-        data = b"".join([piece async for piece in step.chunks()])
+        pieces: list[bytes] = []
+
+        async def gather(piece: bytes) -> None:
+            pieces.append(piece)
+
+        await step.run(gather)
+        data = b"".join(pieces)
         await step.release()
         assert isinstance(step.error, InternalError)
         assert isinstance(step.error.__cause__, ZeroDivisionError)

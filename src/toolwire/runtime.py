@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
 
 import msgspec
 
@@ -19,6 +20,8 @@ from .telemetry import Record
 from .types import Loss, Request
 from .verbatim import BodyTap, Plan, Tap, Translator, plan, with_model
 from .wire.exact import BadJson, encode
+
+Write: TypeAlias = Callable[[bytes], Awaitable[None]]
 
 _LIST_SECONDS = 5.0
 _LIST_AGE = 60.0
@@ -52,18 +55,22 @@ class Step:
 
     @property
     def is_over(self) -> bool:
-        """Whether what chunks() gave last is the end of the answer."""
+        """Whether what was written last is the end of the answer."""
         return self._pipe.is_over
 
     @property
     def has_content(self) -> bool:
         return self._pipe.has_content
 
-    def chunks(self) -> AsyncIterator[bytes]:
-        """The answer in the client's dialect. It always ends in order: a failure ends it in the dialect's own error."""
+    async def run(self, write: Write) -> None:
+        """Hand the answer to write() in the client's dialect, piece by piece; is_over tells which piece is the last.
+
+        It always ends in order: a failure ends it in the dialect's own error.
+        """
         if isinstance(self._reply, EventReply):
-            return self._from_events(self._reply)
-        return self._from_wire(self._reply)
+            await self._from_events(self._reply, write)
+        else:
+            await self._from_wire(self._reply, write)
 
     def fail(self, error: GatewayError) -> bytes:
         """End it here, with the dialect's own error; nothing if it has ended already."""
@@ -85,21 +92,21 @@ class Step:
         finally:
             self._reply.abort()
 
-    async def _from_wire(self, reply: WireReply) -> AsyncIterator[bytes]:
+    async def _from_wire(self, reply: WireReply, write: Write) -> None:
         pipe = self._pipe
         while not pipe.is_over:
             try:
                 data = await reply.read()
             except UpstreamError as error:
-                yield pipe.fail(error).wire
+                await write(pipe.fail(error).wire)
                 return
             self._is_read = not data
             if wire := self._digested(data):
-                yield wire
+                await write(wire)
             if not data:
                 return
         if wire := pipe.close().wire:  # a stream has ended, and the client wants its answer whole
-            yield wire
+            await write(wire)
 
     def _digested(self, data: bytes) -> bytes:
         """What one read means for the client; b"" is the end."""
@@ -117,19 +124,20 @@ class Step:
             error.message += f" It was no stream; it began with {shown(self._opening)}."
         return batch.wire
 
-    async def _from_events(self, reply: EventReply) -> AsyncIterator[bytes]:
+    async def _from_events(self, reply: EventReply, write: Write) -> None:
         pipe = self._pipe
         try:
             async for events in reply.events:
                 if wire := pipe.send(events).wire:
-                    yield wire
+                    await write(wire)
                 if pipe.is_over:
                     break
         except GatewayError as error:
-            yield pipe.fail(error).wire
+            await write(pipe.fail(error).wire)
         except Exception as fault:
-            yield pipe.fail(_our_fault(fault)).wire
-        yield pipe.close().wire
+            await write(pipe.fail(_our_fault(fault)).wire)
+        if wire := pipe.close().wire:
+            await write(wire)
 
     def _note(self) -> None:
         record, turn = self._record, self._turn

@@ -14,7 +14,7 @@ import pytest
 from tests.server.answers import KINDS, PATHS, question, streamed, whole
 from tests.server.harness import CLOSE, RESET, Step, Upstream, chunk, reply, stream_head
 from toolwire.backends.connection import TransportError
-from toolwire.backends.http import HttpBackend, HttpReply, shown_headers, upstream_fault
+from toolwire.backends.http import HttpBackend, HttpReply, shown_headers
 from toolwire.backends.transport import Transport
 from toolwire.config import BackendConfig
 from toolwire.dialects import DIALECTS
@@ -293,6 +293,6 @@ def test_which_headers_a_client_may_see() -> None:
     ("kind", "status"), [("refused", 502), ("connect_timeout", 504), ("first_byte_timeout", 504), ("cut", 502)]
 )
 def test_faults_of_the_transport_have_a_status(kind: Any, status: int) -> None:
-    error = upstream_fault(TransportError(kind, "words", sent=False))
+    error = TransportError(kind, "words", sent=False)
     assert (error.status, error.message, error.retryable) == (status, "words", True)
-    assert upstream_fault(TransportError(kind, "words", sent=True)).retryable is False
+    assert TransportError(kind, "words", sent=True).retryable is False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pytest
 
@@ -15,19 +16,19 @@ from toolwire.types import Choice, Loss, Opaque, Reason, Text, ToolCall, Usage
 USAGE = Usage(input=5, output=5)
 
 
-def turn(**members: object) -> Turn:
+def turn(**members: Any) -> Turn:
     return Turn(asking("chat", **members), minting())
 
 
 def call(index: int, call_id: str, raw: str = "{}", choice: int = 0) -> list[Event]:
-    args = {} if raw == "{}" else None
+    args: dict[str, Any] | None = {} if raw == "{}" else None
     started = ToolCall(id=call_id, name="f", raw="")
     ended = ToolCall(id=call_id, name="f", raw=raw, args=args)
     return [PartStarted(index=index, part=started, choice=choice), PartEnded(index=index, part=ended, choice=choice)]
 
 
-def finished(reason: Reason, usage: Usage | None = USAGE, **members: object) -> Finished:
-    return Finished(choices=(Choice(reason=reason, **members),), usage=usage)  # type: ignore[arg-type] # names of Choice
+def finished(reason: Reason, usage: Usage | None = USAGE, **members: Any) -> Finished:
+    return Finished(choices=(Choice(reason=reason, **members),), usage=usage)
 
 
 def ids(events: list[Event]) -> list[str]:

@@ -21,7 +21,7 @@ from toolwire.wire.exact import object_of
 
 PROFILES = {"chat": PLAIN_CHAT, "responses": RESPONSES, "messages": ANTHROPIC}
 CLIENTS = sorted((Path(__file__).parent.parent / "wire" / "clients").glob("*.json"))
-quick = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 each_dialect = pytest.mark.parametrize("dialect", NAMES)
 each_pair = pytest.mark.parametrize(("left", "right"), [(left, right) for left in NAMES for right in NAMES])
 
@@ -324,7 +324,7 @@ def mutated(data: st.DataObject, value: Any) -> Any:
 
 @each_dialect
 @given(data=st.data())
-@settings(quick, max_examples=300)
+@settings(quick, max_examples=150)
 def test_a_request_with_one_thing_wrong_is_read_or_refused(dialect: str, data: st.DataObject) -> None:
     value = RICH[dialect]
     for _ in range(data.draw(st.integers(1, 2))):

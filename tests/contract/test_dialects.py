@@ -116,8 +116,8 @@ def test_arguments_survive_two_dialects(left: str, right: str, is_stream: bool, 
     answer = Answer(started=Started(id="a", model="m"), parts=parts, finished=finished)
     events = over(left, unfold(answer), is_stream=is_stream)
     again = fold(over(right, events, is_stream=is_stream))
-    found = [ended.part for ended in again.parts]
-    assert all(isinstance(call, ToolCall) for call in found)
+    found = [ended.part for ended in again.parts if isinstance(ended.part, ToolCall)]
+    assert len(found) == len(again.parts)
     assert [(call.id, call.name, call.args) for call in found] == [(call.id, call.name, args) for call in calls]
     if is_stream or "messages" not in (left, right):
         assert [call.raw for call in found] == [raw, raw]
@@ -188,7 +188,7 @@ OBJECTS = st.dictionaries(KEYS, WILD, max_size=7)
 
 @each_dialect
 @given(data=st.data())
-@settings(quick, max_examples=150)
+@settings(quick, max_examples=60)
 def test_any_events_end_in_one_terminal_event(dialect: str, data: st.DataObject) -> None:
     wire = b""
     for _ in range(data.draw(st.integers(1, 8))):
@@ -205,7 +205,7 @@ def test_any_events_end_in_one_terminal_event(dialect: str, data: st.DataObject)
 
 @each_dialect
 @given(data=st.data())
-@settings(quick, max_examples=100)
+@settings(quick, max_examples=60)
 def test_a_regular_stream_with_one_wild_frame_keeps_the_contract(dialect: str, data: st.DataObject) -> None:
     whole = REGULAR[dialect].split(b"\n\n")
     place = data.draw(st.integers(0, len(whole) - 2))
@@ -255,7 +255,7 @@ def test_any_bytes_end_in_one_terminal_event(dialect: str, wire: bytes) -> None:
 
 @each_dialect
 @given(data=st.data())
-@settings(quick, max_examples=150)
+@settings(quick, max_examples=80)
 def test_any_body_ends_in_one_terminal_event(dialect: str, data: st.DataObject) -> None:
     request = asking(dialect, is_stream=False)
     regular = json.loads(out(dialect, events_in(dialect, REGULAR[dialect]), request))

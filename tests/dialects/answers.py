@@ -125,7 +125,7 @@ def responses_answers(draw: st.DrawFn) -> Answer:
                     citations = tuple(draw(st.lists(cited, max_size=2)))
                     text = Text(text=draw(WORDS), citations=citations, logprobs=draw(st.none() | LOGPROBS))
                     refusal = Refusal(text=draw(WORDS), item_id=f"msg_{number}")
-                    parts.append(draw(st.sampled_from([_placed(text, f"msg_{number}"), refusal])))
+                    parts.append(_placed(text, f"msg_{number}") if draw(st.booleans()) else refusal)
             case "thought" | "summary" as kind:
                 count = draw(st.integers(1, 2))
                 encrypted = draw(st.none() | st.just("ZW5j"))

@@ -94,14 +94,14 @@ def _without_opaque_ends(events: Sequence[Event]) -> list[Event]:
     return kept
 
 
-def out(dialect: str, events: Iterable[Event], request: Request | None = None) -> bytes:
+def out(dialect: str, events: Iterable[Any], request: Request | None = None) -> bytes:
     """What a client of this dialect is sent."""
     request = request or asking(dialect)
     encoder = DIALECTS[dialect].encoder(Context(request=request, mint=minting(), now=NOW))
     return b"".join([*(encoder.send(event) for event in events), encoder.close()])
 
 
-def body_out(dialect: str, events: Iterable[Event]) -> Any:
+def body_out(dialect: str, events: Iterable[Any]) -> Any:
     return decode(out(dialect, events, asking(dialect, is_stream=False)))
 
 

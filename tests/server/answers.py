@@ -54,7 +54,7 @@ def cut_stream(dialect: str, text: str = "Hello there", call: str | None = ARGUM
     """It ends in the middle of a call's arguments."""
     kept = frames(dialect, text, call)
     last = next(place for place, one in enumerate(kept) if b"days" in one)
-    return [stream_head(), *(chunk(one) for one in kept[:last]), 0.05, CLOSE]
+    return [stream_head(), *(chunk(one) for one in kept[:last]), 0.01, CLOSE]
 
 
 def whole(dialect: str, text: str = "Hello there", call: str | None = None) -> list[Step]:

@@ -132,6 +132,19 @@ def test_streams_that_take_too_long_end_in_an_error(tmp_path: Path) -> None:
         assert "Traceback" not in running.output, running.output
 
 
+def test_a_reader_that_stopped_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    with process(tmp_path, f"shutdown_seconds = 1\n{SCRIPTED}") as running:
+        connection = connected(running.port, buffer=4096)
+        connection.sendall(request_bytes(PATHS["chat"], scripted("chat", text="x" * 8_000_000, chunk=4000)))
+        connection.recv(100)
+        time.sleep(0.3)
+        since = time.monotonic()
+        running.process.send_signal(signal.SIGTERM)
+        assert running.process.wait(LONG) == 0
+        assert time.monotonic() - since < 5
+        connection.close()
+
+
 def test_an_idle_process_ends_soon(tmp_path: Path) -> None:
     with process(tmp_path, SCRIPTED) as running:
         idle = http.client.HTTPConnection("127.0.0.1", running.port, timeout=LONG)

@@ -52,7 +52,7 @@ from toolwire.dialects import DIALECTS as BY_NAME
 from toolwire.server.outlet import Outlet
 from toolwire.server.reply import Reply
 
-FAMILIES = [(client, backend) for client in DIALECTS for backend in DIALECTS]
+FAMILIES = [*((dialect, dialect) for dialect in DIALECTS), ("chat", "messages"), ("responses", "chat")]
 HEARTBEATS = {
     "chat": (":", "keep-alive"),
     "responses": (":", "keep-alive"),
@@ -90,11 +90,11 @@ def test_heartbeats_begin_before_the_first_token(
 
 
 @pytest.mark.parametrize("client", DIALECTS)
-@pytest.mark.parametrize("status", [401, 429, 500])
+@pytest.mark.parametrize("status", [401, 429])
 def test_an_error_after_a_heartbeat_comes_in_the_stream(
     lively: Gateway, upstream: Upstream, client: str, status: int
 ) -> None:
-    upstream.on("late-error", [0.15, reply(status, b'{"error": {"message": "too late for a status"}}')])
+    upstream.on("late-error", [0.11, reply(status, b'{"error": {"message": "too late for a status"}}')])
     answer = ask(lively.port, "POST", PATHS[client], question(client, f"{client}/late-error", stream=True))
     assert answer.status == 200
     assert beats_in(client, answer.events) >= 1
@@ -103,7 +103,7 @@ def test_an_error_after_a_heartbeat_comes_in_the_stream(
 
 @pytest.mark.parametrize(
     ("client", "backend", "ending"),
-    [*((*pair, CLOSE) for pair in FAMILIES), *((dialect, dialect, HOLD) for dialect in DIALECTS)],
+    [(client, backend, CLOSE if client != backend else HOLD) for client, backend in FAMILIES],
 )
 def test_a_dead_back_end_ends_the_stream_in_spite_of_heartbeats(
     lively: Gateway, upstream: Upstream, client: str, backend: str, ending: str

@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from msgspec import Struct
 
-from ..errors import quote
+from ..errors import UpstreamError, quote
 
 Kind: TypeAlias = Literal[
     "refused", "dns", "tls", "connect_timeout", "first_byte_timeout", "idle_timeout", "cut", "protocol"
@@ -40,13 +40,25 @@ class Timeouts(Struct, frozen=True, kw_only=True):
     idle: float = 300.0
 
 
-class TransportError(Exception):
+_MEANING: dict[Kind, tuple[int, str]] = {
+    "refused": (502, "upstream_unreachable"),
+    "dns": (502, "upstream_unreachable"),
+    "tls": (502, "upstream_unreachable"),
+    "connect_timeout": (504, "upstream_timeout"),
+    "first_byte_timeout": (504, "upstream_timeout"),
+    "idle_timeout": (504, "upstream_timeout"),
+    "cut": (502, "upstream_cut"),
+    "protocol": (502, "upstream_garbage"),
+}
+
+
+class TransportError(UpstreamError):
     """sent: a byte of the request may have reached the server's application, so a retry could do the work twice."""
 
     def __init__(self, kind: Kind, message: str, *, sent: bool) -> None:
-        super().__init__(message)
+        status, code = _MEANING[kind]
+        super().__init__(message, status=status, code=code, retryable=not sent)
         self.kind = kind
-        self.message = message
         self.sent = sent
 
 

@@ -13,26 +13,16 @@ from ..profiles import profile_for
 from ..types import Loss, Request
 from ..wire.exact import object_of
 from .base import Model
-from .transport import Response, Timeouts, Transport, TransportError
+from .transport import Response, Timeouts, Transport
 
 DIALECT_OF = {"openai-chat": "chat", "openai-responses": "responses", "anthropic": "messages"}
 _RETRIED = frozenset({429, 502, 503, 504, 529})
-_LONGEST_WAIT = 10.0  # a longer Retry-After is the client's to wait for
+_LONGEST_WAIT = 2.0  # a longer Retry-After is the client's to wait for
 _MAX_ERROR = 1 << 20
 _MAX_LIST = 8 << 20
 _LAST_SECOND = 1 << 37  # far beyond, times become dates that no calendar has
 _SHOWN = ("retry-after", "retry-after-ms", "x-should-retry", "request-id", "x-request-id")
 _SHOWN_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-", "openai-")
-_CODES = {
-    "refused": (502, "upstream_unreachable"),
-    "dns": (502, "upstream_unreachable"),
-    "tls": (502, "upstream_unreachable"),
-    "connect_timeout": (504, "upstream_timeout"),
-    "first_byte_timeout": (504, "upstream_timeout"),
-    "idle_timeout": (504, "upstream_timeout"),
-    "cut": (502, "upstream_cut"),
-    "protocol": (502, "upstream_garbage"),
-}
 
 
 class HttpReply:
@@ -40,15 +30,10 @@ class HttpReply:
 
     def __init__(self, response: Response, losses: tuple[Loss, ...]) -> None:
         self._response = response
+        self.read = response.read  # not wrapped: this is called for every piece of every stream
         self.losses = losses
         self.headers = shown_headers(response.headers)
         self.content_type = response.headers.get("content-type", "")
-
-    async def read(self) -> bytes:
-        try:
-            return await self._response.read()
-        except TransportError as fault:
-            raise upstream_fault(fault) from None
 
     def abort(self) -> None:
         self._response.abort()
@@ -73,11 +58,8 @@ class HttpBackend:
         self._need_key()
         headers = self._wire.headers(self.profile, self._config.key.reveal(), {}) | self._config.headers
         timeouts = Timeouts(connect=5.0, first_byte=10.0, idle=10.0)
-        try:
-            response = await self._transport.send("GET", self._url(self._wire.models_path), headers, timeouts=timeouts)
-            body = await response.read_all(_MAX_LIST)
-        except TransportError as fault:
-            raise upstream_fault(fault) from None
+        response = await self._transport.send("GET", self._url(self._wire.models_path), headers, timeouts=timeouts)
+        body = await response.read_all(_MAX_LIST)
         if response.status >= 300:
             raise self._wire.decode_error(response.status, body, shown_headers(response.headers))
         return [
@@ -104,10 +86,7 @@ class HttpBackend:
             return None
         self._need_key()
         response = await self._send(self._wire.count_path, request.wire, request)
-        try:
-            counted = await response.read_all(_MAX_ERROR)
-        except TransportError as fault:
-            raise upstream_fault(fault) from None
+        counted = await response.read_all(_MAX_ERROR)
         value = object_of(counted.decode("utf-8", "replace"))
         return counted if value is not None and isinstance(value.get("input_tokens"), int) else None
 
@@ -151,13 +130,10 @@ class HttpBackend:
         raise AssertionError("the loop returns or raises")
 
     async def _once(self, url: str, headers: Mapping[str, str], body: bytes) -> Response:
-        try:
-            response = await self._transport.send("POST", url, headers, body, timeouts=self._timeouts)
-            if response.status < 300:
-                return response
-            content = await response.read_all(_MAX_ERROR)
-        except TransportError as fault:
-            raise upstream_fault(fault) from None
+        response = await self._transport.send("POST", url, headers, body, timeouts=self._timeouts)
+        if response.status < 300:
+            return response
+        content = await response.read_all(_MAX_ERROR)
         error = self._wire.decode_error(response.status, content, shown_headers(response.headers))
         if not 400 <= response.status < 600:
             error.status = 502
@@ -175,11 +151,6 @@ def _pause(error: UpstreamError, attempt: int) -> float:
     if "retry-after" in error.headers:  # a date: the client's to read
         return _LONGEST_WAIT * 2
     return float(0.25 * 2**attempt * random.uniform(0.8, 1.2))
-
-
-def upstream_fault(fault: TransportError) -> UpstreamError:
-    status, code = _CODES.get(fault.kind, (502, "upstream_error"))
-    return UpstreamError(fault.message, status=status, code=code, retryable=not fault.sent)
 
 
 def shown_headers(headers: Mapping[str, str]) -> dict[str, str]:

@@ -63,12 +63,19 @@ class Exchange:
 
     async def _whole(self, request: Request, reply: Reply) -> None:
         step = self._step = await self._runtime.step(request, self._record)
-        body = b"".join([wire async for wire in step.chunks()])
+        pieces: list[bytes] = []
+
+        async def gather(wire: bytes) -> None:
+            pieces.append(wire)
+
+        await step.run(gather)
         if step.error is not None:
             raise step.error
         self._note_first_byte()
         self._is_ending = True
-        await reply.whole(200, body, "application/json", passed_headers(step.headers) + loss_header(step.losses))
+        await reply.whole(
+            200, b"".join(pieces), "application/json", passed_headers(step.headers) + loss_header(step.losses)
+        )
 
     async def _stream(self, request: Request, reply: Reply) -> None:
         outlet = Outlet(self._loop, reply, self._interval)
@@ -102,20 +109,19 @@ class Exchange:
         await reply.send({"type": "http.response.body", "body": wire, "more_body": False})
 
     async def _pump(self, step: Step, outlet: Outlet) -> None:
-        is_first = True
-        async for wire in step.chunks():
-            if is_first:
+        async def write(wire: bytes) -> None:
+            if not self._record.first_byte:
                 if step.error is not None and not step.has_content and not outlet.is_started:
                     raise step.error
-                is_first = False
                 self._note_first_byte()
             self._is_ending = step.is_over
             await outlet.write(wire, is_last=step.is_over)
-            if isinstance(step.error, InternalError):
-                raise step.error
-            if step.is_over:
-                return
-        await outlet.write(b"", is_last=True)
+
+        await step.run(write)
+        if not step.is_over:
+            await outlet.write(b"", is_last=True)
+        elif isinstance(step.error, InternalError):
+            raise step.error
 
     def _note_first_byte(self) -> None:
         self._record.status = 200

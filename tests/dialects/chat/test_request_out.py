@@ -106,7 +106,7 @@ def test_a_freeform_call_keeps_its_pair() -> None:
 
 
 def test_media_in_the_forms_that_chat_has() -> None:
-    parts = [
+    parts: list[Part] = [
         Media(kind="image", url="https://a", detail="low"),
         Media(kind="audio", mime="audio/mp3", data="aGk="),
         Media(kind="file", mime="application/pdf", data="aGk=", name="a.pdf"),

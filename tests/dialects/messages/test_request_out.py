@@ -121,7 +121,7 @@ def test_H076_only_signed_thoughts_go_back() -> None:
 
 
 def test_media_in_the_forms_that_messages_has() -> None:
-    parts = [
+    parts: list[Part] = [
         Media(kind="image", mime="image/png", data="aGk="),
         Media(kind="image", mime="image/tiff", data="aGk="),
         Media(kind="image", url="https://a"),

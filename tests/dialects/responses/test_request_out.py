@@ -164,7 +164,7 @@ def test_no_tools_no_choice() -> None:
 
 
 def test_media_and_foreign_parts() -> None:
-    parts = [
+    parts: list[Part] = [
         Media(kind="image", url="https://a", detail="low"),
         Media(kind="image", file_id="f"),
         Media(kind="file", url="https://b"),

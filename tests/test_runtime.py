@@ -92,6 +92,18 @@ def test_bare_names_go_to_the_back_end_that_lists_them(upstream: Upstream) -> No
                 assert '"first/alpha"' in error_in("chat", answer.json)["message"]
 
 
+def test_one_back_end_is_not_asked_for_its_list_before_it_may_answer(upstream: Upstream) -> None:
+    """Where nobody else could be meant; the embedded model still goes by its bare name."""
+    upstream.on("/only/models", [HOLD])
+    upstream.on("unlisted", whole("chat"))
+    with gateway(with_backends(Config(server=server_config()), (http_backend(upstream, "only"),))) as running:
+        assert ask(running.port, "POST", PATHS["chat"], question("chat", "unlisted")).status == 200
+        assert upstream.requests("/only/models") == []
+        asked = question("chat", "echo-tools", tools=[])
+        assert ask(running.port, "POST", PATHS["chat"], asked).json["model"] == "echo-tools"
+        assert len(upstream.requests("echo-tools")) == 0
+
+
 def test_a_prefix_is_a_promise(upstream: Upstream) -> None:
     upstream.on("/first/models", listing("alpha"))
     upstream.on("/second/models", listing("alpha"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TypeAlias
 
 import msgspec
@@ -159,6 +159,7 @@ class Runtime:
         self._listed_at = -_LIST_AGE
         self._listing: list[tuple[str, list[Model]]] = []
         self._asking = asyncio.Lock()
+        self._is_sure = False
 
     async def step(self, request: Request, record: Record) -> Step:
         """Send it to the back end its model names. Raises GatewayError while nothing of an answer has come."""
@@ -189,19 +190,31 @@ class Runtime:
         """Ask the back ends for their lists only when the name alone does not decide."""
         try:
             route = self.router.resolve(model)
-            if not route.is_guess or self._listing or len(self.backends) == 1:
+            if not route.is_guess or self._is_sure:
                 return route
         except BadRequest:
             if time.monotonic() - self._listed_at < _LIST_AGE:
                 raise
-        await self.models()
+            await self.models()
+        else:
+            await self._ask_before_guessing(route.backend)
         return self.router.resolve(model)
+
+    async def _ask_before_guessing(self, default: str) -> None:
+        """Once: a back end that lists a name goes before the default. Where all others answer in this process, no
+        request has to wait for a list over the network."""
+        others = [backend for backend in self.backends.values() if backend.name != default]
+        if any(backend.dialect for backend in others):
+            await self.models()
+        else:
+            await self._ask_all(others)
+        self._is_sure = True
 
     async def models(self) -> list[ModelLine]:
         """Every model as backend/model; a back end that does not answer is left out, not waited for."""
         async with self._asking:
             if time.monotonic() - self._listed_at >= _LIST_AGE or not self._listing:
-                self._listing = await self._ask_all()
+                self._listing = await self._ask_all(self.backends.values())
                 self._listed_at = time.monotonic()
         return [
             ModelLine(id=f"{name}/{model.id}", owner=model.owner or name, created=model.created, title=model.title)
@@ -213,8 +226,8 @@ class Runtime:
         for backend in self.backends.values():
             await backend.close()
 
-    async def _ask_all(self) -> list[tuple[str, list[Model]]]:
-        lists = await asyncio.gather(*(self._ask(backend) for backend in self.backends.values()))
+    async def _ask_all(self, backends: Iterable[Backend]) -> list[tuple[str, list[Model]]]:
+        lists = await asyncio.gather(*(self._ask(backend) for backend in backends))
         for name, models in lists:
             if models:
                 self.router.note_models(name, [model.id for model in models])

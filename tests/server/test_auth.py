@@ -228,7 +228,7 @@ def test_no_secret_is_ever_printed_or_sent(upstream: Upstream, capfd: pytest.Cap
 
 def all_it_says(locked: Gateway, upstream: Upstream) -> list[str]:
     said: list[str] = []
-    echo = f'{{"error": {{"message": "bad key {UPSTREAM_KEY[:6]}..."}}}}'.encode()
+    echo = f'{{"error": {{"message": "bad key {UPSTREAM_KEY}, x-extra {UPSTREAM_KEY}-extra"}}}}'.encode()
     for dialect in DIALECTS:
         upstream.on("secret-1", [reply(401, echo)])
         upstream.on("secret-2", [reply(200, b"<html>")])

@@ -20,6 +20,7 @@ _RETRIED = frozenset({429, 502, 503, 504, 529})
 _LONGEST_WAIT = 2.0  # a longer Retry-After is the client's to wait for
 _MAX_ERROR = 1 << 20
 _MAX_LIST = 8 << 20
+_LEAST_SECRET = 8  # anything shorter is a word that errors may hold by chance
 _LAST_SECOND = 1 << 37  # far beyond, times become dates that no calendar has
 _SHOWN = ("retry-after", "retry-after-ms", "x-should-retry", "request-id", "x-request-id")
 _SHOWN_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-", "openai-")
@@ -133,12 +134,19 @@ class HttpBackend:
         response = await self._transport.send("POST", url, headers, body, timeouts=self._timeouts)
         if response.status < 300:
             return response
-        content = await response.read_all(_MAX_ERROR)
+        content = self._without_secrets(await response.read_all(_MAX_ERROR))
         error = self._wire.decode_error(response.status, content, shown_headers(response.headers))
         if not 400 <= response.status < 600:
             error.status = 502
         error.retryable = response.status in _RETRIED
         raise error
+
+    def _without_secrets(self, content: bytes) -> bytes:
+        """Some servers repeat what they were sent; a client must not learn the owner's key from that."""
+        for secret in (self._config.key.reveal(), *self._config.headers.values()):
+            if len(secret) >= _LEAST_SECRET:
+                content = content.replace(secret.encode(), b"[hidden]")
+        return content
 
 
 def _pause(error: UpstreamError, attempt: int) -> float:

@@ -96,7 +96,7 @@ class Turn:
             usage = self._estimate()
             if self._wants_usage:
                 self.changed = self.changed or "usage was missing"
-            self.losses.append(Loss("usage", "usage", "the back end gave none; it is estimated"))
+                self.losses.append(Loss("usage", "usage", "the back end gave none; it is estimated"))
         self.usage = usage
         if choices == event.choices and usage is event.usage:
             return event

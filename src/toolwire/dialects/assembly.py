@@ -44,12 +44,13 @@ class Assembly:
         self.count += 1
         return growing, PartStarted(index=growing.index, part=part, choice=choice)
 
-    def end(self, growing: Growing, **changes: Any) -> list[Event]:
-        """Close it; a call that got no arguments has the empty object, said in one delta."""
+    def end(self, growing: Growing, *, is_cut: bool = False, **changes: Any) -> list[Event]:
+        """Close it; a call that got no arguments has the empty object, said in one delta, unless the answer was cut there."""
         if self.open.pop(growing.index, None) is None:
             return []
         events: list[Event] = []
-        if isinstance(growing.part, ToolCall) and growing.part.kind == "function" and not growing.content.strip():
+        is_function = isinstance(growing.part, ToolCall) and growing.part.kind == "function"
+        if is_function and not is_cut and not growing.content.strip():
             growing.pieces.append("{}")
             events.append(PartDelta(growing.index, "{}"))
         part = completed(growing)
@@ -61,10 +62,10 @@ class Assembly:
     def is_open(self, growing: Growing) -> bool:
         return growing.index in self.open
 
-    def end_all(self) -> list[Event]:
+    def end_all(self, *, is_cut: bool = False) -> list[Event]:
         events: list[Event] = []
         for growing in list(self.open.values()):
-            events += self.end(growing)
+            events += self.end(growing, is_cut=is_cut)
         return events
 
 

@@ -383,3 +383,8 @@ def test_long_answers_cost_linear_work() -> None:
     assert isinstance(part, ToolCall)
     assert part.args is not None
     assert len(part.args["a"]) == count + 1
+
+
+def test_H031_a_call_cut_before_its_arguments_has_none() -> None:
+    assert calls_in(chunk(call(0, "x", "first", "")), end=chunk(finish="length") + DONE) == [("x", "first", "")]
+    assert calls_in(chunk(call(0, "x", "first", ""))) == [("x", "first", "{}")]

@@ -49,6 +49,13 @@ def test_H012_a_call_without_arguments() -> None:
     assert parts_in(block(0, tool_use("x", "first"), json_delta(""))) == (empty,)
 
 
+def test_H031_a_call_cut_before_its_arguments_has_none() -> None:
+    (one,) = parts_in(block(0, tool_use("a", "f")), end=message_end("max_tokens"))
+    assert (one.raw, one.args) == ("", None)
+    first, _ = parts_in(block(0, tool_use("a", "f")), block(1, TEXT), end=message_end("max_tokens"))
+    assert (first.raw, first.args) == ("{}", {})
+
+
 def test_H081_signatures_are_joined_and_thoughts_may_be_empty() -> None:
     deltas = [{"type": "signature_delta", "signature": text} for text in ("c2", "ln")]
     assert parts_in(block(0, THOUGHT, *deltas)) == (Reasoning(text="", signature="c2ln"),)

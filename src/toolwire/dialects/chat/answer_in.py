@@ -308,7 +308,8 @@ class StreamDecoder(FrameDecoder):
             Choice(index=0 if self._is_single else index, reason=reason_of(state.finish), raw_reason=state.finish or "")
             for index, state in sorted(self._choices.items())
         )
-        return [*self._assembly.end_all(), Finished(choices=choices, usage=self._usage)]
+        is_cut = any(choice.reason == "length" for choice in choices)
+        return [*self._assembly.end_all(is_cut=is_cut), Finished(choices=choices, usage=self._usage)]
 
     def _is_broken(self, state: _Choice) -> bool:
         return any(call.growing is None or (call.growing.content and not call.is_whole) for call in state.calls)
@@ -410,7 +411,7 @@ def _message_parts(choice: JsonObject) -> tuple[list[Part], str]:
     for call in delta.tool_calls or ():
         function = call.function
         raw = (function.arguments if function else None) or ""
-        if not call.is_custom and not raw.strip():
+        if not call.is_custom and not raw.strip() and choice.get("finish_reason") != "length":
             raw, reading.faults = "{}", reading.faults or "a call without arguments"
         parts.append(
             ToolCall(

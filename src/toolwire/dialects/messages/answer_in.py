@@ -42,6 +42,7 @@ class StreamDecoder(FrameDecoder):
         self._sequence: str | None = None
         self._extra: JsonObject = {}
         self._has_calls = False
+        self._empty: Growing | None = None
 
     def frame(self, frame: Frame) -> list[Event]:
         if self.is_over:
@@ -123,7 +124,7 @@ class StreamDecoder(FrameDecoder):
         return self._start({})
 
     def _open(self, value: JsonObject) -> list[Event]:
-        events = self._begin()
+        events = self._begin() + self._end_empty()
         index = _index(value)
         if index is None or index != self._next or self._blocks:
             self.irregular = self.irregular or "a block out of order"
@@ -201,7 +202,15 @@ class StreamDecoder(FrameDecoder):
             return [PartDelta(growing.index, text), *self._assembly.end(growing)]
         if block.signature and isinstance(growing.part, Reasoning):
             return self._assembly.end(growing, signature=block.signature)
+        if isinstance(growing.part, ToolCall) and not growing.pieces:
+            self._empty = growing
+            return []
         return self._assembly.end(growing)
+
+    def _end_empty(self) -> list[Event]:
+        """A call without arguments ends only here: what follows tells whether it has none or was cut before them (H031)."""
+        growing, self._empty = self._empty, None
+        return [] if growing is None else self._assembly.end(growing, is_cut=self._stop == "max_tokens")
 
     def _end_of_message(self, value: JsonObject) -> list[Event]:
         events = self._begin()
@@ -219,7 +228,7 @@ class StreamDecoder(FrameDecoder):
             self._usage |= {key: item for key, item in usage.items() if item is not None}
         if self._blocks:
             self.irregular = self.irregular or "a block that was never stopped"
-        return events
+        return events + self._end_empty()
 
     def _finish(self) -> list[Event]:
         if not self._is_started:
@@ -228,6 +237,7 @@ class StreamDecoder(FrameDecoder):
         for index in list(self._blocks):
             self.irregular = self.irregular or "a block that was never stopped"
             events += self._close(index)
+        events += self._end_empty()
         if self._stop is None:
             self.irregular = self.irregular or "no stop reason"
         self.is_over = True

@@ -277,7 +277,7 @@ class StreamDecoder(FrameDecoder):
         """End a part with what only the finished item tells."""
         match growing.part, whole:
             case ToolCall(), ToolCall(raw=raw):
-                return self._fill(growing, raw) + self._assembly.end(growing)
+                return self._fill(growing, raw) + self._assembly.end(growing, is_cut=not raw)
             case Text(), Text():
                 events = self._fill(growing, whole.text, whole.logprobs)
                 growing.citations = growing.citations or list(whole.citations)
@@ -304,7 +304,7 @@ class StreamDecoder(FrameDecoder):
             return events
         if self._assembly.open:
             self.irregular = self.irregular or "an item that was never done"
-            events += self._assembly.end_all()
+            events += self._assembly.end_all(is_cut=kind == "response.incomplete")
         self.is_over = True
         usage = response.get("usage")
         if not isinstance(usage, dict):

@@ -18,6 +18,7 @@ from ...types import (
     Media,
     Opaque,
     Part,
+    Reason,
     Reasoning,
     Refusal,
     Text,
@@ -76,6 +77,7 @@ class StreamEncoder:
         self._output: dict[int, JsonObject] = {}
         self._annotations: dict[int, int] = {}
         self._unfinished: list[_Item] = []
+        self._doubtful: list[tuple[_Item, ToolCall]] = []
 
     def send(self, event: Event) -> bytes:
         match event:
@@ -111,9 +113,11 @@ class StreamEncoder:
                 pass
 
     def passed(self, frame: Frame) -> None:
-        if frame.event == "response.output_item.done" and self._group is not None and not self._group.open:
-            self._output[self._group.index] = group_item(self._group)
-            self._group = None
+        if frame.event == "response.output_item.done":
+            self._settle("completed")
+            if self._group is not None and not self._group.open:
+                self._output[self._group.index] = group_item(self._group)
+                self._group = None
         elif frame.event == "response.output_item.added":
             self._adopt((object_in(frame) or {}).get("item"))
 
@@ -145,16 +149,16 @@ class StreamEncoder:
         )
 
     def _open(self, event: PartStarted) -> bytes:
-        part = event.part
+        part, before = event.part, self._settle("completed")
         match part:
             case Text() | Refusal():
-                return self._open_text(event.index, part)
+                return before + self._open_text(event.index, part)
             case Reasoning():
-                return self._open_thought(event.index, part)
+                return before + self._open_thought(event.index, part)
             case ToolCall():
-                return self._open_call(event.index, part)
+                return before + self._open_call(event.index, part)
             case Opaque():
-                return self._open_opaque(event.index, part)
+                return before + self._open_opaque(event.index, part)
             case Media() | ToolResult():
                 return b""
             case _:
@@ -270,8 +274,10 @@ class StreamEncoder:
                 kind = "response.custom_tool_call_input.done" if is_custom else "response.function_call_arguments.done"
                 content: JsonObject = {"input": part.raw} if is_custom else {"arguments": part.raw, "name": part.name}
                 done = self._event(kind, item_id=item.id, output_index=item.index, **content)
-                status = "completed" if part.args is not None or is_custom else "incomplete"
-                return done + self._done(item, call_item(part, item.id, status))
+                if part.args is None and not is_custom:
+                    self._doubtful.append((item, part))
+                    return done
+                return done + self._done(item, call_item(part, item.id, "completed"))
             case Opaque():
                 return self._done(item, part.value)
             case _:
@@ -302,6 +308,11 @@ class StreamEncoder:
         done = self._event("response.reasoning_summary_text.done", **where, summary_index=place, text=part.text)
         event = "response.reasoning_summary_part.done"
         return done + self._thought_part(event, item, place, "summary_text", part.text)
+
+    def _settle(self, status: str) -> bytes:
+        """Arguments that do not parse are broken or cut; which of the two, and so the item's status, what follows tells."""
+        doubtful, self._doubtful = self._doubtful, []
+        return b"".join(self._done(item, call_item(call, item.id, status)) for item, call in doubtful)
 
     def _close_group(self) -> bytes:
         """End the open message or reasoning item; one whose part still grows ends with the answer."""
@@ -344,12 +355,12 @@ class StreamEncoder:
 
     def _finish(self, event: Finished) -> bytes:
         opening = b"" if self._response else self._start(Started(id="", model=""))
-        output = opening + self._close_all()
+        output = opening + self._close_all(event.choices[0].reason)
         final = self.whole(event)
         return output + self._event(f"response.{final['status']}", response=final)
 
-    def _close_all(self) -> bytes:
-        output = self._close_group()
+    def _close_all(self, reason: Reason) -> bytes:
+        output = self._settle("incomplete" if reason in ("length", "refused") else "completed") + self._close_group()
         for item in self._unfinished:
             output += self._done(item, group_item(item))
         self._unfinished.clear()
@@ -357,12 +368,13 @@ class StreamEncoder:
 
     def whole(self, event: Finished) -> JsonObject:
         """The final response object, from what has been sent so far."""
-        self._close_all()
+        self._close_all(event.choices[0].reason)
         items = [self._output[index] for index in sorted(self._output)]
         return finished_resource(self._response, event, items, self._context.now)
 
     def _fail(self, error: GatewayError) -> bytes:
         opening = b"" if self._response else self._start(Started(id="", model=""))
+        opening += self._settle("incomplete")
         items = [self._output[index] for index in sorted(self._output)]
         value = self._response | {"status": "failed", "error": failed(error), "output": items}
         return opening + self._event("response.failed", response=value)

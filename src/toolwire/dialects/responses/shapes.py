@@ -48,7 +48,7 @@ def call_in(item: JsonObject) -> ToolCall:
     """A call item; call_id is what results answer, id is the item's own."""
     is_custom = item.get("type") == "custom_tool_call"
     raw = _text(item, "input" if is_custom else "arguments")
-    if not is_custom and not raw.strip():
+    if not is_custom and not raw.strip() and item.get("status") != "incomplete":
         raw = "{}"
     members = {key: value for key, value in item.items() if key not in _CALL}
     extra: Extra = {NAME: members} if members else {}

@@ -137,10 +137,19 @@ class Tap(Translator):
         self._last: Frame | None = None
 
     def feed(self, data: bytes) -> Batch:
+        if not self.took_over and (delta := self._frames.quick(data)) is not None:
+            self._turn.extend(delta.text)
+            return Batch(data, [delta])
         try:
-            return self._pass(self._sse.feed(data))
+            is_whole = self._sse.is_idle
+            batch = self._pass(self._sse.feed(data))
         except FrameTooLarge as fault:
             return self.fail(garbage(str(fault)))
+        if is_whole and self._sse.is_idle and not self.took_over:
+            self._frames.remember(data, batch.events)
+        else:
+            self._frames.forget()
+        return batch
 
     def close(self) -> Batch:
         batch = self._pass(last_frames(self._sse))

@@ -410,7 +410,9 @@ def test_compressed_variants(coding: bytes, packed: bytes, body: bytes) -> None:
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("packed", [b"not gzip", gzip.compress(b"hello" * 100, mtime=0)[:-9], gzip.compress(b"a", mtime=0) + b"junk"])
+@pytest.mark.parametrize(
+    "packed", [b"not gzip", gzip.compress(b"hello" * 100, mtime=0)[:-9], gzip.compress(b"a", mtime=0) + b"junk"]
+)
 def test_broken_compression(packed: bytes) -> None:
     async def main() -> None:
         head = b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: %d\r\n\r\n" % len(packed)

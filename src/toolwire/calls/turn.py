@@ -46,6 +46,10 @@ class Turn:
                 events = [*events[:position], kept, *events[position + 1 :]]
         return events
 
+    def extend(self, text: str) -> None:
+        """A delta that needs no look: more of a part that is open."""
+        self._written += len(text)
+
     def _event(self, event: Event) -> Event:
         match event:
             case PartStarted(part=ToolCall()):

@@ -8,11 +8,13 @@ from typing import NamedTuple, Protocol, TypeAlias
 from msgspec import Struct
 
 from ..errors import GatewayError, UpstreamError, quote
-from ..events import Event, Failed
+from ..events import Event, Failed, PartDelta
 from ..profiles import Profile
 from ..types import JsonObject, Loss, Request
 from ..wire.exact import BadJson, decode
+from ..wire.shortcut import Shortcut
 from ..wire.sse import Frame, FrameTooLarge, SseReader
+from .assembly import Assembly
 
 Mint: TypeAlias = Callable[[str], str]  # prefix -> a new id that starts with it
 
@@ -59,6 +61,14 @@ class StreamDecoder(ResponseDecoder, Protocol):
     is_ending: bool
 
     def frame(self, frame: Frame) -> list[Event]: ...
+
+    def quick(self, data: bytes) -> PartDelta | None:
+        """The one delta that these bytes are, if they are like the frame before them."""
+
+    def remember(self, data: bytes, events: list[Event]) -> None:
+        """These bytes, one whole frame, were these events."""
+
+    def forget(self) -> None: ...
 
 
 class ResponseEncoder(Protocol):
@@ -124,6 +134,9 @@ class FrameDecoder:
         self.is_ending = False
         self.is_over = False
         self._sse = SseReader()
+        self._assembly = Assembly()
+        self._shortcut = Shortcut()
+        self._part = 0  # whose text the shortcut finds
 
     def frame(self, frame: Frame) -> list[Event]:
         raise NotImplementedError
@@ -133,13 +146,38 @@ class FrameDecoder:
         raise NotImplementedError
 
     def feed(self, data: bytes) -> list[Event]:
+        if (delta := self.quick(data)) is not None:
+            return [delta]
         events: list[Event] = []
+        is_whole = self._sse.is_idle
         try:
             for frame in self._sse.feed(data):
                 events += self.frame(frame)
         except FrameTooLarge as fault:
             events += self.fail(garbage(str(fault)))
+        if is_whole and self._sse.is_idle:
+            self.remember(data, events)
+        else:
+            self.forget()
         return events
+
+    def quick(self, data: bytes) -> PartDelta | None:
+        text = self._shortcut.text_in(data)
+        if text is None:
+            return None
+        self._assembly.open[self._part].pieces.append(text)
+        return PartDelta(self._part, text)
+
+    def remember(self, data: bytes, events: list[Event]) -> None:
+        self._shortcut.forget()
+        if len(events) == 1 and not self.is_ending and data.count(b"\n\n") == 1:
+            event = events[0]
+            if type(event) is PartDelta and event.logprobs is None and event.index in self._assembly.open:
+                self._part = event.index
+                self._shortcut.learn(data, event.text)
+
+    def forget(self) -> None:
+        self._shortcut.forget()
 
     def close(self) -> list[Event]:
         events: list[Event] = []

@@ -39,9 +39,13 @@ class SseReader:
         self._at_start = True
         self._ends_in_lf = False
 
+    @property
+    def is_idle(self) -> bool:
+        """Between two frames: nothing is held, and what comes begins a frame."""
+        return not (self._pieces or self._ended_in_cr or self._at_start)
+
     def feed(self, data: bytes) -> list[Frame]:
-        is_idle = not (self._pieces or self._ended_in_cr or self._at_start)
-        if is_idle and data[-2:] == b"\n\n" and b"\r" not in data:
+        if self.is_idle and data[-2:] == b"\n\n" and b"\r" not in data:
             blocks = data[:-2].split(b"\n\n")
         else:
             blocks = self._blocks(data)

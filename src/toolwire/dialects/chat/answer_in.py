@@ -27,7 +27,7 @@ from ...types import (
 )
 from ...wire.exact import BadJson, encode, object_of
 from ...wire.sse import Frame
-from ..assembly import Assembly, Growing
+from ..assembly import Growing
 from ..base import FrameDecoder, cut, garbage, shown
 from ..faults import error_from
 from .shapes import NAME, Call, Chunk, ChunkChoice, Function, Reading, read_by_hand, read_fast, read_message
@@ -95,7 +95,6 @@ class StreamDecoder(FrameDecoder):
     def __init__(self, request: Request) -> None:
         super().__init__()
         self._is_single = request.sampling.choices == 1
-        self._assembly = Assembly()
         self._choices: dict[int, _Choice] = {}
         self._started: Started | None = None
         self._usage: Usage | None = None

@@ -10,7 +10,7 @@ from ...events import Answer, Event, Failed, Finished, Noted, PartDelta, PartEnd
 from ...types import Choice, Extra, JsonObject, Opaque, Part, Reason, Reasoning, Request, Text, ToolCall
 from ...wire.exact import encode, object_of
 from ...wire.sse import Frame
-from ..assembly import Assembly, Growing
+from ..assembly import Growing
 from ..base import FrameDecoder, cut, garbage, object_in, shown
 from .faults import stream_error
 from .shapes import NAME, REASONS, Piece, citation_in, read_delta, usage_in
@@ -33,7 +33,6 @@ class _Block:
 class StreamDecoder(FrameDecoder):
     def __init__(self, request: Request) -> None:
         super().__init__()
-        self._assembly = Assembly()
         self._blocks: dict[int, _Block] = {}
         self._next = 0
         self._is_started = False

@@ -12,7 +12,7 @@ from ...events import Answer, Event, Failed, Finished, Noted, PartDelta, PartEnd
 from ...types import Choice, JsonObject, Opaque, Part, Reason, Reasoning, Refusal, Request, Text, ToolCall
 from ...wire.exact import encode
 from ...wire.sse import Frame
-from ..assembly import Assembly, Growing
+from ..assembly import Growing
 from ..base import FrameDecoder, cut, garbage, object_in, shown
 from ..faults import error_from
 from .shapes import NAME, call_in, citation_in, parts_in, read_delta, usage_in
@@ -47,7 +47,6 @@ class _Item:
 class StreamDecoder(FrameDecoder):
     def __init__(self, request: Request) -> None:
         super().__init__()
-        self._assembly = Assembly()
         self._items: dict[int, _Item] = {}
         self._is_started = False
         self._done: set[int] = set()

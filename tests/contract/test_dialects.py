@@ -51,6 +51,7 @@ def over(dialect: str, events: list[Event], *, is_stream: bool, request: Request
     return events_in(dialect, wire, request=request) if is_stream else body_in(dialect, wire, request)
 
 
+@pytest.mark.slow
 @each_dialect
 def test_H150_a_cut_at_any_byte_changes_nothing(dialect: str) -> None:
     wire = REGULAR[dialect]
@@ -75,6 +76,7 @@ def test_random_cuts_change_nothing(dialect: str, data: st.DataObject) -> None:
         assert events_in(dialect, *cut, request=request) == events_in(dialect, wire, request=request)
 
 
+@pytest.mark.slow
 @each_dialect
 @pytest.mark.parametrize("is_stream", [True, False], ids=["stream", "body"])
 @given(data=st.data())
@@ -124,6 +126,7 @@ def test_arguments_survive_two_dialects(left: str, right: str, is_stream: bool, 
     assert again.finished.choices[0].reason == "tool_calls"
 
 
+@pytest.mark.slow
 @each_pair
 @given(data=st.data())
 @settings(quick, max_examples=15)
@@ -186,6 +189,7 @@ WILD = st.recursive(
 OBJECTS = st.dictionaries(KEYS, WILD, max_size=7)
 
 
+@pytest.mark.slow
 @each_dialect
 @given(data=st.data())
 @settings(quick, max_examples=60)
@@ -289,6 +293,7 @@ def test_a_decoder_says_nothing_after_its_end(dialect: str) -> None:
     assert decoder.close() == []
 
 
+@pytest.mark.slow
 @each_dialect
 def test_H154_a_stream_cut_anywhere_is_never_a_whole_answer(dialect: str) -> None:
     """Only the very end may be missing: the mark that says nothing but that it is over."""

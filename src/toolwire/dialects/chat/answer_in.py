@@ -90,6 +90,11 @@ class _Open:
         size = len(function.arguments) if function is not None and function.arguments else 0
         return size * 2 >= self.size > 0 and self.is_whole
 
+    def is_followed_by(self, function: Function | None) -> bool:
+        """A header without an id where the arguments are complete begins another call; the same bound keeps it linear."""
+        size = len(function.arguments) if function is not None and function.arguments else self.size
+        return size * 2 >= self.size > 0 and self.is_whole
+
 
 class StreamDecoder(FrameDecoder):
     def __init__(self, request: Request) -> None:
@@ -268,7 +273,7 @@ class StreamDecoder(FrameDecoder):
                     return known
             return at_index if at_index is not None and not at_index.id else None
         if at_index is not None:
-            return None if name and at_index.is_whole else at_index
+            return None if name and at_index.is_followed_by(call.function) else at_index
         last = state.calls[-1] if state.calls else None
         if name and (last is None or last.name):
             return None

@@ -98,12 +98,14 @@ class Translator:
 
     def close(self) -> Batch:
         """The back end has said all it will; a body is written now."""
-        batch = self.send(self._decoder.close()) if self._decoder is not None else Batch(b"", [])
-        if not self.is_over:
-            batch = self.fail(garbage("the back end's answer has no end."))
+        batch = self._last_events()
         if self.error is None:
             batch.wire += self._encoder.close()
         return batch
+
+    def _last_events(self) -> Batch:
+        batch = self.send(self._decoder.close()) if self._decoder is not None else Batch(b"", [])
+        return batch if self.is_over else self.fail(garbage("the back end's answer has no end."))
 
     def fail(self, error: GatewayError) -> Batch:
         return Batch(b"", []) if self.is_over else self.send([Failed(error=error)])
@@ -218,8 +220,8 @@ class BodyTap(Translator):
         return super().feed(data)
 
     def close(self) -> Batch:
-        batch = super().close()
+        batch = self._last_events()
         self.took_over = self._whole.irregular or self._turn.changed
-        if not self.took_over and self.error is None:
-            batch.wire = b"".join(self._body)
+        if self.error is None:
+            batch.wire = self._encoder.close() if self.took_over else b"".join(self._body)
         return batch

@@ -173,7 +173,7 @@ class App:
         self._metrics.opened(record)
         try:
             check_type(headers)
-            body = await read_body(receive, headers, self._limit, _BODY_SECONDS)
+            body = await read_body(receive, headers, self._limit, _BODY_SECONDS, self._loop)
             if path == "/messages/count_tokens":
                 counting = messages.decode_count(body, headers)
                 record.model = counting.model[:100]

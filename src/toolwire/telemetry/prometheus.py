@@ -57,6 +57,7 @@ class Prometheus:
             "toolwire_open_requests", "Requests being answered.", registry=registry, multiprocess_mode="livesum"
         )
         self._features: set[str] = set()
+        self._tokens_of: dict[str, tuple[Counter, Counter]] = {}
         self._known: dict[tuple[str, str, int, str], tuple[Counter, Histogram, Histogram]] = {}
 
     def opened(self, record: Record) -> None:
@@ -81,8 +82,9 @@ class Prometheus:
         if record.status == 400 and record.error == "upstream_error":
             self._refused.labels(backend).inc()
         if record.usage is not None:
-            self._tokens.labels(backend, "input").inc(record.usage.input)
-            self._tokens.labels(backend, "output").inc(record.usage.output)
+            taken, given = self._counts(backend)
+            taken.inc(record.usage.input)
+            given.inc(record.usage.output)
         for loss in record.losses:
             self._losses.labels(self._feature(loss)).inc()
 
@@ -95,6 +97,15 @@ class Prometheus:
                 self._requests.labels(backend, dialect, str(status), outcome),
                 self._seconds.labels(backend, dialect),
                 self._first.labels(backend, dialect),
+            )
+        return found
+
+    def _counts(self, backend: str) -> tuple[Counter, Counter]:
+        found = self._tokens_of.get(backend)
+        if found is None:
+            found = self._tokens_of[backend] = (
+                self._tokens.labels(backend, "input"),
+                self._tokens.labels(backend, "output"),
             )
         return found
 

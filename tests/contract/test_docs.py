@@ -1,0 +1,83 @@
+"""The documents are true: what they tell to type works, and what they list is what there is."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.harness import Gateway, ask, gateway, server_config
+from toolwire.config import BackendConfig, Config, ServerConfig, load, with_backends
+from toolwire.telemetry.prometheus import Prometheus
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+REQUESTS = re.findall(r"curl [^\n]*127\.0\.0\.1:18741(/\S+) [^\n]*-d '(\{.*?\n\})'", README, re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def demo() -> Iterator[Gateway]:
+    with gateway(with_backends(Config(server=server_config()), ())) as running:
+        yield running
+
+
+def test_the_readme_has_its_requests() -> None:
+    assert [path for path, _ in REQUESTS] == [
+        "/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/messages",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "body"), REQUESTS[:3], ids=["chat", "responses", "messages"])
+def test_the_first_requests_of_the_readme_call_the_tool(demo: Gateway, path: str, body: str) -> None:
+    answer = ask(demo.port, "POST", path, json.loads(body))
+    assert answer.status == 200
+    text = answer.body.decode().replace("\\", "")
+    assert "get_weather" in text
+    assert "Paris" in text
+    assert any(
+        word in text for word in ('"finish_reason":"tool_calls"', '"stop_reason":"tool_use"', "response.completed")
+    )
+
+
+def test_the_result_of_the_readme_is_in_the_answer(demo: Gateway) -> None:
+    answer = ask(demo.port, "POST", REQUESTS[3][0], json.loads(REQUESTS[3][1]))
+    assert "18 C, rain" in answer.json["content"][0]["text"]
+
+
+def test_the_configuration_of_the_readme_loads(tmp_path: Path) -> None:
+    (sample,) = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    path = tmp_path / "toolwire.toml"
+    path.write_text(sample, encoding="utf-8")
+    config = load(path, {"TOOLWIRE_KEY": "k", "OPENAI_API_KEY": "a", "ANTHROPIC_API_KEY": "b"})
+    assert [backend.name for backend in config.backends] == [*tomllib.loads(sample)["backends"], "demo"]
+    assert config.aliases == {"fast": "openai/gpt-5.5"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "title", "hidden"),
+    [(ServerConfig, "## `[server]`", set()), (BackendConfig, "## `[backends.NAME]`", {"name", "missing"})],
+)
+def test_every_key_is_documented(kind: Any, title: str, hidden: set[str]) -> None:
+    section = CONFIGURATION.split(title)[1].split("\n## ")[0]
+    listed = {
+        name for row in re.findall(r"^\| (`[^|]*) \|", section, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
+    }
+    assert listed == set(kind.__struct_fields__) - hidden
+
+
+def test_every_metric_is_documented() -> None:
+    families = {line.split()[2] for line in Prometheus().render().decode().splitlines() if line.startswith("# TYPE")}
+    ours = {name for name in families if not name.endswith("_created")}
+    assert ours == {name for name in re.findall(r"`(toolwire_\w+)`", CONFIGURATION) if name != "toolwire_created"}
+
+
+def test_links_between_the_documents_lead_somewhere() -> None:
+    for document in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8")):
+            assert (document.parent / target).exists(), f"{document.name} links to {target}"

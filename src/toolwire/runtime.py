@@ -80,7 +80,7 @@ class Step:
         """The client has its answer, or is gone. The last bytes of a complete answer are awaited for a moment, because a
         connection read to its end serves the next request; anything else is stopped."""
         self._note()
-        if isinstance(self._reply, EventReply) or self._is_read:
+        if isinstance(self._reply, EventReply) or self._is_read or self._reply.is_complete:
             return
         try:
             if self._pipe.is_over and self._pipe.error is None:

@@ -33,6 +33,10 @@ class WireReply(Protocol):
     @property
     def losses(self) -> tuple[Loss, ...]: ...
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the last byte is on this side, read or not."""
+
     async def read(self) -> bytes:
         """What has come since the last read; b"" at the end. Raises UpstreamError when the answer is cut or stalls."""
 

@@ -100,6 +100,10 @@ class Response:
             min(timeouts.first_byte, timeouts.idle), self._check_time
         )
 
+    @property
+    def is_complete(self) -> bool:
+        return self._is_complete
+
     async def read(self) -> bytes:
         """All that has come since the last read, waiting if that is nothing; b"" at the regular end."""
         if self._inflater is not None:

@@ -36,6 +36,10 @@ class HttpReply:
         self.headers = shown_headers(response.headers)
         self.content_type = response.headers.get("content-type", "")
 
+    @property
+    def is_complete(self) -> bool:
+        return self._response.is_complete
+
     def abort(self) -> None:
         self._response.abort()
 

@@ -17,19 +17,18 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 from msgspec import Struct
 
 from ..errors import UpstreamError, quote
+from .inflate import CODINGS, Inflater
 
 Kind: TypeAlias = Literal[
     "refused", "dns", "tls", "connect_timeout", "first_byte_timeout", "idle_timeout", "cut", "protocol"
 ]
 
 _HIGH_WATER = 256 * 1024
-_INFLATED_PIECE = 256 * 1024
 _SMALL_BODY = 64 * 1024
 _ONE_READ = 32 * 1024
 # The close of a connection that stood idle shows within a round trip. One that comes later may be a server or balancer
 # giving up on work it has begun, and sending that again would be paid for twice.
 _STALE_SECONDS = 2.0
-_WINDOW_BITS = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 
 
 class Timeouts(Struct, frozen=True, kw_only=True):
@@ -90,7 +89,7 @@ class Response:
         self._buffered = self._header_bytes = self._quiet_bytes = 0
         self._error: TransportError | None = None
         self._waiter: asyncio.Future[None] | None = None
-        self._inflater: _Inflater | None = None
+        self._inflater: Inflater | None = None
         self._has_head = self._is_interim = self._is_complete = False
         self._has_surplus = self._is_kept_alive = self._is_until_close = False
         # One parser a reply: it starts clean, and it lets us end a reply to HEAD, which it knows nothing about.
@@ -206,14 +205,14 @@ class Response:
         coding = self.headers.get("content-encoding", "identity").strip().lower()
         if coding in ("", "identity"):
             return
-        if coding not in _WINDOW_BITS:
+        if coding not in CODINGS:
             raise HttpParserError(f"the content-encoding {quote(coding)} that nobody asked for")
-        self._inflater = _Inflater(coding)
+        self._inflater = Inflater(coding)
         # They describe the bytes on the wire, no longer those that read() gives.
         del self.headers["content-encoding"]
         self.headers.pop("content-length", None)
 
-    async def _read_inflated(self, inflater: _Inflater) -> bytes:
+    async def _read_inflated(self, inflater: Inflater) -> bytes:
         try:
             while not (data := inflater.take()):
                 if not await self._has_more():
@@ -461,38 +460,3 @@ class Connection(asyncio.Protocol):
         self.idle_since = self.loop.time()
         if self.on_idle is not None:
             self.on_idle(self)
-
-
-class _Inflater:
-    """Undoes gzip or deflate a bounded piece at a time, so that a small bomb never becomes a large one in memory."""
-
-    def __init__(self, coding: str) -> None:
-        self._coding = coding
-        self._pending = b""
-        self._inflate = zlib.decompressobj(_WINDOW_BITS[coding])
-        self._is_begun = False
-
-    def feed(self, data: bytes) -> None:
-        if not self._is_begun and self._coding == "deflate" and data[0] & 0x0F != 8:
-            # Some servers send deflate without its zlib header; a header begins with the method, 8.
-            self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
-        self._is_begun = True
-        self._pending = self._pending + data if self._pending else data
-
-    def take(self) -> bytes:
-        """The next piece; b"" when more input is needed."""
-        while True:
-            if self._inflate.eof:
-                self._pending = self._pending.lstrip(b"\0")
-                if not self._pending:
-                    return b""
-                self._inflate = zlib.decompressobj(_WINDOW_BITS[self._coding])
-            data = self._inflate.decompress(self._pending, _INFLATED_PIECE)
-            is_ended = self._inflate.eof
-            self._pending = self._inflate.unused_data if is_ended else self._inflate.unconsumed_tail
-            if data or not is_ended:
-                return data
-
-    def finish(self) -> None:
-        if self._is_begun and not self._inflate.eof:
-            raise zlib.error("the compressed data ends early")

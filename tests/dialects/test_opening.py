@@ -6,8 +6,9 @@ import pytest
 
 from tests.dialects.playing import NAMES
 from tests.dialects.refusing import NOT_OBJECTS, refusal
-from toolwire.dialects.opening import body_object
+from toolwire.dialects.opening import body_object, split_head
 from toolwire.errors import BadRequest
+from toolwire.types import Message, Role
 
 
 @pytest.mark.parametrize("body", NOT_OBJECTS, ids=lambda body: repr(body[:20]))
@@ -33,3 +34,11 @@ def test_the_words(body: bytes, words: str) -> None:
 
 def test_an_object_is_read_exactly() -> None:
     assert body_object(rb'{"n":12345678901234567890123,"s":"\ud800"}') == {"n": 12345678901234567890123, "s": "\ud800"}
+
+
+def test_only_what_stands_before_all_else_is_the_head() -> None:
+    roles: tuple[Role, ...] = ("system", "developer", "user", "system", "assistant")
+    head, rest = split_head(tuple(Message(role=role, parts=()) for role in roles))
+    assert [message.role for message in head] == ["system", "developer"]
+    assert [message.role for message in rest] == ["user", "system", "assistant"]
+    assert split_head(()) == ([], [])

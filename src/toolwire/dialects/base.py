@@ -8,10 +8,10 @@ from typing import NamedTuple, Protocol, TypeAlias
 from msgspec import Struct
 
 from ..errors import GatewayError, UpstreamError, quote
-from ..events import Event, Failed, PartDelta
+from ..events import Answer, Event, Failed, Folder, PartDelta
 from ..profiles import Profile
 from ..types import JsonObject, Loss, Request
-from ..wire.exact import BadJson, decode
+from ..wire.exact import BadJson, decode, encode
 from ..wire.shortcut import Shortcut
 from ..wire.sse import Frame, FrameTooLarge, SseReader
 from .assembly import Assembly
@@ -221,6 +221,33 @@ class BodyDecoder:
     def _broken(self, message: str) -> list[Event]:
         self.irregular = "not JSON"
         return [Failed(error=garbage(message))]
+
+
+class BodyEncoder:
+    """The whole answer in one body, once its last event has come; an answer that failed raises its error instead."""
+
+    content_type = "application/json"
+
+    def __init__(self, context: Context, body_of: Callable[[Answer, Context], JsonObject]) -> None:
+        self._context = context
+        self._body_of = body_of
+        self._folder = Folder()
+
+    def send(self, event: Event) -> bytes:
+        self._folder.send(event)
+        return b""
+
+    def observe(self, event: Event) -> None:
+        self._folder.send(event)
+
+    def passed(self, frame: Frame) -> None:
+        pass
+
+    def resume(self, last: Frame | None) -> None:
+        pass
+
+    def close(self) -> bytes:
+        return encode(self._body_of(self._folder.answer(), self._context))
 
 
 def garbage(message: str) -> UpstreamError:

@@ -113,8 +113,9 @@ def test_H154_H156_a_failure_is_an_error_and_no_end() -> None:
 
 
 def test_a_failure_of_a_body_is_the_error_alone() -> None:
-    value = body_out("chat", [STARTED, Failed(error=BadRequest("no.", where="model"))])
-    assert value["error"]["param"] == "model"
+    with pytest.raises(BadRequest, match=r"^no\.$") as caught:
+        body_out("chat", [STARTED, Failed(error=BadRequest("no.", where="model"))])
+    assert caught.value.where == "model"
 
 
 def test_logprobs_and_citations_stay_with_their_choice() -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from ...errors import GatewayError
-from ...events import Event, Failed, Finished, Folder, Noted, PartDelta, PartEnded, PartStarted, Started
+from ...events import Answer, Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
 from ...types import (
     Choice,
     Citation,
@@ -23,8 +22,8 @@ from ...types import (
 )
 from ...wire.exact import encode
 from ...wire.sse import Frame
-from ..base import Context
-from ..faults import encode_error, error_object
+from ..base import BodyEncoder, Context
+from ..faults import error_object
 from .shapes import NAME, read_by_hand
 
 FINISH: dict[Reason, str] = {
@@ -39,7 +38,7 @@ DONE = b"data: [DONE]\n\n"
 
 
 def encoder(context: Context) -> StreamEncoder | BodyEncoder:
-    return StreamEncoder(context) if context.request.stream else BodyEncoder(context)
+    return StreamEncoder(context) if context.request.stream else BodyEncoder(context, body_of)
 
 
 class StreamEncoder:
@@ -189,39 +188,13 @@ class StreamEncoder:
         return b"".join(frames) + DONE
 
 
-class BodyEncoder:
-    """The whole answer in one body, once its last event has come."""
-
-    content_type = "application/json"
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._folder = Folder()
-
-    def send(self, event: Event) -> bytes:
-        self._folder.send(event)
-        return b""
-
-    def observe(self, event: Event) -> None:
-        self._folder.send(event)
-
-    def passed(self, frame: Frame) -> None:
-        pass
-
-    def resume(self, last: Frame | None) -> None:
-        pass
-
-    def close(self) -> bytes:
-        try:
-            answer = self._folder.answer()
-        except GatewayError as error:
-            return encode_error(error, "")
-        body = envelope_of(answer.started, self._context, "chat.completion")
-        for choice in answer.finished.choices:
-            body["choices"].append(choice_out(answer.parts_of(choice.index), choice))
-        if answer.finished.usage is not None:
-            body["usage"] = usage_out(answer.finished.usage)
-        return encode(body)
+def body_of(answer: Answer, context: Context) -> JsonObject:
+    body = envelope_of(answer.started, context, "chat.completion")
+    for choice in answer.finished.choices:
+        body["choices"].append(choice_out(answer.parts_of(choice.index), choice))
+    if answer.finished.usage is not None:
+        body["usage"] = usage_out(answer.finished.usage)
+    return body
 
 
 def envelope_of(started: Started, context: Context, kind: str) -> JsonObject:

@@ -9,8 +9,7 @@ from typing import assert_never
 
 from msgspec import DecodeError
 
-from ...errors import GatewayError
-from ...events import Event, Failed, Finished, Folder, Noted, PartDelta, PartEnded, PartStarted, Started
+from ...events import Answer, Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
 from ...types import (
     Choice,
     Citation,
@@ -27,14 +26,14 @@ from ...types import (
 )
 from ...wire.exact import encode
 from ...wire.sse import Frame, event_name
-from ..base import Context
+from ..base import BodyEncoder, Context
 from ..ids import fit_id
-from .faults import encode_error, error_object
+from .faults import error_object
 from .shapes import MAX_ID, NAME, STOP, citation_out, input_of, read_delta, usage_out
 
 
 def encoder(context: Context) -> StreamEncoder | BodyEncoder:
-    return StreamEncoder(context) if context.request.stream else BodyEncoder(context)
+    return StreamEncoder(context) if context.request.stream else BodyEncoder(context, body_of)
 
 
 def frame_of(value: JsonObject) -> bytes:
@@ -222,39 +221,15 @@ class StreamEncoder:
         return opening + closing + _STOPPED
 
 
-class BodyEncoder:
-    content_type = "application/json"
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._folder = Folder()
-
-    def send(self, event: Event) -> bytes:
-        self._folder.send(event)
-        return b""
-
-    def observe(self, event: Event) -> None:
-        self._folder.send(event)
-
-    def passed(self, frame: Frame) -> None:
-        pass
-
-    def resume(self, last: Frame | None) -> None:
-        pass
-
-    def close(self) -> bytes:
-        try:
-            answer = self._folder.answer()
-        except GatewayError as error:
-            return encode_error(error, "")
-        parts = answer.parts_of(0)
-        choice = answer.finished.choices[0]
-        body = envelope_of(answer.started, self._context)
-        body["content"] = [block for part in parts if (block := block_out(part)) is not None]
-        body["stop_reason"] = stop_of(choice, any(isinstance(part, Refusal) for part in parts))
-        body["stop_sequence"] = choice.stop_sequence
-        body["usage"] = usage_out(answer.finished.usage or Usage())
-        return encode(body)
+def body_of(answer: Answer, context: Context) -> JsonObject:
+    parts = answer.parts_of(0)
+    choice = answer.finished.choices[0]
+    body = envelope_of(answer.started, context)
+    body["content"] = [block for part in parts if (block := block_out(part)) is not None]
+    body["stop_reason"] = stop_of(choice, any(isinstance(part, Refusal) for part in parts))
+    body["stop_sequence"] = choice.stop_sequence
+    body["usage"] = usage_out(answer.finished.usage or Usage())
+    return body
 
 
 _STOPPED = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'

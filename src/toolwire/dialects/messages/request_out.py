@@ -27,6 +27,7 @@ from ..base import Encoded
 from ..foreign import foreign_members, lose_thinking, lost_tools
 from ..ids import fit_id
 from ..media import opaque_text, placeholder
+from ..opening import split_head
 from .request_options import members
 from .shapes import MAX_ID, NAME, input_of
 
@@ -43,7 +44,7 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
     else:
         body = members(request, profile, losses)
         foreign_members(request, NAME, losses)
-    head, rest = _split_head(request.messages)
+    head, rest = split_head(request.messages)
     if not is_own and (system := writer.system(head)):
         body["system"] = system
     body["model"] = request.model
@@ -53,14 +54,6 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
     elif not is_own:
         body.pop("tool_choice", None)
     return Encoded(PATH, encode(body), tuple(losses))
-
-
-def _split_head(messages: tuple[Message, ...]) -> tuple[list[Message], list[Message]]:
-    """Instructions that stand before all else belong in the system member."""
-    count = 0
-    while count < len(messages) and messages[count].role in ("system", "developer"):
-        count += 1
-    return list(messages[:count]), list(messages[count:])
 
 
 class _Writer:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from ...errors import GatewayError
-from ...events import Event, Failed, Finished, Folder, Noted, PartDelta, PartEnded, PartStarted, Started, unfold
+from ...events import Answer, Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started, unfold
 from ...types import (
     Choice,
     Citation,
@@ -28,14 +28,13 @@ from ...types import (
 )
 from ...wire.exact import encode
 from ...wire.sse import Frame, event_name
-from ..base import Context, object_in
-from ..faults import encode_error
+from ..base import BodyEncoder, Context, object_in
 from .resource import call_item, failed, is_plain_thought, logprobs_out, reasoning_item, resource, text_part
 from .shapes import NAME, citation_out, usage_out
 
 
 def encoder(context: Context) -> StreamEncoder | BodyEncoder:
-    return StreamEncoder(context) if context.request.stream else BodyEncoder(context)
+    return StreamEncoder(context) if context.request.stream else BodyEncoder(context, body_of)
 
 
 class _Item:
@@ -380,37 +379,12 @@ class StreamEncoder:
         return opening + self._event("response.failed", response=value)
 
 
-class BodyEncoder:
+def body_of(answer: Answer, context: Context) -> JsonObject:
     """One response object: the stream encoder makes it, its last event carries it."""
-
-    content_type = "application/json"
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._folder = Folder()
-
-    def send(self, event: Event) -> bytes:
-        self._folder.send(event)
-        return b""
-
-    def observe(self, event: Event) -> None:
-        self._folder.send(event)
-
-    def passed(self, frame: Frame) -> None:
-        pass
-
-    def resume(self, last: Frame | None) -> None:
-        pass
-
-    def close(self) -> bytes:
-        try:
-            answer = self._folder.answer()
-        except GatewayError as error:
-            return encode_error(error, "")
-        inner = StreamEncoder(self._context)
-        for event in unfold(answer)[:-1]:
-            inner.send(event)
-        return encode(inner.whole(answer.finished))
+    inner = StreamEncoder(context)
+    for event in unfold(answer)[:-1]:
+        inner.send(event)
+    return inner.whole(answer.finished)
 
 
 def finished_resource(response: JsonObject, event: Finished, items: list[JsonObject], now: int) -> JsonObject:

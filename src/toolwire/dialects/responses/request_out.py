@@ -27,6 +27,7 @@ from ..failures import with_failure
 from ..foreign import foreign_members, lose_thinking, lost_tools
 from ..ids import fit_id
 from ..media import data_url, opaque_text, placeholder, text_of
+from ..opening import split_head
 from .resource import reasoning_item
 from .shapes import MAX_ID, NAME
 
@@ -43,7 +44,7 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
             body["input"] = writer.items([m for m in request.messages if not m.is_head])
         tools = _tools(request.tools, losses)
     else:
-        head, rest = _split_head(request.messages)
+        head, rest = split_head(request.messages)
         body = _members(request, losses)
         if head:
             body["instructions"] = "\n\n".join(text_of(message.parts, "instructions", losses) for message in head)
@@ -56,13 +57,6 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
     if tools:
         body["tools"] = tools
     return Encoded(PATH, encode(body), tuple(losses))
-
-
-def _split_head(messages: tuple[Message, ...]) -> tuple[list[Message], list[Message]]:
-    count = 0
-    while count < len(messages) and messages[count].role in ("system", "developer"):
-        count += 1
-    return list(messages[:count]), list(messages[count:])
 
 
 class _Writer:

@@ -27,6 +27,7 @@ from tests.dialects.wires import (
     response,
     sse,
     text_delta,
+    tool_use,
     usage_chunk,
 )
 from toolwire.calls.turn import Turn
@@ -220,6 +221,16 @@ def test_H081_a_signature_is_never_told_twice(parts: list[str]) -> None:
         )
         told = [value["delta"]["signature"] for _, value in frames(out) if "signature" in value.get("delta", {})]
         assert "".join(told) == "c2ln", place
+
+
+@pytest.mark.parametrize("reason", ["end_turn", "max_tokens", "tool_use"])
+def test_H031_a_call_without_arguments_ends_once(reason: str) -> None:
+    wire, _ = through(tapped("messages"), message_start(), block(0, tool_use("a", "f")), message_end(reason))
+    names = [name for name, _ in frames(wire)]
+    assert names.count("content_block_stop") == 1
+    assert names[-2:] == ["message_delta", "message_stop"]
+    stop = {"end_turn": "tool_use"}.get(reason, reason)
+    assert next(value for name, value in frames(wire) if name == "message_delta")["delta"]["stop_reason"] == stop
 
 
 def test_H050_an_id_that_is_taken_is_replaced_before_it_leaves() -> None:

@@ -89,6 +89,8 @@ class StreamEncoder:
 
     def passed(self, frame: Frame) -> None:
         self._is_ending = self._is_ending or frame.event == "message_delta"
+        if frame.event == "content_block_stop":  # the end of a call without arguments is known only later
+            self._current = self._wrap = None
         if b'"signature_delta"' in frame.data:
             self._signature += _signature_in(frame.data)
 

@@ -111,7 +111,7 @@ class Step:
     def _digested(self, data: bytes) -> bytes:
         """What one read means for the client; b"" is the end."""
         pipe = self._pipe
-        self._opening = self._opening or data
+        self._opening = self._opening or data[:300]
         self._size += len(data)
         try:
             if self._size > _MAX_ANSWER:
@@ -119,8 +119,10 @@ class Step:
             batch = pipe.feed(data) if data else pipe.close()
         except Exception as fault:
             return pipe.fail(_our_fault(fault)).wire
+        if data:
+            return batch.wire
         error = pipe.error
-        if not data and error is not None and error.code == "upstream_cut" and self._opening and not pipe.has_content:
+        if error is not None and error.code == "upstream_cut" and self._opening and not pipe.has_content:
             error.message += f" It was no stream; it began with {shown(self._opening)}."
         return batch.wire
 

@@ -136,21 +136,18 @@ class Tap(Translator):
         super().__init__(None, turn, encoder)
         self._frames = decoder
         self._sse = SseReader()
+        self._is_between = False  # two frames: what comes begins one
         self._last: Frame | None = None
 
     def feed(self, data: bytes) -> Batch:
-        if not self.took_over and (delta := self._frames.quick(data)) is not None:
+        if self._is_between and not self.took_over and (delta := self._frames.quick(data)) is not None:
             self._turn.extend(delta.text)
             return Batch(data, [delta])
         try:
-            is_whole = self._sse.is_idle
             batch = self._pass(self._sse.feed(data))
         except FrameTooLarge as fault:
             return self.fail(garbage(str(fault)))
-        if is_whole and self._sse.is_idle and not self.took_over:
-            self._frames.remember(data, batch.events)
-        else:
-            self._frames.forget()
+        self._is_between = self._sse.is_idle
         return batch
 
     def close(self) -> Batch:
@@ -173,7 +170,7 @@ class Tap(Translator):
         for frame in frames:
             if self.is_over:
                 break
-            events = decoder.frame(frame)
+            events = decoder.read(frame)
             if self.took_over:
                 batch = self.send(events)
                 output.append(batch.wire)

@@ -11,13 +11,17 @@ from toolwire.wire.shortcut import Shortcut, is_plain
 
 
 def frame(text: str, **more: object) -> bytes:
-    return b"data: " + json.dumps({"index": 0, "delta": {"text": text}, **more}, ensure_ascii=False).encode() + b"\n\n"
+    return b"data: " + json.dumps({"index": 0, "delta": {"text": text}, **more}, ensure_ascii=False).encode()
 
 
 def test_a_frame_like_the_last_one_gives_its_text() -> None:
     shortcut = Shortcut()
     shortcut.learn(frame("one"), "one")
     assert shortcut.text_in(frame("two words, äöü 世界")) == "two words, äöü 世界"
+    assert shortcut.text_in_frame(frame("three") + b"\n\n") == "three"
+    assert shortcut.text_in_frame(frame("three")) is None
+    assert shortcut.text_in(frame("three") + b"\n\n") is None
+    assert shortcut.text_in_frame(frame("three") + b"\n\n" + frame("four") + b"\n\n") is None
 
 
 def test_what_needs_unescaping_is_not_matched() -> None:

@@ -62,13 +62,11 @@ class StreamDecoder(ResponseDecoder, Protocol):
 
     def frame(self, frame: Frame) -> list[Event]: ...
 
+    def read(self, frame: Frame) -> list[Event]:
+        """As frame(), without parsing where the frame is like the one before it."""
+
     def quick(self, data: bytes) -> PartDelta | None:
-        """The one delta that these bytes are, if they are like the frame before them."""
-
-    def remember(self, data: bytes, events: list[Event]) -> None:
-        """These bytes, one whole frame, were these events."""
-
-    def forget(self) -> None: ...
+        """The one delta that these bytes are, if they are one frame like the one before it."""
 
 
 class ResponseEncoder(Protocol):
@@ -137,6 +135,7 @@ class FrameDecoder:
         self._assembly = Assembly()
         self._shortcut = Shortcut()
         self._part = 0  # whose text the shortcut finds
+        self._is_between = False  # two frames: what comes begins one
 
     def frame(self, frame: Frame) -> list[Event]:
         raise NotImplementedError
@@ -146,38 +145,37 @@ class FrameDecoder:
         raise NotImplementedError
 
     def feed(self, data: bytes) -> list[Event]:
-        if (delta := self.quick(data)) is not None:
+        if self._is_between and (delta := self.quick(data)) is not None:
             return [delta]
         events: list[Event] = []
-        is_whole = self._sse.is_idle
         try:
             for frame in self._sse.feed(data):
-                events += self.frame(frame)
+                events += self.read(frame)
         except FrameTooLarge as fault:
             events += self.fail(garbage(str(fault)))
-        if is_whole and self._sse.is_idle:
-            self.remember(data, events)
-        else:
-            self.forget()
+        self._is_between = self._sse.is_idle
         return events
 
-    def quick(self, data: bytes) -> PartDelta | None:
-        text = self._shortcut.text_in(data)
-        if text is None:
-            return None
-        self._assembly.open[self._part].pieces.append(text)
-        return PartDelta(self._part, text)
-
-    def remember(self, data: bytes, events: list[Event]) -> None:
+    def read(self, frame: Frame) -> list[Event]:
+        text = self._shortcut.text_in(frame.block)
+        if text is not None:
+            return [self._more(text)]
+        events = self.frame(frame)
         self._shortcut.forget()
-        if len(events) == 1 and not self.is_ending and data.count(b"\n\n") == 1:
+        if len(events) == 1 and not self.is_ending:
             event = events[0]
             if type(event) is PartDelta and event.logprobs is None and event.index in self._assembly.open:
                 self._part = event.index
-                self._shortcut.learn(data, event.text)
+                self._shortcut.learn(frame.block, event.text)
+        return events
 
-    def forget(self) -> None:
-        self._shortcut.forget()
+    def quick(self, data: bytes) -> PartDelta | None:
+        text = self._shortcut.text_in_frame(data)
+        return None if text is None else self._more(text)
+
+    def _more(self, text: str) -> PartDelta:
+        self._assembly.open[self._part].pieces.append(text)
+        return PartDelta(self._part, text)
 
     def close(self) -> list[Event]:
         events: list[Event] = []
@@ -191,6 +189,7 @@ class FrameDecoder:
         if self.is_over:
             return []
         self.is_over = True
+        self._shortcut.forget()
         self.irregular = self.irregular or "an error"
         return [Failed(error=error)]
 

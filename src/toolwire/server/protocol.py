@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Callable
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -12,24 +13,30 @@ _UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
 
 
 class HeadKeeper:
-    """A transport that holds a response's head until the first bytes of its body, or its end, come."""
+    """A transport that holds a response's head until the first bytes of its body, or its end, come.
+
+    From then on until the next response write is the transport's own, so that a stream pays nothing for this.
+    """
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport
-        self._write = transport.write
         self._head = b""
+        self.write: Callable[[bytes], None] = self._write_first
 
-    def write(self, data: bytes) -> None:
+    def _write_first(self, data: bytes) -> None:
         if self._head:
             data, self._head = self._head + data, b""
+            self.write = self._transport.write
         elif data[:7] == b"HTTP/1." and data[8:12] != b" 100":
             self._head = data
             return
-        self._write(data)
+        self._transport.write(data)
 
     def release(self) -> None:
+        """The response is complete."""
         if self._head:
-            self.write(b"")
+            self._write_first(b"")
+        self.write = self._write_first
 
     def close(self) -> None:
         self.release()

@@ -9,31 +9,43 @@ from __future__ import annotations
 
 
 class Shortcut:
+    """A block is a frame's lines; a frame is a block and the blank line behind it."""
+
     def __init__(self) -> None:
         self._head = b""
         self._tail = b""
+        self._end = b""
 
-    def learn(self, frame: bytes, text: str) -> None:
-        """frame was understood as this text and nothing else that changes; it is remembered if the text stands in it once."""
+    def learn(self, block: bytes, text: str) -> None:
+        """block was understood as this text and nothing else that changes; it is remembered if the text stands in it once."""
         needle = b'"' + text.encode("utf-8", "replace") + b'"'
         self._head = b""
-        if is_plain(text) and frame.count(needle) == 1:
-            start = frame.index(needle) + 1
-            self._head, self._tail = frame[:start], frame[start + len(needle) - 2 :]
+        if is_plain(text) and block.count(needle) == 1:
+            start = block.index(needle) + 1
+            self._head, self._tail = block[:start], block[start + len(needle) - 2 :]
+            self._end = self._tail + b"\n\n"
 
     def forget(self) -> None:
         self._head = b""
 
-    def text_in(self, frame: bytes) -> str | None:
-        """The text of a frame that is like the one learned, else None."""
-        head, tail = self._head, self._tail
-        if not head or not frame.startswith(head) or not frame.endswith(tail) or len(frame) < len(head) + len(tail):
+    def text_in(self, block: bytes) -> str | None:
+        """The text of a block that is like the one learned, else None."""
+        return self._between(block, self._tail) if self._head and block.startswith(self._head) else None
+
+    def text_in_frame(self, frame: bytes) -> str | None:
+        """The same for a whole frame."""
+        return self._between(frame, self._end) if self._head and frame.startswith(self._head) else None
+
+    def _between(self, data: bytes, tail: bytes) -> str | None:
+        size = len(self._head)
+        if not data.endswith(tail) or len(data) < size + len(tail):
             return None
         try:
-            text = frame[len(head) : -len(tail)].decode("utf-8")
+            text = data[size : -len(tail)].decode("utf-8")
         except UnicodeDecodeError:
             return None
-        return text if is_plain(text) else None
+        # is_plain(), written out: this runs for every frame of every stream
+        return text if text.isprintable() and '"' not in text and "\\" not in text and text else None
 
 
 def is_plain(text: str) -> bool:

@@ -52,6 +52,12 @@ def test_a_text_that_stands_twice_or_needs_escaping_is_not_learned() -> None:
     assert shortcut.text_in(frame("two")) is None
 
 
+def test_a_text_that_stands_escaped_is_not_taken_from_another_place() -> None:
+    shortcut = Shortcut()
+    shortcut.learn(b'data: {"id":"hello","text":"h\\u0065llo"}', "hello")
+    assert shortcut.text_in(b'data: {"id":"other","text":"h\\u0065llo"}') is None
+
+
 @given(st.text(max_size=12), st.text(max_size=12))
 @settings(max_examples=200)
 def test_it_agrees_with_parsing(first: str, second: str) -> None:

@@ -20,7 +20,8 @@ class Shortcut:
         """block was understood as this text and nothing else that changes; it is remembered if the text stands in it once."""
         needle = b'"' + text.encode("utf-8", "replace") + b'"'
         self._head = b""
-        if is_plain(text) and block.count(needle) == 1:
+        # No escapes anywhere: else the text might stand escaped where it is meant, and plain where it is not.
+        if is_plain(text) and b"\\" not in block and block.count(needle) == 1:
             start = block.index(needle) + 1
             self._head, self._tail = block[:start], block[start + len(needle) - 2 :]
             self._end = self._tail + b"\n\n"

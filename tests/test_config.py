@@ -14,6 +14,8 @@ from toolwire.config import (
     BackendConfig,
     Config,
     ServerConfig,
+    StoreConfig,
+    default_store_path,
     is_loopback,
     load,
     url_fault,
@@ -190,9 +192,17 @@ def test_a_file_that_cannot_be_read(content: bytes | None) -> None:
             'toolwire.toml, line 2, server.origins: found "x"; expected a list of strings.',
         ),
         (
+            "[store]\nkind = 'sqlit'",
+            'toolwire.toml, line 2, store.kind: found "sqlit"; expected one of "sqlite", "memory"; did you mean "sqlite"?',
+        ),
+        (
+            "[store]\nmax_mb = '1'",
+            'toolwire.toml, line 2, store.max_mb: found "1"; expected a whole number from 1 to 1000000.',
+        ),
+        (
             "[backend.openai]",
-            'toolwire.toml, line 1, backend: found the unknown key "backend"; expected one of "server", "backends", '
-            '"models"; did you mean "backends"?',
+            'toolwire.toml, line 1, backend: found the unknown key "backend"; expected one of "server", "store", '
+            '"backends", "models"; did you mean "backends"?',
         ),
         (
             "\n[[backends]]\nkind = 'demo'",
@@ -235,6 +245,14 @@ def test_a_mistake_is_named_by_file_line_and_key(text: str, sentence: str) -> No
         "[server]\norigins = ['*']",
         "[server]\norigins = ['https://example.com/']",
         "[server]\nmax_body_mb = 999999999999999999999999",
+        "[store]\nkind = 'redis'",
+        "[store]\nmax_mb = 0",
+        "[store]\nmax_mb = 1.5",
+        "[store]\nmax_age_days = 0",
+        "[store]\nmax_age_days = 36501",
+        "[store]\npath = 1",
+        "[store]\npath = 'a'\nkind = 'memory'",
+        '[store]\npath = "a\\u0000b"',
         "[backends.x]\nkind = 3",
         "[backends.x]\nkind = 'demo'\nname = 'y'",
         "[backends.x]\nkind = 'demo'\nmissing = 'y'",
@@ -333,6 +351,21 @@ def test_no_secret_is_shown_by_an_error(text: str) -> None:
 def test_a_script_lies_beside_the_file(folder: Path) -> None:
     assert backend('kind = "scripted"\nscript = "a/b.json"').script == str(folder / "a" / "b.json")
     assert backend('kind = "scripted"').script == ""
+
+
+def test_the_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert loaded("").store == StoreConfig(kind="sqlite", path="", max_age_days=30, max_mb=512)
+    config = loaded('[store]\nkind = "sqlite"\npath = "state/my.db"\nmax_age_days = 7\nmax_mb = 8')
+    assert config.store == StoreConfig(path=str(folder / "state" / "my.db"), max_age_days=7, max_mb=8)
+    assert loaded('[store]\nkind = "memory"').store.kind == "memory"
+    assert loaded('[store]\npath = "/var/lib/state.db"').store.path == "/var/lib/state.db"
+    monkeypatch.setenv("HOME", str(folder / "home"))
+    assert loaded('[store]\npath = "~/state.db"').store.path == str(folder / "home" / "state.db")
+
+
+def test_the_store_lies_in_the_users_data_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
+    assert default_store_path() == folder / "data" / "toolwire" / "state.db"
 
 
 @pytest.mark.parametrize("url", ["https://api.openai.com/v1", "http://127.0.0.1:11434/v1", "http://[::1]:8080"])

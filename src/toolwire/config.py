@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
-from platformdirs import user_config_path
+from platformdirs import user_config_path, user_data_path
 
 from . import profiles, toml_lines
 from .errors import ConfigError, quote
@@ -25,6 +25,7 @@ DEFAULT_PORT = 18741
 Kind: TypeAlias = Literal["openai-chat", "openai-responses", "anthropic", "demo", "scripted"]
 Port: TypeAlias = Annotated[int, Meta(ge=1, le=65535, description="a whole number from 1 to 65535")]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000, description="a whole number from 1 to 1000000")]
+Days: TypeAlias = Annotated[int, Meta(ge=1, le=36500, description="a whole number of days from 1 to 36500")]
 Retries: TypeAlias = Annotated[int, Meta(ge=0, le=10, description="a whole number from 0 to 10")]
 Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=86400, description="a number of seconds above 0, at most 86400")]
 
@@ -70,8 +71,10 @@ class BackendConfig(Struct, frozen=True, kw_only=True):
     base_url: str = ""
     key: Secret = Secret()
     tools: Literal["auto", "native", "simulate"] = "auto"
+    tool_kinds: Literal["auto", "all", "functions"] = "auto"
     guard: Literal["off", "check", "repair", "retry"] = "check"
     verbatim: Literal["auto", "never"] = "auto"
+    state: Literal["auto", "upstream", "gateway"] = "auto"
     models: tuple[str, ...] = ()
     headers: dict[str, str] = {}
     script: str = ""
@@ -91,10 +94,20 @@ class BackendConfig(Struct, frozen=True, kw_only=True):
         return list(shown.items())
 
 
+class StoreConfig(Struct, frozen=True, kw_only=True):
+    """path is "" for the user's own state file (default_store_path)."""
+
+    kind: Literal["sqlite", "memory"] = "sqlite"
+    path: str = ""
+    max_age_days: Days = 30
+    max_mb: Count = 512
+
+
 class Config(Struct, frozen=True, kw_only=True):
     """path is "" when no file was found; warnings are sentences for the owner."""
 
     server: ServerConfig = ServerConfig()
+    store: StoreConfig = StoreConfig()
     backends: tuple[BackendConfig, ...] = ()
     aliases: dict[str, str] = {}
     path: str = ""
@@ -130,6 +143,10 @@ def with_address(config: Config, host: str | None = None, port: int | None = Non
         raise ConfigError(_exposed(host), where="--host", hint=_EXPOSED_HINT)
     server = msgspec.structs.replace(server, host=host or server.host, port=port or server.port)
     return msgspec.structs.replace(config, server=server)
+
+
+def default_store_path() -> Path:
+    return user_data_path("toolwire", appauthor=False) / "state.db"
 
 
 def is_loopback(host: str) -> bool:
@@ -195,9 +212,10 @@ class _Reader:
 
     def config(self) -> Config:
         data = self._document.data
-        self._refuse_unknown((), data, ("server", "backends", "models"))
+        self._refuse_unknown((), data, ("server", "store", "backends", "models"))
         config = Config(
             server=self._server(self._table(("server",), data.get("server", {}))),
+            store=self._store(self._table(("store",), data.get("store", {}))),
             backends=tuple(
                 self._backend(name, self._table(("backends", name), value))
                 for name, value in self._table(("backends",), data.get("backends", {})).items()
@@ -224,6 +242,20 @@ class _Reader:
                 message = f'found {quote(origin)}; expected an origin such as "https://example.com", without a path.'
                 raise self._document.error(("server", "origins"), message)
         return server
+
+    def _store(self, table: dict[str, Any]) -> StoreConfig:
+        fields = self._fields(("store",), table, StoreConfig, Resolver(self._environ, self._folder))
+        path = fields.get("path", "")
+        if path and fields.get("kind") == "memory":
+            message = 'found a path for kind "memory"; expected one only for kind "sqlite".'
+            raise self._document.error(("store", "path"), message)
+        try:
+            fields["path"] = str(self._folder / Path(path).expanduser()) if path else ""
+        except RuntimeError:  # "~" of a user who does not exist
+            fields["path"] = "\0"
+        if "\0" in fields["path"]:
+            raise self._document.error(("store", "path"), f"found {quote(path)}; expected the path of a file.")
+        return StoreConfig(**fields)
 
     def _backend(self, name: str, table: dict[str, Any]) -> BackendConfig:
         path = ("backends", name)

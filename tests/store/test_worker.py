@@ -1,0 +1,154 @@
+"""Who does a task: the caller at once, or the thread with all others that wait."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from sqlite3 import Connection
+
+import pytest
+
+from tests.store.contract import DAY, MB, until
+from toolwire.errors import ConfigError, GatewayError
+from toolwire.store.pruning import bounds_of
+from toolwire.store.session import Session, Task
+from toolwire.store.worker import Worker
+
+
+def run(folder: Path, test: Callable[[Worker], Awaitable[None]]) -> None:
+    async def main() -> None:
+        worker = Worker(lambda: Session(folder / "state.db", bounds_of(8 * MB), DAY, 1.0), time.time)
+        try:
+            await test(worker)
+        finally:
+            await worker.close()
+
+    asyncio.run(main())
+
+
+def where(connection: Connection) -> str:
+    return threading.current_thread().name
+
+
+def test_the_thread_opens_and_the_caller_goes_on(tmp_path: Path) -> None:
+    async def test(worker: Worker) -> None:
+        assert await worker.do(Task(where, 1)) == "toolwire-store"
+
+        async def is_mine() -> bool:
+            name: str = await worker.do(Task(where, 1))
+            return name == "MainThread"
+
+        await until(is_mine)
+        assert await worker.do(Task(where, 100)) == "toolwire-store"
+
+    run(tmp_path, test)
+
+
+def test_what_waits_for_the_thread_is_done_together(tmp_path: Path) -> None:
+    async def test(worker: Worker) -> None:
+        await worker.do(Task(where))
+        counts: list[int] = []
+
+        def slow(connection: Connection) -> None:
+            time.sleep(0.05)
+
+        def count(connection: Connection) -> None:
+            counts.append(connection.execute("SELECT total_changes()").fetchone()[0])
+            connection.execute("INSERT INTO output_ids VALUES (?, 1)", (len(counts),))
+            assert connection.in_transaction
+
+        first = asyncio.create_task(worker.do(Task(slow, 100)))
+        await asyncio.sleep(0.01)
+        await asyncio.gather(*(worker.do(Task(count, 1)) for _ in range(20)))
+        await first
+        assert len(counts) == 20
+
+    run(tmp_path, test)
+
+
+def test_a_caller_that_is_cancelled_still_has_its_write(tmp_path: Path) -> None:
+    async def test(worker: Worker) -> None:
+        await worker.do(Task(where))
+
+        def slow(connection: Connection) -> None:
+            time.sleep(0.05)
+            connection.execute("INSERT INTO output_ids VALUES (7, 1)")
+
+        task = asyncio.create_task(worker.do(Task(slow, 100)))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        question = Task(lambda connection: connection.execute("SELECT count(*) FROM output_ids").fetchone()[0], 100)
+        assert await worker.do(question) == 1
+
+    run(tmp_path, test)
+
+
+def test_a_slow_disk_is_left_to_the_thread_for_a_while(tmp_path: Path) -> None:
+    async def test(worker: Worker) -> None:
+        await worker.do(Task(where))
+
+        def slow(connection: Connection) -> str:
+            time.sleep(0.15)
+            return where(connection)
+
+        async def was_felt() -> bool:
+            name: str = await worker.do(Task(slow))
+            return name == "MainThread"
+
+        await until(was_felt)
+        assert await worker.do(Task(where)) == "toolwire-store"
+
+    run(tmp_path, test)
+
+
+def test_a_session_that_cannot_be_opened_is_tried_again(tmp_path: Path) -> None:
+    attempts: list[int] = []
+
+    def open_session() -> Session:
+        attempts.append(1)
+        if len(attempts) == 1:
+            raise ConfigError("the disk is away.", where="/secret/path")
+        return Session(tmp_path / "state.db", bounds_of(MB), DAY, 1.0)
+
+    async def main() -> None:
+        worker = Worker(open_session, time.time)
+        with pytest.raises(GatewayError) as caught:
+            await worker.do(Task(where))
+        assert caught.value.status == 503
+        assert "secret" not in caught.value.sentence()
+        assert await worker.do(Task(where))
+        await worker.close()
+
+    asyncio.run(main())
+
+
+def test_closing_does_first_what_was_asked(tmp_path: Path) -> None:
+    async def main() -> None:
+        worker = Worker(lambda: Session(tmp_path / "state.db", bounds_of(MB), DAY, 1.0), time.time)
+        asked = [asyncio.create_task(worker.do(Task(where, 1))) for _ in range(50)]
+        await asyncio.sleep(0)
+        await worker.close()
+        assert len(await asyncio.gather(*asked)) == 50
+        assert not Path(tmp_path / "state.db-wal").exists()
+
+    asyncio.run(main())
+
+
+def test_a_worker_that_did_nothing_closes(tmp_path: Path) -> None:
+    async def test(worker: Worker) -> None:
+        await worker.close()
+
+    run(tmp_path, test)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_worker_serves_loops_one_after_the_other(tmp_path: Path) -> None:
+    worker = Worker(lambda: Session(tmp_path / "state.db", bounds_of(MB), DAY, 1.0), time.time)
+    for _ in range(3):
+        assert asyncio.run(worker.do(Task(where, 1)))
+    asyncio.run(worker.close())

@@ -6,10 +6,12 @@ import pytest
 
 from toolwire.profiles import (
     ANTHROPIC,
+    ANTHROPIC_API,
     BY_KIND,
     BY_NAME,
     DEEPSEEK,
     OPENAI_CHAT,
+    OPENAI_RESPONSES,
     PLAIN_CHAT,
     RESPONSES,
     Profile,
@@ -25,7 +27,9 @@ from toolwire.profiles import (
         ("openai-chat", "https://api.deepseek.com", "", DEEPSEEK),
         ("openai-chat", "http://127.0.0.1:11434/v1", "", PLAIN_CHAT),
         ("openai-chat", "https://api.openai.com.example.org/v1", "", PLAIN_CHAT),
-        ("openai-responses", "https://api.openai.com/v1", "", RESPONSES),
+        ("openai-responses", "https://api.openai.com/v1", "", OPENAI_RESPONSES),
+        ("openai-responses", "http://127.0.0.1/v1", "", RESPONSES),
+        ("anthropic", "https://api.anthropic.com", "", ANTHROPIC_API),
         ("anthropic", "https://api.deepseek.com/anthropic", "", ANTHROPIC),
         ("openai-chat", "http://proxy", "deepseek", DEEPSEEK),
         ("openai-chat", "", "", PLAIN_CHAT),
@@ -46,3 +50,9 @@ def test_names_are_unique_and_defaults_plain() -> None:
     assert set(BY_KIND.values()) <= set(BY_NAME.values())
     assert not PLAIN_CHAT.has_developer_role
     assert PLAIN_CHAT.reasoning_field == ""
+
+
+def test_servers_that_we_do_not_know_have_no_limits() -> None:
+    for profile in (PLAIN_CHAT, DEEPSEEK, RESPONSES, ANTHROPIC):
+        assert profile.max_image_bytes == profile.max_file_bytes == profile.max_images == profile.max_request_bytes == 0
+    assert not PLAIN_CHAT.has_files

@@ -6,6 +6,9 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from msgspec import Struct
+from msgspec.structs import replace
+
+_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
 class Profile(Struct, frozen=True, kw_only=True):
@@ -24,14 +27,43 @@ class Profile(Struct, frozen=True, kw_only=True):
     bearer_from_version: str = ""  # api versions from this one on take the key as a Bearer
     has_sampling_until: str = ""  # api versions from this one on refuse temperature, top_p and top_k
     has_system_messages: bool = False
+    adaptive_models: str = (
+        r"claude-[a-z]+-(?:4[-.][6-9]|[5-9]|[1-9]\d)(?!\d)"  # refuse a budget for thinking, take an effort
+    )
+    keeps_state: bool = False  # it remembers answers by their ids, in the way of its dialect
+    tool_kinds: frozenset[str] = frozenset()  # what it knows of its dialect's tools beside functions
+    has_files: bool = False  # takes files that are no images
+    image_types: frozenset[str] = _IMAGES
+    # Limits of 0 are none that we know of; those for one medium count its bytes before base64.
+    max_image_bytes: int = 0
+    max_file_bytes: int = 0
+    max_images: int = 0
+    max_request_bytes: int = 0
 
 
-PLAIN_CHAT = Profile(name="chat")
+_HOSTED = frozenset({"hosted"})  # many servers have some of their own; who asks for one knows whom it asks
+_ALL = frozenset({"custom", "namespace", "typed", "hosted", "deferred"})
+
+PLAIN_CHAT = Profile(name="chat", tool_kinds=_HOSTED)
 OPENAI_CHAT = Profile(
-    name="openai", max_tokens_field="max_completion_tokens", has_developer_role=True, result_content="parts"
+    name="openai",
+    max_tokens_field="max_completion_tokens",
+    has_developer_role=True,
+    result_content="parts",
+    tool_kinds=frozenset({"custom", "hosted"}),
+    has_files=True,
+    max_file_bytes=50_000_000,
+    max_images=1500,
 )
-DEEPSEEK = Profile(name="deepseek", reasoning_field="reasoning_content")
-RESPONSES = Profile(name="responses", has_developer_role=True, result_content="parts")
+DEEPSEEK = Profile(name="deepseek", reasoning_field="reasoning_content", tool_kinds=_HOSTED)
+OPENROUTER = Profile(name="openrouter", tool_kinds=_HOSTED, has_files=True)
+RESPONSES = Profile(name="responses", has_developer_role=True, result_content="parts", tool_kinds=_ALL, has_files=True)
+OPENAI_RESPONSES = replace(
+    RESPONSES, name="openai-responses", keeps_state=True, max_file_bytes=50_000_000, max_images=1500
+)
+OPENROUTER_RESPONSES = Profile(
+    name="openrouter-responses", has_developer_role=True, result_content="parts", tool_kinds=_HOSTED, has_files=True
+)
 ANTHROPIC = Profile(
     name="anthropic",
     api_version="2023-06-01",
@@ -39,13 +71,40 @@ ANTHROPIC = Profile(
     bearer_from_version="2026-10-21",
     has_sampling_until="2026-10-21",
     result_content="parts",
+    tool_kinds=_ALL,
+    has_files=True,
+)
+ANTHROPIC_API = replace(
+    ANTHROPIC,
+    name="anthropic-api",
+    keeps_state=True,
+    max_image_bytes=7_864_320,  # 10 MiB as base64; it was half of that until spring 2026
+    max_images=600,
+    max_request_bytes=32 << 20,
 )
 
-BY_NAME = {profile.name: profile for profile in (PLAIN_CHAT, OPENAI_CHAT, DEEPSEEK, RESPONSES, ANTHROPIC)}
+BY_NAME = {
+    profile.name: profile
+    for profile in (
+        PLAIN_CHAT,
+        OPENAI_CHAT,
+        DEEPSEEK,
+        OPENROUTER,
+        RESPONSES,
+        OPENAI_RESPONSES,
+        OPENROUTER_RESPONSES,
+        ANTHROPIC,
+        ANTHROPIC_API,
+    )
+}
 BY_KIND = {"openai-chat": PLAIN_CHAT, "openai-responses": RESPONSES, "anthropic": ANTHROPIC}
 BY_HOST = {
     ("openai-chat", "api.openai.com"): OPENAI_CHAT,
     ("openai-chat", "api.deepseek.com"): DEEPSEEK,
+    ("openai-chat", "openrouter.ai"): OPENROUTER,
+    ("openai-responses", "api.openai.com"): OPENAI_RESPONSES,
+    ("anthropic", "api.anthropic.com"): ANTHROPIC_API,
+    ("openai-responses", "openrouter.ai"): OPENROUTER_RESPONSES,
 }
 
 

@@ -15,7 +15,7 @@ Extra: TypeAlias = dict[str, JsonObject]  # dialect -> members only that dialect
 
 Role: TypeAlias = Literal["system", "developer", "user", "assistant", "tool"]
 Reason: TypeAlias = Literal["stop", "length", "tool_calls", "refused", "paused", "other"]
-CallKind: TypeAlias = Literal["function", "custom"]
+CallKind: TypeAlias = Literal["function", "custom", "typed"]
 MediaKind: TypeAlias = Literal["image", "file", "audio"]
 
 
@@ -125,13 +125,22 @@ class Message(Struct, frozen=True, kw_only=True):
 
 
 class Tool(Struct, frozen=True, kw_only=True):
-    """kind "function" has a schema; every other kind is known by its source alone and named for the log."""
+    """function: has a schema. custom: takes free text, told by grammar where there is one. typed: its dialect knows what it
+    takes, and schema says the same for others. hosted: run by the back end, known by its source alone.
+
+    label is the name for back ends that have no namespaces, "" where the name itself will do. A deferred tool is not shown
+    until the client finds it.
+    """
 
     name: str
     description: str | None = None
     schema: JsonObject | None = None
     strict: bool | None = None
-    kind: Literal["function", "custom", "hosted", "namespace"] = "function"
+    kind: Literal["function", "custom", "typed", "hosted"] = "function"
+    namespace: str = ""
+    label: str = ""
+    grammar: str = ""
+    is_deferred: bool = False
     extra: Extra = {}
     source: Source | None = None
 
@@ -181,15 +190,28 @@ class Output(Struct, frozen=True, kw_only=True):
 
 
 class State(Struct, frozen=True, kw_only=True):
-    """A request that leans on an earlier one kept by the server; refusal is what the dialect tells who cannot have that."""
+    """What a request asks of the server's memory: to find something earlier, to be kept itself, or both.
 
-    field: str
-    why: str
+    field names the member that leans on something earlier, "" where there is none; why and refusal are for those who cannot have
+    that. answer_id is the id the answer must have, where somebody was promised it.
+    """
+
+    field: str = ""
+    why: str = ""
     refusal: JsonObject = {}
+    previous: str = ""
+    conversation: str = ""
+    references: tuple[str, ...] = ()
+    is_leaning: bool = False  # it is not complete in itself
+    is_kept: bool = False
+    is_background: bool = False
+    is_upstreams: bool = False  # only the provider itself can have it
+    answer_id: str = ""
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """source is the decoded body, wire its bytes: the verbatim path and echoes need them as they came."""
+    """source is the decoded body, wire its bytes: the verbatim path and echoes need them as they came. is_lowered: the
+    tools, and the choice among them, are no longer those of the source."""
 
     model: str
     messages: tuple[Message, ...]
@@ -205,6 +227,7 @@ class Request(Struct, frozen=True, kw_only=True):
     user: str | None = None
     metadata: JsonObject | None = None
     state: State | None = None
+    is_lowered: bool = False
     extra: Extra = {}
     origin: str = ""
     source: JsonObject = {}

@@ -1,7 +1,7 @@
 """Two toolwire processes for the tests with real clients: a gateway, and behind it an upstream that plays scripts.
 
-The gateway has each kind of HTTP back end twice, verbatim "auto" and "never", and all lead to the same upstream; so a
-client of any dialect reaches the scripted model through any dialect.
+The gateway has each kind of HTTP back end three times: verbatim "auto" and "never", and as a server that knows only function
+tools. All lead to the same upstream; so a client of any dialect reaches the scripted model through any dialect.
 """
 
 from __future__ import annotations
@@ -81,6 +81,7 @@ def _gateway_config(port: int, upstream: int) -> str:
     for dialect, kind in KINDS.items():
         for verbatim in ("auto", "never"):
             text += _backend(f"{verbatim}-{dialect}", kind, upstream, "UPSTREAM_KEY", verbatim)
+        text += _backend(f"functions-{dialect}", kind, upstream, "UPSTREAM_KEY", "auto") + 'tool_kinds = "functions"'
     return text + _backend("locked", "openai-chat", upstream, "WRONG_KEY", "auto")
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from toolwire.dialects.foreign import foreign_members, lose_thinking, lost_tools
-from toolwire.types import Loss, Reasoning, Request, Tool
+from toolwire.dialects.foreign import foreign_members, lose_thinking
+from toolwire.types import Loss, Reasoning, Request
 
 
 def test_only_members_that_mean_something_are_lost() -> None:
@@ -15,11 +15,6 @@ def test_only_members_that_mean_something_are_lost() -> None:
         Loss("request.logit_bias", "logit_bias", "messages has no such member"),
         Loss("request." + "x" * 60, "x" * 60, "messages has no such member"),
     ]
-
-
-def test_H097_a_tool_that_cannot_be_offered_is_named() -> None:
-    assert lost_tools(Tool(name="web_search" * 20, kind="hosted")).where == f'tools "{("web_search" * 20)[:60]}"'
-    assert lost_tools(Tool(name="f", kind="custom")).feature == "tool.custom"
 
 
 def test_H076_thoughts_of_others_are_never_rewritten() -> None:

@@ -60,6 +60,10 @@ class Backend(Protocol):
     @property
     def dialect(self) -> str: ...
 
+    @property
+    def tool_kinds(self) -> frozenset[str]:
+        """Which tools of its dialect it knows beside functions."""
+
     async def models(self) -> list[Model]: ...
 
     async def open(self, request: Request, *, is_verbatim: bool) -> WireReply | EventReply:

@@ -49,6 +49,7 @@ class Demo:
 
     name = "demo"
     dialect = ""
+    tool_kinds: frozenset[str] = frozenset()
 
     async def models(self) -> list[Model]:
         return [Model(id=_MODEL, owner="toolwire", title="toolwire demo")]

@@ -13,14 +13,16 @@ import msgspec
 
 from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
 from ..types import Choice, Loss, Opaque, Request, ToolCall, Usage
+from .kinds import Names, Restorer
 
 BYTES_PER_TOKEN = 4
 
 
 class Turn:
-    """mint makes a new call id."""
+    """mint makes a new call id; names restores calls of a request that was lowered to functions."""
 
-    def __init__(self, request: Request, mint: Callable[[str], str]) -> None:
+    def __init__(self, request: Request, mint: Callable[[str], str], names: Names | None = None) -> None:
+        self._restorer = Restorer(names) if names is not None else None
         self._dialect = request.origin
         self._mint = mint
         self._prompt_size = len(request.wire)
@@ -37,6 +39,8 @@ class Turn:
 
     def send(self, events: list[Event]) -> list[Event]:
         """The same list where nothing had to change, so that a plain stream costs little."""
+        if self._restorer is not None:
+            events = self._restorer.send(events)
         for position, event in enumerate(events):
             if type(event) is PartDelta:
                 self._written += len(event.text)

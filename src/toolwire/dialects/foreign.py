@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..types import Loss, Reasoning, Request, Tool
+from ..types import Loss, Reasoning, Request
 
 # Members that change nothing about the answer, or say only what is so without them: leaving them out loses nothing.
 _HARMLESS: dict[str, frozenset[str]] = {
@@ -34,10 +34,6 @@ def foreign_members(request: Request, own: str, losses: list[Loss]) -> None:
             if value is None or value == [] or value == {} or name in _HARMLESS.get(dialect, ()):
                 continue
             losses.append(Loss(f"request.{name[:60]}", name[:60], f"{own} has no such member"))
-
-
-def lost_tools(tool: Tool) -> Loss:
-    return Loss(f"tool.{tool.kind}", f'tools "{tool.name[:60]}"', "this dialect has only function tools")
 
 
 def lose_thinking(part: Reasoning, where: str, losses: list[Loss]) -> None:

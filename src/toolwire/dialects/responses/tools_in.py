@@ -1,0 +1,147 @@
+"""OpenAI Responses: tools in, wherever a request declares them: in its list, in items, in what a search has found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...types import Json, JsonObject, Source, Tool, ToolChoice
+from ...wire.fields import (
+    flag_or_none,
+    list_or_none,
+    need_list,
+    need_name,
+    need_object,
+    need_text,
+    object_or_none,
+    rest,
+    text_or_none,
+    wrong,
+)
+from .shapes import NAME
+from .typed import TYPED, flat, is_client_run
+
+_FUNCTION = frozenset({"type", "name", "description", "parameters", "strict", "defer_loading"})
+_DECLARING = ("additional_tools", "tool_search_output")
+
+
+def tools_in(top: JsonObject) -> tuple[Tool, ...]:
+    """Flattened, and each once: what an item declares later replaces what was declared before."""
+    found: dict[tuple[str, str, str], Tool] = {}
+    listed = list_or_none(top, "tools") or []
+    is_searching = any(isinstance(tool, dict) and _is_search(tool) for tool in listed)
+    for tool in _flattened(listed, "tools", is_searching):
+        found[(tool.kind if tool.kind == "hosted" else "", tool.namespace, tool.name)] = tool
+    given = top.get("input")
+    for index, item in enumerate(given if isinstance(given, list) else ()):
+        if isinstance(item, dict) and item.get("type") in _DECLARING:
+            where = f"input[{index}].tools"
+            for tool in _flattened(list_or_none(item, "tools", f"input[{index}]") or [], where, is_searching=False):
+                found[(tool.kind if tool.kind == "hosted" else "", tool.namespace, tool.name)] = tool
+    return tuple(found.values())
+
+
+def declares(items: list[Any]) -> bool:
+    """Whether any of these items brings tools with it."""
+    return any(item.get("type") in _DECLARING for item in items)
+
+
+def _is_search(tool: JsonObject) -> bool:
+    """The client finds tools itself: those it defers wait until it has."""
+    return tool.get("type") == "tool_search" and tool.get("execution") == "client"
+
+
+def _flattened(tools: list[Any], where: str, is_searching: bool) -> Iterator[Tool]:
+    for index, item in enumerate(tools):
+        place = f"{where}[{index}]"
+        need_object(item, place)
+        if need_text(item, "type", place) != "namespace":
+            yield _tool(item, place, "", is_searching)
+            continue
+        name = need_name(item, "name", place)
+        for number, inner in enumerate(need_list(item, "tools", place)):
+            yield _tool(need_object(inner, f"{place}.tools[{number}]"), f"{place}.tools[{number}]", name, is_searching)
+
+
+def _tool(item: JsonObject, where: str, namespace: str, is_searching: bool) -> Tool:
+    kind = need_text(item, "type", where)
+    if kind not in ("function", "custom"):
+        return _builtin(item, kind)
+    name = need_name(item, "name", where)
+    description = text_or_none(item, "description", where)
+    is_deferred = is_searching and (flag_or_none(item, "defer_loading", where) or False)
+    label = flat(namespace, name)
+    if kind == "custom":
+        return Tool(
+            name=name,
+            description=description,
+            kind="custom",
+            namespace=namespace,
+            label=label,
+            grammar=_grammar(item.get("format")),
+            is_deferred=is_deferred,
+            source=Source(NAME, item),
+        )
+    return Tool(
+        name=name,
+        description=description,
+        schema=object_or_none(item, "parameters", where),
+        strict=flag_or_none(item, "strict", where),
+        namespace=namespace,
+        label=label,
+        is_deferred=is_deferred,
+        extra=rest(item, _FUNCTION, NAME),
+        source=Source(NAME, item),
+    )
+
+
+def _builtin(item: JsonObject, kind: str) -> Tool:
+    if not is_client_run(item):
+        return Tool(name=kind, kind="hosted", source=Source(NAME, item))
+    typed, given = TYPED[kind], item.get("parameters")
+    description = item.get("description")
+    return Tool(
+        name="computer" if typed is TYPED["computer"] else kind,
+        description=description if isinstance(description, str) and description else typed.description,
+        schema=given if isinstance(given, dict) else typed.schema,
+        kind="typed",
+        source=Source(NAME, item),
+    )
+
+
+def _grammar(form: Json) -> str:
+    """What the text must look like, by any of the ways to say it."""
+    if not isinstance(form, dict):
+        return ""
+    definition, syntax = form.get("definition"), form.get("syntax")
+    if not isinstance(definition, str) or not definition.strip():
+        return ""
+    return f"({syntax}) {definition.strip()}" if isinstance(syntax, str) else definition.strip()
+
+
+def choice_in(value: Any) -> ToolChoice | None:
+    source = Source(NAME, value)
+    match value:
+        case None:
+            return None
+        case "auto" | "none" | "required":
+            return ToolChoice(mode=value, source=source)
+        case {"type": "function" | "custom", "name": str(name)}:
+            return ToolChoice(mode="named", names=(_full(value, name),), source=source)
+        case {"type": "function", "function": {"name": str(name)}}:
+            return ToolChoice(mode="named", names=(name,), source=source)
+        case {"type": "allowed_tools"}:
+            names = []
+            for index, tool in enumerate(need_list(value, "tools", "tool_choice")):
+                need_object(tool, f"tool_choice.tools[{index}]")
+                names.append(_full(tool, str(tool.get("name") or tool.get("type") or "")))
+            is_required = value.get("mode") == "required"
+            return ToolChoice(mode="allowed", names=tuple(names), is_required=is_required, source=source)
+        case {"type": str(kind)}:
+            return ToolChoice(mode="hosted", names=(kind,), source=source)
+    raise wrong("tool_choice", value, '"auto", "none", "required", or an object that names a tool')
+
+
+def _full(tool: JsonObject, name: str) -> str:
+    namespace = tool.get("namespace")
+    return flat(namespace, name) if isinstance(namespace, str) else name

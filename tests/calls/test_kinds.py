@@ -1,0 +1,242 @@
+"""Tools of every kind as functions, and calls back as their clients declared them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolwire.calls.kinds import Lowered, Restorer, lower
+from toolwire.events import Event, Failed, PartDelta, PartEnded, PartStarted
+from toolwire.types import Message, Opaque, Request, Text, Tool, ToolCall, ToolChoice, ToolResult
+
+SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}}
+ALL = frozenset({"custom", "namespace", "typed", "hosted", "deferred"})
+FUNCTION = Tool(name="read", schema=SCHEMA)
+CUSTOM = Tool(name="edit", kind="custom", description="Edits.", grammar="(lark) start: /x/")
+INNER = Tool(name="close", schema=SCHEMA, namespace="agents", label="agents__close")
+TYPED = Tool(name="search", kind="typed", schema=SCHEMA, description="Finds.")
+HOSTED = Tool(name="web_search", kind="hosted")
+DEFERRED = Tool(name="later", schema=SCHEMA, is_deferred=True)
+TOOLS = (FUNCTION, CUSTOM, INNER, TYPED, HOSTED, DEFERRED)
+
+
+def asked(*messages: Message, tools: tuple[Tool, ...] = TOOLS, **members: Any) -> Request:
+    return Request(model="m", messages=messages or (said("user", Text(text="hi")),), tools=tools, **members)
+
+
+def said(role: Any, *parts: Any) -> Message:
+    return Message(role=role, parts=parts)
+
+
+def lowered(**members: Any) -> Lowered:
+    return lower(asked(**members))
+
+
+def restored(names: Any, name: str, raw: str, index: int = 0, kind: Any = "function") -> list[Event]:
+    """One call as a back end streams it, in two pieces."""
+    args = None
+    with contextlib.suppress(ValueError):
+        args = json.loads(raw)
+    call = ToolCall(id="c", name=name, raw=raw, args=args if isinstance(args, dict) else None, kind=kind)
+    restorer = Restorer(names)
+    events: list[Event] = []
+    for piece in (
+        PartStarted(index=index, part=ToolCall(id="c", name=name, raw="", kind=kind)),
+        PartDelta(index, raw[:3]),
+        PartDelta(index, raw[3:]),
+        PartEnded(index=index, part=call),
+    ):
+        events += restorer.send([piece])
+    return events
+
+
+def call_in(events: list[Event]) -> ToolCall:
+    last = events[-1]
+    assert isinstance(last, PartEnded)
+    assert isinstance(last.part, ToolCall)
+    first = events[0]
+    assert isinstance(first, PartStarted)
+    assert isinstance(first.part, ToolCall)
+    assert (first.part.name, first.part.namespace, first.part.kind) == (
+        last.part.name,
+        last.part.namespace,
+        last.part.kind,
+    )
+    assert "".join(event.text for event in events if isinstance(event, PartDelta)) == last.part.raw
+    return last.part
+
+
+def test_a_request_of_plain_functions_stays_the_same_object() -> None:
+    request = asked(tools=(FUNCTION,))
+    assert lower(request) == Lowered(request)
+    assert lower(request).request is request
+
+
+def test_what_the_back_end_knows_stays() -> None:
+    request = asked(said("assistant", ToolCall(id="c", name="edit", raw="x", kind="custom")))
+    assert lower(request, ALL).request is request
+
+
+def test_H102_every_kind_becomes_a_function_or_a_loss() -> None:
+    found = lowered()
+    assert [tool.name for tool in found.request.tools] == ["read", "edit", "agents__close", "search"]
+    assert {tool.kind for tool in found.request.tools} == {"function"}
+    edit = found.request.tools[1]
+    assert edit.schema is not None
+    assert edit.schema["required"] == ["input"]
+    assert "start: /x/" in str(edit.description)
+    assert [(loss.feature, loss.where) for loss in found.losses] == [("tool.hosted", 'tools "web_search"')]
+
+
+def test_hosted_tools_pass_to_a_back_end_that_has_some() -> None:
+    found = lower(asked(), frozenset({"hosted"}))
+    assert HOSTED in found.request.tools
+    assert found.losses == ()
+
+
+def test_a_removed_tool_is_noticed_by_who_writes_the_request() -> None:
+    found = lowered(tools=(FUNCTION, DEFERRED))
+    assert found.request.is_lowered
+    assert [(tool.name, tool.source) for tool in found.request.tools] == [("read", None)]
+
+
+def test_names_that_meet_are_kept_apart_and_restored() -> None:
+    other = Tool(name="agents__close", schema=SCHEMA)
+    found = lowered(tools=(other, INNER))
+    assert [tool.name for tool in found.request.tools] == ["agents__close", "agents__close_2"]
+    assert call_in(restored(found.names, "agents__close_2", "{}")).namespace == "agents"
+    assert call_in(restored(found.names, "agents__close", "{}")).namespace == ""
+
+
+@pytest.mark.parametrize(
+    "spelled", ["agents__close", "agents.close", "close", "agents_close", "functions.agents__close"]
+)
+def test_a_namespace_is_restored_whatever_the_model_makes_of_the_name(spelled: str) -> None:
+    call = call_in(restored(lowered().names, spelled, '{"q": "x"}'))
+    assert (call.namespace, call.name, call.kind, call.raw) == ("agents", "close", "function", '{"q": "x"}')
+
+
+def test_a_bare_name_that_two_tools_share_is_nobodys() -> None:
+    two = (INNER, Tool(name="close", schema=SCHEMA, namespace="files", label="files__close"))
+    assert call_in(restored(lowered(tools=two).names, "close", "{}")).namespace == ""
+
+
+def test_unknown_names_pass_as_they_are() -> None:
+    assert call_in(restored(lowered().names, "other", "{}")).name == "other"
+
+
+def test_H103_a_freeform_call_comes_back_as_text() -> None:
+    call = call_in(restored(lowered().names, "edit", json.dumps({"input": 'é中😀 "q" \\ \t'})))
+    assert (call.kind, call.name, call.raw, call.args) == ("custom", "edit", 'é中😀 "q" \\ \t', None)
+
+
+def test_a_call_that_came_freeform_already_is_left_alone() -> None:
+    call = call_in(restored(lowered().names, "edit", '{"input": "x"}', kind="custom"))
+    assert call.raw == '{"input": "x"}'
+
+
+def test_a_typed_call_keeps_its_arguments() -> None:
+    call = call_in(restored(lowered().names, "search", '{"q": "x"}'))
+    assert (call.kind, call.raw, call.args) == ("typed", '{"q": "x"}', {"q": "x"})
+
+
+def test_a_typed_call_without_an_object_ends_the_answer_with_the_reason() -> None:
+    events = restored(lowered().names, "search", '{"q": ')
+    assert isinstance(events[-1], Failed)
+    assert "search" in events[-1].error.message
+
+
+def test_calls_side_by_side_do_not_mix() -> None:
+    restorer = Restorer(lowered().names)  # type: ignore[arg-type]
+    one, two = ToolCall(id="a", name="edit", raw=""), ToolCall(id="b", name="read", raw="")
+    events = restorer.send([PartStarted(index=0, part=one), PartStarted(index=1, part=two)])
+    events += restorer.send(
+        [PartDelta(0, '{"input"'), PartDelta(1, '{"q":'), PartDelta(0, ':"x"}'), PartDelta(1, "1}")]
+    )
+    events += restorer.send(
+        [
+            PartEnded(index=0, part=ToolCall(id="a", name="edit", raw='{"input":"x"}', args={"input": "x"})),
+            PartEnded(index=1, part=ToolCall(id="b", name="read", raw='{"q":1}', args={"q": 1})),
+        ]
+    )
+    assert [event.text for event in events if isinstance(event, PartDelta) and event.index == 0] == ["x"]
+    assert [event.text for event in events if isinstance(event, PartDelta) and event.index == 1] == ['{"q":', "1}"]
+
+
+def test_past_calls_are_told_as_the_tools_are() -> None:
+    request = asked(
+        said("developer"),
+        said("user", Text(text="go")),
+        said("assistant", ToolCall(id="1", name="edit", raw="x\ny", kind="custom", item_id="ctc_1")),
+        said("tool", ToolResult(call_id="1", parts=(Text(text="ok"),), kind="custom", item_id="ctco_1")),
+        said("assistant", ToolCall(id="2", name="close", namespace="agents", raw="{}", args={})),
+        said("assistant", ToolCall(id="3", name="gone", namespace="old", raw="{}", args={})),
+        said("assistant", ToolCall(id="4", name="search", raw='{"q":1}', args={"q": 1}, kind="typed")),
+    )
+    messages = lower(request).request.messages
+    assert [message.role for message in messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "assistant",
+        "assistant",
+    ]
+    calls = [part for message in messages for part in message.parts if isinstance(part, ToolCall)]
+    assert [(call.kind, call.name, call.raw) for call in calls] == [
+        ("function", "edit", '{"input":"x\\ny"}'),
+        ("function", "agents__close", "{}"),
+        ("function", "old__gone", "{}"),
+        ("function", "search", '{"q":1}'),
+    ]
+    result = messages[2].parts[0]
+    assert isinstance(result, ToolResult)
+    assert result.kind == "function"
+
+
+@pytest.mark.parametrize(
+    ("choice", "mode", "names"),
+    [
+        (ToolChoice(mode="auto"), "auto", ()),
+        (ToolChoice(mode="named", names=("edit",)), "named", ("edit",)),
+        (ToolChoice(mode="named", names=("agents__close",)), "named", ("agents__close",)),
+        (ToolChoice(mode="named", names=("close",)), "named", ("agents__close",)),
+        (ToolChoice(mode="allowed", names=("read", "close", "web_search")), "allowed", ("read", "agents__close")),
+        (ToolChoice(mode="hosted", names=("search",)), "named", ("search",)),
+    ],
+)
+def test_a_choice_follows_the_names(choice: ToolChoice, mode: str, names: tuple[str, ...]) -> None:
+    found = lowered(tool_choice=choice).request.tool_choice
+    assert found is not None
+    assert (found.mode, found.names) == (mode, names)
+
+
+def test_a_choice_of_what_cannot_be_offered_is_a_loss() -> None:
+    found = lowered(tool_choice=ToolChoice(mode="hosted", names=("web_search",)))
+    assert found.request.tool_choice is None
+    assert "tool_choice" in {loss.feature for loss in found.losses}
+
+
+def test_foreign_parts_are_not_touched() -> None:
+    part = Opaque(dialect="x", value={"type": "y"})
+    assert lower(asked(said("assistant", part))).request.messages[0].parts == (part,)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["", "a", "b"]), st.sampled_from(["f", "a__f", "g"])), max_size=6))
+def test_each_flat_name_is_one_tool_and_leads_back_to_it(pairs: list[tuple[str, str]]) -> None:
+    unique = list(dict.fromkeys(pairs))
+    tools = tuple(
+        Tool(name=name, namespace=space, label=f"{space}__{name}" if space else name, schema=SCHEMA)
+        for space, name in unique
+    )
+    found = lower(asked(tools=(*tools, CUSTOM)))
+    labels = [tool.name for tool in found.request.tools][:-1]
+    assert len(set(labels)) == len(labels)
+    for label, pair in zip(labels, unique, strict=True):
+        call = call_in(restored(found.names, label, "{}"))
+        assert (call.namespace, call.name) == pair

@@ -340,6 +340,14 @@ def tried(dialect: str, value: Any) -> Request | BadRequest:
         return error
 
 
+def refusal(dialect: str, request: Request) -> BadRequest | None:
+    try:
+        DIALECTS[dialect].encode_request(request, PROFILES[dialect])
+    except BadRequest as error:
+        return error
+    return None
+
+
 def read_or_refused(dialect: str, value: Any) -> None:
     """What is refused names its field; what is read can be written for every back end."""
     request = tried(dialect, value)
@@ -349,7 +357,10 @@ def read_or_refused(dialect: str, value: Any) -> None:
         return
     for other in NAMES:
         for form in (request, without_sources(request)):
-            DIALECTS[other].encode_request(form, PROFILES[other])
+            refused = refusal(other, form)
+            if refused is not None:  # media are looked into only on their way to another dialect
+                assert (refused.code, bool(refused.where)) == ("invalid_media", True)
+                assert other != dialect
     assert written(dialect, request)["model"] == request.model
 
 

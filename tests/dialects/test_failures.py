@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.dialects.failures import FAILED, split_failure, split_result, with_failure
+from toolwire.dialects.failures import FAILED, split_failure, split_result, with_failure, with_failure_first
 from toolwire.types import Media, Text
 
 
@@ -26,3 +26,10 @@ def test_the_line_is_taken_from_the_first_part() -> None:
     assert split_result((Text(text=FAILED),)) == (True, (Text(text=""),))
     assert split_result((image, Text(text=FAILED))) == (False, (image, Text(text=FAILED)))
     assert split_result(()) == (False, ())
+
+
+def test_the_line_stands_before_parts_of_any_kind() -> None:
+    image = Media(kind="image", url="u")
+    assert with_failure_first([Text(text="a"), image]) == [Text(text=f"{FAILED}\na"), image]
+    assert with_failure_first([image]) == [Text(text=FAILED), image]
+    assert with_failure_first([]) == [Text(text=FAILED)]

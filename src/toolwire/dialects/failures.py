@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from ..types import Media, Opaque, Text
+from msgspec.structs import replace
+
+from ..types import Media, Opaque, Part, Text
 
 FAILED = "Error: the tool call failed."
 
 
 def with_failure(text: str) -> str:
     return f"{FAILED}\n{text}" if text else FAILED
+
+
+def with_failure_first(parts: list[Part]) -> list[Part]:
+    """The same for parts: the line stands in the first text, or before all else."""
+    if parts and isinstance(first := parts[0], Text):
+        return [replace(first, text=with_failure(first.text)), *parts[1:]]
+    return [Text(text=FAILED), *parts]
 
 
 def split_failure(text: str) -> str | None:

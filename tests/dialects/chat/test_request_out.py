@@ -67,10 +67,29 @@ def test_H098_H099_images_of_results_follow_in_a_user_message_and_results_are_st
     image = Media(kind="image", mime="image/png", data="aGk=")
     results = [said("tool", ToolResult(call_id=name, parts=(Text(text="see"), image))) for name in ("a", "b")]
     found = messages_of(HI, *results, said("user", Text(text="go")))
-    assert [one["role"] for one in found] == ["user", "tool", "tool", "user", "user"]
-    assert all(isinstance(one["content"], str) for one in found[1:3])
-    assert [part["type"] for part in found[3]["content"]] == ["text", "image_url", "text", "image_url"]
+    assert [one["role"] for one in found] == ["user", "tool", "tool", "user"]
+    assert found[1]["content"] == "see\n[image: attachment 1 of this result, in the next user message]"
+    assert [part["type"] for part in found[3]["content"]] == ["text", "image_url", "text", "image_url", "text"]
+    assert found[3]["content"][2]["text"] == "Attachment(s) of tool result b:"
     assert write(HI, *results)[1][0].feature == "result.media"
+
+
+def test_H099_texts_of_a_result_stay_apart_only_where_parts_are_taken() -> None:
+    result = said("tool", ToolResult(call_id="c", parts=(Text(text="a"), Text(text="b")), is_error=True))
+    assert messages_of(HI, result)[1]["content"] == "Error: the tool call failed.\na\nb"
+    first, second = messages_of(HI, result, profile=OPENAI_CHAT)[1]["content"]
+    assert (first["text"], second["text"]) == ("Error: the tool call failed.\na", "b")
+
+
+def test_H098_nothing_stands_between_the_results_of_one_turn() -> None:
+    image = Media(kind="image", mime="image/png", data="aGk=")
+    unknown = Opaque(dialect="responses", value={"type": "new_output", "text": "words"})
+    results = [said("tool", ToolResult(call_id="a", parts=(image,))), said("tool", unknown)]
+    found = messages_of(HI, *results, said("tool", ToolResult(call_id="b", parts=(Text(text="r"),))))
+    assert [one["role"] for one in found] == ["user", "tool", "tool", "user"]
+    assert [part["type"] for part in found[3]["content"]] == ["text", "image_url", "text"]
+    later = messages_of(HI, results[0], said("system", Text(text="s")), said("assistant", Text(text="a")))
+    assert [one["role"] for one in later] == ["user", "tool", "user", "system", "assistant"]
 
 
 def test_H141_the_developer_becomes_system_where_it_is_unknown() -> None:
@@ -97,12 +116,12 @@ def test_H045_long_ids_are_shortened_alike_and_others_stay() -> None:
     assert messages_of(said("assistant", other))[0]["tool_calls"][0]["id"] == "functions.f:0"
 
 
-def test_a_freeform_call_keeps_its_pair() -> None:
+def test_a_freeform_call_is_written_in_the_words_of_chat() -> None:
     call = ToolCall(id="c", name="patch", raw='***"x"', kind="custom")
-    body, losses = write(said("assistant", call))
-    function = body["messages"][0]["tool_calls"][0]["function"]
-    assert json.loads(function["arguments"]) == {"input": '***"x"'}
-    assert losses[0].feature == "call.custom"
+    body, _ = write(said("assistant", call))
+    assert body["messages"][0]["tool_calls"] == [
+        {"id": "c", "type": "custom", "custom": {"name": "patch", "input": '***"x"'}}
+    ]
 
 
 def test_media_in_the_forms_that_chat_has() -> None:
@@ -116,26 +135,26 @@ def test_media_in_the_forms_that_chat_has() -> None:
         Opaque(dialect="chat", value={"type": "video_url"}),
         Refusal(text="no"),
     ]  # fmt: skip
-    body, losses = write(said("user", *parts))
+    body, losses = write(said("user", *parts), profile=OPENAI_CHAT)
     kinds = [part["type"] for part in body["messages"][0]["content"]]
-    assert kinds == ["image_url", "input_audio", "file", "file", "text", "text", "video_url", "refusal"]
-    assert body["messages"][0]["content"][4]["text"] == "[file not shown: https://b/c.pdf]"
+    assert kinds == ["image_url", "input_audio", "file", "text", "text", "text", "video_url", "refusal"]
+    assert body["messages"][0]["content"][3]["text"] == "[file not shown: f]"
+    assert body["messages"][0]["content"][4]["text"] == "[file not shown: https://b/c.pdf, application/pdf]"
     assert body["messages"][0]["content"][5]["text"] == "T\nS\nbody"
-    assert [loss.feature for loss in losses] == ["media.file", "part.search_result"]
+    assert [loss.feature for loss in losses] == ["media.file", "media.file", "part.search_result"]
+    plain, losses = write(said("user", parts[2], Text(text="t")))
+    assert plain["messages"][0]["content"][0]["text"] == "[file not shown: a.pdf, application/pdf, 2 bytes]"
+    assert losses == [Loss("media.file", "messages[0]", "this back end takes no files")]
 
 
 def test_H066_H068_a_tool_without_a_schema_gets_an_object() -> None:
-    body, losses = write(
-        tools=(Tool(name="f"), Tool(name="g", schema={"type": "object"}, strict=True), Tool(name="w", kind="hosted"))
-    )
+    body, _ = write(tools=(Tool(name="f"), Tool(name="g", schema={"type": "object"}, strict=True)))
     assert body["tools"][0]["function"]["parameters"] == {"type": "object", "properties": {}}
     assert body["tools"][1]["function"]["strict"] is True
-    assert len(body["tools"]) == 2
-    assert losses == [Loss("tool.hosted", 'tools "w"', "this dialect has only function tools")]
 
 
 def test_no_tools_no_choice() -> None:
-    body, _ = write(tool_choice=ToolChoice(mode="auto"), parallel_calls=True, tools=(Tool(name="w", kind="hosted"),))
+    body, _ = write(tool_choice=ToolChoice(mode="auto"), parallel_calls=True)
     assert {"tools", "tool_choice", "parallel_tool_calls"}.isdisjoint(body)
 
 

@@ -174,9 +174,7 @@ def test_results_in_every_form() -> None:
         ToolResult(call_id="a", parts=(Text(text="words"),)),
         ToolResult(call_id="b", parts=()),
         ToolResult(call_id="c", parts=(), is_error=True),
-        ToolResult(
-            call_id="d", parts=(Opaque(dialect="messages", value={"type": "tool_reference", "tool_name": "f"}),)
-        ),
+        ToolResult(call_id="d", parts=(Text(text="Found, and callable from now on: f"),), kind="typed"),
     )
 
 
@@ -227,7 +225,7 @@ def test_output_by_a_schema() -> None:
 
 
 def test_H165_threads_are_state() -> None:
-    state = read(thread={"id": "t"}).state
+    state = read(thread={"type": "create"}).state
     assert state is not None
     assert state.field == "thread"
     assert state.refusal["details"]["error_code"] == "thread_unsupported_request"

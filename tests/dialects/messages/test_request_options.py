@@ -30,9 +30,9 @@ HI = Message(role="user", parts=(Text(text="hi"),))
 TOOLS = (Tool(name="f"),)
 
 
-def options(*messages: Message, profile: Any = ANTHROPIC, **values: Any) -> tuple[Json, list[str]]:
+def options(*messages: Message, profile: Any = ANTHROPIC, model: str = "m", **values: Any) -> tuple[Json, list[str]]:
     losses: list[Loss] = []
-    body = members(Request(model="m", messages=messages or (HI,), **values), profile, losses)
+    body = members(Request(model=model, messages=messages or (HI,), **values), profile, losses)
     return body, [loss.feature for loss in losses]
 
 
@@ -67,11 +67,9 @@ def test_H091_one_call_at_a_time() -> None:
 
 
 def test_sampling_within_what_the_api_allows() -> None:
-    sampling = Sampling(
-        temperature=Decimal("1.5"), top_p=Decimal("0.9"), stop=("x", "\n"), seed=1, choices=2, logprobs=True
-    )
+    sampling = Sampling(temperature=Decimal("1.5"), stop=("x", "\n"), seed=1, choices=2, logprobs=True)
     body, losses = options(sampling=sampling)
-    assert (body["temperature"], body["top_p"], body["stop_sequences"]) == (1, Decimal("0.9"), ["x"])
+    assert (body["temperature"], body["stop_sequences"]) == (1, ["x"])
     assert losses == ["sampling.temperature", "sampling.stop", "sampling.seed", "sampling.n", "sampling.logprobs"]
     newer = msgspec.structs.replace(ANTHROPIC, api_version="2026-10-21")
     body, losses = options(sampling=Sampling(temperature=1), profile=newer)
@@ -124,3 +122,35 @@ def test_outputs_and_users() -> None:
     assert (len(body["metadata"]["user_id"]), body["stream"]) == (256, True)
     assert losses == ["output.verbosity"]
     assert options(output=Output(format="json"))[1] == ["output.json"]
+
+
+@pytest.mark.parametrize(
+    "model", ["claude-opus-4-7", "claude-fable-5-1", "claude-sonnet-4-6-20260101", "claude-haiku-12"]
+)
+def test_newer_models_are_told_the_effort_and_think_as_they_see_fit(model: str) -> None:
+    choice = ToolChoice(mode="required")
+    body, losses = options(model=model, thinking=Thinking(effort="xhigh"), tool_choice=choice, tools=TOOLS)
+    assert body["thinking"] == {"type": "adaptive", "display": "summarized"}
+    assert body["output_config"] == {"effort": "xhigh"}
+    assert losses == []
+
+
+@pytest.mark.parametrize(
+    "model", ["claude-sonnet-4-5-20250929", "claude-opus-4-20250514", "claude-3-7-sonnet-latest", "m"]
+)
+def test_older_models_and_strangers_get_a_budget(model: str) -> None:
+    assert options(model=model, thinking=Thinking(effort="low"))[0]["thinking"]["type"] == "enabled"
+
+
+def test_the_temperature_goes_before_top_p() -> None:
+    body, losses = options(sampling=Sampling(temperature=0, top_p=Decimal("0.95")))
+    assert "top_p" not in body
+    assert losses == ["sampling.top_p"]
+    body, losses = options(sampling=Sampling(temperature=0, top_p=1))
+    assert (body["temperature"], "top_p" in body, losses) == (0, False, [])
+
+
+def test_what_thinking_allows_anyway_is_no_loss() -> None:
+    body, losses = options(sampling=Sampling(temperature=1), thinking=Thinking(effort="low"))
+    assert "temperature" not in body
+    assert losses == []

@@ -118,8 +118,8 @@ def test_odd_reasoning_does_no_harm(odd: Any) -> None:
 @pytest.mark.parametrize(
     ("kind", "role"),
     [
-        ("local_shell_call", "assistant"),
-        ("local_shell_call_output", "tool"),
+        ("web_search_call", "assistant"),
+        ("mcp_call_output", "tool"),
         ("compaction", "user"),
         ("item_reference", "user"),
     ],

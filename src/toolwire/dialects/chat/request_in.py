@@ -44,7 +44,7 @@ from ...wire.fields import (
     wrong,
 )
 from ..failures import split_result
-from ..media import from_url
+from ..media import from_data, from_url
 from ..opening import body_object
 from .shapes import NAME
 
@@ -77,6 +77,7 @@ _KNOWN = frozenset(
 )
 _ROLES: dict[str, Role] = {"system": "system", "developer": "developer", "user": "user", "assistant": "assistant"}
 _MESSAGE = frozenset({"role", "content", "tool_calls", "tool_call_id", "reasoning_content", "refusal", "function_call"})
+_AUDIO = frozenset({"type", "input_audio"})
 _FUNCTION = frozenset({"name", "description", "parameters", "strict"})
 
 
@@ -150,10 +151,10 @@ def _part(item: Any, where: str) -> Part:
             return _image(item, where)
         case "input_audio":
             audio = need_object(item.get("input_audio"), f"{where}.input_audio")
-            kind = text_or_none(audio, "format", where) or "wav"
-            return Media(kind="audio", mime=f"audio/{kind}", data=need_text(audio, "data", f"{where}.input_audio"))
+            kind, data = text_or_none(audio, "format", where) or "wav", need_text(audio, "data", f"{where}.input_audio")
+            return Media(kind="audio", mime=f"audio/{kind}", data=data, extra=rest(item, _AUDIO, NAME))
         case "file":
-            return _file(need_object(item.get("file"), f"{where}.file"), where)
+            return _file(item, where)
         case "refusal":
             return Refusal(text=need_text(item, "refusal", where))
         case _:
@@ -166,14 +167,17 @@ def _image(item: JsonObject, where: str) -> Part:
         inner = {"url": inner}
     inner = need_object(inner, f"{where}.image_url")
     detail = text_or_none(inner, "detail", f"{where}.image_url")
-    return from_url("image", need_text(inner, "url", f"{where}.image_url"), detail=detail)
+    extra = rest(item, frozenset({"type", "image_url"}), NAME)
+    return from_url("image", need_text(inner, "url", f"{where}.image_url"), detail=detail, extra=extra)
 
 
-def _file(inner: JsonObject, where: str) -> Part:
+def _file(item: JsonObject, where: str) -> Part:
+    inner = need_object(item.get("file"), f"{where}.file")
     name = text_or_none(inner, "filename", f"{where}.file") or ""
+    extra = rest(item, frozenset({"type", "file"}), NAME)
     if (file_id := text_or_none(inner, "file_id", f"{where}.file")) is not None:
-        return Media(kind="file", file_id=file_id, name=name)
-    return from_url("file", need_text(inner, "file_data", f"{where}.file"), name=name)
+        return Media(kind="file", file_id=file_id, name=name, extra=extra)
+    return from_data("file", need_text(inner, "file_data", f"{where}.file"), name=name, extra=extra)
 
 
 def _assistant(item: JsonObject, where: str) -> tuple[Part, ...]:
@@ -244,9 +248,22 @@ def _tool(item: Any, where: str) -> Tool:
         )
     if kind == "custom":
         custom = need_object(item.get("custom"), f"{where}.custom")
-        name = need_name(custom, "name", f"{where}.custom")
-        return Tool(name=name, description=text_or_none(custom, "description", where), kind="custom", source=source)
+        return Tool(
+            name=need_name(custom, "name", f"{where}.custom"),
+            description=text_or_none(custom, "description", where),
+            kind="custom",
+            grammar=_grammar(custom.get("format")),
+            source=source,
+        )
     return Tool(name=kind, kind="hosted", source=source)
+
+
+def _grammar(form: Any) -> str:
+    """What the text of a freeform tool must look like, if that is told."""
+    match form:
+        case {"grammar": {"definition": str(definition), "syntax": str(syntax)}}:
+            return f"({syntax}) {definition.strip()}"
+    return ""
 
 
 def _tool_choice(value: Any) -> ToolChoice | None:

@@ -24,14 +24,18 @@ from ...types import (
 )
 from ...wire.exact import encode
 from ..base import Encoded
-from ..failures import with_failure
-from ..foreign import foreign_members, lose_thinking, lost_tools
+from ..failures import with_failure_first
+from ..foreign import foreign_members, lose_thinking
 from ..ids import fit_id
-from ..media import data_url, opaque_text, placeholder, text_of
+from ..media import data_url, file_name
+from ..media_limits import check_size
+from ..media_policy import Courier, Takes
+from ..media_words import placeholder, text_of
 from .answer_out import call_out
 from .shapes import MAX_ID, NAME
 
 PATH = "/chat/completions"
+_TAKES = Takes(audio_types=frozenset({"audio/wav", "audio/mp3"}), has_detail=True)
 
 
 def encode_request(request: Request, profile: Profile) -> Encoded:
@@ -39,23 +43,23 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
     is_own = request.origin == NAME and bool(request.source)
     body = dict(request.source) if is_own else _members(request, profile, losses)
     body["model"] = request.model
-    body["messages"] = _Writer(profile, losses).messages(request.messages)
-    if tools := _tools(request.tools, losses):
-        body["tools"] = tools
-    elif not is_own:
-        body.pop("tool_choice", None)
-        body.pop("parallel_tool_calls", None)
+    courier = Courier(request, profile, NAME, _TAKES, losses)
+    body["messages"] = _Writer(profile, losses, courier).messages(request.messages)
+    if not is_own or request.is_lowered:
+        _offer(request, body, losses)
     if request.stream and profile.asks_for_usage:
         body["stream_options"] = {**(body.get("stream_options") or {}), "include_usage": True}
-    return Encoded(PATH, encode(body), tuple(losses))
+    encoded = encode(body)
+    return Encoded(PATH, encoded if is_own else check_size(encoded, profile), tuple(losses))
 
 
 class _Writer:
     """Messages one after the other; consecutive assistant messages of other dialects become one."""
 
-    def __init__(self, profile: Profile, losses: list[Loss]) -> None:
+    def __init__(self, profile: Profile, losses: list[Loss], courier: Courier) -> None:
         self._profile = profile
         self._losses = losses
+        self._courier = courier
         self._out: list[JsonObject] = []
         self._open: JsonObject | None = None  # an assistant message that may still grow
         self._media: list[Part] = []  # what tool messages cannot carry, for a user message behind them (H098)
@@ -83,9 +87,20 @@ class _Writer:
                 self._result(part, where, _own(message))
             else:
                 others.append(part)
-        if others or not message.parts:
+        if message.role == "tool":  # a message between two tool messages would part a turn from its results
+            self._media += self._courier.parts(others, where)
+        elif others or not message.parts:
+            self._say(message, others, where)
+
+    def _say(self, message: Message, parts: list[Part], where: str) -> None:
+        role = self._role(message)
+        if role == "user":  # with what was held back, because some templates refuse two user messages in a row
+            parts = [*self._media, *self._courier.parts(parts, where)]
+            self._media = []
+        else:
             self._flush_media()
-            self._out.append({"role": self._role(message), "content": self._content(others, where), **_own(message)})
+            parts = self._courier.parts(parts, where, "a system message holds text only")
+        self._out.append({"role": role, "content": self._content(parts, where), **_own(message)})
 
     def _role(self, message: Message) -> str:
         if message.role == "developer" and not self._profile.has_developer_role:
@@ -110,7 +125,7 @@ class _Writer:
             case Refusal():
                 target["refusal"] = (target.get("refusal") or "") + part.text
             case ToolCall():
-                target.setdefault("tool_calls", []).append(_call(part, where, self._losses))
+                target.setdefault("tool_calls", []).append(_call(part))
             case Reasoning():
                 field = self._profile.reasoning_field
                 if field and part.text:
@@ -118,9 +133,11 @@ class _Writer:
                 else:
                     lose_thinking(part, where, self._losses)
             case Media():
-                target["content"] = (target["content"] or "") + placeholder(
-                    part, where, self._losses, "an assistant message holds text only"
-                )
+                pieces = self._courier.deliver(part, where, "an assistant message holds text only")
+                if isinstance(pieces[0], Media):  # our own dialect's, and its provider's matter
+                    pieces = [Text(text=placeholder(part, where, self._losses, "an assistant message holds text only"))]
+                lines = [target["content"], text_of(tuple(pieces), where, self._losses)]
+                target["content"] = "\n".join(line for line in lines if line)
             case Opaque():
                 if part.dialect == NAME:
                     target.update(part.value)
@@ -133,15 +150,28 @@ class _Writer:
                 assert_never(part)
 
     def _result(self, result: ToolResult, where: str, own: JsonObject) -> None:
-        text = text_of(result.parts, where, self._losses)
-        media = [part for part in result.parts if isinstance(part, Media)]
-        if media:
-            note = f"[{len(media)} attachment(s) of this result follow in the next user message]"
-            text = f"{text}\n{note}" if text else note
-            self._media += [Text(text=f"Attachment(s) of tool result {result.call_id}:"), *media]
-            self._losses.append(Loss("result.media", where, "moved to a user message behind the results"))
-        content = with_failure(text) if result.is_error else text
+        parts = self._courier.parts(result.parts, where)
+        if not self._courier.is_own:
+            parts = self._without_media(parts, _fitted(result.call_id), where)
+        if result.is_error:
+            parts = with_failure_first(parts)
+        has_parts = self._courier.is_own or self._profile.result_content == "parts"
+        content = self._content(parts, where) if has_parts else text_of(tuple(parts), where, self._losses)
         self._out.append({"role": "tool", "tool_call_id": _fitted(result.call_id), "content": content, **own})
+
+    def _without_media(self, parts: list[Part], call_id: str, where: str) -> list[Part]:
+        """Tool messages hold text: media leave a note in their place and follow in a user message (H098)."""
+        kept: list[Part] = []
+        moved: list[Part] = []
+        for part in parts:
+            if isinstance(part, Media):
+                moved.append(part)
+                part = Text(text=f"[{part.kind}: attachment {len(moved)} of this result, in the next user message]")
+            kept.append(part)
+        if moved:
+            self._media += [Text(text=f"Attachment(s) of tool result {call_id}:"), *moved]
+            self._losses.append(Loss("result.media", where, "moved to a user message behind the results"))
+        return kept
 
     def _flush_media(self) -> None:
         if self._media:
@@ -161,10 +191,8 @@ class _Writer:
                 return {"type": "text", "text": part.text, **part.extra.get(NAME, {})}
             case Media():
                 return _media(part, where, self._losses)
-            case Opaque():
-                if part.dialect == NAME:
-                    return part.value
-                return {"type": "text", "text": opaque_text(part, where, self._losses)}
+            case Opaque():  # other dialects' are words by now
+                return part.value
             case Refusal():
                 return {"type": "refusal", "refusal": part.text}
             case _:
@@ -177,12 +205,7 @@ def _own(message: Message) -> JsonObject:
     return message.extra.get(NAME, {})
 
 
-def _call(call: ToolCall, where: str, losses: list[Loss]) -> JsonObject:
-    """A freeform call becomes a function call with its text in one member, so that its result keeps its pair."""
-    if call.kind == "custom":
-        losses.append(Loss("call.custom", where, "written as a function call"))
-        raw = encode({"input": call.raw}).decode()
-        return {"id": _fitted(call.id), "type": "function", "function": {"name": call.name, "arguments": raw}}
+def _call(call: ToolCall) -> JsonObject:
     return call_out(call) | {"id": _fitted(call.id)} | call.extra.get(NAME, {})
 
 
@@ -192,39 +215,49 @@ def _fitted(call_id: str) -> str:
 
 
 def _media(media: Media, where: str, losses: list[Loss]) -> JsonObject:
+    """A medium that may go as it is, in the form that this dialect has for it."""
+    own = media.extra.get(NAME, {})
     url = data_url(media)
     if media.kind == "image" and url is not None:
         inner: JsonObject = {"url": url}
         if media.detail is not None:
             inner["detail"] = media.detail
-        return {"type": "image_url", "image_url": inner}
+        return {"type": "image_url", "image_url": inner, **own}
     if media.kind == "audio" and media.data is not None:
-        return {
-            "type": "input_audio",
-            "input_audio": {"data": media.data, "format": media.mime.rpartition("/")[2] or "wav"},
-        }
-    if media.kind == "file" and media.data is not None:
-        return {"type": "file", "file": {"filename": media.name or "file", "file_data": url}}
-    if media.kind == "file" and media.file_id is not None:
-        return {"type": "file", "file": {"file_id": media.file_id}}
+        form = media.mime.rpartition("/")[2] or "wav"
+        return {"type": "input_audio", "input_audio": {"data": media.data, "format": form}, **own}
+    if media.kind == "file" and url is not None:
+        return {"type": "file", "file": {"filename": file_name(media), "file_data": url}, **own}
+    if media.kind == "file":
+        return {"type": "file", "file": {"file_id": media.file_id}, **own}
     return {"type": "text", "text": placeholder(media, where, losses, "no place for it in a chat message")}
 
 
-def _tools(tools: tuple[Tool, ...], losses: list[Loss]) -> list[JsonObject]:
+def _offer(request: Request, body: JsonObject, losses: list[Loss]) -> None:
+    """Tools, and the choice among them, written anew."""
+    for key in ("tools", "tool_choice"):
+        body.pop(key, None)
+    if not request.tools:
+        body.pop("parallel_tool_calls", None)
+        return
+    body["tools"] = _tools(request.tools)
+    if request.tool_choice is not None:
+        _tool_choice(request.tool_choice, body, losses)
+
+
+def _tools(tools: tuple[Tool, ...]) -> list[JsonObject]:
     written = []
     for tool in tools:
         if tool.source is not None and tool.source.dialect == NAME:
             written.append(tool.source.value)
-        elif tool.kind == "function":
-            function: JsonObject = {"name": tool.name}
-            if tool.description is not None:
-                function["description"] = tool.description
-            function["parameters"] = tool.schema or {"type": "object", "properties": {}}
-            if tool.strict is not None:
-                function["strict"] = tool.strict
-            written.append({"type": "function", "function": function | tool.extra.get(NAME, {})})
-        else:
-            losses.append(lost_tools(tool))
+            continue
+        function: JsonObject = {"name": tool.name}
+        if tool.description is not None:
+            function["description"] = tool.description
+        function["parameters"] = tool.schema or {"type": "object", "properties": {}}
+        if tool.strict is not None:
+            function["strict"] = tool.strict
+        written.append({"type": "function", "function": function | tool.extra.get(NAME, {})})
     return written
 
 
@@ -234,8 +267,6 @@ def _members(request: Request, profile: Profile, losses: list[Loss]) -> JsonObje
     if request.max_tokens is not None:
         body[profile.max_tokens_field] = request.max_tokens
     _sampling(request.sampling, body, losses)
-    if request.tool_choice is not None:
-        _tool_choice(request.tool_choice, body, losses)
     if request.parallel_calls is not None:
         body["parallel_tool_calls"] = request.parallel_calls
     _thinking(request, profile, body, losses)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,10 +18,8 @@ from ...types import (
     Role,
     Sampling,
     Source,
-    State,
     Text,
     Thinking,
-    Tool,
     ToolCall,
     ToolChoice,
     ToolResult,
@@ -43,8 +40,11 @@ from ...wire.fields import (
     text_or_none,
     wrong,
 )
+from ..media import from_text, from_url
 from ..opening import body_object
 from .shapes import NAME
+from .thread_in import is_continuing, state_in
+from .tools_in import CHANGES, tools_in
 
 _KNOWN = frozenset(
     [
@@ -65,7 +65,6 @@ _KNOWN = frozenset(
     ]
 )
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
-_TOOL = frozenset({"name", "description", "input_schema", "type", "strict"})
 _TEXT = frozenset({"type", "text"})
 _CALL = frozenset({"type", "id", "name", "input"})
 _RESULT = frozenset({"type", "tool_use_id", "content", "is_error"})
@@ -89,8 +88,8 @@ def _request(body: bytes, headers: Mapping[str, str], *, is_counting: bool) -> R
     metadata = object_or_none(top, "metadata")
     return Request(
         model=model,
-        messages=(*_system(top.get("system")), *_messages(top)),
-        tools=_tools(top),
+        messages=(*system_in(top.get("system")), *_messages(top)),
+        tools=tools_in(top),
         tool_choice=_tool_choice(choice),
         parallel_calls=_parallel(choice),
         max_tokens=count_or_none(top, "max_tokens", least=1),
@@ -101,7 +100,7 @@ def _request(body: bytes, headers: Mapping[str, str], *, is_counting: bool) -> R
         stream_usage=True,
         user=text_or_none(metadata, "user_id", "metadata") if metadata else None,
         metadata=metadata,
-        state=_state(top),
+        state=state_in(top),
         extra=rest(top, _KNOWN, NAME),
         origin=NAME,
         source=top,
@@ -110,15 +109,7 @@ def _request(body: bytes, headers: Mapping[str, str], *, is_counting: bool) -> R
     )
 
 
-def _state(top: JsonObject) -> State | None:
-    """Server-side threads: the official tool runners replay the whole history when told in these words that there are none."""
-    if not top.get("thread"):
-        return None
-    details = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
-    return State(field="thread", why="this back end keeps no threads", refusal={"details": details})
-
-
-def _system(value: Any) -> tuple[Message, ...]:
+def system_in(value: Any) -> tuple[Message, ...]:
     if value is None or value == "":
         return ()
     parts = _content(value, "system", _user_part)
@@ -127,12 +118,12 @@ def _system(value: Any) -> tuple[Message, ...]:
 
 def _messages(top: JsonObject) -> tuple[Message, ...]:
     items = need_list(top, "messages", "")
-    if not items:
+    if not items and not is_continuing(top):  # a paused turn goes on without a word
         raise BadRequest("it is empty; expected at least one message.", where="messages")
-    return tuple(_message(item, f"messages[{index}]") for index, item in enumerate(items))
+    return tuple(message_in(item, f"messages[{index}]") for index, item in enumerate(items))
 
 
-def _message(item: Any, where: str) -> Message:
+def message_in(item: Any, where: str) -> Message:
     need_object(item, where)
     role = _ROLES.get(given := need_text(item, "role", where))
     if role is None:
@@ -140,9 +131,12 @@ def _message(item: Any, where: str) -> Message:
     if "content" not in item:
         raise missing(f"{where}.content", "a string or an array of blocks")
     read = _assistant_part if role == "assistant" else _user_part
+    parts = _content(item["content"], f"{where}.content", read)
+    if role == "system":  # changes of tools are told by the tools themselves
+        parts = tuple(part for part in parts if not isinstance(part, Opaque) or part.value["type"] not in CHANGES)
     return Message(
         role=role,
-        parts=_content(item["content"], f"{where}.content", read),
+        parts=parts,
         extra=rest(item, frozenset({"role", "content"}), NAME),
         source=Source(NAME, item),
     )
@@ -181,6 +175,8 @@ def _assistant_part(item: Any, where: str) -> Part:
             return Reasoning(text=text, signature=signature or None)
         case "redacted_thinking":
             return Reasoning(text="", redacted=need_text(item, "data", where))
+        case "image" | "document" as kind:
+            return _medium(item, kind, where)
         case _:
             return Opaque(dialect=NAME, value=item)
 
@@ -201,12 +197,23 @@ def _call(item: JsonObject, where: str) -> ToolCall:
 def _result(item: JsonObject, where: str) -> ToolResult:
     content = item.get("content")
     parts = () if content is None else _content(content, f"{where}.content", _user_part)
+    kept = tuple(_in_words(part) for part in parts if isinstance(part, Text | Media | Opaque))
     return ToolResult(
         call_id=need_name(item, "tool_use_id", where),
-        parts=tuple(part for part in parts if isinstance(part, Text | Media | Opaque)),
+        parts=kept,
         is_error=flag_or_none(item, "is_error", where) or False,
+        kind="function" if kept == parts else "typed",
         extra=rest(item, _RESULT, NAME),
     )
+
+
+def _in_words(part: Text | Media | Opaque) -> Text | Media | Opaque:
+    """A tool that a search has found: it is among the tools now, and who knows no references is told so."""
+    match part:
+        case Opaque(value={"type": "tool_reference", "tool_name": str(name)}):
+            return Text(text=f"Found, and callable from now on: {name}")
+        case _:
+            return part
 
 
 def _medium(item: JsonObject, kind: str, where: str) -> Part:
@@ -218,40 +225,15 @@ def _medium(item: JsonObject, kind: str, where: str) -> Part:
         case {"type": "base64", "data": str(data), "media_type": str(mime)}:
             return Media(kind=media_kind, mime=mime, data=data, name=name, extra=extra)
         case {"type": "url", "url": str(url)}:
-            return Media(kind=media_kind, url=url, name=name, extra=extra)
+            return from_url(media_kind, url, name=name, extra=extra)
         case {"type": "file", "file_id": str(file_id)}:
             return Media(kind=media_kind, file_id=file_id, name=name, extra=extra)
         case {"type": "text", "data": str(text)}:
-            data = b64encode(text.encode("utf-8", "replace")).decode()
-            return Media(kind="file", mime="text/plain", data=data, name=name, extra=extra)
+            return from_text(text, name=name, extra=extra)
         case {"type": "base64" | "url" | "file" | "text"}:
             raise BadRequest(f"it lacks a member that its type {quote(source['type'])} needs.", where=f"{where}.source")
         case _:
             return Opaque(dialect=NAME, value=item)
-
-
-def _tools(top: JsonObject) -> tuple[Tool, ...]:
-    return tuple(_tool(item, f"tools[{index}]") for index, item in enumerate(list_or_none(top, "tools") or ()))
-
-
-def _tool(item: Any, where: str) -> Tool:
-    need_object(item, where)
-    kind = text_or_none(item, "type", where)
-    source = Source(NAME, item)
-    if kind not in (None, "custom"):
-        name = item.get("name")
-        return Tool(name=name if isinstance(name, str) and name else str(kind), kind="hosted", source=source)
-    name = need_name(item, "name", where)
-    if "input_schema" not in item:
-        raise missing(f"{where}.input_schema", "an object")
-    return Tool(
-        name=name,
-        description=text_or_none(item, "description", where),
-        schema=need_object(item["input_schema"], f"{where}.input_schema"),
-        strict=flag_or_none(item, "strict", where),
-        extra=rest(item, _TOOL, NAME),
-        source=source,
-    )
 
 
 def _tool_choice(choice: JsonObject | None) -> ToolChoice | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import assert_never
 
 from ...profiles import Profile
@@ -10,16 +11,20 @@ from .shapes import NAME
 
 _BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 32768, "max": 32768}
 _LEAST_BUDGET = 1024
+_EFFORTS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh", "max": "max"}
 
 
 def members(request: Request, profile: Profile, losses: list[Loss]) -> JsonObject:
     body: JsonObject = {"model": request.model, "max_tokens": request.max_tokens or profile.default_max_tokens}
     body["messages"] = []
     _sampling(request, profile, body, losses)
-    _tool_choice(request, body, losses)
-    _thinking(request, body, losses)
+    add_tool_choice(request, body, losses)
+    _thinking(request, profile, body, losses)
     if request.output.format == "schema":
-        body["output_config"] = {"format": {"type": "json_schema", "schema": request.output.schema or {}}}
+        body["output_config"] = {
+            **body.get("output_config", {}),
+            "format": {"type": "json_schema", "schema": request.output.schema or {}},
+        }
     elif request.output.format == "json":
         losses.append(Loss("output.json", "response_format", "this dialect has JSON only by a schema"))
     if request.output.verbosity is not None:
@@ -42,6 +47,9 @@ def _sampling(request: Request, profile: Profile, body: JsonObject, losses: list
         elif key == "temperature" and value > 1:
             body[key] = 1
             losses.append(Loss("sampling.temperature", key, "1 is the highest here"))
+        elif key == "top_p" and "temperature" in body:
+            if value != 1:
+                losses.append(Loss("sampling.top_p", key, "many models take it or the temperature, not both"))
         else:
             body[key] = value
     if stops := [stop for stop in sampling.stop if stop.strip()]:
@@ -57,7 +65,7 @@ def _sampling(request: Request, profile: Profile, body: JsonObject, losses: list
         losses.append(Loss("sampling.logprobs", "logprobs", "not part of this dialect"))
 
 
-def _tool_choice(request: Request, body: JsonObject, losses: list[Loss]) -> None:
+def add_tool_choice(request: Request, body: JsonObject, losses: list[Loss]) -> None:
     value = _choice(request.tool_choice, losses)
     if request.parallel_calls is False and request.tools and (value or {}).get("type") != "none":
         value = {**(value or {"type": "auto"}), "disable_parallel_tool_use": True}
@@ -84,22 +92,27 @@ def _choice(choice: ToolChoice | None, losses: list[Loss]) -> JsonObject | None:
             assert_never(choice.mode)
 
 
-def _thinking(request: Request, body: JsonObject, losses: list[Loss]) -> None:
-    """An effort becomes a budget; thinking stays off where the API is known to refuse it."""
+def _thinking(request: Request, profile: Profile, body: JsonObject, losses: list[Loss]) -> None:
+    """An effort is told as one where the model takes that, else as a budget; thinking stays off where it is known to be refused."""
     thinking = request.thinking
     if thinking is None or thinking.mode == "off" or thinking.effort in (None, "none"):
         return
-    if body.get("tool_choice", {}).get("type") in ("any", "tool"):
+    if re.search(profile.adaptive_models, request.model):
+        body["thinking"] = {"type": "adaptive", "display": "summarized"}
+        effort = _EFFORTS.get(thinking.effort or "", "high")
+        body["output_config"] = {**body.get("output_config", {}), "effort": effort}
+    elif body.get("tool_choice", {}).get("type") in ("any", "tool"):
         losses.append(Loss("thinking", "reasoning effort", "a forced tool call and thinking exclude each other (H085)"))
         return
-    if _is_mid_turn_unsigned(request):
+    elif _is_mid_turn_unsigned(request):
         losses.append(Loss("thinking", "reasoning effort", "the open turn holds calls without signed thinking (H075)"))
         return
-    budget = _BUDGETS.get(thinking.effort or "", _BUDGETS["medium"])
-    body["max_tokens"] = max(int(body["max_tokens"]), _LEAST_BUDGET * 2)
-    body["thinking"] = {"type": "enabled", "budget_tokens": max(_LEAST_BUDGET, min(budget, body["max_tokens"] // 2))}
+    else:
+        budget = _BUDGETS.get(thinking.effort or "", _BUDGETS["medium"])
+        most = body["max_tokens"] = max(int(body["max_tokens"]), _LEAST_BUDGET * 2)
+        body["thinking"] = {"type": "enabled", "budget_tokens": max(_LEAST_BUDGET, min(budget, most // 2))}
     for key in ("temperature", "top_p", "top_k"):
-        if body.pop(key, None) is not None:
+        if body.pop(key, 1) != 1:
             losses.append(Loss(f"sampling.{key}", key, "it cannot be set while the model thinks"))
 
 

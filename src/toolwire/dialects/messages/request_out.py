@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from base64 import b64decode
-from binascii import Error as Base64Error
+from collections.abc import Iterable
 from typing import assert_never
 
 from ...profiles import Profile
@@ -24,21 +23,26 @@ from ...types import (
 )
 from ...wire.exact import encode
 from ..base import Encoded
-from ..foreign import foreign_members, lose_thinking, lost_tools
+from ..foreign import foreign_members, lose_thinking
 from ..ids import fit_id
-from ..media import opaque_text, placeholder
+from ..media import text_in
+from ..media_limits import check_size
+from ..media_policy import Courier, Takes
+from ..media_types import is_text, tidy
+from ..media_words import placeholder
 from ..opening import split_head
-from .request_options import members
+from .request_options import add_tool_choice, members
 from .shapes import MAX_ID, NAME, input_of
 
 PATH = "/v1/messages"
-_IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+_TAKES = Takes(has_text_files=True, image_schemes=frozenset({"https"}), file_schemes=frozenset({"https"}))
+_TITLE = 500
 
 
 def encode_request(request: Request, profile: Profile) -> Encoded:
     losses: list[Loss] = []
     is_own = request.origin == NAME and bool(request.source)
-    writer = _Writer(profile, losses)
+    writer = _Writer(profile, losses, Courier(request, profile, NAME, _TAKES, losses))
     if is_own:
         body = dict(request.source)
     else:
@@ -49,24 +53,25 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
         body["system"] = system
     body["model"] = request.model
     body["messages"] = writer.messages(rest if not is_own else [m for m in request.messages if not m.is_head])
-    if tools := _tools(_offered(request), losses):
-        body["tools"] = tools
-    elif not is_own:
-        body.pop("tool_choice", None)
-    return Encoded(PATH, encode(body), tuple(losses))
+    if not is_own or request.is_lowered:
+        _offer(request, body, losses)
+    encoded = encode(body)
+    return Encoded(PATH, encoded if is_own else check_size(encoded, profile), tuple(losses))
 
 
 class _Writer:
     """Messages with alternating roles; results come first in the user message behind their calls."""
 
-    def __init__(self, profile: Profile, losses: list[Loss]) -> None:
+    def __init__(self, profile: Profile, losses: list[Loss], courier: Courier) -> None:
         self._profile = profile
         self._losses = losses
+        self._courier = courier
         self._out: list[JsonObject] = []
         self._grown: JsonObject | None = None  # the last message, if we made it and it may still grow
 
     def system(self, head: list[Message]) -> str | list[JsonObject]:
-        blocks = [block for message in head for part in message.parts for block in self._block(part, "system")]
+        parts = [part for message in head for part in message.parts]
+        blocks = self._blocks(parts, "system", "the system prompt holds text only")
         texts = [block for block in blocks if block["type"] == "text"]
         return str(texts[0]["text"]) if len(texts) == 1 and _is_plain(texts[0]) else texts
 
@@ -81,7 +86,8 @@ class _Writer:
             self._grown = None
             return
         role = "assistant" if message.role == "assistant" else "user"
-        blocks = [block for part in message.parts for block in self._block(part, where)]
+        only_text = "an assistant message holds text only" if role == "assistant" else ""
+        blocks = self._blocks(message.parts, where, only_text)
         if message.role in ("system", "developer"):
             blocks = self._note(blocks, where)
         if not blocks:
@@ -100,8 +106,12 @@ class _Writer:
     def _note(self, blocks: list[JsonObject], where: str) -> list[JsonObject]:
         """Instructions in mid-conversation stay in their place, as a labelled note (H141)."""
         self._losses.append(Loss("role.system", where, "written as a note in a user message"))
-        text = "\n".join(str(block.get("text", "")) for block in blocks)
-        return [{"type": "text", "text": f"<system>\n{text}\n</system>"}]
+        text = "\n".join(str(block["text"]) for block in blocks if block["type"] == "text")
+        return [{"type": "text", "text": f"<system>\n{text}\n</system>"}, *_other_than_text(blocks)]
+
+    def _blocks(self, parts: Iterable[Part], where: str, only_text: str = "") -> list[JsonObject]:
+        pieces = self._courier.parts(parts, where, only_text)
+        return [block for piece in pieces for block in self._block(piece, where)]
 
     def _block(self, part: Part, where: str) -> list[JsonObject]:
         own = part.extra.get(NAME, {})
@@ -109,12 +119,10 @@ class _Writer:
             case Text() | Refusal():
                 return [{"type": "text", "text": part.text, **own}] if part.text.strip() else []
             case ToolCall():
-                if part.kind == "custom":
-                    self._losses.append(Loss("call.custom", where, "written as a function call"))
                 call_id = fit_id(part.id, MAX_ID)
                 return [{"type": "tool_use", "id": call_id, "name": part.name, "input": input_of(part), **own}]
             case ToolResult():
-                return [self._result(part, where)]
+                return self._result(part, where)
             case Media():
                 return [_medium(part, where, self._losses) | own]
             case Reasoning(redacted=str(data)):
@@ -124,15 +132,17 @@ class _Writer:
             case Reasoning():
                 lose_thinking(part, where, self._losses)
                 return []
-            case Opaque():
-                if part.dialect == NAME:
-                    return [part.value]
-                return [{"type": "text", "text": opaque_text(part, where, self._losses)}]
+            case Opaque():  # other dialects' are words by now
+                return [part.value]
             case _:
                 assert_never(part)
 
-    def _result(self, result: ToolResult, where: str) -> JsonObject:
-        content = [block for part in result.parts for block in self._block(part, where)]
+    def _result(self, result: ToolResult, where: str) -> list[JsonObject]:
+        content, moved = self._blocks(result.parts, where), []
+        if result.is_error and not self._courier.is_own and (moved := _other_than_text(content)):
+            content = [block for block in content if block["type"] == "text"]
+            moved.insert(0, {"type": "text", "text": f"Attachment(s) of failed tool result {result.call_id}:"})
+            self._losses.append(Loss("result.media", where, "moved behind the results, a failed one holds text only"))
         value: JsonObject = {
             "type": "tool_result",
             "tool_use_id": fit_id(result.call_id, MAX_ID),
@@ -140,7 +150,7 @@ class _Writer:
         }
         if result.is_error:
             value["is_error"] = True
-        return {**value, **result.extra.get(NAME, {})}
+        return [{**value, **result.extra.get(NAME, {})}, *moved]
 
 
 def _is_plain(block: JsonObject) -> bool:
@@ -148,24 +158,23 @@ def _is_plain(block: JsonObject) -> bool:
     return block["type"] == "text" and len(block) == 2
 
 
+def _other_than_text(blocks: list[JsonObject]) -> list[JsonObject]:
+    return [block for block in blocks if block["type"] != "text"]
+
+
 def _medium(media: Media, where: str, losses: list[Loss]) -> JsonObject:
+    """A medium that may go as it is, in the form that this dialect has for it."""
     kind = "image" if media.kind == "image" else "document"
-    named = {"title": media.name} if media.name and kind == "document" else {}
+    named = {"title": media.name[:_TITLE]} if media.name and kind == "document" else {}
     if media.kind == "audio":
         return {"type": "text", "text": placeholder(media, where, losses, "this dialect has no audio")}
     if media.url is not None:
         return {"type": kind, "source": {"type": "url", "url": media.url}, **named}
-    if media.data is not None and (
-        (kind == "image" and media.mime in _IMAGES) or (kind == "document" and media.mime == "application/pdf")
-    ):
-        return {"type": kind, "source": {"type": "base64", "media_type": media.mime, "data": media.data}, **named}
-    if media.data is not None and kind == "document" and media.mime.startswith("text/"):
-        try:
-            text = b64decode(media.data, validate=True).decode("utf-8")
-        except (Base64Error, ValueError):
-            return {"type": "text", "text": placeholder(media, where, losses, "its data is not text in base64")}
+    if media.file_id is not None:
+        return {"type": kind, "source": {"type": "file", "file_id": media.file_id}, **named}
+    if kind == "document" and is_text(tidy(media.mime)) and (text := text_in(media)) is not None:
         return {"type": kind, "source": {"type": "text", "media_type": "text/plain", "data": text}, **named}
-    return {"type": "text", "text": placeholder(media, where, losses, f"{kind}s of this type have no place here")}
+    return {"type": kind, "source": {"type": "base64", "media_type": media.mime, "data": media.data}, **named}
 
 
 def _offered(request: Request) -> tuple[Tool, ...]:
@@ -176,20 +185,27 @@ def _offered(request: Request) -> tuple[Tool, ...]:
     return tuple(tool for tool in request.tools if tool.name in choice.names)
 
 
-def _tools(tools: tuple[Tool, ...], losses: list[Loss]) -> list[JsonObject]:
+def _offer(request: Request, body: JsonObject, losses: list[Loss]) -> None:
+    """Tools, and the choice among them, written anew."""
+    for key in ("tools", "tool_choice"):
+        body.pop(key, None)
+    if tools := _offered(request):
+        body["tools"] = _tools(tools)
+        add_tool_choice(request, body, losses)
+
+
+def _tools(tools: tuple[Tool, ...]) -> list[JsonObject]:
     written = []
     for tool in tools:
         if tool.source is not None and tool.source.dialect == NAME:
             written.append(tool.source.value)
-        elif tool.kind == "function":
-            value: JsonObject = {"name": tool.name}
-            if tool.description:
-                value["description"] = tool.description
-            schema = tool.schema or {}
-            value["input_schema"] = schema if "type" in schema else {"type": "object", "properties": {}, **schema}
-            if tool.strict:
-                value["strict"] = True
-            written.append(value | tool.extra.get(NAME, {}))
-        else:
-            losses.append(lost_tools(tool))
+            continue
+        value: JsonObject = {"name": tool.name}
+        if tool.description:
+            value["description"] = tool.description
+        schema = tool.schema or {}
+        value["input_schema"] = schema if "type" in schema else {"type": "object", "properties": {}, **schema}
+        if tool.strict:
+            value["strict"] = True
+        written.append(value | tool.extra.get(NAME, {}))
     return written

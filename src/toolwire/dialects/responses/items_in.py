@@ -7,17 +7,25 @@ from typing import Any
 from ...types import Extra, JsonObject, Media, Message, Opaque, Part, Refusal, Role, Source, Text, ToolResult
 from ...wire.fields import missing, need_name, need_object, need_text, rest, text_or_none, wrong
 from ..failures import split_result
-from ..media import from_url
+from ..media import from_data, from_url
 from .shapes import NAME, call_in, reasoning_in
+from .typed import typed_call, typed_result
 
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "developer"}
 _MESSAGE = frozenset({"type", "role", "content", "id", "status"})
 _RESULT = frozenset({"type", "call_id", "output", "id", "status"})
 _TEXT = frozenset({"type", "text", "annotations", "logprobs"})
+_IMAGE = frozenset({"type", "detail", "file_id", "image_url"})
+_FILE = frozenset({"type", "filename", "file_id", "file_url", "file_data"})
+_AUDIO = frozenset({"type", "input_audio"})
 
 
 def is_reference(item: Any) -> bool:
-    return isinstance(item, dict) and item.get("type") == "item_reference"
+    """The type may be left out: nothing else is an id alone."""
+    return isinstance(item, dict) and (
+        item.get("type") == "item_reference"
+        or (item.get("type") is None and "id" in item and "role" not in item and "content" not in item)
+    )
 
 
 def message_in(item: Any, where: str) -> Message:
@@ -25,6 +33,8 @@ def message_in(item: Any, where: str) -> Message:
     kind = text_or_none(item, "type", where)
     source = Source(NAME, item)
     match kind:
+        case None if is_reference(item):
+            return Message(role="user", parts=(Opaque(dialect=NAME, value=item),), source=source)
         case None | "message":
             return _message(item, where, source)
         case "function_call" | "custom_tool_call":
@@ -36,7 +46,13 @@ def message_in(item: Any, where: str) -> Message:
             return Message(role="tool", parts=(_result(item, kind, where),), source=source)
         case "reasoning":
             return Message(role="assistant", parts=tuple(reasoning_in(item)), source=source)
+        case "additional_tools":  # see tools_in: it says nothing, it declares
+            return Message(role="developer", parts=(), source=source)
         case _:
+            if (call := typed_call(item)) is not None:
+                return Message(role="assistant", parts=(call,), source=source)
+            if (result := typed_result(item)) is not None:
+                return Message(role="tool", parts=(result,), source=source)
             part = Opaque(dialect=NAME, value=item)
             role: Role = "tool" if kind.endswith("_output") else "assistant" if kind.endswith("_call") else "user"
             return Message(role=role, parts=(part,), source=source)
@@ -76,31 +92,31 @@ def _part(piece: Any, where: str, item_id: str) -> Part:
             return _file(piece, where)
         case "input_audio":
             audio = need_object(piece.get("input_audio"), f"{where}.input_audio")
-            kind = text_or_none(audio, "format", where) or "wav"
-            return Media(kind="audio", mime=f"audio/{kind}", data=need_text(audio, "data", f"{where}.input_audio"))
+            kind, data = text_or_none(audio, "format", where) or "wav", need_text(audio, "data", f"{where}.input_audio")
+            return Media(kind="audio", mime=f"audio/{kind}", data=data, extra=rest(piece, _AUDIO, NAME))
         case _:
             return Opaque(dialect=NAME, value=piece)
 
 
 def _image(piece: JsonObject, where: str) -> Part:
-    detail = text_or_none(piece, "detail", where)
+    detail, extra = text_or_none(piece, "detail", where), rest(piece, _IMAGE, NAME)
     if (file_id := text_or_none(piece, "file_id", where)) is not None:
-        return Media(kind="image", file_id=file_id, detail=detail)
+        return Media(kind="image", file_id=file_id, detail=detail, extra=extra)
     url = piece.get("image_url")
     if isinstance(url, dict):  # seen from clients that follow the Chat shape
         url = url.get("url")
     if not isinstance(url, str):
         raise wrong(f"{where}.image_url", url, "a string")
-    return from_url("image", url, detail=detail)
+    return from_url("image", url, detail=detail, extra=extra)
 
 
 def _file(piece: JsonObject, where: str) -> Part:
-    name = text_or_none(piece, "filename", where) or ""
+    name, extra = text_or_none(piece, "filename", where) or "", rest(piece, _FILE, NAME)
     if (file_id := text_or_none(piece, "file_id", where)) is not None:
-        return Media(kind="file", file_id=file_id, name=name)
+        return Media(kind="file", file_id=file_id, name=name, extra=extra)
     if (url := text_or_none(piece, "file_url", where)) is not None:
-        return Media(kind="file", url=url, name=name)
-    return from_url("file", need_text(piece, "file_data", where), name=name)
+        return from_url("file", url, name=name, extra=extra)
+    return from_data("file", need_text(piece, "file_data", where), name=name, extra=extra)
 
 
 def _result(item: JsonObject, kind: str, where: str) -> ToolResult:

@@ -23,47 +23,63 @@ from ...types import (
 )
 from ...wire.exact import encode
 from ..base import Encoded
-from ..failures import with_failure
-from ..foreign import foreign_members, lose_thinking, lost_tools
+from ..failures import with_failure, with_failure_first
+from ..foreign import foreign_members, lose_thinking
 from ..ids import fit_id
-from ..media import data_url, opaque_text, placeholder, text_of
+from ..media import data_url, file_name
+from ..media_limits import check_size
+from ..media_policy import Courier, Takes
+from ..media_types import OFFICE, PDF
+from ..media_words import text_of
 from ..opening import split_head
 from .resource import reasoning_item
 from .shapes import MAX_ID, NAME
 
 PATH = "/responses"
 _LEAST_TOKENS = 16  # the API refuses less
+_TAKES = Takes(
+    file_types=OFFICE | {PDF},
+    has_text_files=True,
+    file_schemes=frozenset({"http", "https"}),
+    has_any_url=True,
+    has_detail=True,
+)
 
 
 def encode_request(request: Request, profile: Profile) -> Encoded:
     losses: list[Loss] = []
-    writer = _Writer(losses)
-    if request.origin == NAME and request.source:
+    writer = _Writer(losses, Courier(request, profile, NAME, _TAKES, losses))
+    is_own = request.origin == NAME and bool(request.source)
+    if is_own:
         body = dict(request.source)
         if not isinstance(body.get("input"), str):
             body["input"] = writer.items([m for m in request.messages if not m.is_head])
-        tools = _tools(request.tools, losses)
+        tools = _own_tools(request, body)
     else:
         head, rest = split_head(request.messages)
+        if any(isinstance(part, Media) for message in head for part in message.parts):
+            head, rest = [], list(request.messages)  # instructions are text, messages of this role are not
         body = _members(request, losses)
         if head:
             body["instructions"] = "\n\n".join(text_of(message.parts, "instructions", losses) for message in head)
         body["input"] = writer.items(rest)
-        tools = _tools(request.tools, losses)
+        tools = _tools(request.tools)
         if not tools:
             body.pop("tool_choice", None)
             body.pop("parallel_tool_calls", None)
     body["model"] = request.model
     if tools:
         body["tools"] = tools
-    return Encoded(PATH, encode(body), tuple(losses))
+    encoded = encode(body)
+    return Encoded(PATH, encoded if is_own else check_size(encoded, profile), tuple(losses))
 
 
 class _Writer:
     """Each message becomes one item or more, in order."""
 
-    def __init__(self, losses: list[Loss]) -> None:
+    def __init__(self, losses: list[Loss], courier: Courier) -> None:
         self._losses = losses
+        self._courier = courier
 
     def items(self, messages: list[Message]) -> list[JsonObject]:
         items: list[JsonObject] = []
@@ -89,7 +105,9 @@ class _Writer:
                 content = []
                 items += self._item(part, message, where)
             else:
-                content += self._content(part, role, where)
+                only_text = "an assistant message holds text only" if role == "assistant" else ""
+                for piece in self._courier.deliver(part, where, only_text):
+                    content += self._content(piece, role, where)
         return items + _gathered(role, content, message)
 
     def _item(self, part: Part, message: Message, where: str) -> list[JsonObject]:
@@ -108,15 +126,14 @@ class _Writer:
                 return []
 
     def _result(self, result: ToolResult, where: str) -> JsonObject:
-        has_media = any(isinstance(part, Media) for part in result.parts)
+        parts = self._courier.parts(result.parts, where)
         kind = "custom_tool_call_output" if result.kind == "custom" else "function_call_output"
         value: JsonObject = {"type": kind, "call_id": fit_id(result.call_id, MAX_ID)}
-        if has_media:
-            value["output"] = [piece for part in result.parts for piece in self._content(part, "user", where)]
-            if result.is_error:
-                value["output"].insert(0, {"type": "input_text", "text": with_failure("")})
+        if any(isinstance(part, Media) for part in parts):
+            parts = with_failure_first(parts) if result.is_error else parts
+            value["output"] = [piece for part in parts for piece in self._content(part, "user", where)]
         else:
-            text = text_of(result.parts, where, self._losses)
+            text = text_of(tuple(parts), where, self._losses)
             value["output"] = with_failure(text) if result.is_error else text
         if result.is_error:
             value["status"] = "incomplete"  # the dialect has no error member (H094)
@@ -133,15 +150,9 @@ class _Writer:
             case Refusal():
                 return [{"type": "refusal", "refusal": part.text} if is_answer else _said(part.text)]
             case Media():
-                if is_answer:
-                    words = placeholder(part, where, self._losses, "an assistant message holds text only")
-                    return [{"type": "output_text", "text": words, "annotations": []}]
-                return [_medium(part, where, self._losses)]
-            case Opaque():
-                if part.dialect == NAME:
-                    return [part.value]
-                words = opaque_text(part, where, self._losses)
-                return [{"type": "output_text", "text": words, "annotations": []} if is_answer else _said(words)]
+                return [_medium(part)]
+            case Opaque():  # other dialects' are words by now
+                return [part.value]
             case ToolCall() | ToolResult() | Reasoning():
                 return []
             case _:
@@ -178,34 +189,47 @@ def _said(text: str) -> JsonObject:
     return {"type": "input_text", "text": text}
 
 
-def _medium(media: Media, where: str, losses: list[Loss]) -> JsonObject:
+def _medium(media: Media) -> JsonObject:
+    """A medium that may go as it is, in the form that this dialect has for it."""
+    own = media.extra.get(NAME, {})
     url = data_url(media)
     if media.kind == "image":
         place = {"image_url": url} if url is not None else {"file_id": media.file_id}
-        return {"type": "input_image", "detail": media.detail or "auto", **place}
+        return {"type": "input_image", "detail": media.detail or "auto", **place, **own}
     if media.kind == "file":
         if media.url is not None:
-            return {"type": "input_file", "file_url": media.url}
+            return {"type": "input_file", "file_url": media.url, **own}
         if media.data is not None:
-            return {"type": "input_file", "filename": media.name or "file", "file_data": url}
-        return {"type": "input_file", "file_id": media.file_id}
-    return _said(placeholder(media, where, losses, "this dialect has no audio here"))
+            return {"type": "input_file", "filename": file_name(media), "file_data": url, **own}
+        return {"type": "input_file", "file_id": media.file_id, **own}
+    # Only clients of this dialect can have sent it, and only servers beside its vendor's take it.
+    form = media.mime.rpartition("/")[2] or "wav"
+    return {"type": "input_audio", "input_audio": {"data": media.data, "format": form}, **own}
 
 
-def _tools(tools: tuple[Tool, ...], losses: list[Loss]) -> list[JsonObject]:
+def _own_tools(request: Request, body: JsonObject) -> list[JsonObject]:
+    """As they came, unless they were lowered to functions; then the choice among them is told anew too."""
+    if not request.is_lowered:
+        return []
+    body.pop("tools", None)
+    body.pop("tool_choice", None)
+    if request.tools and request.tool_choice is not None:
+        _tool_choice(request.tool_choice, body, [])
+    return _tools(request.tools)
+
+
+def _tools(tools: tuple[Tool, ...]) -> list[JsonObject]:
     written = []
     for tool in tools:
         if tool.source is not None and tool.source.dialect == NAME:
             written.append(tool.source.value)
-        elif tool.kind == "function":
-            value: JsonObject = {"type": "function", "name": tool.name}
-            if tool.description is not None:
-                value["description"] = tool.description
-            value["parameters"] = tool.schema or {"type": "object", "properties": {}}
-            value["strict"] = tool.strict or False  # absent would mean true here (H065)
-            written.append(value | tool.extra.get(NAME, {}))
-        else:
-            losses.append(lost_tools(tool))
+            continue
+        value: JsonObject = {"type": "function", "name": tool.name}
+        if tool.description is not None:
+            value["description"] = tool.description
+        value["parameters"] = tool.schema or {"type": "object", "properties": {}}
+        value["strict"] = tool.strict or False  # absent would mean true here (H065)
+        written.append(value | tool.extra.get(NAME, {}))
     return written
 
 

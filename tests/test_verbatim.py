@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.dialects.messages.test_answer_out import well_formed as well_formed_messages
 from tests.dialects.playing import NAMES, NOW, asking, frames, minting, pieces
@@ -30,14 +32,23 @@ from tests.dialects.wires import (
     tool_use,
     usage_chunk,
 )
+from tests.server.answers import PATHS, question
+from tests.server.answers import frames as server_frames
+from tests.server.conftest import backends_of, upstream
+from tests.server.harness import LAST_CHUNK, Gateway, Upstream, ask, gateway, reply, server_config, stream_head
+from tests.server.harness import chunk as http_chunk
 from toolwire.calls.turn import Turn
+from toolwire.config import BackendConfig, Config, with_backends
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.base import Context
+from toolwire.dialects.renaming import Renamer
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, fold
 from toolwire.types import Request, ToolCall
-from toolwire.verbatim import BodyTap, Tap, Translator, plan, with_model
+from toolwire.verbatim import BodyTap, RenamingTap, Tap, Translator, Untouched, plan, tap_of, with_model
 from toolwire.wire.exact import decode
+
+__all__ = ["upstream"]  # a fixture
 
 
 def tapped(dialect: str, request: Request | None = None) -> Tap:
@@ -355,3 +366,198 @@ def test_frames_after_the_end_do_not_pass() -> None:
     tap = tapped("messages")
     out, _ = through(tap, REGULAR["messages"], event("ping"), message_start())
     assert out == REGULAR["messages"]
+
+
+ASKED = 'mine "é" \\'
+
+
+def renaming(dialect: str, name: str = ASKED) -> RenamingTap:
+    request, mint = asking(dialect, model=name), minting()
+    encoder = DIALECTS[dialect].encoder(Context(request=request, mint=mint, now=NOW, is_renamed=True))
+    tap = tap_of(DIALECTS[dialect].stream_decoder(request), Turn(request, mint), encoder, Renamer(dialect, name))
+    assert isinstance(tap, RenamingTap)
+    return tap
+
+
+def names_in(dialect: str, wire: bytes) -> set[str]:
+    """Every name that the answer's own objects give."""
+    holders = [value if dialect == "chat" else value.get("message") or value.get("response") for _, value in frames(wire) if value != "[DONE]"]  # fmt: skip
+    return {holder["model"] for holder in holders if holder and "model" in holder}
+
+
+def with_name(dialect: str, wire: bytes, name: str) -> bytes:
+    """The same stream, written again with another name in the answer's own objects."""
+    for spelled in {json.dumps(one) for one in names_in(dialect, wire)}:
+        for blank in ("", " "):
+            mark = f'"model":{blank}{spelled}'
+            wire = wire.replace(mark.encode(), f'"model":{blank}{json.dumps(name, ensure_ascii=False)}'.encode())
+    return wire
+
+
+@pytest.mark.parametrize("dialect", NAMES)
+def test_a_renamed_stream_differs_in_the_name_alone(dialect: str) -> None:
+    wire = REGULAR[dialect]
+    wanted = with_name(dialect, wire, ASKED)
+    assert wanted != wire
+    frame_ends = [place + 2 for place in range(len(wire)) if wire.startswith(b"\n\n", place)]
+    for cuts in ([], [1], [len(wire) // 2], range(0, len(wire), 7), frame_ends[:-1], frame_ends[:-1:3]):
+        tap = renaming(dialect)
+        out, events = through(tap, *pieces(wire, cuts))
+        assert out == wanted
+        assert tap.took_over == ""
+        assert fold(events).started.model == ASKED
+        assert fold(events).parts_of(0) == fold(through(tapped(dialect), wire)[1]).parts_of(0)
+
+
+@pytest.mark.parametrize("dialect", NAMES)
+def test_a_renamed_stream_keeps_its_name_when_the_encoder_takes_over(dialect: str) -> None:
+    regular = lines(dialect)
+    for place, frame in enumerate(regular):
+        if frame == DONE:
+            continue
+        tap = renaming(dialect)
+        out, _ = through(tap, *regular[:place], spoiled(dialect, frame), *regular[place + 1 :])
+        assert tap.took_over
+        assert names_in(dialect, out) == {ASKED}, place
+        well_formed(dialect, out)
+
+
+def test_frames_like_the_last_one_are_renamed_on_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shortcut has learned the client's name, so a stream with another name takes it as often as any."""
+    taken = {}
+    for name, tap in (("m", tapped("chat")), ("mine/x", renaming("chat", "mine/x"))):
+        quick, found = tap._frames.quick, list[Any]()
+        monkeypatch.setattr(
+            tap._frames, "quick", lambda data, quick=quick, found=found: found.append(quick(data)) or found[-1]
+        )
+        deltas = [chunk({"content": f"word {number} "}) for number in range(50)]
+        out, _ = through(
+            tap, chunk({"role": "assistant", "content": ""}), *deltas, chunk(finish="stop"), usage_chunk(), DONE
+        )
+        taken[name] = sum(one is not None for one in found)
+        assert names_in("chat", out) == {name}
+    assert taken["mine/x"] == taken["m"] >= 48
+
+
+@given(
+    st.lists(
+        st.sampled_from(["a", '"model":"m"', '\\"model\\": \\"m\\"', "\n", "\\", '"', "é"]), min_size=1, max_size=8
+    )
+)
+def test_text_about_models_passes_as_it_came(words: list[str]) -> None:
+    deltas = [chunk({"content": word}) for word in words]
+    wire = b"".join([chunk({"role": "assistant", "content": ""}), *deltas, chunk(finish="stop"), usage_chunk(), DONE])
+    out, events = through(renaming("chat"), *(frame + b"\n\n" for frame in wire.split(b"\n\n")[:-1]))
+    assert getattr(fold(events).parts_of(0)[0], "text", "") == "".join(words)
+    said = [
+        value["choices"][0]["delta"].get("content")
+        for _, value in frames(out)
+        if value != "[DONE]" and value["choices"]
+    ]
+    assert said[1 : 1 + len(words)] == words
+
+
+@pytest.fixture(scope="module")
+def naming(upstream: Upstream) -> Any:
+    """Each kind twice, verbatim and written anew, with names that the client's are only like."""
+    backends = backends_of(upstream, models=("m-5.5", "dated-1-20260101"))
+    aliases = {f"fast-{backend.name}": f"{backend.name}/m-5.5" for backend in backends}
+    aliases |= {f"any-{backend.name}-*": f"{backend.name}/m-5.5" for backend in backends}
+    config = Config(server=server_config(), aliases=aliases)
+    with gateway(with_backends(config, backends)) as running:
+        yield running
+
+
+def named_answers(dialect: str, name: str) -> tuple[bytes, bytes]:
+    """A body and a stream in which the back end calls itself by a dated name, and talk of models."""
+    talk = 'a "model":"m-5.5-20260202" and \\"model\\"'
+    stream = b"".join(server_frames(dialect, talk, '{"model": "m-5.5-20260202", "city": "\\"model\\":\\"m\\""}'))
+    whole = {**body_of(dialect), "metadata": {"model": "m-5.5-20260202"}}
+    for spelled in {json.dumps(one) for one in names_in(dialect, stream)}:
+        stream = stream.replace(f'"model": {spelled}'.encode(), f'"model": "{name}"'.encode())
+    return json.dumps({**whole, "model": name}).encode(), stream
+
+
+@pytest.mark.parametrize("dialect", NAMES)
+@pytest.mark.parametrize("form", ["{}/m-5.5", "fast-{}", "FAST-{}", "any-{}-thing", "fast-{}:high"])
+def test_the_answer_names_what_the_client_asked_for(
+    naming: Gateway, upstream: Upstream, dialect: str, form: str
+) -> None:
+    body, stream = named_answers(dialect, "m-5.5-20260202")
+    answers = {}
+    for backend in (dialect, f"{dialect}-anew"):
+        model = form.format(backend)
+        upstream.on("m-5.5", [reply(200, body)], [stream_head(), http_chunk(stream), LAST_CHUNK])
+        whole = ask(naming.port, "POST", PATHS[dialect], question(dialect, model))
+        streamed = ask(naming.port, "POST", PATHS[dialect], question(dialect, model, stream=True))
+        assert (whole.status, streamed.status) == (200, 200), whole.body
+        assert whole.json["model"] == model
+        assert names_in(dialect, streamed.body) == {model}
+        answers[backend] = upstream.received[-1].json
+        assert answers[backend]["model"] == "m-5.5"
+    assert ("high" in json.dumps(answers[dialect])) == form.endswith("high")
+    assert _without_usage_wish(answers[dialect]) == _without_usage_wish(answers[f"{dialect}-anew"])
+
+
+def _without_usage_wish(request: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in request.items() if key != "stream_options"}
+
+
+@pytest.mark.parametrize("dialect", NAMES)
+def test_a_name_that_went_up_unchanged_comes_back_as_the_back_end_has_it(upstream: Upstream, dialect: str) -> None:
+    body, stream = named_answers(dialect, "m-5.5-20260202")
+    for backend in (one for one in backends_of(upstream, models=("m-5.5",)) if one.name.startswith(dialect)):
+        upstream.on("m-5.5", [reply(200, body)], [stream_head(), http_chunk(stream), LAST_CHUNK])
+        with gateway(with_backends(Config(server=server_config()), (backend,))) as running:
+            whole = ask(running.port, "POST", PATHS[dialect], question(dialect, "m-5.5"))
+            streamed = ask(running.port, "POST", PATHS[dialect], question(dialect, "m-5.5", stream=True))
+        assert whole.json["model"] == "m-5.5-20260202"
+        assert names_in(dialect, streamed.body) == {"m-5.5-20260202"}
+        if backend.verbatim == "auto":
+            assert (whole.body, streamed.body) == (body, stream)
+
+
+def test_models_and_aliases_are_listed_and_found(naming: Gateway) -> None:
+    lines = {line["id"]: line for line in ask(naming.port, "GET", "/v1/models").json["data"]}
+    assert {"chat/m-5.5", "fast-chat", "fast-messages-anew"} <= set(lines)
+    assert lines["fast-chat"]["owned_by"] == "chat"
+    assert not [name for name in lines if "*" in name]
+    for name in ("fast-chat", "FAST-chat", "any-chat-x", "fast-chat:high"):
+        found = ask(naming.port, "GET", f"/v1/models/{name}")
+        assert (found.status, found.json["id"]) == (200, name)
+    assert ask(naming.port, "GET", "/v1/models/chat/unlisted").status == 404
+    assert ask(naming.port, "GET", "/v1/models/dated-1").status == 404  # six back ends have it
+    anthropic = {"anthropic-version": "2023-06-01"}
+    assert ask(naming.port, "GET", "/v1/models/fast-chat", headers=anthropic).json["type"] == "model"
+
+
+def test_one_back_end_is_asked_for_its_list_once_for_a_name_with_a_suffix(upstream: Upstream) -> None:
+    upstream.on("/names/models", [reply(200, b'{"data":[{"id":"gpt-7"}]}')])
+    upstream.on("gpt-7", [reply(200, json.dumps(body_of("chat")).encode())])
+    backend = BackendConfig(name="names", kind="openai-chat", base_url=f"{upstream.url}/names", retries=0)
+    with gateway(with_backends(Config(server=server_config()), (backend,))) as running:
+        for name in ("gpt-7", "gpt-7-high", "gpt-7-codex", "gpt-7-2026-01-01", "openai/gpt-7"):
+            answer = ask(running.port, "POST", PATHS["chat"], question("chat", name))
+            assert (answer.status, answer.json["model"]) == (200, "m" if name == "gpt-7" else name)
+        assert [one.json.get("reasoning_effort") for one in upstream.requests("gpt-7")] == [
+            None,
+            "high",
+            None,
+            None,
+            None,
+        ]
+        assert len(upstream.requests("/names/models")) == 1
+        found = ask(running.port, "GET", "/v1/models/gpt-7-2026-01-01").json
+        assert (found["id"], found["owned_by"]) == ("gpt-7-2026-01-01", "names")
+
+
+@pytest.mark.parametrize("body", [b'{"id": "resp_1",  "status": "queued", "model": "b"}', b"not JSON"])
+def test_what_is_only_queued_passes_untouched(body: bytes) -> None:
+    request = asking("responses")
+    encoder = DIALECTS["responses"].encoder(Context(request=request, mint=minting(), now=NOW))
+    pipe = Untouched(DIALECTS["responses"].body_decoder(request), Turn(request, minting()), encoder)
+    assert pipe.feed(body[:9]).wire == pipe.feed(body[9:]).wire == b""
+    assert pipe.close().wire == body
+    assert pipe.is_over
+    final = pipe.final()
+    assert (final or {}).get("id") == ("resp_1" if body.startswith(b"{") else None)

@@ -1,32 +1,30 @@
 """The verbatim path: where client and back end speak one dialect, bytes pass untouched, and only while they are right.
 
 Every frame goes through the decoder before it leaves, so telemetry sees the same events as everywhere else. At the first irregular
-frame our encoder takes over with the state it has kept from what went out before.
+frame our encoder takes over with the state it has kept from what went out before. One thing is changed in passing: where the gateway
+asked for another model name than the client gave, the answer names the client's.
 """
 
 from __future__ import annotations
-
-import re
 
 from msgspec import Struct
 
 from .calls.turn import Turn
 from .dialects.base import ResponseDecoder, ResponseEncoder, StreamDecoder, garbage, last_frames
+from .dialects.renaming import Renamer, model_places
 from .errors import GatewayError
 from .events import Event, Failed, Finished, PartDelta, PartStarted
-from .types import Request
-from .wire.exact import decode, encode
+from .types import JsonObject, Request
+from .wire.exact import BadJson, decode, encode
 from .wire.sse import Frame, FrameTooLarge, SseReader
-
-# A string, with what follows it if that makes it the name of a member; or a bracket.
-_TOKEN = re.compile(rb'("[^"\\]*(?:\\.[^"\\]*)*")(\s*:\s*)?|[][{}]')
 
 
 class Plan(Struct, frozen=True):
-    """Whether bytes pass untouched, and the reason in words."""
+    """Whether bytes pass untouched, and the reason in words; is_renamed: the back end knows the model by another name."""
 
     is_verbatim: bool
     why: str
+    is_renamed: bool = False
 
 
 def plan(request: Request, backend_dialect: str, policy: str) -> Plan:
@@ -46,32 +44,12 @@ def with_model(wire: bytes, asked: str, model: str) -> bytes:
     """The same body with another model name; every other byte stays, unless it is not told once and plainly."""
     if asked == model:
         return wire
-    places = _model_places(wire)
+    places = model_places(wire)
     if len(places) == 1 and decode(wire[places[0]]) == asked:
         return wire[: places[0].start] + encode(model) + wire[places[0].stop :]
     body = decode(wire)
     body["model"] = model
     return encode(body)
-
-
-def _model_places(wire: bytes) -> list[slice]:
-    """Where the values of the outermost object's member "model" stand; tools and texts may hold others of that name."""
-    places: list[slice] = []
-    left, depth, is_next = wire.count(b'"model"'), 0, False
-    for match in _TOKEN.finditer(wire):
-        text, colon = match.group(1, 2)
-        if text is None:
-            depth += 1 if match.group() in b"{[" else -1
-            is_next = False
-        elif is_next and colon is None:
-            places.append(slice(*match.span(1)))
-            is_next = False
-            if not left:
-                break
-        elif text == b'"model"':
-            left -= 1
-            is_next = depth == 1 and colon is not None
-    return places
 
 
 class Batch(Struct):
@@ -109,6 +87,10 @@ class Translator:
 
     def fail(self, error: GatewayError) -> Batch:
         return Batch(b"", []) if self.is_over else self.send([Failed(error=error)])
+
+    def final(self) -> JsonObject | None:
+        """The whole answer as the client has it, once its end is written."""
+        return self._encoder.final()
 
     def send(self, events: list[Event]) -> Batch:
         events = self._turn.send(events)
@@ -204,13 +186,35 @@ class Tap(Translator):
             self._encoder.resume(self._last)
 
 
+class RenamingTap(Tap):
+    """Each frame gets the client's name for the model first, so that all behind it, the shortcuts too, know only that name."""
+
+    def __init__(self, decoder: StreamDecoder, turn: Turn, encoder: ResponseEncoder, renamer: Renamer) -> None:
+        super().__init__(decoder, turn, encoder)
+        self._renamer = renamer
+
+    def feed(self, data: bytes) -> Batch:
+        return super().feed(self._renamer.begun(data) if self._is_between else data)
+
+    def _pass(self, frames: list[Frame]) -> Batch:
+        return super()._pass([self._renamer.frame(frame) for frame in frames])
+
+
+def tap_of(decoder: StreamDecoder, turn: Turn, encoder: ResponseEncoder, renamer: Renamer | None) -> Tap:
+    """Streams whose name stays as it is do not pay for those whose does not."""
+    return Tap(decoder, turn, encoder) if renamer is None else RenamingTap(decoder, turn, encoder, renamer)
+
+
 class BodyTap(Translator):
     """A whole answer: the body leaves as it came if it is right, and is written anew if it is not."""
 
-    def __init__(self, decoder: ResponseDecoder, turn: Turn, encoder: ResponseEncoder) -> None:
+    def __init__(
+        self, decoder: ResponseDecoder, turn: Turn, encoder: ResponseEncoder, renamer: Renamer | None = None
+    ) -> None:
         super().__init__(decoder, turn, encoder)
         self._body: list[bytes] = []
         self._whole = decoder
+        self._renamer = renamer
 
     def feed(self, data: bytes) -> Batch:
         self._body.append(data)
@@ -220,5 +224,30 @@ class BodyTap(Translator):
         batch = self._last_events()
         self.took_over = self._whole.irregular or self._turn.changed
         if self.error is None:
-            batch.wire = self._encoder.close() if self.took_over else b"".join(self._body)
+            batch.wire = self._encoder.close() if self.took_over else self._passed()
         return batch
+
+    def final(self) -> JsonObject | None:
+        if self.took_over or self.error is not None:
+            return super().final()
+        value = decode(self._passed()) if self._renamer is not None else getattr(self._whole, "value", None)
+        return value if isinstance(value, dict) else None
+
+    def _passed(self) -> bytes:
+        body = b"".join(self._body)
+        return body if self._renamer is None else self._renamer.body(body)
+
+
+class Untouched(BodyTap):
+    """What is no answer yet, because the back end has only queued it: nothing in it can be put right."""
+
+    def close(self) -> Batch:
+        self.is_over = True
+        return Batch(self._passed(), [])
+
+    def final(self) -> JsonObject | None:
+        try:
+            value = decode(self._passed())
+        except BadJson:
+            return None
+        return value if isinstance(value, dict) else None

@@ -20,6 +20,10 @@ models = ["gpt-5.5", "a\\u001b[31m"]
 [backends.keyless]
 kind = "anthropic"
 key = "env:TOOLWIRE_TEST_NOT_SET"
+[models]
+"fast" = "gpt-5.5-high"
+"nowhere" = "no such model"
+"claude-*" = "fast"
 """
 
 
@@ -33,7 +37,8 @@ def config(tmp_path: Path) -> Path:
 def test_models_are_listed_with_their_back_end(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert models(config=config) == 0
     shown = capsys.readouterr()
-    assert shown.out.splitlines() == ["listed/gpt-5.5", "listed/a\\u001b[31m", "demo/echo-tools"]
+    models_shown = ["listed/gpt-5.5", "listed/a\\u001b[31m", "demo/echo-tools"]
+    assert shown.out.splitlines() == ["fast -> listed/gpt-5.5", *models_shown]
     assert shown.err == "keyless: TOOLWIRE_TEST_NOT_SET is not set.\n"
 
 
@@ -41,6 +46,7 @@ def test_programs_get_json(config: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert models(config=config, json=True) == 0
     shown = json.loads(capsys.readouterr().out)
     assert shown["models"][0] == {"id": "listed/gpt-5.5", "backend": "listed", "model": "gpt-5.5"}
+    assert shown["aliases"] == [{"id": "fast", "backend": "listed", "model": "gpt-5.5"}]
     assert shown["failures"] == [{"backend": "keyless", "why": "TOOLWIRE_TEST_NOT_SET is not set."}]
 
 

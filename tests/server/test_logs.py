@@ -55,6 +55,17 @@ def test_a_line_in_words() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("asked", "sent", "words"),
+    [("claude-x-20250929", "claude-x", " sent-as=claude-x"), ("b/m", "m", ""), ("m", "m", ""), ("m", "", "")],
+)
+def test_a_name_that_was_read_as_another_is_told(asked: str, sent: str, words: str) -> None:
+    record = Record(request_id="req_1", dialect="chat", model=asked, backend="b", sent_model=sent, status=200)
+    (line,) = lines_of("text", "info", record)
+    assert line.endswith(f"0.0ms{words}")
+    assert json.loads(lines_of("json", "info", record)[0])["sent_model"] == (sent or None)
+
+
 def test_a_line_in_json() -> None:
     record = Record(request_id="req_1", dialect="chat", status=200, model="m", started=1.0, first_byte=1.1, ended=1.25)
     (line,) = lines_of("json", "info", record)

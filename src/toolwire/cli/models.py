@@ -1,4 +1,4 @@
-"""`toolwire models`: every model that can be asked for, as backend/model."""
+"""`toolwire models`: every model that can be asked for, as backend/model, and the aliases of the file."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from ..config import BackendConfig, Config
 from ..errors import GatewayError, UpstreamError, quote
+from ..router import Route, router_for
 from .found import ConfigFlag, found_config
 
 ANSWER_SECONDS = 5.0
@@ -31,11 +32,14 @@ def models(
     config: ConfigFlag = None,
     json: Annotated[bool, Parameter(help="Write JSON, for programs.", negative="")] = False,
 ) -> int:
-    """List the models of every back end, as backend/model."""
-    listings = asyncio.run(_listings(config))
+    """List the models of every back end, as backend/model, and the aliases."""
+    found, listings = asyncio.run(_listings(config))
+    aliases = _aliases(found, listings)
     if json:
-        print(msgspec.json.format(msgspec.json.encode(_as_json(listings)), indent=2).decode())
+        print(msgspec.json.format(msgspec.json.encode(_as_json(listings, aliases)), indent=2).decode())
         return 0
+    for alias, route in aliases.items():
+        print(plain(f"{alias} -> {route.backend}/{route.model}", 600))
     for listing in listings:
         for model in listing.models:
             print(plain(f"{listing.backend}/{model}"))
@@ -68,9 +72,18 @@ def plain(text: str, length: int = 200) -> str:
     return "".join(quote(piece)[1:-1] for piece in pieces)
 
 
-async def _listings(path: Path | None) -> list[Listing]:
+async def _listings(path: Path | None) -> tuple[Config, list[Listing]]:
     config: Config = await found_config(path)
-    return await asyncio.gather(*(_listing(backend) for backend in config.backends))
+    return config, await asyncio.gather(*(_listing(backend) for backend in config.backends))
+
+
+def _aliases(config: Config, listings: list[Listing]) -> dict[str, Route]:
+    """Where each alias leads; patterns stand for names that nobody can list."""
+    router = router_for(config)
+    for listing in listings:
+        router.note_models(listing.backend, listing.models)
+    routes = {alias: router.route_or_none(alias) for alias in router.aliases}
+    return {alias: route for alias, route in routes.items() if route is not None}
 
 
 async def _listing(backend: BackendConfig) -> Listing:
@@ -89,8 +102,9 @@ async def _models_of(config: BackendConfig) -> tuple[str, ...]:
         await backend.close()
 
 
-def _as_json(listings: list[Listing]) -> dict[str, list[dict[str, str]]]:
+def _as_json(listings: list[Listing], aliases: dict[str, Route]) -> dict[str, list[dict[str, str]]]:
     return {
+        "aliases": [{"id": alias, "backend": route.backend, "model": route.model} for alias, route in aliases.items()],
         "models": [
             {"id": f"{listing.backend}/{model}", "backend": listing.backend, "model": model}
             for listing in listings

@@ -129,6 +129,8 @@ def _text(record: Record) -> str:
         record.outcome,
         f"{(record.ended - record.started) * 1000:.1f}ms",
     ]
+    if record.sent_model and record.model not in (record.sent_model, f"{record.backend}/{record.sent_model}"):
+        words.append(f"sent-as={_word(record.sent_model)}")
     if record.is_verbatim:
         words.append("verbatim" if not record.took_over else f'verbatim-until="{record.took_over}"')
     if record.calls:
@@ -161,6 +163,7 @@ def _json(record: Record) -> str:
             "dialect": record.dialect,
             "model": record.model,
             "backend": record.backend,
+            "sent_model": record.sent_model or None,
             "status": record.status,
             "outcome": record.outcome,
             "seconds": round(record.ended - record.started, 6),

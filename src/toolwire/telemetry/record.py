@@ -16,6 +16,7 @@ class Record(Struct, kw_only=True):
     dialect: str = ""
     model: str = ""
     backend: str = ""
+    sent_model: str = ""  # the name the back end was asked for
     is_stream: bool = False
     is_verbatim: bool = False
     took_over: str = ""

@@ -1,0 +1,38 @@
+"""How much a model shall think, where its name says so: put into a request in the words of the client's own dialect."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ..types import JsonObject, Request, Thinking
+from ..wire.exact import decode, encode
+
+# Where a request of each dialect says it. Messages has no "minimal".
+_MEMBERS: dict[str, tuple[str, ...]] = {
+    "chat": ("reasoning_effort",),
+    "messages": ("output_config", "effort"),
+    "responses": ("reasoning", "effort"),
+}
+_LEAST = {"messages": {"minimal": "low"}}
+
+
+def with_effort(request: Request, effort: str) -> Request:
+    """The same request with this effort, unless the client has said itself how much to think."""
+    given = request.thinking or Thinking()
+    if not effort or given.effort is not None or given.budget is not None or given.mode == "off":
+        return request
+    thinking = msgspec.structs.replace(given, effort=effort)
+    if request.origin not in _MEMBERS:
+        return msgspec.structs.replace(request, thinking=thinking)
+    path = _MEMBERS[request.origin]
+    word = _LEAST.get(request.origin, {}).get(effort, effort)
+    wire = encode(_with_member(decode(request.wire), path, word)) if request.wire else b""
+    source = _with_member(request.source, path, word) if request.source else {}
+    return msgspec.structs.replace(request, thinking=thinking, source=source, wire=wire)
+
+
+def _with_member(body: JsonObject, path: tuple[str, ...], value: str) -> JsonObject:
+    """The request has been decoded, so what stands on the way is an object, or null."""
+    if len(path) == 1:
+        return {**body, path[0]: value}
+    return {**body, path[0]: _with_member(body.get(path[0]) or {}, path[1:], value)}

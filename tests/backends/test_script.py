@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.backends.event_contract import assistant, result, user
-from toolwire.backends.script import ScriptedCall, answers_in, parse_file, turn_in_prompt
+from toolwire.backends.script import ScriptedCall, answers_in, answers_of, cue_in_prompt, parse_file
 from toolwire.errors import BadRequest
 from toolwire.types import Message, Text
 
@@ -19,12 +19,12 @@ def mark(script: Any) -> str:
 
 
 def text_played(*messages: Message) -> str | None:
-    turn = turn_in_prompt(messages)
-    return None if turn is None else turn.text
+    cue = cue_in_prompt(messages)
+    return None if cue is None else cue.turn.text
 
 
 def test_no_script_is_no_turn() -> None:
-    assert turn_in_prompt([user("hello [[script]]")]) is None
+    assert cue_in_prompt([user("hello [[script]]")]) is None
 
 
 def test_the_last_script_of_the_user_is_played() -> None:
@@ -63,13 +63,21 @@ def test_the_first_script_of_turns_counts_when_it_is_said_again() -> None:
 def test_neighbouring_assistant_messages_are_one_answer() -> None:
     assert answers_in([assistant("a"), assistant("b"), result("c", "r"), assistant("d")]) == 2
     assert answers_in([]) == 0
+    parted = [assistant("a"), assistant("b"), user("c"), assistant("d")]
+    assert answers_of(parted) == [parted[:2], parted[3:]]
+
+
+def test_a_cue_is_the_script_and_what_was_said_since() -> None:
+    cue = cue_in_prompt((user("hi"), user(mark({"turns": [{"text": "one"}], "strict": True})), assistant("one")))
+    assert cue is not None
+    assert (cue.script.strict, cue.past) == (True, (assistant("one"),))
 
 
 def test_arguments_keep_their_digits() -> None:
     encoded = base64.b64encode(b'{"calls": [{"name": "add", "arguments": {"a": 12345678901234567890123}}]}').decode()
-    turn = turn_in_prompt([user(f"[[script:{encoded}]]")])
-    assert turn is not None
-    assert turn.calls == (ScriptedCall(name="add", arguments={"a": 12345678901234567890123}),)
+    cue = cue_in_prompt([user(f"[[script:{encoded}]]")])
+    assert cue is not None
+    assert cue.turn.calls == (ScriptedCall(name="add", arguments={"a": 12345678901234567890123}),)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +94,7 @@ def test_arguments_keep_their_digits() -> None:
 )
 def test_a_malformed_script_is_told_what_is_wrong(written: str, said: str) -> None:
     with pytest.raises(BadRequest) as caught:
-        turn_in_prompt([user(written)])
+        cue_in_prompt([user(written)])
     assert said in caught.value.message
     assert (caught.value.code, caught.value.where) == ("bad_script", "script")
 
@@ -94,7 +102,7 @@ def test_a_malformed_script_is_told_what_is_wrong(written: str, said: str) -> No
 def test_a_deep_script_is_refused() -> None:
     deep = b'{"calls": [{"name": "a", "arguments": {"a": ' + b"[" * 5000 + b"]" * 5000 + b"}}]}"
     with pytest.raises(BadRequest):
-        turn_in_prompt([user(f"[[script:{base64.b64encode(deep).decode()}]]")])
+        cue_in_prompt([user(f"[[script:{base64.b64encode(deep).decode()}]]")])
 
 
 def test_a_file_has_turns_for_all_or_by_model() -> None:
@@ -104,6 +112,12 @@ def test_a_file_has_turns_for_all_or_by_model() -> None:
         assert script is not None
         assert script.turn(0).text == text
     assert parse_file(b'{"models": {"a": {"turns": [{}]}}}').script_for("b") is None
+
+
+def test_a_file_can_be_strict() -> None:
+    script = parse_file(b'{"turns": [{}], "strict": true}').script_for("m")
+    assert script is not None
+    assert script.strict
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b'{"turns": []}', b'{"models": {"a": {"turns": []}}}', b'{"model": {}}'])

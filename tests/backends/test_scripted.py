@@ -83,6 +83,69 @@ def test_a_custom_tool_is_called_with_free_text() -> None:
     assert (call.kind, call.raw, call.args) == ("custom", "{}", None)
 
 
+def test_free_text_for_a_function_is_its_input() -> None:
+    turn = {"turns": [{}, {"calls": [{"name": "patch", "input": 'say "{{result:0}}"\n'}]}]}
+    past = (assistant("a"), result("1", "one"))
+    (call,) = play(asking(turn, *past, tools=(Tool(name="patch"),))).parts_of(0)
+    assert isinstance(call, ToolCall)
+    assert (call.kind, call.args) == ("function", {"input": 'say "one"\n'})
+    (call,) = play(asking(turn, *past, tools=(Tool(name="patch", kind="custom"),))).parts_of(0)
+    assert isinstance(call, ToolCall)
+    assert (call.kind, call.raw) == ("custom", 'say "one"\n')
+
+
+def test_a_tool_is_called_by_the_name_it_is_offered_under() -> None:
+    tools = (Tool(name="server__look"), Tool(name="look_up"))
+    (call,) = play(asking({"calls": [{"name": "server.look"}]}, tools=tools)).parts_of(0)
+    assert isinstance(call, ToolCall)
+    assert call.name == "server__look"
+
+
+STRICT = {
+    "strict": True,
+    "turns": [
+        {"text": "a", "calls": [{"name": "look", "arguments": {"at": "x"}}]},
+        {"calls": [{"name": "write", "input": "is {{result:0}}"}]},
+        {"text": "done {{result:1}}"},
+    ],
+}
+TOOLS = (Tool(name="look"), Tool(name="write"))
+
+
+def past(looked: str = '{ "at":"x" }', written: str = '{"input":"is one"}') -> list[Message]:
+    look = ToolCall(id="1", name="look", raw=looked, args=json.loads(looked))
+    write = ToolCall(id="2", name="write", raw=written, args=json.loads(written))
+    return [
+        Message(role="assistant", parts=(Text(text="a"), look)),
+        result("1", "one"),
+        Message(role="assistant", parts=(write,)),
+        result("2", "ok"),
+    ]
+
+
+def said(*later: Message, tools: tuple[Tool, ...] = TOOLS) -> str:
+    text = play(asking(STRICT, *later, tools=tools)).parts_of(0)[0]
+    assert isinstance(text, Text)
+    return text.text
+
+
+def test_a_strict_script_goes_on_when_all_comes_back_as_it_was_told() -> None:
+    assert said() == "a"
+    assert said(*past()) == "done ok"
+
+
+def test_a_strict_script_says_what_was_altered() -> None:
+    assert said(*past(looked='{"at":"y"}')).startswith("HISTORY-ALTERED: answer 0 has look")
+    assert said(*past(written='{"input":"is two"}')).startswith("HISTORY-ALTERED: answer 1 has write")
+    assert said(*past()[:-1]) == "HISTORY-ALTERED: no result for the call of write."
+    assert said(assistant("a"), user("go on")) == "HISTORY-ALTERED: answer 0 has 0 calls, told were 1."
+
+
+def test_a_strict_script_calls_only_what_is_offered() -> None:
+    assert said(tools=TOOLS[1:]) == "TOOL-NOT-OFFERED: look; offered: write"
+    assert said(tools=()) == "TOOL-NOT-OFFERED: look; offered: none"
+
+
 def test_refusal_and_finish() -> None:
     answer = play(asking({"refusal": "no"}))
     assert answer.parts_of(0) == (Refusal(text="no"),)

@@ -2,7 +2,8 @@
 
 A script is one turn, or {"turns": [turn, ...]}. In a prompt it stands as [[script:BASE64]], in a file as
 {"turns": [...]} or {"models": {"name": {"turns": [...]}}}. Members nobody knows are refused: a typing error in a
-test instrument must not pass for a green test.
+test instrument must not pass for a green test. With "strict": true beside the turns, the model answers HISTORY-ALTERED
+when a past call comes back changed or unpaired, and TOOL-NOT-OFFERED in place of a call of a tool that it was not offered.
 """
 
 from __future__ import annotations
@@ -27,10 +28,12 @@ _T = TypeVar("_T")
 
 
 class ScriptedCall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """arguments as a string is what the model wrote, to the byte: it may be broken JSON."""
+    """arguments as a string is what the model wrote, to the byte: it may be broken JSON. input, for a tool that takes free
+    text, goes before arguments."""
 
     name: str
     arguments: JsonObject | str = {}
+    input: str | None = None
     id: str = ""
 
 
@@ -86,20 +89,33 @@ class Turn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     turns: tuple[Turn, ...]
+    strict: bool = False
 
     def turn(self, played: int) -> Turn:
         """The turn after that many; past the end, the last one again."""
         return self.turns[min(played, len(self.turns) - 1)]
 
 
+class Cue(Struct, frozen=True, kw_only=True):
+    """Where a conversation stands: its script, and what was said since."""
+
+    script: Script
+    past: Sequence[Message] = ()
+
+    @property
+    def turn(self) -> Turn:
+        return self.script.turn(answers_in(self.past))
+
+
 class ScriptFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """turns serves every model that models does not name."""
 
     turns: tuple[Turn, ...] = ()
+    strict: bool = False
     models: dict[str, Script] = {}
 
     def script_for(self, model: str) -> Script | None:
-        return self.models.get(model) or (Script(turns=self.turns) if self.turns else None)
+        return self.models.get(model) or (Script(turns=self.turns, strict=self.strict) if self.turns else None)
 
 
 def parse_file(data: bytes) -> ScriptFile:
@@ -111,7 +127,7 @@ def parse_file(data: bytes) -> ScriptFile:
     return parsed
 
 
-def turn_in_prompt(messages: Sequence[Message]) -> Turn | None:
+def cue_in_prompt(messages: Sequence[Message]) -> Cue | None:
     """The last script of the prompt decides; one of many turns goes back to where such a script first stood."""
     marks = list(_marks(messages))
     if not marks:
@@ -119,19 +135,29 @@ def turn_in_prompt(messages: Sequence[Message]) -> Turn | None:
     place, encoded = marks[-1]
     last = _parse(encoded)
     if isinstance(last, Turn):
-        return last
+        return Cue(script=Script(turns=(last,)))
     for place, encoded in marks:
         script = _parse(encoded)
         if isinstance(script, Script):
-            return script.turn(answers_in(messages[place + 1 :]))
+            return Cue(script=script, past=messages[place + 1 :])
     raise AssertionError("the last script has turns, so a first one has")
 
 
 def answers_in(messages: Sequence[Message]) -> int:
     """How often the model has spoken: neighbouring assistant messages are one answer."""
-    roles = [message.role for message in messages]
-    before = ["user", *roles]
-    return sum(role == "assistant" != previous for previous, role in zip(before, roles, strict=False))
+    return len(answers_of(messages))
+
+
+def answers_of(messages: Sequence[Message]) -> list[list[Message]]:
+    """What the model has said, answer by answer."""
+    answers: list[list[Message]] = []
+    before = ""
+    for message in messages:
+        if message.role == "assistant":
+            answers += [[]] if before != "assistant" else []
+            answers[-1].append(message)
+        before = message.role
+    return answers
 
 
 def _marks(messages: Sequence[Message]) -> Iterator[tuple[int, str]]:

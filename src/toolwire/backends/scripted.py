@@ -21,13 +21,16 @@ from ..types import (
     Refusal,
     Request,
     Text,
+    Tool,
     ToolCall,
     ToolResult,
     Usage,
 )
 from ..wire.exact import encode, object_of
 from .base import EventReply, Model
+from .history import altered, tool_called, unpaired
 from .script import (
+    Cue,
     ScriptedCall,
     ScriptedError,
     ScriptedPart,
@@ -35,8 +38,8 @@ from .script import (
     ScriptFile,
     Turn,
     answers_in,
+    cue_in_prompt,
     parse_file,
-    turn_in_prompt,
 )
 from .synthesis import (
     batches,
@@ -61,6 +64,7 @@ class Scripted:
     """A script in the prompt goes before the one in the file."""
 
     dialect = ""
+    tool_kinds: frozenset[str] = frozenset()
 
     def __init__(self, name: str, path: Path | None = None) -> None:
         self.name = name
@@ -71,7 +75,8 @@ class Scripted:
 
     async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
         """Everything a script can have wrong is said here, before the first event."""
-        turn = turn_in_prompt(request.messages) or self._turn_in_file(request) or _without_script(request)
+        cue = cue_in_prompt(request.messages) or self._cue_in_file(request)
+        turn = _without_script(request) if cue is None else _checked(cue, request)
         choices = [_Scene(request, turn).parts() for _ in range(choices_asked(request))]
         if turn.error is not None and turn.error.after <= 0:
             await asyncio.sleep(turn.delay)
@@ -81,10 +86,10 @@ class Scripted:
     async def close(self) -> None:
         pass
 
-    def _turn_in_file(self, request: Request) -> Turn | None:
+    def _cue_in_file(self, request: Request) -> Cue | None:
         script = self._file.script_for(request.model)
         if script is not None:
-            return script.turn(answers_in(request.messages))
+            return Cue(script=script, past=request.messages)
         if self._file.models:
             known = ", ".join(map(quote, list(self._file.models)[:10]))
             raise UpstreamError(
@@ -100,12 +105,21 @@ class _Scene:
         self.request = request
         self.turn = turn
         self.results = [text_of(result) for result in results_of(request.messages)]
-        self.custom = {tool.name for tool in request.tools if tool.kind == "custom"}
 
     def parts(self) -> list[Part]:
-        scripted = self._in_order() if self.turn.parts is None else self.turn.parts
-        parts = [part for one in scripted for part in self._part(one)]
-        return self._with_citations(parts)
+        return self._with_citations([part for one in self._scripted() for part in self._part(one)])
+
+    def calls(self) -> list[ToolCall]:
+        return [self._call(call) for call in self._scripted_calls()]
+
+    def not_offered(self) -> list[str]:
+        return [call.name for call in self._scripted_calls() if tool_called(call.name, self.request.tools) is None]
+
+    def _scripted_calls(self) -> list[ScriptedCall]:
+        return [part.call for part in self._scripted() if part.call is not None]
+
+    def _scripted(self) -> Sequence[ScriptedPart]:
+        return tuple(self._in_order()) if self.turn.parts is None else self.turn.parts
 
     def _in_order(self) -> Iterator[ScriptedPart]:
         turn = self.turn
@@ -135,11 +149,15 @@ class _Scene:
         return Text(text=text, logprobs=plausible_logprobs(pieces) if self.turn.logprobs else None)
 
     def _call(self, call: ScriptedCall) -> ToolCall:
-        raw = self._filled(call.arguments) if isinstance(call.arguments, str) else self._raw(call.arguments)
-        name, call_id = call.name, call.id or new_id("call_")
-        if name in self.custom:
-            return ToolCall(id=call_id, name=name, raw=raw, kind="custom")
-        return ToolCall(id=call_id, name=name, raw=raw, args=object_of(raw))
+        tool = tool_called(call.name, self.request.tools) or Tool(name=call.name)
+        written = call.arguments if call.input is None else call.input
+        if tool.kind != "custom" and call.input is not None:
+            written = {"input": call.input}
+        raw = self._filled(written) if isinstance(written, str) else self._raw(written)
+        call_id = call.id or new_id("call_")
+        if tool.kind == "custom":
+            return ToolCall(id=call_id, name=tool.name, namespace=tool.namespace, raw=raw, kind="custom")
+        return ToolCall(id=call_id, name=tool.name, namespace=tool.namespace, raw=raw, args=object_of(raw))
 
     def _raw(self, arguments: JsonObject) -> str:
         return encode(self._filled_inside(arguments)).decode()
@@ -180,6 +198,25 @@ class _Scene:
                 parts[place] = Text(text=part.text, logprobs=part.logprobs, citations=self.turn.citations)
                 break
         return parts
+
+
+def _checked(cue: Cue, request: Request) -> Turn:
+    """The turn to play; of a strict script a complaint, where there is one."""
+    if not cue.script.strict:
+        return cue.turn
+    said = unpaired(cue.past) or altered(cue.past, _told(cue, request))
+    if said:
+        return Turn(text=f"HISTORY-ALTERED: {said}")
+    missing = _Scene(request, cue.turn).not_offered()
+    if missing:
+        offered = ", ".join(tool.name for tool in request.tools)
+        return Turn(text=f"TOOL-NOT-OFFERED: {', '.join(missing)}; offered: {offered or 'none'}")
+    return cue.turn
+
+
+def _told(cue: Cue, request: Request) -> list[list[ToolCall]]:
+    """The calls of each turn played so far, told again: what results they quote is in the conversation."""
+    return [_Scene(request, cue.script.turn(played)).calls() for played in range(answers_in(cue.past))]
 
 
 def echo(request: Request) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 from collections.abc import AsyncIterator
 
 
@@ -16,7 +17,10 @@ class Listener:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
-            self.requests.append(await reader.readuntil(b"\r\n\r\n"))
+            head = await reader.readuntil(b"\r\n\r\n")
+            self.requests.append(head)
+            if length := re.search(rb"(?i)content-length: (\d+)", head):
+                await reader.readexactly(int(length[1]))  # closed with it unread, the answer would be lost too
             if self._answer is None:
                 await self._is_over.wait()
             for start in range(0, len(self._answer or b""), 7):

@@ -10,6 +10,7 @@ from cyclopts import App, CycloptsError
 
 from .. import __version__
 from ..errors import GatewayError
+from .connect import connect
 from .doctor import doctor
 from .models import models
 from .serve import serve
@@ -28,6 +29,7 @@ app = App(
 app.command(serve)
 app.command(models)
 app.command(doctor)
+app.command(connect)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

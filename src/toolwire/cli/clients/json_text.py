@@ -1,0 +1,203 @@
+"""JSON with or without comments, changed in place: what is not touched keeps its bytes, comments and order.
+
+A parser that remembers where each value stands, then insertions at those places. Trailing commas and comments are
+read, as editors' settings have them. The result is parsed again and compared before anybody gets it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import ConfigError, quote
+from .settings import Path, Setting, Step, merged, misplaced, nested
+
+_DEEPEST = 100
+_SPACE = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_SCALAR = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
+_CLOSING = {"{": "}", "[": "]"}
+
+
+class Node:
+    """One value and where it stands: text[start:end]. children has (key, where the child begins, child)."""
+
+    def __init__(self, start: int) -> None:
+        self.start = start
+        self.end = start
+        self.value: Any = None
+        self.children: list[tuple[str, int, Node]] = []
+        self.has_comma = False  # after its last child
+
+    def child(self, step: Step) -> Node | None:
+        """The last of that name, as parsers have it."""
+        is_fit = (lambda key, _: key == step) if isinstance(step, str) else (lambda _, node: step.fits(node.value))
+        return next((node for key, _, node in reversed(self.children) if is_fit(key, node)), None)
+
+
+def changed(text: str, settings: Sequence[Setting]) -> str:
+    """Raises ConfigError when the text is not JSON or a setting has no place in it."""
+    if not text.strip("\ufeff \t\r\n"):
+        text += ("[]" if settings and not isinstance(settings[0].path[0], str) else "{}") + "\n"
+    before = parse(text).value
+    for setting in settings:
+        text = _put(text, setting.path, setting.value, setting.is_default)
+    if parse(text).value != merged(before, settings):
+        raise ConfigError("this file cannot be changed without risk.", hint="Add the settings by hand.")
+    return text
+
+
+def parse(text: str) -> Node:
+    """Raises ConfigError with the line where the text stops being JSON."""
+    return _Parser(text).document()
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def document(self) -> Node:
+        self._skip()
+        node = self._node(0)
+        self._skip()
+        if self._at < len(self._text):
+            raise self._error("the end of the file")
+        return node
+
+    def _node(self, depth: int) -> Node:
+        if depth > _DEEPEST:
+            raise ConfigError(f"found values nested more than {_DEEPEST} deep; expected settings.")
+        node = Node(self._at)
+        opening = self._peek()
+        if opening in _CLOSING:
+            self._container(node, opening, depth)
+        elif opening == '"':
+            node.value = self._string()
+        else:
+            node.value = self._scalar()
+        node.end = self._at
+        return node
+
+    def _container(self, node: Node, opening: str, depth: int) -> None:
+        self._at += 1
+        self._skip()
+        while self._peek() != _CLOSING[opening]:
+            if node.children and not node.has_comma:
+                raise self._error(f'"," or "{_CLOSING[opening]}"')
+            start = self._at
+            key = self._key() if opening == "{" else ""
+            node.children.append((key, start, self._node(depth + 1)))
+            self._skip()
+            node.has_comma = self._peek() == ","
+            self._at += node.has_comma
+            self._skip()
+        self._at += 1
+        children = node.children
+        node.value = (
+            {key: child.value for key, _, child in children} if opening == "{" else [c.value for _, _, c in children]
+        )
+
+    def _key(self) -> str:
+        key = self._string()
+        self._skip()
+        if self._peek() != ":":
+            raise self._error('":"')
+        self._at += 1
+        self._skip()
+        return key
+
+    def _string(self) -> str:
+        match = _STRING.match(self._text, self._at)
+        if match is None:
+            raise self._error("a string")
+        try:
+            value = json.loads(match.group())
+        except ValueError:
+            raise self._error("a string") from None
+        self._at = match.end()
+        return str(value)
+
+    def _scalar(self) -> Any:
+        match = _SCALAR.match(self._text, self._at)
+        if match is None:
+            raise self._error("a value")
+        try:
+            value = json.loads(match.group())
+        except ValueError:
+            raise self._error("a value") from None
+        self._at = match.end()
+        return value
+
+    def _skip(self) -> None:
+        match = _SPACE.match(self._text, self._at)
+        self._at = match.end() if match else self._at
+
+    def _peek(self) -> str:
+        return self._text[self._at : self._at + 1]
+
+    def _error(self, expected: str) -> ConfigError:
+        line = self._text.count("\n", 0, self._at) + 1
+        found = quote(self._text[self._at : self._at + 20]) if self._at < len(self._text) else "the end of the file"
+        return ConfigError(f"this is not JSON: found {found} in line {line}; expected {expected}.")
+
+
+def _put(text: str, path: Path, value: Any, is_default: bool) -> str:
+    node = parse(text)
+    for depth, step in enumerate(path):
+        if not isinstance(node.value, dict if isinstance(step, str) else list):
+            raise misplaced(path[:depth], node.value, "an object" if isinstance(step, str) else "a list")
+        child = node.child(step)
+        if child is None:
+            return _insert(text, node, step, nested(path[depth + 1 :], value))
+        node = child
+    if isinstance(value, dict) and isinstance(node.value, dict):
+        for key, inner in value.items():
+            text = _put(text, (*path, key), inner, is_default)
+        return text
+    if is_default or json.dumps(node.value) == json.dumps(value):
+        return text
+    return text[: node.start] + _written(text, value, _indent_at(text, node.start)) + text[node.end :]
+
+
+def _insert(text: str, container: Node, step: Step, value: Any) -> str:
+    """After the last child and after the comments that follow it, on a line of its own."""
+    newline = "\r\n" if "\r\n" in text else "\n"
+    outer = _indent_at(text, container.start)
+    indent = _child_indent(text, container, outer)
+    close = container.end - 1
+    inside = text[:close].rstrip(" \t\r\n")
+    if container.children and not container.has_comma:
+        end = container.children[-1][2].end
+        inside = f"{text[:end]},{inside[end:]}"
+    made = _written(text, value, indent) if isinstance(step, str) else _written(text, step.made(value), indent)
+    name = f"{json.dumps(step, ensure_ascii=False)}: " if isinstance(step, str) else ""
+    comma = "," if container.children and container.has_comma else ""
+    return f"{inside}{newline}{indent}{name}{made}{comma}{newline}{outer}{text[close:]}"
+
+
+def _written(text: str, value: Any, indent: str) -> str:
+    newline = "\r\n" if "\r\n" in text else "\n"
+    return json.dumps(value, ensure_ascii=False, indent=_unit(text)).replace("\n", newline + indent)
+
+
+def _child_indent(text: str, container: Node, outer: str) -> str:
+    if container.children:
+        start = container.children[-1][1]
+        indent = _indent_at(text, start)
+        if text[:start].endswith(indent) and text[: start - len(indent)].endswith(("\n", "\ufeff")):
+            return indent
+    return outer + _unit(text)
+
+
+def _indent_at(text: str, position: int) -> str:
+    """What the line of this position begins with."""
+    line = text[text.rfind("\n", 0, position) + 1 : position]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def _unit(text: str) -> str:
+    match = re.search(r"^[\[{][^\n]*\n([ \t]+)\S", text, re.MULTILINE)
+    return match.group(1) if match else "  "

@@ -1,0 +1,237 @@
+"""`toolwire connect`: what to tell a client so that it uses this gateway; writes it where the client looks, and tries it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from cyclopts import Parameter
+from msgspec import Struct
+
+from ..config import is_loopback, load, suggestion, url_fault
+from ..errors import ConfigError, quote
+from ..secret import Resolver, Secret
+from .clients import CLIENTS, Client
+from .clients.client import DUMMY, KEY, SettingsFile, Target, Way, filled, settings_of
+from .clients.gateway import Found, look
+from .clients.places import locate
+from .clients.writing import FORMATS, Change, difference, plan, write
+from .found import ConfigFlag
+from .models import plain
+from .serve import address_of
+
+DEMO = "demo/echo-tools"
+# What stands in a file, a shell or a program between quotes must not end them.
+_MODEL = re.compile(r"""[^\s"'`\\$\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]{1,200}""")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What can be chosen beside the client."""
+
+    url: Annotated[str | None, Parameter(help="Address of the gateway; otherwise that of the configuration.")] = None
+    model: Annotated[str | None, Parameter(help="Model to use; otherwise the first that the gateway lists.")] = None
+    dialect: Annotated[str | None, Parameter(help="chat, responses or messages, where the client speaks several.")] = (
+        None
+    )
+    file: Annotated[
+        Path | None, Parameter(help="The client's settings file, or its folder, if not at the usual place.")
+    ] = None
+    config: ConfigFlag = None
+    write: Annotated[
+        bool, Parameter(help="Change the client's settings file; a backup is kept beside it.", negative="")
+    ] = False
+    check: Annotated[bool, Parameter(help="Send one request to the gateway as the client would.", negative="")] = False
+
+
+DEFAULTS = Options()
+
+
+class Gateway(Struct, frozen=True, kw_only=True):
+    """key is what --check sends; it is never shown."""
+
+    address: str
+    has_key: bool
+    key: Secret
+    models: tuple[str, ...]
+
+
+def connect(client: str | None = None, *, options: Options = DEFAULTS) -> int:
+    """Show the settings that make a client use this gateway; without a client, list the clients."""
+    if client is None:
+        print("\n".join(_listing()))
+        return 0
+    chosen = _client(client)
+    way = _way(chosen, options.dialect)
+    gateway = _gateway(options)
+    target = Target(address=gateway.address, model=_model(options.model, gateway.models), has_key=gateway.has_key)
+    if options.write:
+        _write(chosen, way, target, options.file)
+    if options.check:
+        return _check(chosen, way, target, gateway.key)
+    if not options.write:
+        print("\n".join(_shown(chosen, way, target, options.file)))
+    return 0
+
+
+def _listing() -> Iterator[str]:
+    for client in CLIENTS.values():
+        yield f"{client.name:<18}{client.title:<42}{', '.join(client.dialects)}"
+    yield ""
+    yield "`toolwire connect CLIENT` shows the settings; --write puts them where the client looks, --check tries them."
+
+
+def _client(name: str) -> Client:
+    if name in CLIENTS:
+        return CLIENTS[name]
+    raise ConfigError(
+        f"there is no client {quote(name)}{suggestion(name, CLIENTS)}", hint="`toolwire connect` lists the clients."
+    )
+
+
+def _way(client: Client, dialect: str | None) -> Way:
+    if dialect is None or dialect in client.dialects:
+        return client.way(dialect or client.dialects[0])
+    spoken = ", ".join(client.dialects)
+    raise ConfigError(f"found {quote(dialect)}; {client.title} speaks {spoken}.", where="--dialect")
+
+
+def _gateway(options: Options) -> Gateway:
+    given = _own_key()
+    if options.url is None:
+        server = load(options.config, os.environ).server
+        address, has_key = address_of(server), bool(server.keys)
+        key = given or (server.keys[0] if server.keys else Secret(DUMMY))
+        return Gateway(address=address, has_key=has_key, key=key, models=look(address, key.reveal()).models)
+    address = _address(options.url)
+    found = look(address, "")
+    has_key = _wants_key(address, found, given)
+    models = look(address, given.reveal()).models if has_key and given else found.models
+    return Gateway(address=address, has_key=has_key, key=given or Secret(DUMMY), models=models)
+
+
+def _wants_key(address: str, found: Found, given: Secret) -> bool:
+    """Where nobody answers, as a gateway that others can reach must have it."""
+    if found.status:
+        return found.status in (401, 403)
+    return bool(given) or not is_loopback(urlsplit(address).hostname or "")
+
+
+def _own_key() -> Secret:
+    try:
+        return Secret(Resolver(os.environ, Path()).resolve(f"env:{KEY}"))
+    except ValueError as error:
+        raise ConfigError(f"{error}; expected one line of printable ASCII.", where=KEY) from None
+
+
+def _address(url: str) -> str:
+    url = url.rstrip("/").removesuffix("/v1")
+    if fault := url_fault(url) or ("" if _MODEL.fullmatch(url) else "found a URL with quotes or other marks in it"):
+        raise ConfigError(f'{fault}; expected one such as "http://127.0.0.1:18741".', where="--url")
+    return url
+
+
+def _model(given: str | None, listed: tuple[str, ...]) -> str:
+    if given is None:
+        return next((model for model in listed if _MODEL.fullmatch(model)), DEMO)
+    if not _MODEL.fullmatch(given):
+        message = f"found {quote(given)}; expected a model's name, without spaces, quotes, backslashes and $."
+        raise ConfigError(message, where="--model")
+    return given
+
+
+def _shown(client: Client, way: Way, target: Target, file: Path | None) -> Iterator[str]:
+    words = target.words(way.dialect)
+    choices = f" (--dialect: {', '.join(client.dialects)})" if len(client.dialects) > 1 else ""
+    yield f"{client.title}, in the dialect {way.dialect}{choices}, with {target.model} at {target.address}"
+    for number, step in enumerate(way.steps, 1):
+        yield f"{number}. {filled(step, words)}"
+    for settings_file in way.files if file or not way.steps else ():
+        yield f"\nIn {plain(str(locate(settings_file.place, file, os.environ)), 600)}:\n"
+        yield FORMATS[settings_file.format]("", settings_of(settings_file, target, way.dialect)).rstrip("\n")
+    if way.environment:
+        yield "\nIn the environment it starts in:\n"
+        yield from _exports(way.environment, target, words)
+    if way.code:
+        yield f"\n{filled(way.code, words)}"
+    last = list(_last(client, way, target))
+    yield from ("", *last) if last else ()
+
+
+def _exports(environment: dict[str, str], target: Target, words: dict[str, str]) -> Iterator[str]:
+    for name, value in environment.items():
+        if value == f"${KEY}":
+            yield f'export {name}="{value}"' if target.has_key else f"export {name}={DUMMY}"
+        else:
+            yield f"export {name}={shlex.quote(filled(value, words))}"
+
+
+def _last(client: Client, way: Way, target: Target) -> Iterator[str]:
+    """What is left to do, by hand or with --write."""
+    yield from _after(client, target)
+    if client.proof == "read":
+        yield "These settings were read in the client's source, not tried with it."
+    if way.files:
+        place = way.files[0].place
+        where = "" if place.folder else f" --file FOLDER_OF/{place.names[-1]}"
+        yield f"`toolwire connect {client.name} --write{where}` makes this change for you."
+
+
+def _after(client: Client, target: Target) -> Iterator[str]:
+    """What is left to do once the settings are there."""
+    if target.has_key:
+        yield f"The gateway wants a key: it comes from {KEY}, which must be set where the client starts."
+    if start := (target.has_key and client.keyed_start) or client.start:
+        yield f"Then start it: {start}"
+
+
+def _write(client: Client, way: Way, target: Target, file: Path | None) -> None:
+    if not way.files:
+        means = "environment variables" if way.environment else "code"
+        raise ConfigError(
+            f"{client.title} is set up by {means}, so there is no file to write.",
+            hint=f"Use what `toolwire connect {client.name}` shows.",
+        )
+    changes = [_planned(settings_file, way, target, file) for settings_file in way.files]
+    for change in changes:
+        _make(change)
+    for line in _after(client, target):
+        print(line)
+
+
+def _planned(settings_file: SettingsFile, way: Way, target: Target, file: Path | None) -> Change:
+    """With several files, --file means the folder they are in."""
+    if file is not None and len(way.files) > 1 and not file.expanduser().is_dir():
+        raise ConfigError("this client has several files; expected the folder they are in.", where="--file")
+    path = locate(settings_file.place, file, os.environ)
+    return plan(path, settings_file.format, settings_of(settings_file, target, way.dialect))
+
+
+def _make(change: Change) -> None:
+    name = plain(str(change.path), 600)
+    if not change.is_needed:
+        print(f"{name}: nothing to change.")
+        return
+    for line in difference(change):
+        print(plain(line.replace("\t", "    "), 600))
+    backup = write(change)
+    print(f"{name}: written{f'; the file as it was is {plain(str(backup), 600)}' if backup else ''}.")
+
+
+def _check(client: Client, way: Way, target: Target, key: Secret) -> int:
+    from .clients.shapes import path_of, shape_of
+    from .clients.trial import attempt
+
+    shape = shape_of(client.name, way.dialect)
+    manner = "streaming" if shape.is_streaming else "whole"
+    print(f"As {client.title}: POST {target.address}{path_of(shape, way.dialect)}, {manner}")
+    outcome = attempt(target, way.dialect, shape, key.reveal())
+    print("\n".join((f"{'ok   ' if outcome.is_good else 'WRONG'} {outcome.lines[0]}", *outcome.lines[1:])))
+    return 0 if outcome.is_good else 1

@@ -1,0 +1,108 @@
+"""The programs' settings: what is written for each, with and without a key, and never the key itself."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from typing import Any
+
+import pytest
+
+from toolwire.cli.clients.client import Target, settings_of
+from toolwire.cli.clients.programs import PROGRAMS
+from toolwire.cli.clients.writing import FORMATS
+
+BY_NAME = {program.name: program for program in PROGRAMS}
+CASES = [(program.name, dialect) for program in PROGRAMS for dialect in program.dialects]
+
+
+def written(name: str, dialect: str = "", *, has_key: bool = False, before: str = "", number: int = 0) -> str:
+    program = BY_NAME[name]
+    dialect = dialect or program.dialects[0]
+    target = Target(address="http://127.0.0.1:18741", model="demo/echo-tools", has_key=has_key)
+    file = program.way(dialect).files[number]
+    return FORMATS[file.format](before, settings_of(file, target, dialect))
+
+
+def data(name: str, dialect: str = "", **options: Any) -> Any:
+    text = written(name, dialect, **options)
+    return tomllib.loads(text) if name == "codex" else json.loads(text)
+
+
+@pytest.mark.parametrize(("name", "dialect"), CASES)
+@pytest.mark.parametrize("has_key", [True, False])
+def test_every_file_is_whole_and_stays_so(name: str, dialect: str, has_key: bool) -> None:
+    for number in range(len(BY_NAME[name].way(dialect).files)):
+        text = written(name, dialect, has_key=has_key, number=number)
+        assert "demo/echo-tools" in text
+        assert "@" not in text.replace("@ai-sdk/", "")
+        assert written(name, dialect, has_key=has_key, before=text, number=number) == text
+
+
+@pytest.mark.parametrize(("name", "dialect"), CASES)
+def test_a_gateway_that_gets_keys_later_is_one_change_away(name: str, dialect: str) -> None:
+    for number in range(len(BY_NAME[name].way(dialect).files)):
+        there = written(name, dialect, has_key=True, before=written(name, dialect, number=number), number=number)
+        assert written(name, dialect, has_key=True, before=there, number=number) == there
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_every_way_tells_what_to_do(program: Any) -> None:
+    for way in program.ways:
+        assert way.files or way.environment or way.steps
+        assert way.dialect in ("chat", "responses", "messages")
+    assert "|" not in program.notes
+
+
+def test_opencode() -> None:
+    provider = data("opencode", "responses", has_key=True)["provider"]["toolwire"]
+    assert provider["npm"] == "@ai-sdk/openai"
+    assert provider["options"] == {"baseURL": "http://127.0.0.1:18741/v1", "apiKey": "{env:TOOLWIRE_KEY}"}
+    assert data("opencode")["provider"]["toolwire"]["options"]["apiKey"] == "toolwire"
+    assert data("opencode")["model"] == "toolwire/demo/echo-tools"
+
+
+def test_codex_asks_for_a_variable_only_where_there_is_a_key() -> None:
+    keyed = written("codex", has_key=True)
+    assert tomllib.loads(keyed)["model_providers"]["toolwire"]["env_key"] == "TOOLWIRE_KEY"
+    assert "env_key" not in data("codex", before=keyed)["model_providers"]["toolwire"]
+
+
+def test_claude_code_takes_the_key_from_a_command() -> None:
+    assert data("claude-code", has_key=True)["apiKeyHelper"] == "printenv TOOLWIRE_KEY"
+    settings = data("claude-code")
+    assert settings["apiKeyHelper"] == "echo toolwire"
+    assert settings["env"]["ANTHROPIC_BASE_URL"] == "http://127.0.0.1:18741"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "kind", "path"),
+    [
+        ("chat", "chat-completions", "/v1/chat/completions"),
+        ("responses", "responses", "/v1/responses"),
+        ("messages", "messages", "/v1/messages"),
+    ],
+)
+def test_vs_code_has_all_three_api_types(dialect: str, kind: str, path: str) -> None:
+    (group,) = data("vscode", dialect)
+    assert (group["vendor"], group["apiType"]) == ("customendpoint", kind)
+    (model,) = group["models"]
+    assert model["url"] == f"http://127.0.0.1:18741{path}"
+    assert model.get("zeroDataRetentionEnabled", False) == (dialect == "responses")
+
+
+def test_vs_code_keeps_its_reference_to_the_key() -> None:
+    before = '[{"name": "toolwire", "vendor": "customendpoint", "apiKey": "${input:chat.lm.secret.1}", "models": []}]'
+    assert data("vscode", before=before)[0]["apiKey"] == "${input:chat.lm.secret.1}"
+
+
+def test_obsidian_lists_the_model_once() -> None:
+    settings = data("obsidian-copilot", before=written("obsidian-copilot"))
+    (model,) = settings["configuredModels"]
+    assert settings["backends"]["chat"]["enabledModels"] == [model["configuredModelId"]]
+    assert settings["providers"]["toolwire"]["requiresApiKey"] is False
+
+
+def test_pi_has_two_files() -> None:
+    assert data("pi", "messages")["providers"]["toolwire"]["baseUrl"] == "http://127.0.0.1:18741"
+    assert data("pi", number=1) == {"defaultProvider": "toolwire", "defaultModel": "demo/echo-tools"}

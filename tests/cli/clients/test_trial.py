@@ -1,0 +1,129 @@
+"""One request as each client sends it, against a real gateway and against answers that are wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cli.listener import http, listening
+from tests.server.harness import Gateway, free_port, gateway, server_config
+from toolwire.cli.clients import CLIENTS
+from toolwire.cli.clients.client import Target
+from toolwire.cli.clients.shapes import Shape, shape_of
+from toolwire.cli.clients.trial import Outcome, attempt
+from toolwire.config import Config, with_backends
+from toolwire.secret import Secret
+
+CASES = [(client.name, dialect) for client in CLIENTS.values() for dialect in client.dialects]
+WHOLE = Shape(is_streaming=False)
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Gateway]:
+    config = Config(server=server_config(keys=(Secret("k-1"),)))
+    with gateway(with_backends(config, ())) as started:
+        yield started
+
+
+def target(port: int, model: str = "demo/echo-tools") -> Target:
+    return Target(address=f"http://127.0.0.1:{port}", model=model, has_key=True)
+
+
+@pytest.mark.parametrize(("name", "dialect"), CASES)
+def test_every_client_gets_its_call_whole(running: Gateway, name: str, dialect: str) -> None:
+    shape = shape_of(name, dialect)
+    outcome = attempt(target(running.port), dialect, shape, "k-1")
+    assert outcome.is_good, outcome.lines
+    expected = "called get_weather with {" if shape.has_tools else "answered with text: "
+    assert f"demo/echo-tools {expected}" in outcome.lines[0]
+    assert "first byte after " in outcome.lines[0]
+
+
+def test_a_wrong_key(running: Gateway) -> None:
+    outcome = attempt(target(running.port), "chat", Shape(), "wrong")
+    assert not outcome.is_good
+    assert outcome.lines[0].startswith("status 401: ")
+    assert "export TOOLWIRE_KEY=" in outcome.lines[1]
+    assert not any("wrong" in line for line in outcome.lines)
+
+
+def test_a_model_that_is_not_there_comes_with_near_names(running: Gateway) -> None:
+    outcome = attempt(target(running.port, "echo-tool"), "messages", shape_of("claude-code", "messages"), "k-1")
+    assert not outcome.is_good
+    assert outcome.lines[0].startswith("status 404: ")
+    assert "demo/echo-tools" in outcome.lines[0]
+    assert "--model" in outcome.lines[1]
+
+
+def test_a_gateway_that_does_not_run() -> None:
+    outcome = attempt(target(free_port()), "chat", Shape(), "k")
+    assert not outcome.is_good
+    assert "nothing answers" in outcome.lines[0]
+    assert outcome.lines[1] == "Start the gateway with: toolwire serve"
+
+
+def tried(answer: bytes, shape: Shape = WHOLE, dialect: str = "chat") -> Outcome:
+    async def main() -> Outcome:
+        async with listening(answer) as listener:
+            return await asyncio.to_thread(attempt, target(listener.port), dialect, shape, "k")
+
+    return asyncio.run(main())
+
+
+def answered(message: object) -> bytes:
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    return http(json.dumps({"id": "1", "object": "chat.completion", "model": "m", "choices": [choice]}).encode())
+
+
+def test_text_without_a_call_is_said() -> None:
+    outcome = tried(answered({"role": "assistant", "content": "It rains.\x1b[31m"}))
+    assert outcome.is_good
+    assert "answered with text and did not call the tool" in outcome.lines[0]
+    assert "\x1b" not in outcome.lines[0]
+
+
+def test_arguments_that_are_broken_are_wrong() -> None:
+    call = {"id": "c", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": '}}
+    outcome = tried(answered({"role": "assistant", "content": None, "tool_calls": [call]}))
+    assert not outcome.is_good
+    assert "no JSON object" in outcome.lines[0]
+
+
+def test_an_empty_answer_is_wrong() -> None:
+    assert not tried(answered({"role": "assistant", "content": ""})).is_good
+
+
+def test_losses_are_shown() -> None:
+    whole = answered({"role": "assistant", "content": "hi"}).replace(
+        b"\r\n\r\n", b"\r\nx-toolwire-loss: tools\r\n\r\n", 1
+    )
+    assert tried(whole).lines[1] == "Lost on the way: tools"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"not http\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{",
+        http(b"<html>hello</html>"),
+        http(b"<html>oh</html>", "502 Bad Gateway"),
+        http(b"{}", "500 Oh"),
+        b"",
+    ],
+)
+def test_any_other_answer_is_wrong_and_no_crash(answer: bytes) -> None:
+    for shape in (WHOLE, Shape()):
+        outcome = tried(answer, shape)
+        assert not outcome.is_good
+        assert outcome.lines[0]
+
+
+def test_a_stream_that_is_cut_is_wrong() -> None:
+    event = b'data: {"id":"1","choices":[{"index":0,"delta":{"content":"h"}}]}\n\n'
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+    outcome = tried(head + event, Shape())
+    assert not outcome.is_good
+    assert "broke off" in outcome.lines[0]

@@ -1,0 +1,226 @@
+"""`toolwire connect`: what it shows, writes and tries, and how it refuses."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.server.harness import Gateway, Process, free_port, gateway, process, server_config
+from toolwire.cli.app import run
+from toolwire.cli.clients import CLIENTS
+from toolwire.config import Config, with_backends
+from toolwire.secret import Secret
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "clients.md"
+NOBODY = f"http://127.0.0.1:{free_port()}"
+Shown = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home, no variables of clients, and no toolwire.toml nearby."""
+    for name in ("XDG_CONFIG_HOME", "TOOLWIRE_KEY", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "OPENCODE_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    with process(tmp_path_factory.mktemp("demo"), 'log = "warning"') as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def locked() -> Iterator[Gateway]:
+    with gateway(with_backends(Config(server=server_config(keys=(Secret("k-secret-1"),))), ())) as running:
+        yield running
+
+
+def test_the_clients_are_listed(capsys: Shown) -> None:
+    assert run(["connect"]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"{name} " in shown for name in CLIENTS)
+    assert "--write" in shown
+
+
+def test_every_client_has_a_section_in_the_documents() -> None:
+    titles = " ".join(line for line in DOCUMENT.read_text(encoding="utf-8").splitlines() if line.startswith("## "))
+    assert [name for name in CLIENTS if f"`{name}`" not in titles] == []
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_every_client_is_shown(client: str, capsys: Shown) -> None:
+    for dialect in CLIENTS[client].dialects:
+        assert run(["connect", client, "--url", NOBODY, "--dialect", dialect]) == 0
+        shown = capsys.readouterr().out
+        assert NOBODY in shown
+        assert "demo/echo-tools" in shown
+
+
+def test_what_was_not_tried_with_the_client_is_said(capsys: Shown) -> None:
+    run(["connect", "obsidian-copilot", "--url", NOBODY])
+    run(["connect", "codex", "--url", NOBODY])
+    assert capsys.readouterr().out.count("not tried") == 1
+
+
+def test_the_address_and_the_key_come_from_the_configuration(home: Path, capsys: Shown) -> None:
+    (home / "toolwire.toml").write_text(f'[server]\nport = {free_port()}\nkeys = ["k-secret-1"]\n')
+    assert run(["connect", "codex", "--model", "fast"]) == 0
+    shown = capsys.readouterr().out
+    assert (
+        f'base_url = "http://127.0.0.1:{tomllib.loads((home / "toolwire.toml").read_text())["server"]["port"]}/v1"'
+        in shown
+    )
+    assert 'env_key = "TOOLWIRE_KEY"' in shown
+    assert 'model = "fast"' in shown
+    assert "k-secret-1" not in shown
+
+
+def test_the_default_is_the_usual_address(capsys: Shown) -> None:
+    assert run(["connect", "anthropic-python", "--model", "m"]) == 0
+    assert 'base_url="http://127.0.0.1:18741"' in capsys.readouterr().out
+
+
+def test_a_gateway_that_others_can_reach_has_a_key(capsys: Shown) -> None:
+    assert run(["connect", "copilot-cli", "--url", f"http://0.0.0.0:{free_port()}/v1/", "--model", "a;b"]) == 0
+    shown = capsys.readouterr().out
+    assert "export COPILOT_PROVIDER_BASE_URL=http://0.0.0.0:" in shown
+    assert 'export COPILOT_PROVIDER_API_KEY="$TOOLWIRE_KEY"' in shown
+    assert "export COPILOT_MODEL='a;b'" in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["code"], 'there is no client "code"; did you mean'),
+        (["codex", "--dialect", "chat"], "Codex CLI speaks responses"),
+        (["codex", "--url", "ftp://x"], "--url: found no complete URL"),
+        (["codex", "--url", 'http://x/"'], "--url: found a URL with quotes"),
+        (["codex", "--model", 'a"b', "--url", NOBODY], "--model: found"),
+        (["codex", "--model", "", "--url", NOBODY], "--model: found"),
+        (["openai-python", "--write", "--url", NOBODY], "set up by code"),
+        (["copilot-cli", "--write", "--url", NOBODY], "set up by environment variables"),
+        (["obsidian-copilot", "--write", "--url", NOBODY], "--file: PATH/data.json"),
+        (["pi", "--write", "--file", "x.json", "--url", NOBODY], "expected the folder"),
+        (["codex", "--config", "nowhere.toml"], "cannot be read"),
+        (["codex", "--wrong"], "Run `toolwire --help`"),
+    ],
+)
+def test_wrong_use_is_two_and_a_sentence(arguments: list[str], words: str, capsys: Shown) -> None:
+    assert run(["connect", *arguments]) == 2
+    shown = capsys.readouterr()
+    assert words in shown.err
+    assert shown.out == ""
+
+
+def test_a_key_that_cannot_be_sent_is_refused_unseen(monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
+    monkeypatch.setenv("TOOLWIRE_KEY", "k-secret\n-2")
+    assert run(["connect", "codex", "--url", NOBODY, "--check"]) == 2
+    shown = capsys.readouterr()
+    assert "TOOLWIRE_KEY: " in shown.err
+    assert "secret\n" not in shown.err + shown.out
+
+
+def test_writing_shows_a_diff_keeps_a_backup_and_is_done_once(home: Path, capsys: Shown) -> None:
+    path = home / ".codex" / "config.toml"
+    path.parent.mkdir()
+    path.write_text('# mine\nmodel = "gpt-5.5"\n[tools]\nweb_search = true\n')
+    assert run(["connect", "codex", "--url", NOBODY, "--write"]) == 0
+    shown = capsys.readouterr().out
+    assert '-model = "gpt-5.5"\n+model = "demo/echo-tools"\n' in shown
+    (backup,) = path.parent.glob("config.toml.*.bak")
+    assert f"the file as it was is {backup}." in shown
+    assert backup.read_text().startswith('# mine\nmodel = "gpt-5.5"')
+    settings = tomllib.loads(path.read_text())
+    assert settings["tools"] == {"web_search": True}
+    assert settings["model_provider"] == "toolwire"
+    assert run(["connect", "codex", "--url", NOBODY, "--write"]) == 0
+    assert f"{path}: nothing to change.\n" in capsys.readouterr().out
+    assert list(path.parent.glob("*.bak")) == [backup]
+
+
+def test_writing_keeps_comments(home: Path) -> None:
+    path = home / ".config" / "opencode" / "opencode.jsonc"
+    path.parent.mkdir(parents=True)
+    path.write_text('{\n  // my theme\n  "theme": "system",\n}\n')
+    assert run(["connect", "opencode", "--url", NOBODY, "--write", "--dialect", "messages"]) == 0
+    assert path.read_text().startswith('{\n  // my theme\n  "theme": "system",\n  "$schema"')
+    assert not (path.parent / "opencode.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("client", "name"),
+    [
+        ("opencode", ".config/opencode/opencode.json"),
+        ("codex", ".codex/config.toml"),
+        ("claude-code", ".claude/settings.json"),
+        ("vscode", ".config/Code/User/chatLanguageModels.json"),
+        ("qwen-code", ".qwen/settings.json"),
+        ("cline", ".cline/data/settings/providers.json"),
+        ("continue", ".continue/config.yaml"),
+        ("aider", ".aider.conf.yml"),
+        ("pi", ".pi/agent/models.json"),
+    ],
+)
+def test_each_file_is_where_its_client_looks(home: Path, client: str, name: str, capsys: Shown) -> None:
+    assert run(["connect", client, "--url", NOBODY, "--write"]) == 0
+    assert (home / name).is_file()
+    assert "written." in capsys.readouterr().out
+    (home / name).write_text("{broken")
+    assert run(["connect", client, "--url", NOBODY, "--write"]) == 2
+    assert (home / name).read_text() == "{broken"
+    assert str(home / name) in capsys.readouterr().err
+
+
+def test_a_vault_is_named_by_its_folder(home: Path) -> None:
+    (home / "copilot").mkdir()
+    (home / "copilot" / "data.json").write_text('{"settingsVersion": 8, "providers": {"mine": {}}}')
+    arguments = ["connect", "obsidian-copilot", "--url", NOBODY, "--file", str(home / "copilot")]
+    assert run([*arguments, "--write"]) == 0
+    data = json.loads((home / "copilot" / "data.json").read_text())
+    assert list(data["providers"]) == ["mine", "toolwire"]
+
+
+def test_a_real_gateway_is_found_and_tried(demo: Process, home: Path, capsys: Shown) -> None:
+    url = f"http://127.0.0.1:{demo.port}"
+    assert run(["connect", "claude-code", "--url", url, "--write", "--check"]) == 0
+    shown = capsys.readouterr().out
+    assert json.loads((home / ".claude" / "settings.json").read_text())["apiKeyHelper"] == "echo toolwire"
+    assert f"As Claude Code: POST {url}/v1/messages?beta=true, streaming\n" in shown
+    assert "ok    demo/echo-tools called get_weather with {" in shown
+
+
+def test_a_real_gateway_with_keys(locked: Gateway, monkeypatch: pytest.MonkeyPatch, capsys: Shown) -> None:
+    url = f"http://127.0.0.1:{locked.port}"
+    assert run(["connect", "opencode", "--url", url, "--check"]) == 1
+    assert "export TOOLWIRE_KEY=" in capsys.readouterr().out
+    monkeypatch.setenv("TOOLWIRE_KEY", "k-secret-1")
+    assert run(["connect", "opencode", "--url", url, "--check"]) == 0
+    assert run(["connect", "opencode", "--url", url]) == 0
+    shown = capsys.readouterr().out
+    assert "{env:TOOLWIRE_KEY}" in shown
+    assert "k-secret-1" not in shown
+
+
+def test_the_key_of_the_configuration_is_enough_to_check(locked: Gateway, home: Path, capsys: Shown) -> None:
+    (home / "mine.toml").write_text(f'[server]\nport = {locked.port}\nkeys = ["k-secret-1"]\n')
+    assert run(["connect", "codex", "--config", "mine.toml", "--check"]) == 0
+    assert "k-secret-1" not in capsys.readouterr().out
+
+
+def test_an_unknown_model_is_said_with_near_names(demo: Process, capsys: Shown) -> None:
+    assert run(["connect", "codex", "--url", f"http://127.0.0.1:{demo.port}", "--model", "echo-tool", "--check"]) == 1
+    shown = capsys.readouterr().out
+    assert "WRONG status 404: " in shown
+    assert "demo/echo-tools" in shown
+
+
+def test_a_gateway_that_does_not_run(capsys: Shown) -> None:
+    assert run(["connect", "codex", "--url", NOBODY, "--check"]) == 1
+    assert "Start the gateway with: toolwire serve" in capsys.readouterr().out

@@ -159,17 +159,19 @@ def test_a_hanging_list_does_not_hold_up_the_others(upstream: Upstream, monkeypa
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_same_dialect_passes_untouched(server: Gateway, upstream: Upstream, dialect: str) -> None:
-    """Spacing, key order and unknown members; only the model's name changes, and only on the way up."""
+    """Spacing, key order and unknown members; only the model's name changes, on the way up and back on the way down."""
     asked = json.dumps(question(dialect, f"{dialect}/as-is") | {"x_new": {"b": 1.50, "a": [1e2]}}, indent=3).encode()
     content = json.dumps(body(dialect, call=ARGUMENTS) | {"zz_unknown": {"k": 1.0}}, indent=1).encode()
     upstream.on("as-is", [reply(200, content)])
-    assert ask(server.port, "POST", PATHS[dialect], asked).body == content
+    own = f'"model": "{dialect}/as-is"'.encode()
+    assert ask(server.port, "POST", PATHS[dialect], asked).body == content.replace(b'"model": "m"', own)
     assert upstream.requests("as-is")[-1].body == asked.replace(f"{dialect}/as-is".encode(), b"as-is")
     play = streamed(dialect, call=ARGUMENTS)
     upstream.on("as-is", play)
     stream = ask(server.port, "POST", PATHS[dialect], question(dialect, f"{dialect}/as-is", stream=True)).body
     sent = b"".join(one.partition(b"\r\n")[2][:-2] for one in play[1:-1] if isinstance(one, bytes))
-    assert stream == sent
+    assert stream == sent.replace(b'"model": "m"', own)
+    assert own in stream
 
 
 def test_the_clients_key_and_cookies_stay_here(server: Gateway, upstream: Upstream) -> None:
@@ -302,14 +304,15 @@ def test_an_answer_without_end_is_cut_off(
         assert upstream.requests("endless")[-1].left.wait(2)
 
 
-def test_state_on_another_servers_side_is_refused(server: Gateway, upstream: Upstream) -> None:
+def test_H165_state_that_nobody_keeps_is_refused(server: Gateway, upstream: Upstream) -> None:
     upstream.on("stateful", whole("responses"))
-    asked = question("responses", "chat/stateful", previous_response_id="resp_1")
+    asked = question("responses", "chat/stateful", previous_response_id="resp_of_nobody")
     answer = ask(server.port, "POST", PATHS["responses"], asked)
     assert answer.status == 400
     assert error_in("responses", answer.json)["param"] == "previous_response_id"
     asked["model"] = "responses/stateful"
-    assert ask(server.port, "POST", PATHS["responses"], asked).status == 200
+    answer = ask(server.port, "POST", PATHS["responses"], asked)
+    assert error_in("responses", answer.json)["code"] == "previous_response_not_found"
 
 
 def test_ids_are_new_and_plain() -> None:

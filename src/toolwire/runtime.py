@@ -11,14 +11,18 @@ from typing import TypeAlias
 import msgspec
 
 from .backends.base import Backend, EventReply, Model, WireReply
+from .calls.kinds import Lowered, lower
 from .calls.turn import BYTES_PER_TOKEN, Turn
 from .dialects import DIALECTS
 from .dialects.base import Context, ModelLine, ResponseDecoder, garbage, shown
+from .dialects.effort import with_effort
+from .dialects.renaming import Renamer
 from .errors import BadRequest, GatewayError, InternalError, UpstreamError
+from .keeping import Keeping, Kept
 from .router import Route, Router
 from .telemetry import Record
 from .types import Loss, Request
-from .verbatim import BodyTap, Plan, Tap, Translator, plan, with_model
+from .verbatim import BodyTap, Plan, Translator, Untouched, plan, tap_of, with_model
 from .wire.exact import BadJson, encode
 
 Write: TypeAlias = Callable[[bytes], Awaitable[None]]
@@ -27,6 +31,7 @@ _LIST_SECONDS = 5.0
 _LIST_AGE = 60.0
 _LAST_BYTES = 0.2
 _MAX_ANSWER = 256 << 20
+_NO_KINDS: frozenset[str] = frozenset()
 
 
 def mint(prefix: str) -> str:
@@ -37,7 +42,10 @@ def mint(prefix: str) -> str:
 class Step:
     """One turn under way: the back end has accepted; its answer is read as the client takes it."""
 
-    def __init__(self, reply: WireReply | EventReply, pipe: Translator, turn: Turn, record: Record) -> None:
+    def __init__(
+        self, reply: WireReply | EventReply, pipe: Translator, turn: Turn, record: Record, kept: Kept | None = None
+    ) -> None:
+        self._kept = kept
         self._reply = reply
         self._pipe = pipe
         self._turn = turn
@@ -67,10 +75,25 @@ class Step:
 
         It always ends in order: a failure ends it in the dialect's own error.
         """
+        if self._kept is not None:
+            write = self._saving(self._kept, write)
         if isinstance(self._reply, EventReply):
             await self._from_events(self._reply, write)
         else:
             await self._from_wire(self._reply, write)
+
+    def _saving(self, kept: Kept, write: Write) -> Write:
+        """The same, but the answer is kept before its end leaves. A memory that fails costs nobody the answer."""
+
+        async def save_first(wire: bytes) -> None:
+            if self._pipe.is_over and (answer := self._pipe.final()) is not None:
+                try:
+                    await kept.save(answer, mint)
+                except GatewayError as error:
+                    self.losses.append(Loss("store", "store", f"the answer could not be kept: {error.message}"))
+            await write(wire)
+
+        return save_first
 
     def fail(self, error: GatewayError) -> bytes:
         """End it here, with the dialect's own error; nothing if it has ended already."""
@@ -154,33 +177,50 @@ class Step:
 class Runtime:
     """Back ends by name, the router, and the policy of each back end for the verbatim path."""
 
-    def __init__(self, backends: Mapping[str, Backend], router: Router, policies: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        backends: Mapping[str, Backend],
+        router: Router,
+        policies: Mapping[str, str],
+        keeping: Keeping | None = None,
+    ) -> None:
         self.backends = dict(backends)
         self.router = router
+        self.keeping = keeping
         self._policies = dict(policies)
         self._listed_at = -_LIST_AGE
         self._listing: list[tuple[str, list[Model]]] = []
         self._asking = asyncio.Lock()
         self._is_sure = False
+        self._has_asked_default = False
 
-    async def step(self, request: Request, record: Record) -> Step:
+    async def step(self, request: Request, record: Record, owner: str = "") -> Step:
         """Send it to the back end its model names. Raises GatewayError while nothing of an answer has come."""
         route = await self.route(request.model)
+        request = with_effort(request, route.effort)
         backend = self.backends[route.backend]
-        record.backend = backend.name
-        self._check_state(request, backend)
-        chosen = plan(request, backend.dialect, self._policies.get(backend.name, "auto"))
+        record.backend, record.sent_model = backend.name, route.model[:100]
+        kept = await self._kept(request, backend, owner)
+        sent = request if kept is None else kept.request
+        lowered = lower(sent, backend.tool_kinds if backend.dialect == request.origin else _NO_KINDS)
+        chosen = plan(sent, backend.dialect, self._policies.get(backend.name, "auto"))
+        if lowered.names is not None:
+            chosen = Plan(False, "the back end does not know all kinds of its tools")
+        chosen = msgspec.structs.replace(chosen, is_renamed=route.model != request.model)
         record.is_verbatim = chosen.is_verbatim
         try:
-            outgoing = _outgoing(request, route, chosen)
+            outgoing = _outgoing(lowered.request, route, chosen)
             reply = await backend.open(outgoing, is_verbatim=chosen.is_verbatim)
         except BadJson as fault:
             raise BadRequest(f"the request cannot be written: {fault}.", code="invalid_json") from None
-        return self._started(request, backend, reply, chosen, record)
+        return self._started(_Asked(request, backend, chosen, lowered, kept), reply, record)
 
-    async def count(self, request: Request) -> bytes:
+    async def count(self, request: Request, owner: str = "") -> bytes:
         """How many tokens a prompt has: the back end's count where it gives one, else an estimate by length."""
         route = await self.route(request.model)
+        kept = await self._kept(request, self.backends[route.backend], owner)
+        if kept is not None and kept.is_here:
+            request = msgspec.structs.replace(kept.request, wire=encode(kept.request.source))
         ask = getattr(self.backends[route.backend], "count", None)
         outgoing = msgspec.structs.replace(
             request, model=route.model, wire=with_model(request.wire, request.model, route.model)
@@ -192,37 +232,56 @@ class Runtime:
         """Ask the back ends for their lists only when the name alone does not decide."""
         try:
             route = self.router.resolve(model)
-            if not route.is_guess or self._is_sure:
+            if not route.is_guess or (self._is_sure and (self._has_asked_default or not route.needs_list)):
                 return route
         except BadRequest:
             if time.monotonic() - self._listed_at < _LIST_AGE:
                 raise
             await self.models()
         else:
-            await self._ask_before_guessing(route.backend)
+            await self._ask_before_guessing(route)
         return self.router.resolve(model)
 
-    async def _ask_before_guessing(self, default: str) -> None:
+    async def _ask_before_guessing(self, route: Route) -> None:
         """Once: a back end that lists a name goes before the default. Where all others answer in this process, no
-        request has to wait for a list over the network."""
-        others = [backend for backend in self.backends.values() if backend.name != default]
-        if any(backend.dialect for backend in others):
+        request has to wait for a list over the network, unless its name says more than the model's."""
+        self._has_asked_default = self._has_asked_default or route.needs_list
+        others = [backend for backend in self.backends.values() if backend.name != route.backend]
+        if route.needs_list or any(backend.dialect for backend in others):
             await self.models()
         else:
             await self._ask_all(others)
         self._is_sure = True
 
     async def models(self) -> list[ModelLine]:
-        """Every model as backend/model; a back end that does not answer is left out, not waited for."""
+        """Every model as backend/model, and every alias; a back end that does not answer is left out, not waited for."""
         async with self._asking:
             if time.monotonic() - self._listed_at >= _LIST_AGE or not self._listing:
                 self._listing = await self._ask_all(self.backends.values())
                 self._listed_at = time.monotonic()
-        return [
-            ModelLine(id=f"{name}/{model.id}", owner=model.owner or name, created=model.created, title=model.title)
+        lines = {
+            f"{name}/{model.id}": ModelLine(
+                id=f"{name}/{model.id}", owner=model.owner or name, created=model.created, title=model.title
+            )
             for name, models in self._listing
             for model in models
-        ]
+        }
+        for alias in self.router.aliases:
+            if (route := self.router.route_or_none(alias)) is not None:
+                line = lines.get(f"{route.backend}/{route.model}", ModelLine(id=alias))
+                lines[alias] = ModelLine(id=alias, owner=route.backend, created=line.created, title=line.title)
+        return list(lines.values())
+
+    async def model(self, name: str) -> ModelLine | None:
+        """The line of the model that a request for this name would get, under this name; raises as that request would."""
+        lines = {line.id: line for line in await self.models()}
+        if name in lines:
+            return lines[name]
+        route = await self.route(name)
+        line = lines.get(f"{route.backend}/{route.model}")
+        if line is None and route.is_alias:
+            line = ModelLine(id=name, owner=route.backend)
+        return None if line is None else msgspec.structs.replace(line, id=name)
 
     async def close(self) -> None:
         for backend in self.backends.values():
@@ -242,28 +301,74 @@ class Runtime:
         except (GatewayError, TimeoutError):
             return backend.name, []
 
-    def _check_state(self, request: Request, backend: Backend) -> None:
-        state = request.state
-        if state is not None and backend.dialect != request.origin:
-            raise BadRequest(f"{state.why}.", where=state.field, code="state_unsupported", details=state.refusal)
+    async def keeps(self, request: Request) -> bool:
+        """Whether the gateway, not the back end, is the one to remember this answer."""
+        backend = self.backends[(await self.route(request.model)).backend]
+        return self.keeping is not None and not self.keeping.is_upstreams(backend, request.origin)
 
-    def _started(
-        self, request: Request, backend: Backend, reply: WireReply | EventReply, chosen: Plan, record: Record
-    ) -> Step:
-        dialect = DIALECTS[request.origin]
-        encoder = dialect.encoder(Context(request=request, mint=mint, now=int(time.time())))
-        turn = Turn(request, mint)
+    async def remember(self, request: Request, owner: str) -> Kept | None:
+        """What the memory has for this request; nobody is asked for an answer yet."""
+        return await self._kept(request, self.backends[(await self.route(request.model)).backend], owner)
+
+    async def _kept(self, request: Request, backend: Backend, owner: str) -> Kept | None:
+        state = request.state
+        if state is None:
+            return None
+        kept = None if self.keeping is None else await self.keeping.begin(request, backend, owner, mint)
+        if backend.dialect != request.origin and state.field and (state.is_upstreams or kept is None):
+            raise BadRequest(f"{state.why}.", where=state.field, code="state_unsupported", details=state.refusal)
+        return kept
+
+    def _started(self, asked: _Asked, reply: WireReply | EventReply, record: Record) -> Step:
+        step = self._piped(asked, reply, record)
+        step.losses += asked.lowered.losses
+        return step
+
+    def _piped(self, asked: _Asked, reply: WireReply | EventReply, record: Record) -> Step:
+        request, chosen, kept = asked.request, asked.chosen, asked.kept
+        encoder = DIALECTS[request.origin].encoder(
+            Context(
+                request=request,
+                mint=mint,
+                now=int(time.time()),
+                is_renamed=chosen.is_renamed,
+                is_kept=kept is not None and kept.is_here,
+                answer_id="" if kept is None else kept.answer_id,
+            )
+        )
+        turn = Turn(request, mint, asked.lowered.names)
         if isinstance(reply, EventReply):
-            return Step(reply, Translator(None, turn, encoder), turn, record)
-        wire = DIALECTS[backend.dialect]
+            return Step(reply, Translator(None, turn, encoder), turn, record, kept)
+        wire = DIALECTS[asked.backend.dialect]
         content_type = reply.content_type.lower()
         is_stream = "event-stream" in content_type or (request.stream and "json" not in content_type)
         fits = chosen.is_verbatim and is_stream == request.stream
+        renamer = Renamer(asked.backend.dialect, request.model) if fits and chosen.is_renamed else None
+        if asked.is_queued_there and not is_stream:
+            renamer = Renamer(asked.backend.dialect, request.model) if chosen.is_renamed else None
+            return Step(reply, Untouched(wire.body_decoder(request), turn, encoder, renamer), turn, record, kept)
         if is_stream and fits:
-            return Step(reply, Tap(wire.stream_decoder(request), turn, encoder), turn, record)
+            return Step(reply, tap_of(wire.stream_decoder(request), turn, encoder, renamer), turn, record, kept)
         decoder: ResponseDecoder = wire.stream_decoder(request) if is_stream else wire.body_decoder(request)
-        pipe = BodyTap(decoder, turn, encoder) if fits else Translator(decoder, turn, encoder)
-        return Step(reply, pipe, turn, record)
+        pipe = BodyTap(decoder, turn, encoder, renamer) if fits else Translator(decoder, turn, encoder)
+        return Step(reply, pipe, turn, record, kept)
+
+
+class _Asked(msgspec.Struct, frozen=True):
+    """A request on its way: as the client wrote it, and what became of it."""
+
+    request: Request
+    backend: Backend
+    chosen: Plan
+    lowered: Lowered
+    kept: Kept | None
+
+    @property
+    def is_queued_there(self) -> bool:
+        """The back end keeps answers, and works on this one in its own background."""
+        state = self.request.state
+        is_there = self.kept is not None and not self.kept.is_here
+        return is_there and state is not None and state.is_background
 
 
 def _our_fault(fault: Exception) -> InternalError:

@@ -296,3 +296,29 @@ def test_faults_of_the_transport_have_a_status(kind: Any, status: int) -> None:
     error = TransportError(kind, "words", sent=False)
     assert (error.status, error.message, error.retryable) == (status, "words", True)
     assert TransportError(kind, "words", sent=True).retryable is False
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+def test_what_a_back_end_keeps_is_asked_of_it(upstream: Upstream, method: str) -> None:
+    path = "/v1/responses/resp_1?stream=true"
+    upstream.on(path, [reply(200, b'{"id":"resp_1"}')])
+    upstream.on("/v1/responses/resp_2", [reply(404, b'{"error":{"message":"gone, sk-upstream-key"}}')])
+    config = BackendConfig(
+        name="b", kind="openai-responses", base_url=f"{upstream.url}/v1", key=Secret("sk-upstream-key"), retries=0
+    )
+
+    async def main() -> None:
+        transport = Transport()
+        backend = HttpBackend(config, transport)
+        answer = await backend.relay(method, "/responses/resp_1", "?stream=true", {"authorization": "Bearer client"})
+        assert await answer.read() == b'{"id":"resp_1"}'
+        with pytest.raises(UpstreamError) as caught:
+            await backend.relay(method, "/responses/resp_2", "", {})
+        assert caught.value.status == 404
+        assert "sk-upstream-key" not in caught.value.message
+        await transport.close()
+
+    asyncio.run(main())
+    received = upstream.requests(path)[-1]
+    assert received.method == method
+    assert received.headers["authorization"] == "Bearer sk-upstream-key"

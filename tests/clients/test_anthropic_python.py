@@ -178,7 +178,7 @@ def test_count_tokens(gateway: Gateway, client: Anthropic, upstream: str) -> Non
 @pytest.mark.parametrize("upstream", UPSTREAMS)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 def test_tool_runner(gateway: Gateway, upstream: str, stream: bool) -> None:
-    """The runner asks for a thread on the server; where there is none it must go on by sending the whole history."""
+    """The runner asks for a thread on the server, and from then on sends only what is new."""
     statuses: list[int] = []
     places: list[str] = []
 
@@ -201,7 +201,7 @@ def test_tool_runner(gateway: Gateway, upstream: str, stream: bool) -> None:
             stream=stream,
         )
         messages = [turn.get_final_message() if stream else turn for turn in runner]
-    assert statuses == [400, 200, 200]
+    assert statuses == [200, 200]
     assert places == ["Paris"]
     assert [message.stop_reason for message in messages] == ["tool_use", "end_turn"]
     assert messages[-1].content[0].text == ANSWER
@@ -231,12 +231,17 @@ def test_asynchronous_tool_runner(gateway: Gateway, upstream: str, stream: bool)
 
 
 @pytest.mark.parametrize("upstream", UPSTREAMS)
-def test_thread_is_refused_in_the_words_that_runners_know(gateway: Gateway, client: Anthropic, upstream: str) -> None:
+def test_a_lost_thread_is_told_in_the_words_that_runners_know(
+    gateway: Gateway, client: Anthropic, upstream: str
+) -> None:
     talk = Talk(gateway.model(upstream), "hello")
-    with pytest.raises(anthropic.BadRequestError) as caught:
-        client.messages.create(**talk.request, extra_body={"thread": {"type": "create"}})
+    request = talk.request | {"tools": []}
+    with pytest.raises(anthropic.NotFoundError) as caught:
+        client.messages.create(
+            **request, extra_body={"thread": {"type": "continue", "previous_message_id": "msg_of_nobody"}}
+        )
     body: Any = caught.value.body
-    assert body["error"]["details"]["error_code"] == "thread_unsupported_request"
+    assert body["error"]["details"]["error_code"] == "thread_not_found"
 
 
 def test_models(gateway: Gateway, client: Anthropic) -> None:

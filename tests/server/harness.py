@@ -17,11 +17,14 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import msgspec
+
 from toolwire.backends.base import EventReply, Model
-from toolwire.config import Config, ServerConfig
+from toolwire.config import Config, ServerConfig, StoreConfig
 from toolwire.events import Event, PartDelta, PartStarted, Started
 from toolwire.server import App
 from toolwire.server.launch import Server, options
+from toolwire.store import Store
 from toolwire.types import Request, Text
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
@@ -203,8 +206,10 @@ LAST_CHUNK = b"0\r\n\r\n"
 class Gateway:
     """The application on uvicorn, in a thread of this process."""
 
-    def __init__(self, config: Config) -> None:
-        self.app = App(config)
+    def __init__(self, config: Config, store: Store | None = None) -> None:
+        if config.store == StoreConfig():  # the file in somebody's home is none of a test's business
+            config = msgspec.structs.replace(config, store=StoreConfig(kind="memory"))
+        self.app = App(config, store)
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
         self.port: int = self._listener.getsockname()[1]
         self._server = Server(options(config, self.app))
@@ -220,8 +225,8 @@ class Gateway:
 
 
 @contextlib.contextmanager
-def gateway(config: Config) -> Iterator[Gateway]:
-    running = Gateway(config)
+def gateway(config: Config, store: Store | None = None) -> Iterator[Gateway]:
+    running = Gateway(config, store)
     try:
         yield running
     finally:

@@ -78,7 +78,7 @@ def test_models_in_the_dialect_of_the_asker(server: Gateway, path: str) -> None:
 def test_one_model_by_its_id(server: Gateway, prefix: str, name: str) -> None:
     answer = ask(server.port, "GET", f"{prefix}/models/{name}")
     assert answer.status == 200
-    assert answer.json["id"] == "demo/echo-tools"
+    assert answer.json["id"] == name.replace("%2F", "/")
     assert answer.json["object"] == "model"
     assert ask(server.port, "GET", f"{prefix}/models/{name}", headers=ANTHROPIC).json["type"] == "model"
 
@@ -117,6 +117,8 @@ def test_tokens_are_counted_by_the_back_end_or_estimated(server: Gateway, upstre
     answer = ask(server.port, "POST", path, asked)
     assert answer.status == 429
     assert "slow" in error_in("messages", answer.json)["message"]
+    upstream.on("counted", [reply(404, b'{"type":"error","error":{"type":"not_found_error","message":"no"}}')])
+    assert ask(server.port, "POST", path, asked).json["input_tokens"] > 0
     upstream.on("counted", [reply(200, b"<html>no count here</html>", "text/html")])
     answer = ask(server.port, "POST", path, asked)
     assert answer.status in (200, 502)

@@ -13,7 +13,7 @@ from tests.server.harness import Gateway, Upstream, ask, chunk, gateway, raw, re
 from toolwire.config import Config, with_backends
 from toolwire.errors import BadRequest
 from toolwire.secret import Secret
-from toolwire.server.auth import Guard, key_in
+from toolwire.server.auth import Guard, key_in, owner_of
 
 CLIENT_KEY = "tw-client-key-4711"
 SECOND_KEY = "tw-other-key-0815"
@@ -256,3 +256,12 @@ def test_an_error_has_no_secret_in_its_trace() -> None:
     with pytest.raises(BadRequest) as raised:
         guard.admit({"x-api-key": "guess"})
     assert CLIENT_KEY not in "".join(traceback.format_exception(raised.value))
+
+
+def test_the_owner_of_state_is_a_hash_of_the_key() -> None:
+    owner = owner_of({"authorization": "Bearer secret-key"})
+    assert owner == owner_of({"x-api-key": "secret-key"})
+    assert len(owner) == 16
+    assert "secret" not in owner
+    assert owner != owner_of({"authorization": "Bearer other-key"})
+    assert owner_of({}) == owner_of({"authorization": "Bearer "}) == ""

@@ -16,6 +16,10 @@ from .base import Model
 from .transport import Response, Timeouts, Transport
 
 DIALECT_OF = {"openai-chat": "chat", "openai-responses": "responses", "anthropic": "messages"}
+_KINDS: dict[str, frozenset[str]] = {
+    "all": frozenset({"custom", "namespace", "typed", "hosted", "deferred"}),
+    "functions": frozenset(),
+}
 _RETRIED = frozenset({429, 502, 503, 504, 529})
 _LONGEST_WAIT = 2.0  # a longer Retry-After is the client's to wait for
 _MAX_ERROR = 1 << 20
@@ -49,6 +53,7 @@ class HttpBackend:
         self.name = config.name
         self.dialect = DIALECT_OF[config.kind]
         self.profile = profile_for(config.kind, config.base_url, config.profile)
+        self.tool_kinds = self.profile.tool_kinds if config.tool_kinds == "auto" else _KINDS[config.tool_kinds]
         self._config = config
         self._transport = transport
         self._wire = DIALECTS[self.dialect]
@@ -90,10 +95,28 @@ class HttpBackend:
         if not self._wire.count_path or request.origin != self.dialect:
             return None
         self._need_key()
-        response = await self._send(self._wire.count_path, request.wire, request)
+        try:
+            response = await self._send(self._wire.count_path, request.wire, request)
+        except UpstreamError as error:
+            if error.status not in (404, 405, 501):
+                raise
+            return None  # many servers of this dialect cannot count
         counted = await response.read_all(_MAX_ERROR)
         value = object_of(counted.decode("utf-8", "replace"))
         return counted if value is not None and isinstance(value.get("input_tokens"), int) else None
+
+    async def relay(self, method: str, path: str, query: str, given: Mapping[str, str]) -> HttpReply:
+        """A request without a body for something that this back end keeps, asked once; its refusal is an UpstreamError."""
+        self._need_key()
+        headers = {
+            "accept": "*/*",
+            "user-agent": "toolwire",
+            **self._wire.headers(self.profile, self._config.key.reveal(), given),
+            **self._config.headers,
+        }
+        if method == "POST":
+            headers["content-type"] = "application/json"
+        return HttpReply(await self._once(self._url(path) + query, headers, b"", method), ())
 
     async def close(self) -> None:
         """The transport is shared and closed by its owner."""
@@ -134,8 +157,8 @@ class HttpBackend:
             await asyncio.sleep(pause)
         raise AssertionError("the loop returns or raises")
 
-    async def _once(self, url: str, headers: Mapping[str, str], body: bytes) -> Response:
-        response = await self._transport.send("POST", url, headers, body, timeouts=self._timeouts)
+    async def _once(self, url: str, headers: Mapping[str, str], body: bytes, method: str = "POST") -> Response:
+        response = await self._transport.send(method, url, headers, body, timeouts=self._timeouts)
         if response.status < 300:
             return response
         content = self._without_secrets(await response.read_all(_MAX_ERROR))

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from . import chat, messages, responses
 from .base import Dialect
+from .memory import Memory
+from .messages import threads
+from .responses import state
 
 DIALECTS: dict[str, Dialect] = {chat.name: chat, responses.name: responses, messages.name: messages}
+MEMORIES: dict[str, Memory] = {responses.name: state, messages.name: threads}  # those that lean on the past at all
 
-__all__ = ["DIALECTS", "Dialect"]
+__all__ = ["DIALECTS", "MEMORIES", "Dialect"]

@@ -37,11 +37,17 @@ class Encoded(NamedTuple):
 
 
 class Context(Struct, frozen=True, kw_only=True):
-    """What an encoder needs beside the events: the request it answers, the time, and a maker of ids."""
+    """What an encoder needs beside the events: the request it answers, the time, and a maker of ids.
+
+    is_kept: the gateway remembers this answer, or what it leans on; answer_id is then its id, "" where the back end's own will do.
+    """
 
     request: Request
     mint: Mint
     now: int
+    is_renamed: bool = False  # the back end was asked for another model name; the answer has the one in request
+    is_kept: bool = False
+    answer_id: str = ""
 
 
 class ResponseDecoder(Protocol):
@@ -86,6 +92,9 @@ class ResponseEncoder(Protocol):
 
     def close(self) -> bytes: ...
 
+    def final(self) -> JsonObject | None:
+        """The whole answer as the client has it, once its end is written; only its id where nobody is to remember it."""
+
 
 class Dialect(Protocol):
     """count_path is where token counts are asked for, "" where the dialect has no such thing."""
@@ -100,7 +109,8 @@ class Dialect(Protocol):
 
     def decode_request(self, body: bytes, headers: Mapping[str, str]) -> Request: ...
 
-    def encode_request(self, request: Request, profile: Profile) -> Encoded: ...
+    def encode_request(self, request: Request, profile: Profile) -> Encoded:
+        """Tools of another dialect are functions here: calls.kinds has seen to that."""
 
     def stream_decoder(self, request: Request) -> StreamDecoder: ...
 
@@ -199,6 +209,7 @@ class BodyDecoder:
 
     def __init__(self, events_of: Callable[[JsonObject], tuple[list[Event], str]]) -> None:
         self.irregular = ""
+        self.value: JsonObject | None = None
         self._events_of = events_of
         self._pieces: list[bytes] = []
 
@@ -214,6 +225,7 @@ class BodyDecoder:
             return self._broken(f"the back end's answer is not JSON ({fault}): {shown(body)}")
         if not isinstance(value, dict):
             return self._broken(f"the back end's answer is not a JSON object: {shown(body)}")
+        self.value = value
         events, self.irregular = self._events_of(value)
         return events
 
@@ -231,6 +243,7 @@ class BodyEncoder:
         self._context = context
         self._body_of = body_of
         self._folder = Folder()
+        self._value: JsonObject | None = None
 
     def send(self, event: Event) -> bytes:
         self._folder.send(event)
@@ -246,7 +259,11 @@ class BodyEncoder:
         pass
 
     def close(self) -> bytes:
-        return encode(self._body_of(self._folder.answer(), self._context))
+        self._value = self._body_of(self._folder.answer(), self._context)
+        return encode(self._value)
+
+    def final(self) -> JsonObject | None:
+        return self._value
 
 
 def garbage(message: str) -> UpstreamError:

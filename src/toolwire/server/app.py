@@ -13,29 +13,37 @@ from typing import Any
 
 from ..backends import build
 from ..backends.transport import Transport
-from ..config import Config
+from ..config import Config, default_store_path
 from ..dialects import DIALECTS, Dialect, messages
 from ..errors import BadRequest, GatewayError, InternalError, quote
+from ..keeping import Keeping, keepers_in
 from ..router import router_for
 from ..runtime import Runtime, mint
+from ..store import Store, open_store
 from ..telemetry import Record
 from ..telemetry.prometheus import Prometheus
-from .auth import Guard
+from ..types import Request
+from .asked import Asked, query_in
+from .auth import Guard, owner_of
 from .body import ClientGone, Receive, Send, check_type, read_body
 from .exchange import Exchange, while_here
 from .logs import Log
 from .reply import Reply, WrongMethod
+from .state import State, is_stateful
 
 _BODY_SECONDS = 120.0
 _CLEAN_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _ASKED = {"/chat/completions": "chat", "/responses": "responses", "/messages": "messages"}
+_PATHS = {**_ASKED, "/conversations": "responses"}
 
 
 class App:
     """One instance a process. Back ends are built when the server starts, so that they belong to its loop."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, store: Store | None = None) -> None:
         self._config = config
+        self._given_store = store
+        self._state: State | None = None
         self._limit = config.server.max_body_mb << 20
         self._guard = Guard(config.server)
         self._log = Log(config.server.log, config.server.log_format)
@@ -60,12 +68,31 @@ class App:
         self._transport = Transport()
         backends = {config.name: build(config, self._transport) for config in self._config.backends}
         policies = {config.name: config.verbatim for config in self._config.backends}
-        self._runtime = Runtime(backends, router_for(self._config), policies)
+        keepers, is_shared = keepers_in(self._config.backends), bool(self._config.server.keys)
+        keeping = Keeping(self._given_store or self._opened_store(), keepers, is_shared=is_shared)
+        self._runtime = Runtime(backends, router_for(self._config), policies, keeping)
+        self._state = State(self._runtime, keeping, self._done, self._config.server.keep_alive_seconds)
         _settle_memory()
         self._is_ready = True
 
+    def _opened_store(self) -> Store:
+        """In each worker anew; what is wrong with the file ends the start with its reason."""
+        asked = self._config.store
+        opened = open_store(
+            kind=asked.kind,
+            path=asked.path,
+            default_path=default_store_path(),
+            max_age_days=asked.max_age_days,
+            max_mb=asked.max_mb,
+        )
+        if opened.warning:
+            self._log.say("warning", opened.warning)
+        return opened.store
+
     async def stop(self) -> None:
         self._is_ready = False
+        if self._state is not None:
+            await self._state.stop()
         if self._runtime is not None:
             await self._runtime.close()
         if self._transport is not None:
@@ -107,7 +134,10 @@ class App:
                 await reply.preflight()
                 return
             self._guard.admit(headers)
-            await self._route(scope["method"], short, headers, receive, reply, record)
+            if is_stateful(short):
+                await self._show_state(scope, short, headers, receive, reply)
+            else:
+                await self._route(scope["method"], short, headers, receive, reply, record)
         except ClientGone:
             record.outcome, record.status = "client_gone", record.status or 499
         except GatewayError as error:
@@ -149,6 +179,21 @@ class App:
             raise WrongMethod(method, "GET, HEAD")
         await get(reply)
 
+    async def _show_state(
+        self, scope: MutableMapping[str, Any], path: str, headers: Mapping[str, str], receive: Receive, reply: Reply
+    ) -> None:
+        self._running()
+        assert self._state is not None
+        asked = Asked(
+            method=scope["method"],
+            path=tuple(path.split("/")[1:]),
+            owner=owner_of(headers),
+            query=query_in(scope["query_string"]),
+            headers=headers,
+        )
+        body = await read_body(receive, headers, self._limit, _BODY_SECONDS, self._loop)
+        await self._state.answer(asked, body, reply, receive)
+
     def _pages(self) -> dict[str, Callable[[Reply], Awaitable[None]]]:
         return {
             "/": _front_page,
@@ -171,21 +216,30 @@ class App:
             )
         self._open += 1
         self._metrics.opened(record)
+        is_handed_on = False
         try:
             check_type(headers)
             body = await read_body(receive, headers, self._limit, _BODY_SECONDS, self._loop)
             if path == "/messages/count_tokens":
                 counting = messages.decode_count(body, headers)
                 record.model = counting.model[:100]
-                await reply.json(await while_here(receive, runtime.count(counting)))
+                await reply.json(await while_here(receive, runtime.count(counting, owner_of(headers))))
                 record.status = 200
                 return
             request = reply.dialect.decode_request(body, headers)
             record.model, record.is_stream = request.model[:100], request.stream
             assert self._loop is not None
-            exchange = Exchange(self._loop, runtime, record, self._config.server.keep_alive_seconds)
+            owner = owner_of(headers) if request.state is not None else ""
+            if self._state is not None and await _runs_behind(request, runtime):
+                tell = await self._state.run(request, owner, record)
+                is_handed_on = True
+                await tell(reply, receive)
+                return
+            exchange = Exchange(self._loop, runtime, record, self._config.server.keep_alive_seconds, owner)
             await exchange.run(request, receive, reply)
         except ClientGone:
+            if is_handed_on:
+                return
             record.outcome, record.status = "client_gone", record.status or 499
         except GatewayError as error:
             record.outcome, record.error, record.status = "error", error.code, record.status or error.status
@@ -194,8 +248,12 @@ class App:
             record.outcome, record.error, record.status = "error", InternalError.code, record.status or 500
             raise
         finally:
-            self._open -= 1
-            self._close(record)
+            if not is_handed_on:
+                self._done(record)
+
+    def _done(self, record: Record) -> None:
+        self._open -= 1
+        self._close(record)
 
     async def _ready(self, reply: Reply) -> None:
         self._running()
@@ -214,21 +272,25 @@ class App:
 
     def _one_model(self, name: str, reply: Reply) -> Callable[[Reply], Awaitable[None]]:
         async def show(reply: Reply) -> None:
-            for line in await self._running().models():
-                if name in (line.id, line.id.partition("/")[2]):
-                    await reply.json(reply.dialect.encode_model(line))
-                    return
-            raise BadRequest(f"no back end lists the model {quote(name)}.", status=404, code="model_not_found")
+            line = await self._running().model(name)
+            if line is None:
+                raise BadRequest(f"no back end lists the model {quote(name)}.", status=404, code="model_not_found")
+            await reply.json(reply.dialect.encode_model(line))
 
         return show
 
 
 def dialect_of(path: str, headers: Mapping[str, str]) -> Dialect:
     """By path; where that does not tell, by the headers."""
-    for start, name in _ASKED.items():
+    for start, name in _PATHS.items():
         if path.startswith(start):
             return DIALECTS[name]
     return next((dialect for dialect in reversed(DIALECTS.values()) if dialect.claims(headers)), DIALECTS["chat"])
+
+
+async def _runs_behind(request: Request, runtime: Runtime) -> bool:
+    """In the background here; where the back end keeps answers, it runs them itself."""
+    return request.state is not None and request.state.is_background and await runtime.keeps(request)
 
 
 def _settle_memory() -> None:

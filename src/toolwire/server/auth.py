@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Mapping
 from functools import lru_cache
+from hashlib import sha256
 from urllib.parse import urlsplit
 
 from ..config import ServerConfig, is_loopback
@@ -75,6 +76,17 @@ def _is_local(host: str) -> bool:
     except ValueError:
         return False
     return not host or is_loopback(name)
+
+
+def owner_of(headers: Mapping[str, str]) -> str:
+    """Whose the state of this request is: a hash of its key, also where any key is accepted; "" without one."""
+    key = key_in(headers)
+    return _hashed(key) if key else ""
+
+
+@lru_cache(maxsize=1024)
+def _hashed(key: str) -> str:
+    return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def key_in(headers: Mapping[str, str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from ..dialects.base import Context
@@ -18,12 +18,16 @@ from .outlet import Outlet
 from .reply import Reply, loss_header, passed_headers
 
 T = TypeVar("T")
+_LAST_WORDS = 1.0  # seconds
 
 
 class Exchange:
     """Between the routing of a request and its last byte."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, runtime: Runtime, record: Record, interval: float) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, runtime: Runtime, record: Record, interval: float, owner: str = ""
+    ) -> None:
+        self._owner = owner
         self._loop = loop  # handed in: finding the running loop costs a system call in Python 3.11
         self._runtime = runtime
         self._record = record
@@ -62,7 +66,7 @@ class Exchange:
                 await self._step.release()
 
     async def _whole(self, request: Request, reply: Reply) -> None:
-        step = self._step = await self._runtime.step(request, self._record)
+        step = self._step = await self._runtime.step(request, self._record, self._owner)
         pieces: list[bytes] = []
 
         async def gather(wire: bytes) -> None:
@@ -80,7 +84,7 @@ class Exchange:
     async def _stream(self, request: Request, reply: Reply) -> None:
         outlet = Outlet(self._loop, reply, self._interval)
         try:
-            step = self._step = await self._runtime.step(request, self._record)
+            step = self._step = await self._runtime.step(request, self._record, self._owner)
             outlet.headers += passed_headers(step.headers) + loss_header(step.losses)
             # A task of its own: each piece then wakes a short chain of coroutines, not the server's whole stack.
             await self._loop.create_task(self._pump(step, outlet))
@@ -93,7 +97,7 @@ class Exchange:
 
     async def _stop(self, request: Request, reply: Reply) -> None:
         """The server has waited long enough for this answer and ends."""
-        error = BadRequest("the gateway was stopped before the answer was complete.", status=503, code="not_ready")
+        error = _stopped()
         if not reply.is_started:
             raise error
         await self._fail(error, request, reply)
@@ -128,17 +132,36 @@ class Exchange:
         self._record.first_byte = time.monotonic()
 
 
-async def while_here(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
-    """What work gives; raises ClientGone, and stops the work, when the client leaves before."""
+async def while_here(receive: Receive, work: Coroutine[Any, Any, T], stop: Callable[[], None] | None = None) -> T:
+    """What work gives; raises ClientGone, and ends the work, when the client leaves before. When the server ends, stop is
+    told, if there is one, and the work has a moment to come to its own end."""
     working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_next(receive))
     try:
-        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        try:
+            await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            await _end(working, stop)
         if not working.done():
             raise ClientGone
         return working.result()
     finally:
         leaving.cancel()
         working.cancel()
+
+
+async def _end(working: asyncio.Future[T], stop: Callable[[], None] | None) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    task.uncancel()
+    if stop is not None:
+        stop()
+        await asyncio.wait({working}, timeout=_LAST_WORDS)
+    if not working.done():
+        raise _stopped() from None
+
+
+def _stopped() -> BadRequest:
+    return BadRequest("the gateway was stopped before the answer was complete.", status=503, code="not_ready")
 
 
 async def _next(receive: Receive) -> object:

@@ -129,20 +129,20 @@ def test_H165_what_leans_on_earlier_answers_is_state(members: dict[str, Any], fi
     state = read(**members).state
     assert state is not None
     assert state.field == field
-    assert read(previous_response_id=None, background=False).state is None
+    assert read(previous_response_id=None, background=False, store=False).state is None
 
 
 def test_H057_tools_of_every_kind() -> None:
     tools = read(
         tools=[
             {"type": "custom", "name": "patch"},
-            {"type": "namespace", "name": "mcp", "tools": []},
+            {"type": "namespace", "name": "mcp", "tools": [{"type": "function", "name": "f"}]},
             {"type": "web_search"},
         ]
     ).tools
     assert [(tool.name, tool.kind) for tool in tools] == [
         ("patch", "custom"),
-        ("mcp", "namespace"),
+        ("f", "function"),
         ("web_search", "hosted"),
     ]
 
@@ -154,7 +154,7 @@ def test_H057_tools_of_every_kind() -> None:
         ({"type": "function", "name": "f"}, "named", ("f",)),
         ({"type": "function", "function": {"name": "f"}}, "named", ("f",)),
         ({"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "f"}]}, "allowed", ("f",)),
-        ({"type": "web_search"}, "hosted", ()),
+        ({"type": "web_search"}, "hosted", ("web_search",)),
     ],
 )
 def test_H087_every_shape_of_a_choice(value: Any, mode: str, names: tuple[str, ...]) -> None:

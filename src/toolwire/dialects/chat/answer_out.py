@@ -110,6 +110,9 @@ class StreamEncoder:
     def close(self) -> bytes:
         return b""
 
+    def final(self) -> None:
+        """This dialect has no memory."""
+
     def _start(self, event: Started) -> None:
         envelope = envelope_of(event, self._context, "chat.completion.chunk")
         envelope.pop("choices")
@@ -203,7 +206,7 @@ def envelope_of(started: Started, context: Context, kind: str) -> JsonObject:
         "id": (is_own and started.id) or context.mint("chatcmpl-"),
         "object": kind,
         "created": started.created or context.now,
-        "model": (is_own and started.model) or context.request.model,
+        "model": (is_own and not context.is_renamed and started.model) or context.request.model,
         "choices": [],
     }
     return envelope | started.extra.get(NAME, {})

@@ -9,7 +9,7 @@ from typing import assert_never
 
 from msgspec import DecodeError
 
-from ...events import Answer, Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
+from ...events import Answer, Event, Failed, Finished, Folder, Noted, PartDelta, PartEnded, PartStarted, Started
 from ...types import (
     Choice,
     Citation,
@@ -55,8 +55,12 @@ class StreamEncoder:
         self._is_custom = False
         self._is_ending = False  # the back end's own message_delta has left
         self._signature = ""  # what of the open block's signature has left as it came
+        self._envelope: JsonObject = {}
+        self._folder = Folder() if context.is_kept else None
 
     def send(self, event: Event) -> bytes:
+        if self._folder is not None and type(event) is not PartDelta:
+            self._folder.send(event)
         match event:
             case PartDelta():
                 if event.index == self._current and self._wrap is not None:
@@ -100,9 +104,16 @@ class StreamEncoder:
     def close(self) -> bytes:
         return b""
 
+    def final(self) -> JsonObject | None:
+        if self._folder is None:
+            return self._envelope
+        if not self._folder.is_done or self._folder.error is not None:
+            return None
+        return body_of(self._folder.answer(), self._context) | {"id": self._envelope["id"]}
+
     def _start(self, event: Started) -> bytes:
         self._is_started = True
-        message = envelope_of(event, self._context)
+        message = self._envelope = envelope_of(event, self._context)
         usage = event.usage or Usage(input=max(1, len(self._context.request.wire) // 4))  # H144: never zero
         message["usage"] = {**usage_out(usage), "output_tokens": usage.output}
         return frame_of({"type": "message_start", "message": message})
@@ -253,10 +264,10 @@ def _signature_in(data: bytes) -> str:
 def envelope_of(started: Started, context: Context) -> JsonObject:
     is_own = NAME in started.extra
     return {
-        "id": (is_own and started.id) or context.mint("msg_"),
+        "id": context.answer_id or (is_own and started.id) or context.mint("msg_"),
         "type": "message",
         "role": "assistant",
-        "model": (is_own and started.model) or context.request.model,
+        "model": (is_own and not context.is_renamed and started.model) or context.request.model,
         "content": [],
         "stop_reason": None,
         "stop_sequence": None,

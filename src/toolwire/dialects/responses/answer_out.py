@@ -29,8 +29,20 @@ from ...types import (
 from ...wire.exact import encode
 from ...wire.sse import Frame, event_name
 from ..base import BodyEncoder, Context, object_in
-from .resource import call_item, failed, is_plain_thought, logprobs_out, reasoning_item, resource, text_part
+from .resource import (
+    call_item,
+    failed,
+    is_plain_thought,
+    logprobs_out,
+    memory_echo,
+    reasoning_item,
+    resource,
+    text_part,
+)
 from .shapes import NAME, citation_out, usage_out
+from .typed import TYPED, typed_item
+
+_ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
 def encoder(context: Context) -> StreamEncoder | BodyEncoder:
@@ -66,8 +78,9 @@ class _Slot:
 class StreamEncoder:
     content_type = "text/event-stream; charset=utf-8"
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, *, is_mute: bool = False) -> None:
         self._context = context
+        self._is_mute = is_mute  # nobody reads its events, only what they add up to
         self._sequence = 0
         self._response: JsonObject = {}
         self._slots: dict[int, _Slot] = {}
@@ -77,6 +90,7 @@ class StreamEncoder:
         self._annotations: dict[int, int] = {}
         self._unfinished: list[_Item] = []
         self._doubtful: list[tuple[_Item, ToolCall]] = []
+        self._final: JsonObject | Frame | None = None  # the frame, where the end left as it came
 
     def send(self, event: Event) -> bytes:
         match event:
@@ -119,6 +133,8 @@ class StreamEncoder:
                 self._group = None
         elif frame.event == "response.output_item.added":
             self._adopt((object_in(frame) or {}).get("item"))
+        elif frame.event in _ENDS:
+            self._final = frame
 
     def _adopt(self, value: Json) -> None:
         """The back end has added an item of which no part is known yet; what comes belongs to it."""
@@ -136,7 +152,15 @@ class StreamEncoder:
     def close(self) -> bytes:
         return b""
 
+    def final(self) -> JsonObject | None:
+        if isinstance(self._final, Frame):
+            response = (object_in(self._final) or {}).get("response")
+            self._final = response if isinstance(response, dict) else None
+        return self._final
+
     def _event(self, kind: str, **members: object) -> bytes:
+        if self._is_mute:
+            return b""
         value = {"type": kind, "sequence_number": self._sequence, **members}
         self._sequence += 1
         return b"event: " + event_name(kind) + b"\ndata: " + encode(value) + b"\n\n"
@@ -223,6 +247,10 @@ class StreamEncoder:
 
     def _open_call(self, index: int, call: ToolCall) -> bytes:
         output = self._close_group()
+        if call.kind == "typed":  # its item has no form before what the model chose is known
+            item = self._new_item("call", TYPED[call.name].prefix, call.item_id)
+            self._slots[index] = _Slot(item, 0, b"", b"")
+            return output
         is_custom = call.kind == "custom"
         item = self._new_item("call", "ctc_" if is_custom else "fc_", call.item_id)
         self._slots[index] = self._slot(item, 0, "custom_tool_call_input" if is_custom else "function_call_arguments")
@@ -268,6 +296,9 @@ class StreamEncoder:
                 return self._end_text(slot, part)
             case Reasoning():
                 return self._end_thought(slot, part)
+            case ToolCall(kind="typed"):
+                added = self._added(item, typed_item(part, item.id, "in_progress"))
+                return added + self._done(item, typed_item(part, item.id, "completed"))
             case ToolCall():
                 is_custom = part.kind == "custom"
                 kind = "response.custom_tool_call_input.done" if is_custom else "response.function_call_arguments.done"
@@ -355,7 +386,7 @@ class StreamEncoder:
     def _finish(self, event: Finished) -> bytes:
         opening = b"" if self._response else self._start(Started(id="", model=""))
         output = opening + self._close_all(event.choices[0].reason)
-        final = self.whole(event)
+        final = self._final = self.whole(event)
         return output + self._event(f"response.{final['status']}", response=final)
 
     def _close_all(self, reason: Reason) -> bytes:
@@ -369,19 +400,19 @@ class StreamEncoder:
         """The final response object, from what has been sent so far."""
         self._close_all(event.choices[0].reason)
         items = [self._output[index] for index in sorted(self._output)]
-        return finished_resource(self._response, event, items, self._context.now)
+        return finished_resource(self._response, event, items, self._context.now) | memory_echo(self._context)
 
     def _fail(self, error: GatewayError) -> bytes:
         opening = b"" if self._response else self._start(Started(id="", model=""))
         opening += self._settle("incomplete")
         items = [self._output[index] for index in sorted(self._output)]
-        value = self._response | {"status": "failed", "error": failed(error), "output": items}
+        value = self._final = self._response | {"status": "failed", "error": failed(error), "output": items}
         return opening + self._event("response.failed", response=value)
 
 
 def body_of(answer: Answer, context: Context) -> JsonObject:
     """One response object: the stream encoder makes it, its last event carries it."""
-    inner = StreamEncoder(context)
+    inner = StreamEncoder(context, is_mute=True)
     for event in unfold(answer)[:-1]:
         inner.send(event)
     return inner.whole(answer.finished)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from msgspec.structs import replace
 
 from ...errors import BadRequest
-from ...types import JsonObject, Message, Output, Request, Sampling, Source, State, Text, Thinking, Tool, ToolChoice
+from ...types import JsonObject, Message, Output, Request, Sampling, Source, State, Text, Thinking
 from ...wire.fields import (
     count_or_none,
     flag_or_none,
@@ -16,8 +15,6 @@ from ...wire.fields import (
     missing,
     need_list,
     need_name,
-    need_object,
-    need_text,
     number_or_none,
     object_or_none,
     rest,
@@ -27,6 +24,7 @@ from ...wire.fields import (
 from ..opening import body_object
 from .items_in import is_reference, message_in
 from .shapes import NAME
+from .tools_in import choice_in, tools_in
 
 _KNOWN = frozenset(
     [
@@ -47,7 +45,8 @@ _KNOWN = frozenset(
         "metadata",
     ]
 )
-_FUNCTION = frozenset({"type", "name", "description", "parameters", "strict"})
+
+_MAX_REFERENCES = 1000
 
 
 def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
@@ -56,8 +55,8 @@ def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
     return Request(
         model=need_name(top, "model", ""),
         messages=(*_instructions(top), *_input(top)),
-        tools=tuple(_tool(item, f"tools[{index}]") for index, item in enumerate(list_or_none(top, "tools") or ())),
-        tool_choice=_tool_choice(top.get("tool_choice")),
+        tools=tools_in(top),
+        tool_choice=choice_in(top.get("tool_choice")),
         parallel_calls=flag_or_none(top, "parallel_tool_calls"),
         max_tokens=count_or_none(top, "max_output_tokens", least=1),
         sampling=Sampling(
@@ -96,70 +95,64 @@ def _input(top: JsonObject) -> tuple[Message, ...]:
     given = top.get("input")
     if isinstance(given, str):
         return (Message(role="user", parts=(Text(text=given),), source=None),)
-    if given is None:
+    leans = top.get("previous_response_id") or top.get("conversation")
+    if given is None and not leans:
         raise missing("input", "a string or an array of items")
+    given = [] if given is None else given
     if not isinstance(given, list):
         raise wrong("input", given, "a string or an array of items")
-    if not given and not top.get("previous_response_id"):
+    if not given and not leans:
         raise BadRequest("it is empty; expected at least one item.", where="input")
     return tuple(message_in(item, f"input[{index}]") for index, item in enumerate(given))
 
 
 def _state(top: JsonObject) -> State | None:
-    """Members that ask for what an earlier request left on the server."""
-    for field in ("previous_response_id", "conversation", "prompt"):
-        if top.get(field):
-            return State(field=field, why="this back end keeps no earlier responses; send the whole input")
-    if top.get("background"):
-        return State(field="background", why="this back end does not run requests in the background")
+    """Members that ask for what an earlier request left on the server, or leave something there."""
+    previous, conversation = text_or_none(top, "previous_response_id") or "", _conversation(top)
     given = top.get("input")
-    for index, item in enumerate(given if isinstance(given, list) else ()):
-        if is_reference(item):
-            return State(field=f"input[{index}]", why="this back end keeps no earlier items; send the item itself")
-    return None
-
-
-def _tool(item: Any, where: str) -> Tool:
-    need_object(item, where)
-    kind, source = need_text(item, "type", where), Source(NAME, item)
-    if kind == "function":
-        return Tool(
-            name=need_name(item, "name", where),
-            description=text_or_none(item, "description", where),
-            schema=object_or_none(item, "parameters", where),
-            strict=flag_or_none(item, "strict", where),
-            extra=rest(item, _FUNCTION, NAME),
-            source=source,
+    references = {
+        index: need_name(item, "id", f"input[{index}]")
+        for index, item in enumerate(given if isinstance(given, list) else ())
+        if is_reference(item)
+    }
+    is_background, is_kept = flag_or_none(top, "background") or False, flag_or_none(top, "store") is not False
+    if len(references) > _MAX_REFERENCES:
+        raise BadRequest(f"found {len(references)} references; expected at most {_MAX_REFERENCES}.", where="input")
+    if previous and conversation:
+        raise BadRequest("found it together with conversation; expected one of the two.", where="previous_response_id")
+    if is_background and not is_kept:
+        raise BadRequest(
+            "found true with store false; a response in the background must be stored.", where="background"
         )
-    if kind == "custom":
-        name, description = need_name(item, "name", where), text_or_none(item, "description", where)
-        return Tool(name=name, description=description, kind="custom", source=source)
-    if kind == "namespace":
-        return Tool(name=need_name(item, "name", where), kind="namespace", source=source)
-    return Tool(name=kind, kind="hosted", source=source)
+    field, why = "", ""
+    if previous or conversation or top.get("prompt"):
+        field = "previous_response_id" if previous else "conversation" if conversation else "prompt"
+        why = "this back end keeps no earlier responses; send the whole input"
+    elif is_background:
+        field, why = "background", "this back end does not run requests in the background"
+    elif references:
+        field = f"input[{next(iter(references))}]"
+        why = "this back end keeps no earlier items; send the item itself"
+    if not field and not is_kept:
+        return None
+    return State(
+        field=field,
+        why=why,
+        previous=previous,
+        conversation=conversation,
+        references=tuple(references.values()),
+        is_leaning=bool(previous or conversation or references or is_background),
+        is_kept=is_kept,
+        is_background=is_background,
+        is_upstreams=bool(top.get("prompt")),
+    )
 
 
-def _tool_choice(value: Any) -> ToolChoice | None:
-    source = Source(NAME, value)
-    match value:
-        case None:
-            return None
-        case "auto" | "none" | "required":
-            return ToolChoice(mode=value, source=source)
-        case {"type": "function" | "custom", "name": str(name)}:
-            return ToolChoice(mode="named", names=(name,), source=source)
-        case {"type": "function", "function": {"name": str(name)}}:
-            return ToolChoice(mode="named", names=(name,), source=source)
-        case {"type": "allowed_tools"}:
-            names = []
-            for index, tool in enumerate(need_list(value, "tools", "tool_choice")):
-                need_object(tool, f"tool_choice.tools[{index}]")
-                names.append(str(tool.get("name") or tool.get("type") or ""))
-            is_required = value.get("mode") == "required"
-            return ToolChoice(mode="allowed", names=tuple(names), is_required=is_required, source=source)
-        case {"type": str()}:
-            return ToolChoice(mode="hosted", source=source)
-    raise wrong("tool_choice", value, '"auto", "none", "required", or an object that names a tool')
+def _conversation(top: JsonObject) -> str:
+    given = top.get("conversation")
+    if isinstance(given, dict):
+        return need_name(given, "id", "conversation")
+    return text_or_none(top, "conversation") or ""
 
 
 def _thinking(top: JsonObject) -> Thinking | None:

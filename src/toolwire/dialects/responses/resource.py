@@ -39,12 +39,12 @@ def resource(context: Context, started: Started) -> JsonObject:
     asked = context.request.source
     is_own = NAME in started.extra
     value: JsonObject = {
-        "id": (is_own and started.id) or context.mint("resp_"),
+        "id": context.answer_id or (is_own and started.id) or context.mint("resp_"),
         "object": "response",
         "created_at": started.created or context.now,
         "completed_at": None,
         "status": "in_progress",
-        "model": (is_own and started.model) or context.request.model,
+        "model": (is_own and not context.is_renamed and started.model) or context.request.model,
         "output": [],
         "usage": None,
         "store": False,
@@ -58,7 +58,22 @@ def resource(context: Context, started: Started) -> JsonObject:
     value["text"] = {"format": {"type": "text"}, **(asked.get("text") or {})}
     value["reasoning"] = {"effort": None, "summary": None, **(asked.get("reasoning") or {})}
     value |= {key: item for key, item in started.extra.get(NAME, {}).items() if item is not None or key not in value}
-    return value
+    return value | memory_echo(context)
+
+
+def memory_echo(context: Context) -> JsonObject:
+    """What the back end cannot know where the gateway is the one that remembers."""
+    if not context.is_kept:
+        return {}
+    asked = context.request.source
+    echo: JsonObject = {
+        "store": asked.get("store") is not False,
+        "background": bool(asked.get("background")),
+        "previous_response_id": asked.get("previous_response_id") or None,
+    }
+    if given := asked.get("conversation"):
+        echo["conversation"] = {"id": given["id"] if isinstance(given, dict) else given}
+    return echo
 
 
 def tool_echo(tool: Any) -> Any:

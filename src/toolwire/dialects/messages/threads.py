@@ -1,0 +1,81 @@
+"""Anthropic Messages: threads kept by the server, where each request sends only what is new. Without I/O.
+
+A thread is a chain of answers. The first one keeps system and tools; each keeps the messages that its request brought and the
+assistant's message as the client saw it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec.structs import replace
+
+from ...errors import BadRequest, quote
+from ...types import Json, JsonObject, Message, Request, State
+from ..memory import Past, Remembered
+from .request_in import message_in, system_in
+from .shapes import NAME
+from .thread_in import SETTLED, is_continuing
+from .tools_in import tools_in
+
+prefix = "msg_"
+_BETA = "message-threads"
+
+
+def own_items(source: JsonObject, found: Mapping[str, Json]) -> list[Json]:
+    messages: list[Json] = source["messages"]
+    return messages
+
+
+def messages_of(items: list[Json]) -> tuple[Message, ...]:
+    return tuple([message_in(item, "an earlier message") for item in items])
+
+
+def complete(request: Request, own: list[Json], past: Past, *, looks_up: bool) -> Request:
+    top = {key: value for key, value in request.source.items() if key != "thread"} | past.head
+    top["messages"] = [*past.items, *own]
+    heads = tuple([one for one in request.messages if one.is_head])
+    mine = tuple([one for one in request.messages if not one.is_head])
+    members = {key: value for key, value in request.extra.get(NAME, {}).items() if key != "thread"}
+    return replace(
+        request,
+        messages=(*heads, *system_in(past.head.get("system")), *past.messages, *mine),
+        tools=tools_in(top) if past.items else request.tools,
+        extra={NAME: members} if members else {},
+        state=None,
+        source=top,
+        wire=b"",
+        headers=_without_beta(request.headers),
+    )
+
+
+def remembered(request: Request, answer: JsonObject) -> Remembered | None:
+    """A refused answer is none to go on from, and neither is one without an end."""
+    answer_id, source = answer.get("id"), request.source
+    if not isinstance(answer_id, str) or not answer_id or answer.get("stop_reason") in (None, "refusal"):
+        return None
+    head = {} if is_continuing(source) else {name: source[name] for name in SETTLED if source.get(name)}
+    message = {"role": "assistant", "content": answer.get("content")}
+    return Remembered(id=answer_id, status="completed", output=[(answer_id, message)], head=head)
+
+
+def not_found(state: State, missing: str) -> BadRequest:
+    """By this code the official tool runners send the whole history again, as a new thread."""
+    return BadRequest(
+        f"there is no thread that ends in {quote(missing)}; expected the id of an answer that was kept for this key.",
+        status=404,
+        where="thread.previous_message_id",
+        code="thread_not_found",
+        details={"details": {"error_code": "thread_not_found"}},
+    )
+
+
+def _without_beta(headers: Mapping[str, str]) -> dict[str, str]:
+    """The back end need not know the word for what it is not asked to do."""
+    kept = dict(headers)
+    if _BETA in kept.get("anthropic-beta", ""):
+        words = [word.strip() for word in kept["anthropic-beta"].split(",")]
+        kept["anthropic-beta"] = ",".join(word for word in words if not word.startswith(_BETA))
+        if not kept["anthropic-beta"]:
+            del kept["anthropic-beta"]
+    return kept

@@ -1,0 +1,232 @@
+"""Answers in the background: they run on when the client leaves, can be polled, followed and stopped, also from another process.
+
+While it works on an answer a process says so in the store every second. An answer whose process has not been heard of for longer died with
+it; whoever asks next is told so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+
+from msgspec.structs import replace
+
+from ..dialects.base import Context
+from ..dialects.responses import encoder
+from ..dialects.responses.resource import failed, resource
+from ..errors import BadRequest, GatewayError, InternalError
+from ..events import Failed, Started
+from ..keeping import RUNNING
+from ..runtime import Runtime, Step, mint
+from ..store import Entry, Store
+from ..telemetry import Record
+from ..types import JsonObject, Request
+from ..wire.exact import decode, encode
+
+_BEAT = 1.0
+_SILENCE = 15.0  # after this long without a beat its process is dead
+_MAX_HELD = 16 << 20  # bytes of one answer's events
+_MAX_ENDED = 64 << 20  # bytes of all ended ones that can still be followed from any event on
+_NUMBER = re.compile(rb'"sequence_number":(\d+)')
+
+
+class Job:
+    """One answer at work: its events so far, for whoever follows it."""
+
+    def __init__(self, owner: str, answer_id: str) -> None:
+        self.owner = owner
+        self.id = answer_id
+        self.size = 0
+        self.is_over = False
+        self.task: asyncio.Task[None] | None = None
+        self.end: tuple[str, GatewayError] | None = None  # how it must end, where somebody has stopped it
+        self._pieces: list[bytes] = []
+        self._changed = asyncio.Event()
+
+    async def write(self, wire: bytes) -> None:
+        if self.size + len(wire) <= _MAX_HELD:
+            self._pieces.append(wire)
+        self.size += len(wire)
+        self._tell()
+
+    def close(self) -> None:
+        self.is_over = True
+        self._tell()
+
+    def end_with_server(self) -> None:
+        message = "the gateway was stopped before this answer was complete."
+        self.stop("failed", BadRequest(message, status=503, code="not_ready"))
+
+    def stop(self, status: str, error: GatewayError) -> None:
+        if self.task is not None and not self.is_over and self.end is None:
+            self.end = (status, error)
+            self.task.cancel()
+
+    async def follow(self, after: int = -1) -> AsyncIterator[bytes]:
+        """The events behind number after, those to come included."""
+        place = 0
+        while True:
+            changed = self._changed
+            while place < len(self._pieces):
+                wire = self._pieces[place]
+                place += 1
+                if after >= 0:
+                    wire = _behind(wire, after)
+                if wire:
+                    yield wire
+            if self.is_over:
+                return
+            await changed.wait()
+
+    def _tell(self) -> None:
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+
+class Background:
+    """ended is told of each answer when it is over."""
+
+    def __init__(self, runtime: Runtime, store: Store, ended: Callable[[Record], None]) -> None:
+        self._runtime = runtime
+        self._store = store
+        self._ended = ended
+        self._jobs: dict[tuple[str, str], Job] = {}
+        self._past: OrderedDict[tuple[str, str], Job] = OrderedDict()
+
+    def find(self, owner: str, answer_id: str) -> Job | None:
+        return self._jobs.get((owner, answer_id)) or self._past.get((owner, answer_id))
+
+    async def start(self, request: Request, owner: str, record: Record) -> tuple[Job, bytes]:
+        """The job, and the answer as it is now: queued. Raises BadRequest for what can be known to be wrong at once."""
+        assert request.state is not None
+        answer_id = mint("resp_")
+        request = replace(request, stream=True, state=replace(request.state, answer_id=answer_id))
+        entry = await self._queued(request, owner, answer_id)
+        await self._store.put(entry)
+        job = self._jobs[owner, answer_id] = Job(owner, answer_id)
+        job.task = asyncio.get_running_loop().create_task(self._work(job, request, record))
+        return job, shown(entry)
+
+    async def stop(self) -> None:
+        """The server ends, and with it what it was answering."""
+        tasks = [job.task for job in self._jobs.values() if job.task is not None]
+        for job in list(self._jobs.values()):
+            job.end_with_server()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _queued(self, request: Request, owner: str, answer_id: str) -> Entry:
+        kept = await self._runtime.remember(request, owner)
+        assert kept is not None
+        assert request.state is not None
+        now = time.time()
+        context = Context(request=request, mint=mint, now=int(now), is_kept=True, answer_id=answer_id)
+        body = resource(context, Started(id="", model="")) | {"status": "queued"}
+        body.pop("output")
+        return Entry(
+            owner=owner,
+            id=answer_id,
+            kind=request.origin,
+            created=now,
+            previous=request.state.previous,
+            conversation=request.state.conversation,
+            status="queued",
+            alive=now,
+            input=encode(kept.own),
+            body=encode(body),
+        )
+
+    async def _work(self, job: Job, request: Request, record: Record) -> None:
+        step: Step | None = None
+        status, error = "failed", GatewayError("something went wrong inside the gateway; its log says what.")
+        is_well = False
+        beat = asyncio.get_running_loop().create_task(self._beat(job))
+        record.status = 200
+        try:
+            step = await self._runtime.step(request, record, job.owner)
+            await self._mark(job, "in_progress")
+            await step.run(job.write)
+            is_well = True
+        except asyncio.CancelledError:
+            status, error = job.end or (status, error)
+        except GatewayError as fault:
+            error = fault
+        finally:
+            beat.cancel()
+            if not is_well:
+                await self._break_off(job, request, step, status, error)
+                record.outcome, record.error = "error", error.code
+            self._retire(job)
+            if step is not None:
+                await step.release()
+            self._ended(record)
+
+    async def _beat(self, job: Job) -> None:
+        while True:
+            await asyncio.sleep(_BEAT)
+            with contextlib.suppress(GatewayError):  # a store that is busy now is asked again
+                if await self._store.touch(job.owner, job.id, time.time()) not in RUNNING:
+                    job.stop("cancelled", cancelled())
+
+    async def _mark(self, job: Job, status: str) -> None:
+        entry = await self._store.get(job.owner, job.id)
+        if entry is not None and entry.status == "queued":
+            await self._store.put(with_status(entry, status, None))
+
+    async def _break_off(self, job: Job, request: Request, step: Step | None, status: str, error: GatewayError) -> None:
+        """Followers get an end, and the store the reason."""
+        if step is not None:
+            wire = step.fail(error)
+        else:
+            context = Context(request=request, mint=mint, now=int(time.time()), is_kept=True, answer_id=job.id)
+            wire = encoder(context).send(Failed(error=error))
+        await job.write(wire)
+        with contextlib.suppress(GatewayError):
+            entry = await self._store.get(job.owner, job.id)
+            if entry is not None and entry.status in RUNNING:
+                await self._store.put(with_status(entry, status, error))
+
+    def _retire(self, job: Job) -> None:
+        """Ended jobs stay a while for those who lost their connection, as many as there is room for."""
+        job.close()
+        self._jobs.pop((job.owner, job.id), None)
+        if job.size <= _MAX_HELD:
+            self._past[job.owner, job.id] = job
+        while self._past and sum(past.size for past in self._past.values()) > _MAX_ENDED:
+            self._past.popitem(last=False)
+
+
+def cancelled() -> GatewayError:
+    return BadRequest("this answer was cancelled.", code="cancelled")
+
+
+def with_status(entry: Entry, status: str, error: GatewayError | None) -> Entry:
+    body: JsonObject = decode(entry.body) | {"status": status}
+    if error is not None and status == "failed":
+        body["error"] = failed(error)
+    return replace(entry, status=status, body=encode(body))
+
+
+def heard_of(entry: Entry, now: float) -> Entry:
+    """The same, or failed: nobody works on it any more."""
+    if entry.status not in RUNNING or now - entry.alive <= _SILENCE:
+        return entry
+    message = "the gateway was stopped or killed before this answer was complete."
+    return with_status(entry, "failed", InternalError(message, code="server_error"))
+
+
+def shown(entry: Entry) -> bytes:
+    """The answer as its dialect shows it, put together without a look inside."""
+    items = b",".join(item.value for item in entry.output)
+    return entry.body[:-1] + b',"output":[' + items + b"]}"
+
+
+def _behind(wire: bytes, after: int) -> bytes:
+    """The frames of these whose number is higher."""
+    frames = wire.split(b"\n\n")[:-1]
+    return b"".join(
+        frame + b"\n\n" for frame in frames if (found := _NUMBER.search(frame)) is None or int(found[1]) > after
+    )

@@ -1,0 +1,127 @@
+"""Conversations: lists of items that answers are added to, made and read by clients of the Responses dialect."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from msgspec.structs import replace
+
+from ..dialects.opening import body_object
+from ..dialects.responses.items_in import message_in
+from ..dialects.responses.state import shown_item
+from ..errors import BadRequest, quote
+from ..runtime import mint
+from ..store import Entry, Item, Store
+from ..types import JsonObject
+from ..wire.exact import decode, encode
+from ..wire.fields import list_or_none, need_list, object_or_none
+from .asked import Asked, list_of, page
+from .reply import WrongMethod
+
+_KIND = "conversation"
+_MAX_ITEMS = 20
+_MAX_METADATA = 16
+
+
+class Conversations:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def answer(self, asked: Asked, body: bytes) -> bytes:
+        match asked.method, asked.path:
+            case "POST", (_,):
+                return await self._create(asked, body)
+            case "GET" | "HEAD", (_, name):
+                return (await self._entry(asked, name)).body
+            case "POST", (_, name):
+                return await self._change(asked, name, body)
+            case "DELETE", (_, name):
+                await self._entry(asked, name)
+                await self._store.delete(asked.owner, name)
+                return encode({"id": name, "object": "conversation.deleted", "deleted": True})
+            case "GET" | "HEAD", (_, name, "items"):
+                await self._entry(asked, name)
+                return page(asked, await self._store.items(asked.owner, name))
+            case "POST", (_, name, "items"):
+                return await self._add(asked, name, body)
+            case "GET" | "HEAD", (_, name, "items", item):
+                return await self._item(asked, name, item)
+            case "DELETE", (_, name, "items", item):
+                entry = await self._entry(asked, name)
+                if not await self._store.delete_item(asked.owner, name, item):
+                    raise _no_item(name, item)
+                return entry.body
+            case _, (_,) | (_, _) | (_, _, "items") | (_, _, "items", _):
+                raise WrongMethod(asked.method, _METHODS[len(asked.path)])
+        raise BadRequest("there is nothing at this path.", status=404, code="not_found")
+
+    async def _entry(self, asked: Asked, name: str) -> Entry:
+        entry = await self._store.get(asked.owner, name)
+        if entry is None or entry.kind != _KIND:
+            raise BadRequest(
+                f"there is no conversation {quote(name)}; expected the id of one that was made with this key.",
+                status=404,
+                code="conversation_not_found",
+                details={"type": "invalid_request_error"},
+            )
+        return entry
+
+    async def _create(self, asked: Asked, body: bytes) -> bytes:
+        top = body_object(body) if body.strip() else {}
+        items = _items(list_or_none(top, "items") or [], "items")
+        now, name = time.time(), mint("conv_")
+        resource = {"id": name, "object": _KIND, "created_at": int(now), "metadata": _metadata(top)}
+        shown = encode(resource)
+        await self._store.put(Entry(owner=asked.owner, id=name, kind=_KIND, created=now, body=shown))
+        if items:
+            await self._store.append(asked.owner, name, items)
+        return shown
+
+    async def _change(self, asked: Asked, name: str, body: bytes) -> bytes:
+        entry = await self._entry(asked, name)
+        resource = {**decode(entry.body), "metadata": _metadata(body_object(body))}
+        shown = encode(resource)
+        await self._store.put(replace(entry, body=shown))
+        return shown
+
+    async def _add(self, asked: Asked, name: str, body: bytes) -> bytes:
+        await self._entry(asked, name)
+        items = _items(need_list(body_object(body), "items", ""), "items")
+        await self._store.append(asked.owner, name, items)
+        return list_of(items)
+
+    async def _item(self, asked: Asked, name: str, item_id: str) -> bytes:
+        await self._entry(asked, name)
+        for item in await self._store.items(asked.owner, name):
+            if item.id == item_id:
+                return item.value
+        raise _no_item(name, item_id)
+
+
+_METHODS = {1: "POST", 2: "GET, POST, DELETE", 3: "GET, POST", 4: "GET, DELETE"}
+
+
+def _metadata(top: JsonObject) -> JsonObject:
+    given = object_or_none(top, "metadata") or {}
+    if len(given) > _MAX_METADATA or not all(isinstance(value, str) for value in given.values()):
+        raise BadRequest(f"expected at most {_MAX_METADATA} members, each a string.", where="metadata")
+    return given
+
+
+def _items(given: list[Any], where: str) -> list[Item]:
+    if len(given) > _MAX_ITEMS:
+        raise BadRequest(f"found {len(given)} items; expected at most {_MAX_ITEMS} at once.", where=where)
+    for index, item in enumerate(given):
+        message_in(item, f"{where}[{index}]")
+    shown = [shown_item(item, mint) for item in given]
+    return [Item(item["id"], encode(item)) for item in shown]
+
+
+def _no_item(name: str, item: str) -> BadRequest:
+    return BadRequest(
+        f"there is no item {quote(item)} in the conversation {quote(name)}.",
+        status=404,
+        code="item_not_found",
+        details={"type": "invalid_request_error"},
+    )

@@ -1,0 +1,69 @@
+"""What a server keeps between requests: the paths that lead to it, and the answers at work in the background."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from ..calls.turn import BYTES_PER_TOKEN
+from ..dialects import responses
+from ..keeping import Keeping
+from ..runtime import Runtime
+from ..telemetry import Record
+from ..types import Request
+from ..wire.exact import encode
+from .asked import Asked
+from .background import Background
+from .body import Receive
+from .conversations import Conversations
+from .exchange import while_here
+from .reply import Reply, WrongMethod
+from .stored import Stored, send_pieces
+
+
+def is_stateful(path: str) -> bool:
+    return path.startswith(("/responses/", "/conversations/")) or path == "/conversations"
+
+
+class State:
+    """ended is told of each answer in the background when it is over."""
+
+    def __init__(self, runtime: Runtime, keeping: Keeping, ended: Callable[[Record], None], interval: float) -> None:
+        self._runtime = runtime
+        self._keeping = keeping
+        self._interval = interval
+        self._background = Background(runtime, keeping.store, ended)
+        self._stored = Stored(runtime, keeping, self._background, interval)
+        self._conversations = Conversations(keeping.store)
+
+    async def answer(self, asked: Asked, body: bytes, reply: Reply, receive: Receive) -> None:
+        if asked.path[0] == "conversations":
+            await reply.json(await self._conversations.answer(asked, body))
+        elif asked.path == ("responses", "input_tokens"):
+            await reply.json(await self._count(asked, body))
+        else:
+            await self._stored.answer(asked, reply, receive)
+
+    async def run(self, request: Request, owner: str, record: Record) -> Callable[[Reply, Receive], Awaitable[None]]:
+        """Start it in the background; what comes back tells a client about it, and may be given up at any moment."""
+        job, queued = await self._background.start(request, owner, record)
+
+        async def tell(reply: Reply, receive: Receive) -> None:
+            if request.stream:
+                await while_here(receive, send_pieces(job.follow(), reply, self._interval), job.end_with_server)
+            else:
+                await reply.json(queued)
+
+        return tell
+
+    async def stop(self) -> None:
+        await self._background.stop()
+        await self._keeping.store.close()
+
+    async def _count(self, asked: Asked, body: bytes) -> bytes:
+        """An estimate by length, with all that the request leans on."""
+        if asked.method != "POST":
+            raise WrongMethod(asked.method, "POST")
+        request = responses.decode_request(body, asked.headers)
+        kept = await self._runtime.remember(request, asked.owner)
+        whole = request.wire if kept is None or not kept.is_here else encode(kept.request.source)
+        return encode({"object": "response.input_tokens", "input_tokens": max(1, len(whole) // BYTES_PER_TOKEN)})

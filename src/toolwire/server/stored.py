@@ -1,0 +1,192 @@
+"""Answers that were kept: read, listed, followed, cancelled and deleted, each by its owner alone."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator
+
+from ..backends.http import HttpBackend, HttpReply
+from ..dialects.base import Context
+from ..dialects.renaming import Renamer
+from ..dialects.responses import encoder
+from ..dialects.responses.answer_in import body_events
+from ..dialects.responses.shapes import NAME
+from ..dialects.responses.state import shown_item
+from ..errors import BadRequest, quote
+from ..keeping import POINTERS, RUNNING, Keeping
+from ..runtime import Runtime, mint
+from ..store import Entry, Item
+from ..types import Request
+from ..wire.exact import decode, encode
+from ..wire.sse import SseReader
+from .asked import Asked, page
+from .background import Background, cancelled, heard_of, shown, with_status
+from .body import Receive
+from .exchange import while_here
+from .outlet import Outlet
+from .reply import Reply, WrongMethod, passed_headers
+
+_POLL = 0.5
+_MAX_RELAYED = 64 << 20
+_LAST_NUMBER = 1 << 31
+# What may stand in the path of another server: no way up, no query, no line break.
+_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.:-]{0,199}")
+
+
+class Stored:
+    def __init__(self, runtime: Runtime, keeping: Keeping, background: Background, interval: float) -> None:
+        self._runtime = runtime
+        self._keeping = keeping
+        self._store = keeping.store
+        self._background = background
+        self._interval = interval
+
+    async def answer(self, asked: Asked, reply: Reply, receive: Receive) -> None:
+        path = asked.path
+        action = path[2] if len(path) == 3 else ""
+        allowed = {"": "GET, DELETE", "input_items": "GET", "cancel": "POST"}
+        if len(path) not in (2, 3) or (len(path) == 3 and action not in ("input_items", "cancel")):
+            raise BadRequest("there is nothing at this path.", status=404, code="not_found")
+        method = "GET" if asked.method == "HEAD" else asked.method
+        if method not in allowed[action].split(", "):
+            raise WrongMethod(asked.method, allowed[action])
+        entry = await self._store.get(asked.owner, path[1])
+        if entry is None or entry.kind != NAME:
+            await while_here(receive, self._relay(asked, reply))
+        elif action == "input_items":
+            await reply.json(page(asked, _input_items(entry)))
+        elif action == "cancel":
+            await reply.json(shown(await self._cancelled(entry)))
+        elif method == "DELETE":
+            await reply.json(await self._deleted(entry))
+        elif asked.word("stream") == "true":
+            await self._stream(entry, asked, reply, receive)
+        else:
+            await reply.json(shown(await self._current(entry)))
+
+    async def _current(self, entry: Entry) -> Entry:
+        current = heard_of(entry, time.time())
+        if current is not entry:
+            await self._store.put(current)
+        return current
+
+    async def _deleted(self, entry: Entry) -> bytes:
+        if (job := self._background.find(entry.owner, entry.id)) is not None:
+            job.stop("cancelled", cancelled())
+        await self._keeping.delete(entry.owner, entry.id)
+        return encode({"id": entry.id, "object": "response", "deleted": True})
+
+    async def _cancelled(self, entry: Entry) -> Entry:
+        entry = await self._current(entry)
+        if not decode(entry.body).get("background"):
+            raise BadRequest(f"{quote(entry.id)} does not run in the background; expected one that does.")
+        if entry.status in RUNNING:
+            entry = with_status(entry, "cancelled", None)
+            await self._store.put(entry)
+            if (job := self._background.find(entry.owner, entry.id)) is not None:
+                job.stop("cancelled", cancelled())
+        elif entry.status != "cancelled":
+            raise BadRequest(f"{quote(entry.id)} has ended already, as {entry.status}.")
+        return entry
+
+    async def _stream(self, entry: Entry, asked: Asked, reply: Reply, receive: Receive) -> None:
+        after = asked.number("starting_after", -1, 0, _LAST_NUMBER)
+        job = self._background.find(entry.owner, entry.id)
+        pieces = job.follow(after) if job is not None else self._replayed(entry, after)
+        stop = job.end_with_server if job is not None else None
+        await while_here(receive, send_pieces(pieces, reply, self._interval), stop)
+
+    async def _replayed(self, entry: Entry, after: int) -> AsyncIterator[bytes]:
+        """Another process works on it, or none any more: what it came to, told as events."""
+        current: Entry | None = entry
+        while current is not None and (current := await self._current(current)).status in RUNNING:
+            await asyncio.sleep(_POLL)
+            current = await self._store.get(entry.owner, entry.id)
+        if current is not None:
+            yield replay(current, after)
+
+    async def _keeper(self, pointer: Entry | None, answer_id: str) -> HttpBackend:
+        """The back end that keeps this answer; one that nobody knows may be older than this gateway."""
+        names = [pointer.keeper] if pointer is not None else []
+        if pointer is None and _ID.fullmatch(answer_id) and await self._keeping.is_strange(answer_id):
+            names = [name for name in self._keeping.keepers if self._runtime.backends[name].dialect == NAME]
+        backend = self._runtime.backends.get(names[0]) if len(names) == 1 else None
+        if not isinstance(backend, HttpBackend):
+            raise BadRequest(
+                f"there is no stored response {quote(answer_id)}; expected the id of one that was kept for this key.",
+                status=404,
+                code="response_not_found",
+                details={"type": "invalid_request_error"},
+            )
+        return backend
+
+    async def _relay(self, asked: Asked, reply: Reply) -> None:
+        """As the back end has it, but with the model's name that the client gave."""
+        pointer = await self._keeping.pointer(asked.owner, asked.path[1])
+        backend = await self._keeper(pointer, asked.path[1])
+        model = decode(pointer.body).get("model") if pointer is not None else None
+        renamer = Renamer(NAME, model) if model else None
+        path = "/" + "/".join(asked.path)
+        answer = await backend.relay(asked.method, path, asked.relayed_query(), asked.headers)
+        if "event-stream" in answer.content_type:
+            await send_pieces(_frames(answer, renamer), reply, self._interval)
+            return
+        body = bytearray()
+        while piece := await answer.read():
+            body += piece
+            if len(body) > _MAX_RELAYED:
+                answer.abort()
+                raise BadRequest("the back end's answer is too large to pass on.", status=502, code="upstream_garbage")
+        if asked.method == "DELETE":
+            await self._store.delete(POINTERS, asked.path[1])
+        shown_body = renamer.body(bytes(body)) if renamer is not None else bytes(body)
+        await reply.whole(200, shown_body, "application/json", passed_headers(answer.headers))
+
+
+async def send_pieces(pieces: AsyncIterator[bytes], reply: Reply, interval: float) -> None:
+    outlet = Outlet(asyncio.get_running_loop(), reply, interval)
+    try:
+        async for wire in pieces:
+            if wire:
+                await outlet.write(wire)
+        await outlet.write(b"", is_last=True)
+    finally:
+        outlet.close()
+
+
+def replay(entry: Entry, after: int) -> bytes:
+    """All of an answer's events, or for those who have some of them the last one, which holds it whole: numbers are not kept."""
+    value = decode(shown(entry))
+    if after >= 0:
+        kind = f"response.{entry.status if entry.status != 'cancelled' else 'failed'}"
+        last = {"type": kind, "sequence_number": after + 1, "response": value}
+        return b"event: " + kind.encode() + b"\ndata: " + encode(last) + b"\n\n"
+    request = Request(model=str(value.get("model")), messages=(), stream=True, origin=NAME, source=value)
+    writer = encoder(Context(request=request, mint=mint, now=int(entry.created), is_kept=True, answer_id=entry.id))
+    return b"".join(writer.send(event) for event in body_events(value)[0])
+
+
+def _input_items(entry: Entry) -> list[Item]:
+    """With ids made from the answer's own, so that they are the same whenever somebody asks."""
+    stem, items = entry.id.removeprefix("resp_"), list[Item]()
+
+    def next_id(prefix: str) -> str:
+        return f"{prefix}{stem}{len(items):04}"
+
+    for item in decode(entry.input):
+        listed = shown_item(item, next_id)
+        items.append(Item(listed["id"], encode(listed)))
+    return items
+
+
+async def _frames(answer: HttpReply, renamer: Renamer | None) -> AsyncIterator[bytes]:
+    reader = SseReader()
+    try:
+        while piece := await answer.read():
+            frames = reader.feed(piece)
+            yield b"".join([(frame if renamer is None else renamer.frame(frame)).raw for frame in frames])
+    finally:
+        if not answer.is_complete:
+            answer.abort()

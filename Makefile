@@ -2,18 +2,19 @@
 # make check  the quick gate before a commit                 make bench  CPU and memory beside nginx and LiteLLM
 PYTHON ?= python3
 VENV ?= .venv
+PROGRAMS ?= .cache/programs
 ARGS ?=
 
 BIN := $(VENV)/bin
-CLIENTS := tests/clients/js
+PINNED := tests/programs
 
-.PHONY: run test check bench format clean clients
+.PHONY: run test check bench format clean programs
 
 run: $(VENV)/.installed
 	$(BIN)/toolwire serve $(ARGS)
 
-test: $(VENV)/.installed-dev clients
-	$(BIN)/pytest -n 2 $(ARGS)
+test: $(VENV)/.installed-dev programs
+	TOOLWIRE_PROGRAMS=$(abspath $(PROGRAMS)) $(BIN)/pytest -n 2 $(ARGS)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check
@@ -31,7 +32,7 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix
 
 clean:
-	rm -rf $(VENV) $(CLIENTS)/node_modules build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PROGRAMS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests scripts bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps: nothing is installed again until what it was installed from changes.
@@ -48,9 +49,15 @@ $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@ $(VENV)/.installed
 
-# The JavaScript clients are optional: without npm, their tests skip and say so.
-clients: $(if $(shell command -v npm),$(if $(wildcard $(CLIENTS)/package-lock.json),$(CLIENTS)/node_modules/.installed))
+# The programs that the tests run: what cannot be installed here is skipped, and the tests say so.
+programs: $(PROGRAMS)/npm/.installed $(PROGRAMS)/python/.installed
 
-$(CLIENTS)/node_modules/.installed: $(CLIENTS)/package-lock.json
-	cd $(CLIENTS) && npm ci --silent --no-audit --no-fund
-	@touch $@
+$(PROGRAMS)/npm/.installed: $(PINNED)/package.json $(PINNED)/package-lock.json
+	@mkdir -p $(@D) && cp $^ $(@D)
+	cd $(@D) && npm ci --silent --no-audit --no-fund && touch .installed || \
+	echo "npm could not install the programs; their tests will be skipped." >&2
+
+$(PROGRAMS)/python/.installed: $(PINNED)/requirements.txt $(PINNED)/constraints.txt | $(BIN)/python
+	$(BIN)/python -m venv $(@D) && $(@D)/bin/python -m pip install --quiet --disable-pip-version-check \
+	-r $(PINNED)/requirements.txt -c $(PINNED)/constraints.txt && touch $@ || \
+	echo "pip could not install the libraries; their tests will be skipped." >&2

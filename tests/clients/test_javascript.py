@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.clients.gateway import KINDS, Gateway, clean_environment, scripted
+from tests.programs.installed import NODE_MODULES, node_library, node_program
 
 pytestmark = pytest.mark.slow
 
@@ -24,21 +24,6 @@ LOOP = scripted(
 LIMITED = scripted({"error": {"status": 429, "message": "Slow down."}})
 BREAKS = scripted({"text": "one two three four", "chunk": 4, "error": {"status": 529, "message": "Broke.", "after": 2}})
 ANSWER = "I hear Paris has 18 C."
-_LEAST_NODE = 20
-
-
-@cache
-def missing() -> str:
-    """Why the clients cannot run here, or ""."""
-    node = shutil.which("node")
-    if node is None:
-        return "node is not installed"
-    version = subprocess.run([node, "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    if int(version.removeprefix("v").partition(".")[0]) < _LEAST_NODE:
-        return f"node is {version}; the clients need {_LEAST_NODE} or newer"
-    if not (FOLDER / "node_modules" / "openai").is_dir():
-        return f"there is no {FOLDER}/node_modules; `make test` puts it there, or run `npm ci` in that folder"
-    return ""
 
 
 class Runner:
@@ -47,6 +32,9 @@ class Runner:
     def __init__(self, gateway: Gateway, home: Path) -> None:
         self._gateway = gateway
         self._home = home
+        # A script finds its libraries beside itself.
+        self._scripts = shutil.copytree(FOLDER, home / "js", ignore=shutil.ignore_patterns("node_modules"))
+        (self._scripts / "node_modules").symlink_to(NODE_MODULES)
         self._seen: dict[tuple[str, str], dict[str, Any]] = {}
 
     def __call__(self, script: str, upstream: str) -> dict[str, Any]:
@@ -58,8 +46,8 @@ class Runner:
         task = {"address": self._gateway.address, "key": self._gateway.key, "model": model}
         prompts = {"loop": LOOP, "limited": LIMITED, "breaks": BREAKS}
         done = subprocess.run(
-            ["node", f"{script}.mjs", json.dumps(task | prompts)],
-            cwd=FOLDER,
+            [str(node_program("node")), f"{script}.mjs", json.dumps(task | prompts)],
+            cwd=self._scripts,
             env=clean_environment(self._home),
             capture_output=True,
             text=True,
@@ -71,9 +59,7 @@ class Runner:
 
 @pytest.fixture(scope="module")
 def run(gateway: Gateway, tmp_path_factory: pytest.TempPathFactory) -> Runner:
-    if missing():
-        print(f"skipped: {missing()}")
-        pytest.skip(missing())
+    node_library("openai")
     return Runner(gateway, tmp_path_factory.mktemp("home"))
 
 

@@ -1,0 +1,34 @@
+"""For each kind of upstream a gateway, started when a test first asks for it, and for each test a task of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.programs.stage import KINDS, Stage, Task, running
+
+
+@pytest.fixture(scope="session")
+def stages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Stage]]:
+    opened: dict[str, Stage] = {}
+    with ExitStack() as stack:
+
+        def stage(kind: str) -> Stage:
+            if kind not in opened:
+                opened[kind] = stack.enter_context(running(kind, tmp_path_factory.mktemp(kind)))
+            return opened[kind]
+
+        yield stage
+
+
+@pytest.fixture(params=KINDS)
+def stage(request: pytest.FixtureRequest, stages: Callable[[str], Stage]) -> Stage:
+    return stages(request.param)
+
+
+@pytest.fixture
+def task(stage: Stage, tmp_path: Path) -> Task:
+    return Task(stage, tmp_path / "task")

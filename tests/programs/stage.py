@@ -1,0 +1,212 @@
+"""What a program is run on: an upstream of one kind, the gateway before it, a project with a secret word, a home of its own."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.programs.installed import ROOT, search_path
+
+KINDS = ("openai-chat", "openai-responses", "anthropic")
+ONLY_FUNCTIONS = ("openai-responses-functions", "anthropic-functions")  # openai-chat is one, too
+KEY = "sk-fake-key-of-the-tests"
+WORD = "{{result:0:SECRET-[0-9a-f]+}}"
+_PAYLOAD = 'é中😀 "q" \\ tab\tend'
+CONTENT = f"found {WORD} {_PAYLOAD}"
+_START_SECONDS = 30.0
+_TAIL = 4000
+
+
+class Stage(NamedTuple):
+    """A gateway with one back end, to which every model name leads."""
+
+    kind: str
+    address: str
+    folder: Path
+
+    @property
+    def openai_url(self) -> str:
+        return f"{self.address}/v1"
+
+    def tail(self) -> str:
+        """What the gateway and the upstream have to say about a failure."""
+        logs = [f"--- {name}\n{_end_of(self.folder / name)}" for name in ("gateway.log", "upstream.log")]
+        return "\n".join([*logs, "--- requests to the upstream", *self._requests()])
+
+    def _requests(self) -> Iterator[str]:
+        journal = self.folder / "journal"
+        lines = journal.read_text(encoding="utf-8").splitlines()[-4:] if journal.exists() else []
+        for line in lines:
+            request = json.loads(line)
+            body = json.dumps(request.pop("body"), ensure_ascii=False)
+            yield f"{request} {body[:300]} ... {body[-1500:]}"
+
+
+class Task:
+    """One run of the task: read the word, write it, tell it."""
+
+    def __init__(self, stage: Stage, folder: Path) -> None:
+        self.stage = stage
+        self.folder = folder
+        self.home = folder / "home"
+        self.project = folder / "project"
+        self.word = f"SECRET-{secrets.token_hex(8)}"
+        self.source = self.project / "README.md"
+        self.target = self.project / "OUT.md"
+        self.home.mkdir(parents=True)
+        self.project.mkdir()
+        self.source.write_text(f"# Sample {_PAYLOAD}\n\nThe code word is {self.word}.\n", encoding="utf-8")
+
+    @property
+    def content(self) -> str:
+        return CONTENT.replace(WORD, self.word)
+
+    @property
+    def final(self) -> str:
+        return f"ALLDONE {self.word}"
+
+    def run(self, command: Sequence[str | Path], *, timeout: float = 60, **environment: str) -> str:
+        """What the program printed; raises with all that is known when it fails."""
+        clean = {"PATH": search_path(), "HOME": str(self.home), "LANG": "C.UTF-8", "TMPDIR": str(self.home)}
+        # Nothing leaves the machine: what is not on loopback is https, and ends at a closed port.
+        clean |= {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1,localhost"}
+        done = subprocess.Popen(
+            [str(word) for word in command],
+            cwd=self.project,
+            env=clean | environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            start_new_session=True,
+        )
+        try:
+            output, errors = done.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(done.pid, signal.SIGKILL)
+            output, errors = done.communicate()
+            raise AssertionError(self.story(f"it did not end in {timeout} s", output, errors)) from None
+        if done.returncode:
+            raise AssertionError(self.story(f"it ended with {done.returncode}", output, errors))
+        (self.folder / "output").write_text(output, encoding="utf-8")
+        (self.folder / "errors").write_text(errors, encoding="utf-8")
+        return output
+
+    def check(self, output: str, *, line_end: str = "") -> None:
+        """The word is in the file and in the last thing the program said."""
+        errors = (self.folder / "errors").read_text(encoding="utf-8")
+        written = self.target.read_text(encoding="utf-8") if self.target.exists() else None
+        if written != self.content + line_end:
+            raise AssertionError(
+                self.story(f"the file has {written!r}, expected {self.content + line_end!r}", output, errors)
+            )
+        if self.final not in output:
+            raise AssertionError(self.story(f"it did not say {self.final!r}", output, errors))
+
+    def story(self, what: str, output: str, errors: str) -> str:
+        return f"{what}\n--- its output\n{output[-_TAIL:]}\n--- its errors\n{errors[-_TAIL:]}\n{self.stage.tail()}"
+
+
+def prompt(*turns: dict[str, Any]) -> str:
+    """A prompt that tells the scripted model what to say in each of its turns, and to be strict about it."""
+    script = json.dumps({"strict": True, "turns": list(turns)}).encode()
+    return f"Do it. [[script:{base64.b64encode(script).decode()}]]"
+
+
+def reading(name: str, **call: Any) -> dict[str, Any]:
+    """The first turn: text before a call must survive."""
+    return {"text": "I will read it.", "calls": [{"name": name, **call}]}
+
+
+def calling(name: str, **call: Any) -> dict[str, Any]:
+    return {"calls": [{"name": name, **call}]}
+
+
+def telling(more: str = "") -> dict[str, Any]:
+    return {"text": f"ALLDONE {WORD}{more}"}
+
+
+@contextmanager
+def running(kind: str, folder: Path) -> Iterator[Stage]:
+    upstream, gateway = free_port(), free_port()
+    (folder / "upstream.toml").write_text(_upstream_config(upstream), encoding="utf-8")
+    (folder / "gateway.toml").write_text(_gateway_config(gateway, upstream, kind), encoding="utf-8")
+    play = [sys.executable, "-m", "tests.programs.upstream", str(folder / "upstream.toml"), str(folder / "journal")]
+    serve = [sys.executable, "-m", "toolwire", "serve", "--config", str(folder / "gateway.toml")]
+    with serving(play, upstream, folder / "upstream.log"), serving(serve, gateway, folder / "gateway.log"):
+        yield Stage(kind, f"http://127.0.0.1:{gateway}", folder)
+
+
+def _upstream_config(port: int) -> str:
+    return f'[server]\nport = {port}\ndefault = "scripted"\nlog = "warning"\n[backends.scripted]\nkind = "scripted"\n'
+
+
+def _gateway_config(port: int, upstream: int, kind: str) -> str:
+    dialect = kind.removesuffix("-functions")
+    path = "" if dialect == "anthropic" else "/v1"
+    return f"""
+        [server]
+        port = {port}
+        [backends.upstream]
+        kind = "{dialect}"
+        tool_kinds = "{"auto" if dialect == kind else "functions"}"
+        base_url = "http://127.0.0.1:{upstream}/{kind}{path}"
+        key = "env:UPSTREAM_KEY"
+        retries = 0
+    """
+
+
+@contextmanager
+def serving(command: Sequence[str], port: int, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    environment = {
+        "PATH": search_path(),
+        "HOME": str(log.parent),
+        "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}",
+        "UPSTREAM_KEY": "sk-upstream",
+    }
+    with log.open("ab") as said:
+        process = subprocess.Popen(command, env=environment, cwd=log.parent, stdout=said, stderr=subprocess.STDOUT)
+        try:
+            _wait_for(process, port, log)
+            yield process
+        finally:
+            process.terminate()
+            try:
+                process.wait(timeout=5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def _wait_for(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except OSError:
+            time.sleep(0.05)
+    raise RuntimeError(f"nothing listens on port {port}; the log says: {_end_of(log)}")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _end_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")[-_TAIL:] if path.exists() else "(nothing)"

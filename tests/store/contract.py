@@ -135,12 +135,16 @@ class StoreContract:
 
     def test_a_chain_is_given_oldest_first(self) -> None:
         async def test(store: Store) -> None:
-            await store.put(answer("a", body=b"1"))
-            await store.put(answer("b", previous="a", body=b"2"))
-            await store.put(answer("c", previous="b", body=b"3"))
+            await store.put(answer("a", input=b"[1]", body=b"1"))
+            await store.put(answer("b", previous="a", input=b"[2]", body=b"2"))
+            await store.put(answer("c", previous="b", input=b"[3]", body=b"3"))
             await store.put(answer("side", previous="a"))
             chain = await store.chain("ann", "c")
-            assert [entry.body for entry in chain or []] == [b"1", b"2", b"3"]
+            assert [(entry.input, entry.body) for entry in chain or []] == [
+                (b"[1]", b"{}"),
+                (b"[2]", b"{}"),
+                (b"[3]", b"{}"),
+            ]
             assert ids_of(await store.chain("ann", "side")) == ["a", "side"]
             assert ids_of(await store.chain("ann", "a")) == ["a"]
 

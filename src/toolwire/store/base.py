@@ -61,7 +61,7 @@ class Store(Protocol):
     async def get(self, owner: str, id: str) -> Entry | None: ...
 
     async def chain(self, owner: str, id: str) -> list[Entry] | None:
-        """This entry and all before it by `previous`, oldest first; None if one of them is not there, or is before itself."""
+        """This entry and all before it by `previous`, oldest first, without bodies; None if one is gone or before itself."""
 
     async def delete(self, owner: str, id: str) -> bool:
         """Whether it was there; its items go with it."""

@@ -61,7 +61,7 @@ class MemoryStore:
             kept = self._kept.get((owner, id))
             if kept is None or id in entries:
                 return None
-            entries[id] = kept.entry
+            entries[id] = msgspec.structs.replace(kept.entry, body=b"{}")
             id = kept.entry.previous
         return list(reversed(entries.values())) or None
 

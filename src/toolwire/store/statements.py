@@ -22,7 +22,7 @@ WITH RECURSIVE link (step, before) AS (
     UNION ALL
     SELECT place, previous_key FROM link CROSS JOIN entries ON key = before
 )
-SELECT {_COLUMNS} FROM link CROSS JOIN entries ON place = step"""
+SELECT {_COLUMNS.removesuffix("body")}x'7b7d' FROM link CROSS JOIN entries ON place = step"""
 _PLACE = "SELECT place, kind FROM entries WHERE key = ? AND owner = ? AND id = ?"
 _OUTPUT_ID = "INSERT OR REPLACE INTO output_ids VALUES (?, ?)"
 _FORGET_OUTPUT_ID = "DELETE FROM output_ids WHERE item_key = ? AND place = ?"

@@ -245,13 +245,13 @@ def test_a_call_without_a_name_is_a_failure_in_a_stream_and_in_a_body() -> None:
 
 def test_a_thought_comes_before_the_words_of_its_chunk() -> None:
     answer = answer_in("chat", chunk({"content": "b", "reasoning_content": "a"}), chunk(finish="stop"), DONE)
-    assert answer.parts_of(0) == (Reasoning(text="a"), Text(text="b"))
+    assert answer.parts_of(0) == (Reasoning(text="a", extra={"chat": {}}), Text(text="b"))
 
 
 @pytest.mark.parametrize("member", ["reasoning_content", "reasoning"])
 def test_both_names_of_thoughts(member: str) -> None:
     answer = answer_in("chat", chunk({member: "a"}), chunk({"content": "b"}), chunk(finish="stop"), DONE)
-    assert answer.parts_of(0) == (Reasoning(text="a"), Text(text="b"))
+    assert answer.parts_of(0) == (Reasoning(text="a", extra={"chat": {}}), Text(text="b"))
 
 
 def test_content_in_a_list() -> None:
@@ -259,7 +259,7 @@ def test_content_in_a_list() -> None:
         "content": [{"type": "thinking", "thinking": [{"type": "text", "text": "a"}]}, {"type": "text", "text": "b"}]
     }
     answer = answer_in("chat", chunk(delta), chunk(finish="stop"), DONE)
-    assert answer.parts_of(0) == (Reasoning(text="a"), Text(text="b"))
+    assert answer.parts_of(0) == (Reasoning(text="a", extra={"chat": {}}), Text(text="b"))
 
 
 def test_a_whole_message_where_a_delta_was_due() -> None:
@@ -334,7 +334,7 @@ def test_a_body_in_full() -> None:
     answer = fold(body_in("chat", json.dumps(body).encode()))
     assert answer.started.extra == {"chat": {"x_top": 2}}
     assert answer.parts_of(0) == (
-        Reasoning(text="hm"),
+        Reasoning(text="hm", extra={"chat": {}}),
         Text(text="a"),
         ToolCall(id="x", name="first", raw="{}", args={}),
         Opaque(dialect="chat", value={"x_message": 1}),

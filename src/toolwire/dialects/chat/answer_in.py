@@ -192,7 +192,7 @@ class StreamDecoder(FrameDecoder):
         delta = choice.delta
         if thought := delta.reasoning_content or delta.reasoning:
             if state.reasoning is None:
-                state.reasoning = self._begin(state, choice.index, Reasoning(text=""), events)
+                state.reasoning = self._begin(state, choice.index, Reasoning(text="", extra={NAME: {}}), events)
             state.reasoning.pieces.append(thought)
             events.append(PartDelta(state.reasoning.index, thought))
         if delta.content:
@@ -399,7 +399,7 @@ def _message_parts(choice: JsonObject) -> tuple[list[Part], str]:
     delta = reading.chunk.choices[0].delta
     parts: list[Part] = []
     if thought := delta.reasoning_content or delta.reasoning:
-        parts.append(Reasoning(text=thought))
+        parts.append(Reasoning(text=thought, extra={NAME: {}}))
     if delta.content:
         citations = tuple(filter(None, (citation_in(annotation) for _, annotation in reading.annotations)))
         logprobs = choice.get("logprobs")

@@ -28,6 +28,7 @@ from ...wire.exact import encode
 from ...wire.sse import Frame, event_name
 from ..base import BodyEncoder, Context
 from ..ids import fit_id
+from ..sealed import seal
 from .faults import error_object
 from .shapes import MAX_ID, NAME, STOP, citation_out, input_of, read_delta, usage_out
 
@@ -170,14 +171,14 @@ class StreamEncoder:
             return b""
         part, output = event.part, b""
         if self._unopened.pop(event.index, None) is not None:
-            if isinstance(part, Reasoning) and part.signature:
+            if isinstance(part, Reasoning) and signature_of(part):
                 output += self._open_block(event.index, part)
             else:
                 self._current = None
                 return self._resume()
         number = self._count - 1
-        if isinstance(part, Reasoning) and part.signature and part.redacted is None:
-            if rest := part.signature.removeprefix(self._signature):  # a part of it twice would break it (H081)
+        if isinstance(part, Reasoning) and (signature := signature_of(part)) and part.redacted is None:
+            if rest := signature.removeprefix(self._signature):  # a part of it twice would break it (H081)
                 delta = {"type": "signature_delta", "signature": rest}
                 output += frame_of({"type": "content_block_delta", "index": number, "delta": delta})
             self._signature = ""
@@ -295,6 +296,12 @@ def block_start(part: Part) -> JsonObject | None:
             assert_never(part)
 
 
+def signature_of(part: Reasoning) -> str:
+    """Its own, or for a thought of another dialect a seal: some clients take what has none for a part of the answer."""
+    is_foreign = any(dialect != NAME for dialect in part.extra)
+    return part.signature or (seal([part]) if is_foreign and (part.text or part.encrypted) else "")
+
+
 def block_out(part: Part) -> JsonObject | None:
     """A whole block of an answer."""
     block = block_start(part)
@@ -307,9 +314,9 @@ def block_out(part: Part) -> JsonObject | None:
         case Refusal():
             return {"type": "text", "text": part.text}
         case Reasoning(redacted=None):
-            if not part.text and not part.signature:
+            if not part.text and not signature_of(part):
                 return None
-            return {"type": "thinking", "thinking": part.text, "signature": part.signature or ""}
+            return {"type": "thinking", "thinking": part.text, "signature": signature_of(part)}
         case ToolCall() if block is not None:
             return {**block, "input": input_of(part)}
         case _:

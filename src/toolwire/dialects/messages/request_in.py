@@ -42,6 +42,7 @@ from ...wire.fields import (
 )
 from ..media import from_text, from_url
 from ..opening import body_object
+from ..sealed import WIRE_MARK, is_sealed, unseal
 from .shapes import NAME
 from .thread_in import is_continuing, state_in
 from .tools_in import CHANGES, tools_in
@@ -104,7 +105,7 @@ def _request(body: bytes, headers: Mapping[str, str], *, is_counting: bool) -> R
         extra=rest(top, _KNOWN, NAME),
         origin=NAME,
         source=top,
-        wire=body,
+        wire=body if is_counting or WIRE_MARK not in body else b"",  # seals are ours: the back end must not see them
         headers=dict(headers),
     )
 
@@ -138,7 +139,13 @@ def message_in(item: Any, where: str) -> Message:
         role=role,
         parts=parts,
         extra=rest(item, frozenset({"role", "content"}), NAME),
-        source=Source(NAME, item),
+        source=None if role == "assistant" and _has_seal(item["content"]) else Source(NAME, item),
+    )
+
+
+def _has_seal(content: Any) -> bool:
+    return isinstance(content, list) and any(
+        isinstance(block, dict) and is_sealed(block.get("signature")) for block in content
     )
 
 
@@ -172,6 +179,8 @@ def _assistant_part(item: Any, where: str) -> Part:
             return _call(item, where)
         case "thinking":
             text, signature = need_text(item, "thinking", where), text_or_none(item, "signature", where)
+            if signature and is_sealed(signature):
+                return next(iter(unseal(signature, [text] if text else [])), Reasoning(text=text))
             return Reasoning(text=text, signature=signature or None)
         case "redacted_thinking":
             return Reasoning(text="", redacted=need_text(item, "data", where))

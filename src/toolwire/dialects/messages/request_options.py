@@ -117,10 +117,14 @@ def _thinking(request: Request, profile: Profile, body: JsonObject, losses: list
 
 
 def _is_mid_turn_unsigned(request: Request) -> bool:
-    """Whether the assistant turn that the results belong to called tools without a signed thought."""
+    """Whether the assistant turn that the results belong to, which may be several messages, called tools without a signed
+    thought."""
+    has_calls = False
     for message in reversed(request.messages):
-        if message.role == "assistant" and any(isinstance(part, ToolCall) for part in message.parts):
-            return not any(isinstance(part, Reasoning) and part.signature for part in message.parts)
-        if message.role == "user" and any(isinstance(part, Text) for part in message.parts):
-            return False
-    return False
+        if message.role == "assistant":
+            if any(isinstance(part, Reasoning) and part.signature for part in message.parts):
+                return False
+            has_calls = has_calls or any(isinstance(part, ToolCall) for part in message.parts)
+        elif has_calls or (message.role == "user" and any(isinstance(part, Text) for part in message.parts)):
+            break
+    return has_calls

@@ -8,7 +8,8 @@ from ...types import Extra, JsonObject, Media, Message, Opaque, Part, Refusal, R
 from ...wire.fields import missing, need_name, need_object, need_text, rest, text_or_none, wrong
 from ..failures import split_result
 from ..media import from_data, from_url
-from .shapes import NAME, call_in, reasoning_in
+from ..sealed import is_sealed, unseal
+from .shapes import NAME, call_in, reasoning_in, thoughts_in
 from .typed import typed_call, typed_result
 
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "developer"}
@@ -45,6 +46,8 @@ def message_in(item: Any, where: str) -> Message:
         case "function_call_output" | "custom_tool_call_output":
             return Message(role="tool", parts=(_result(item, kind, where),), source=source)
         case "reasoning":
+            if is_sealed(seal := item.get("encrypted_content")):
+                return Message(role="assistant", parts=tuple(unseal(seal, thoughts_in(item))))
             return Message(role="assistant", parts=tuple(reasoning_in(item)), source=source)
         case "additional_tools":  # see tools_in: it says nothing, it declares
             return Message(role="developer", parts=(), source=source)

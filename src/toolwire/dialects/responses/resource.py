@@ -8,6 +8,7 @@ from ...errors import GatewayError
 from ...events import Started
 from ...types import JsonObject, Part, Reasoning, Refusal, Text, ToolCall
 from ..base import Context
+from ..sealed import seal
 from .shapes import NAME, citation_out
 
 _DEFAULTS: JsonObject = {
@@ -133,6 +134,10 @@ def reasoning_item(item_id: str, parts: list[Reasoning]) -> JsonObject:
             value["summary"].append({"type": "summary_text", "text": part.text})
         if part.encrypted is not None:
             value["encrypted_content"] = part.encrypted
+    if any(
+        part.signature for part in parts
+    ):  # another dialect's proof; without it the back end would not take them back
+        value["encrypted_content"] = seal(parts)
     return value
 
 

@@ -64,6 +64,11 @@ def call_in(item: JsonObject) -> ToolCall:
     )
 
 
+def thoughts_in(item: JsonObject) -> list[str]:
+    """The texts of a reasoning item, in order."""
+    return [_text(piece, "text") for key in ("summary", "content") for piece in _objects(item, key)]
+
+
 def reasoning_in(item: JsonObject) -> list[Part]:
     """One part a summary or text; what is encrypted rides on the last."""
     item_id = _text(item, "id")

@@ -10,7 +10,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from .. import __version__
-from ..config import BackendConfig, Config, ServerConfig, with_address
+from ..config import BackendConfig, Config, ServerConfig, StoreConfig, default_store_path, with_address
 from ..errors import ConfigError
 from .found import ConfigFlag, found_config
 
@@ -46,7 +46,8 @@ def banner(config: Config) -> Iterator[str]:
         yield f"  back end           {_described(backend, config.server.default)}"
     yield f"  OpenAI clients     base URL {address}/v1"
     yield f"  Anthropic clients  base URL {address}"
-    yield f"  API key            {'one of the keys of [server]' if config.server.keys else 'any, it is not looked at'}"
+    yield f"  API key            {'one of the keys of [server]' if config.server.keys else 'any; it only tells whose stored responses are whose'}"
+    yield f"  stored responses   {_kept(config.store)}"
     yield "Try it:"
     yield f"  {_first_request(config, address)}"
 
@@ -55,6 +56,13 @@ def address_of(server: ServerConfig) -> str:
     """Where a client on this machine reaches it."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(server.host, server.host)
     return f"http://[{host}]:{server.port}" if ":" in host else f"http://{host}:{server.port}"
+
+
+def _kept(store: StoreConfig) -> str:
+    """People want to know what of their conversations lies on a disk, and for how long."""
+    if store.kind == "memory":
+        return "in memory, until this process ends"
+    return f"{store.path or default_store_path()}, for {store.max_age_days} days; [store] says otherwise"
 
 
 def _described(backend: BackendConfig, default: str) -> str:

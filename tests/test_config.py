@@ -13,6 +13,7 @@ from rich.console import Console
 from toolwire.config import (
     BackendConfig,
     Config,
+    SearchConfig,
     ServerConfig,
     StoreConfig,
     default_store_path,
@@ -201,7 +202,7 @@ def test_a_file_that_cannot_be_read(content: bytes | None) -> None:
         ),
         (
             "[backend.openai]",
-            'toolwire.toml, line 1, backend: found the unknown key "backend"; expected one of "server", "store", '
+            'toolwire.toml, line 1, backend: found the unknown key "backend"; expected one of "server", "store", "search", '
             '"backends", "models"; did you mean "backends"?',
         ),
         (
@@ -366,6 +367,39 @@ def test_the_store(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_store_lies_in_the_users_data_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
     assert default_store_path() == folder / "data" / "toolwire" / "state.db"
+
+
+def test_the_search(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert loaded("").search is None
+    asked = '[search]\nkind = "searxng"\nurl = "http://127.0.0.1:8080"\ntimeout = 3\nresults = 4'
+    assert loaded(asked).search == SearchConfig(kind="searxng", url="http://127.0.0.1:8080", timeout=3.0, results=4)
+    monkeypatch.setenv("HOME", str(folder / "home"))
+    programs = {"look": "look", "./look": str(folder / "look"), "/bin/look": "/bin/look"}
+    for written, program in {**programs, "~/look": str(folder / "home" / "look")}.items():
+        assert loaded(f'[search]\nkind = "command"\ncommand = "{written}"').search == SearchConfig(
+            kind="command", command=program
+        )
+
+
+@pytest.mark.parametrize(
+    ("search", "message"),
+    [
+        ("", "kind is missing"),
+        ('kind = "google"', 'found "google"; expected one of "searxng", "command"'),
+        ('kind = "searxng"', "url is missing"),
+        ('kind = "command"', "command is missing"),
+        ('kind = "searxng"\nurl = "127.0.0.1"', "found no complete URL"),
+        ('kind = "searxng"\nurl = "http://a"\ncommand = "x"', "found command for kind"),
+        ('kind = "command"\ncommand = "/a\\u0000"', "expected the path of a program"),
+        ('kind = "command"\ncommand = "~nobody-here/x"', "expected the path of a program"),
+        ('kind = "command"\ncommand = "x"\nresults = 0', "expected a whole number from 1 to 20"),
+        ('kind = "command"\ncommand = "x"\nresult = 1', 'did you mean "results"?'),
+    ],
+)
+def test_a_search_that_cannot_be(folder: Path, search: str, message: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        loaded(f"[search]\n{search}")
+    assert message in error.value.message
 
 
 @pytest.mark.parametrize("url", ["https://api.openai.com/v1", "http://127.0.0.1:11434/v1", "http://[::1]:8080"])

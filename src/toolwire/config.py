@@ -26,6 +26,7 @@ Kind: TypeAlias = Literal["openai-chat", "openai-responses", "anthropic", "demo"
 Port: TypeAlias = Annotated[int, Meta(ge=1, le=65535, description="a whole number from 1 to 65535")]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000, description="a whole number from 1 to 1000000")]
 Days: TypeAlias = Annotated[int, Meta(ge=1, le=36500, description="a whole number of days from 1 to 36500")]
+Results: TypeAlias = Annotated[int, Meta(ge=1, le=20, description="a whole number from 1 to 20")]
 Retries: TypeAlias = Annotated[int, Meta(ge=0, le=10, description="a whole number from 0 to 10")]
 Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=86400, description="a number of seconds above 0, at most 86400")]
 
@@ -103,11 +104,22 @@ class StoreConfig(Struct, frozen=True, kw_only=True):
     max_mb: Count = 512
 
 
+class SearchConfig(Struct, frozen=True, kw_only=True):
+    """Who runs web searches for clients whose provider would have; url is for searxng, command for a program."""
+
+    kind: Literal["searxng", "command"]
+    url: str = ""
+    command: str = ""
+    timeout: Seconds = 10.0
+    results: Results = 8
+
+
 class Config(Struct, frozen=True, kw_only=True):
     """path is "" when no file was found; warnings are sentences for the owner."""
 
     server: ServerConfig = ServerConfig()
     store: StoreConfig = StoreConfig()
+    search: SearchConfig | None = None
     backends: tuple[BackendConfig, ...] = ()
     aliases: dict[str, str] = {}
     path: str = ""
@@ -212,10 +224,11 @@ class _Reader:
 
     def config(self) -> Config:
         data = self._document.data
-        self._refuse_unknown((), data, ("server", "store", "backends", "models"))
+        self._refuse_unknown((), data, ("server", "store", "search", "backends", "models"))
         config = Config(
             server=self._server(self._table(("server",), data.get("server", {}))),
             store=self._store(self._table(("store",), data.get("store", {}))),
+            search=self._search(self._table(("search",), data["search"])) if "search" in data else None,
             backends=tuple(
                 self._backend(name, self._table(("backends", name), value))
                 for name, value in self._table(("backends",), data.get("backends", {})).items()
@@ -256,6 +269,35 @@ class _Reader:
         if "\0" in fields["path"]:
             raise self._document.error(("store", "path"), f"found {quote(path)}; expected the path of a file.")
         return StoreConfig(**fields)
+
+    def _search(self, table: dict[str, Any]) -> SearchConfig:
+        kinds = {"searxng": "url", "command": "command"}
+        if "kind" not in table:
+            raise self._document.error(("search",), f"kind is missing; expected one of {_listed(kinds)}.")
+        fields = self._fields(("search",), table, SearchConfig, Resolver(self._environ, self._folder))
+        needed = kinds[fields["kind"]]
+        if not fields.get(needed):
+            raise self._document.error(("search",), f"{needed} is missing; kind {quote(fields['kind'])} needs it.")
+        for other in kinds.values():
+            if other != needed and other in fields:
+                message = f"found {other} for kind {quote(fields['kind'])}; expected only {needed}."
+                raise self._document.error(("search", other), message)
+        if needed == "url" and (fault := url_fault(fields["url"])):
+            raise self._document.error(("search", "url"), f'{fault}; expected one such as "http://127.0.0.1:8080".')
+        if needed == "command":
+            fields["command"] = self._program(fields["command"])
+        return SearchConfig(**fields)
+
+    def _program(self, command: str) -> str:
+        """A bare name is looked for where programs are, a path starts at this file's folder."""
+        try:
+            program = str(self._folder / Path(command).expanduser()) if "/" in command else command
+        except RuntimeError:  # "~" of a user who does not exist
+            program = "\0"
+        if "\0" in program:
+            message = f"found {quote(command)}; expected the path of a program."
+            raise self._document.error(("search", "command"), message)
+        return program
 
     def _backend(self, name: str, table: dict[str, Any]) -> BackendConfig:
         path = ("backends", name)

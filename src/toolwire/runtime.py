@@ -11,6 +11,7 @@ from typing import TypeAlias
 import msgspec
 
 from .backends.base import Backend, EventReply, Model, WireReply
+from .backends.searching import Searching
 from .calls.kinds import Lowered, lower
 from .calls.turn import BYTES_PER_TOKEN, Turn
 from .dialects import DIALECTS
@@ -86,11 +87,13 @@ class Step:
         """The same, but the answer is kept before its end leaves. A memory that fails costs nobody the answer."""
 
         async def save_first(wire: bytes) -> None:
-            if self._pipe.is_over and (answer := self._pipe.final()) is not None:
-                try:
+            try:
+                if kept.is_awaited and self._pipe.begun:
+                    await kept.begun(self._pipe.begun)
+                if self._pipe.is_over and (answer := self._pipe.final()) is not None:
                     await kept.save(answer, mint)
-                except GatewayError as error:
-                    self.losses.append(Loss("store", "store", f"the answer could not be kept: {error.message}"))
+            except GatewayError as error:
+                self.losses.append(Loss("store", "store", f"the answer could not be kept: {error.message}"))
             await write(wire)
 
         return save_first
@@ -183,10 +186,12 @@ class Runtime:
         router: Router,
         policies: Mapping[str, str],
         keeping: Keeping | None = None,
+        searching: Searching | None = None,
     ) -> None:
         self.backends = dict(backends)
         self.router = router
         self.keeping = keeping
+        self._searching = searching
         self._policies = dict(policies)
         self._listed_at = -_LIST_AGE
         self._listing: list[tuple[str, list[Model]]] = []
@@ -202,7 +207,10 @@ class Runtime:
         record.backend, record.sent_model = backend.name, route.model[:100]
         kept = await self._kept(request, backend, owner)
         sent = request if kept is None else kept.request
-        lowered = lower(sent, backend.tool_kinds if backend.dialect == request.origin else _NO_KINDS)
+        if self._searching is not None:
+            backend, sent = self._searching.around(backend, sent)
+        is_own = backend.dialect == request.origin
+        lowered = lower(sent, backend.tool_kinds if is_own else _NO_KINDS, is_own=is_own)
         chosen = plan(sent, backend.dialect, self._policies.get(backend.name, "auto"))
         if lowered.names is not None:
             chosen = Plan(False, "the back end does not know all kinds of its tools")

@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
 from ..backends import build
+from ..backends.search import build_search
+from ..backends.searching import Searching
 from ..backends.transport import Transport
 from ..config import Config, default_store_path
 from ..dialects import DIALECTS, Dialect, messages
@@ -70,7 +72,9 @@ class App:
         policies = {config.name: config.verbatim for config in self._config.backends}
         keepers, is_shared = keepers_in(self._config.backends), bool(self._config.server.keys)
         keeping = Keeping(self._given_store or self._opened_store(), keepers, is_shared=is_shared)
-        self._runtime = Runtime(backends, router_for(self._config), policies, keeping)
+        asked = self._config.search
+        searching = Searching(build_search(asked, self._transport)) if asked is not None else None
+        self._runtime = Runtime(backends, router_for(self._config), policies, keeping, searching)
         self._state = State(self._runtime, keeping, self._done, self._config.server.keep_alive_seconds)
         _settle_memory()
         self._is_ready = True

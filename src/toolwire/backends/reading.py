@@ -1,0 +1,69 @@
+"""Any back end's answer as events: for those in front of a back end that have to know what it says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+
+from ..dialects import DIALECTS
+from ..dialects.base import ResponseDecoder, garbage
+from ..errors import UpstreamError
+from ..events import Event
+from ..types import Request
+from .base import EventReply, WireReply
+
+_MAX_ANSWER = 256 << 20
+_LAST_BYTES = 0.2
+
+
+class Reading:
+    """One reply being read."""
+
+    def __init__(self, reply: WireReply | EventReply, dialect: str, request: Request) -> None:
+        self._reply = reply
+        self._dialect = dialect
+        self._request = request
+        self._is_read = False
+
+    async def events(self) -> AsyncIterator[list[Event]]:
+        """Until it ends. Raises UpstreamError when it is cut, stalls or does not end."""
+        reply = self._reply
+        if isinstance(reply, EventReply):
+            async for events in reply.events:
+                yield events
+            return
+        decoder, size = self._decoder(reply), 0
+        while data := await reply.read():
+            size += len(data)
+            if size > _MAX_ANSWER:
+                raise garbage(f"the back end's answer is larger than {_MAX_ANSWER >> 20} MB.")
+            yield decoder.feed(data)
+        self._is_read = True
+        yield decoder.close()
+
+    async def finish(self) -> None:
+        """The answer is complete: its last bytes are awaited for a moment, because a connection read to its end serves the
+        next request."""
+        if isinstance(self._reply, EventReply) or self._is_read:
+            return
+        try:
+            async with asyncio.timeout(_LAST_BYTES):
+                while await self._reply.read():
+                    pass
+                self._is_read = True
+        except (TimeoutError, UpstreamError):
+            pass
+
+    async def release(self) -> None:
+        """Nobody reads on: stop the back end, unless all of it has been read."""
+        reply = self._reply
+        if not isinstance(reply, EventReply):
+            if not self._is_read:
+                reply.abort()
+        elif isinstance(reply.events, AsyncGenerator):
+            await reply.events.aclose()
+
+    def _decoder(self, reply: WireReply) -> ResponseDecoder:
+        wire, content_type = DIALECTS[self._dialect], reply.content_type.lower()
+        is_stream = "event-stream" in content_type or (self._request.stream and "json" not in content_type)
+        return wire.stream_decoder(self._request) if is_stream else wire.body_decoder(self._request)

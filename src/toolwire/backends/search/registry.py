@@ -1,0 +1,18 @@
+"""From configuration to a search."""
+
+from __future__ import annotations
+
+from ...config import SearchConfig
+from ..transport import Transport
+from .asking import Search, Searcher
+from .command import CommandSearch
+from .searxng import SearxngSearch
+
+
+def build_search(config: SearchConfig, transport: Transport) -> Searcher:
+    engine: Search
+    if config.kind == "searxng":
+        engine = SearxngSearch(config.url, transport, config.timeout)
+    else:
+        engine = CommandSearch(config.command)
+    return Searcher(engine, timeout=config.timeout, results=config.results)

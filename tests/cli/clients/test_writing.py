@@ -69,13 +69,13 @@ def test_a_link_to_nothing_yet_is_followed(tmp_path: Path) -> None:
 
 def test_the_diff_shows_the_change_and_hides_keys(tmp_path: Path) -> None:
     path = tmp_path / "a.json"
-    path.write_text('{\n  "model": "old",\n  "apiKey": "sk-secret-1",\n  "auth_token": "t-2"\n}\n')
+    path.write_text('{\n  "model": "old",\n  "apiKey": "sk-secret-1",\n  "auth_token": "token-secret-2"\n}\n')
     lines = list(difference(plan(path, "json", [*SETTINGS, Setting(("key",), "{env:TOOLWIRE_KEY}")])))
     assert lines[0] == f"--- {path}"
     assert '-  "model": "old",' in lines
     assert '+  "model": "m",' in lines
     assert '+  "key": "{env:TOOLWIRE_KEY}"' in lines
-    assert not any(secret in line for line in lines for secret in ("sk-secret-1", "t-2"))
+    assert not any(secret in line for line in lines for secret in ("sk-secret-1", "token-secret-2"))
 
 
 @pytest.mark.parametrize(

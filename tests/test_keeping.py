@@ -136,12 +136,41 @@ def test_of_what_a_back_end_keeps_only_a_pointer_is_kept() -> None:
         assert not kept.is_here
         await kept.save(answer("resp_a"), mint)
         assert await memory.store.get("o", "resp_a") is None
-        pointer = await memory.pointer("o", "resp_a")
+        pointer = await memory.pointer("o", "resp_a", "responses")
         assert pointer is not None
         assert pointer.keeper == "there"
-        assert await memory.pointer("other", "resp_a") is None
+        assert await memory.pointer("other", "resp_a", "responses") is None
+        assert await memory.pointer("o", "resp_a", "messages") is None
         asked = request(previous_response_id="resp_a")
         assert (await begun(memory, asked, THERE)).request is asked
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("is_background", [True, False])
+def test_an_answer_in_the_background_is_pointed_to_before_its_end(is_background: bool) -> None:
+    async def main() -> None:
+        memory = keeping()
+        kept = await begun(memory, request(background=is_background), THERE)
+        assert kept.is_awaited is is_background
+        await kept.begun("resp_a")
+        assert not kept.is_awaited
+        assert await memory.pointer("o", "resp_a", "responses") is not None
+        await kept.save(answer("resp_a"), mint)
+        assert await memory.store.find_items(POINTERS, ["msg_resp_a"])
+
+    asyncio.run(main())
+
+
+def test_what_was_deleted_while_an_answer_leaned_on_it_is_not_gone_on_from() -> None:
+    async def main() -> None:
+        memory = keeping()
+        await (await begun(memory, request(), HERE)).save(answer("resp_a"), mint)
+        leaning = await begun(memory, request(previous_response_id="resp_a"), HERE)
+        await memory.delete("o", "resp_a")
+        await leaning.save(answer("resp_b"), mint)
+        with pytest.raises(BadRequest):
+            await memory.begin(request(previous_response_id="resp_b"), HERE, "o", mint)
 
     asyncio.run(main())
 

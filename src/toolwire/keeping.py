@@ -35,6 +35,7 @@ class Kept:
     """One request's share of the memory: request is what to send on, complete in itself."""
 
     is_here = True
+    is_awaited = False  # begun() is to be told the answer's id
 
     def __init__(self, keeping: Keeping, asked: Request, sent: Request, owner: str, answer_id: str = "") -> None:
         self.request = sent
@@ -44,6 +45,10 @@ class Kept:
         self._keeping = keeping
         self._asked = asked
         self._owner = owner
+        self._forgotten = keeping.recent.forgotten
+
+    async def begun(self, answer_id: str) -> None:
+        """The client is about to learn the id of its answer."""
 
     async def save(self, answer: JsonObject, mint: Mint) -> None:
         """Before the client has the end of the answer, so that it can never name what is not there."""
@@ -76,6 +81,8 @@ class Kept:
         """The next request is likely to go on from here."""
         state = self._asked.state
         if kept.status not in _ENDED_WELL or state is None or state.conversation:
+            return
+        if self._keeping.recent.forgotten != self._forgotten:  # perhaps just what this one leans on
             return
         if not state.is_leaning and len(self.own) > _FIRST_ITEMS:  # it sends its history itself, and will again
             return
@@ -115,12 +122,21 @@ class Pointed(Kept):
     def __init__(self, keeping: Keeping, asked: Request, owner: str, keeper: str) -> None:
         super().__init__(keeping, asked, asked, owner)
         self._keeper = keeper
+        self.is_awaited = asked.state is not None and asked.state.is_background
+
+    async def begun(self, answer_id: str) -> None:
+        """An answer in the background may be polled, cancelled or left before its end."""
+        self.is_awaited = False
+        await self._point(answer_id, [])
 
     async def save(self, answer: JsonObject, mint: Mint) -> None:
         answer_id, output = answer.get("id"), answer.get("output")
         if not isinstance(answer_id, str) or not answer_id:
             return
         named = [item.get("id") for item in output if isinstance(item, dict)] if isinstance(output, list) else []
+        await self._point(answer_id, [name for name in dict.fromkeys(named) if isinstance(name, str) and name])
+
+    async def _point(self, answer_id: str, names: list[str]) -> None:
         whose = encode(self._owner)
         await self._keeping.store.put(
             Entry(
@@ -131,7 +147,7 @@ class Pointed(Kept):
                 keeper=self._keeper,
                 head=whose,
                 body=encode({"model": self._asked.model}),
-                output=tuple(Item(name, whose) for name in dict.fromkeys(named) if isinstance(name, str) and name),
+                output=tuple(Item(name, whose) for name in names),
             )
         )
 
@@ -173,19 +189,20 @@ class Keeping:
         self.recent.forget(owner)
         return await self.store.delete(owner, answer_id)
 
-    async def pointer(self, owner: str, answer_id: str) -> Entry | None:
-        """Where a back end keeps this answer of this owner."""
+    async def pointer(self, owner: str, answer_id: str, origin: str) -> Entry | None:
+        """Where a back end keeps this answer of this owner, given in this dialect."""
         entry = await self.store.get(POINTERS, answer_id)
-        return entry if entry is not None and entry.head == encode(owner) else None
+        is_theirs = entry is not None and entry.head == encode(owner) and entry.kind == origin
+        return entry if is_theirs else None
 
     async def is_strange(self, answer_id: str) -> bool:
         """Nobody got this id through this gateway, and one person alone uses it: whatever it is, it is theirs."""
-        return not self.is_shared and await self.store.get(POINTERS, answer_id) is None
+        return not self.is_shared and not await self.store.kind_of(POINTERS, answer_id)
 
     async def _has(self, owner: str, state: State) -> bool:
         """Whether anything that it leans on is kept here."""
         for name in (state.previous, state.conversation):
-            if name and await self.store.get(owner, name) is not None:
+            if name and await self.store.kind_of(owner, name):
                 return True
         return bool(state.references and await self.store.find_items(owner, state.references))
 
@@ -193,7 +210,7 @@ class Keeping:
         for name in (state.previous, state.conversation):
             if not name or await self.is_strange(name):
                 continue
-            pointer = await self.pointer(owner, name)
+            pointer = await self.pointer(owner, name, backend.dialect)
             if pointer is None:
                 raise memory.not_found(state, name)
             if pointer.keeper != backend.name:
@@ -225,7 +242,7 @@ class Keeping:
                 return recent
             chain = await self.store.chain(owner, state.previous)
             if chain is None or chain[-1].kind != request.origin:
-                await self._say_where(owner, state, backend)
+                await self._say_where(owner, request, backend)
                 raise memory.not_found(state, state.previous)
             _check_ended(chain[-1], state)
             head = chain[0].head
@@ -243,8 +260,7 @@ class Keeping:
     async def _recent(self, owner: str, answer_id: str, origin: str) -> tuple[Past, int] | None:
         """Only while the answer is still in the store: another process may have deleted it."""
         recent = self.recent.get(owner, answer_id)
-        entry = await self.store.get(owner, answer_id) if recent is not None else None
-        return recent if entry is not None and entry.kind == origin else None
+        return recent if recent is not None and await self.store.kind_of(owner, answer_id) == origin else None
 
     async def _before(self, owner: str, chain: list[Entry]) -> list[bytes]:
         """The JSON of every item up to the end of the chain."""
@@ -266,8 +282,10 @@ class Keeping:
         places = [place for place, item in enumerate(items) if item.id in names]
         return [item.value for item in items[: places[-1] + 1]] if places else []
 
-    async def _say_where(self, owner: str, state: State, backend: Backend) -> None:
-        if (pointer := await self.pointer(owner, state.previous)) is not None:
+    async def _say_where(self, owner: str, request: Request, backend: Backend) -> None:
+        state = request.state
+        assert state is not None
+        if (pointer := await self.pointer(owner, state.previous, request.origin)) is not None:
             raise _elsewhere(state, state.previous, pointer.keeper, backend.name)
 
 

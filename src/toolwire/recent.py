@@ -25,6 +25,7 @@ class Recent:
         self._max_age = max_age
         self._clock = clock
         self._size = 0
+        self.forgotten = 0  # how often something was
         self._known: OrderedDict[tuple[str, str], tuple[float, int, Past]] = OrderedDict()
 
     def get(self, owner: str, answer_id: str) -> tuple[Past, int] | None:
@@ -50,6 +51,7 @@ class Recent:
 
     def forget(self, owner: str) -> None:
         """Something of this owner's was deleted, and any of its histories may have held it."""
+        self.forgotten += 1
         for key in [key for key in self._known if key[0] == owner]:
             self._drop(key)
 

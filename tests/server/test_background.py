@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.server.harness import connected, process, read_until, request_bytes, wait_until
-from tests.server.remembering import BACKENDS, ECHO, KEEPER, OTHER_KEY, Site, scripted, site, texts
+from tests.server.remembering import BACKENDS, ECHO, KEEPER, KEY, OTHER_KEY, Site, scripted, site, texts
 from toolwire.server.background import Job, heard_of, shown
 from toolwire.store import Entry, Item
 from toolwire.wire.exact import encode
@@ -103,6 +103,21 @@ def test_a_client_may_leave_and_take_up_where_it_was(place: Site, backend: str) 
     assert again == events
 
 
+def test_where_the_server_has_keys_what_its_back_end_works_on_is_found_by_its_owner_alone() -> None:
+    with site(keys=(KEY, OTHER_KEY)) as place:
+        asked = {"model": f"{KEEPER}/m", "input": SLOW, "background": True, "stream": True}
+        connection = connected(place.port)
+        connection.sendall(request_bytes("/v1/responses", asked, authorization=f"Bearer {KEY}"))
+        head = read_until(connection, b'"one ')
+        connection.close()
+        name = head.split(b'"resp_')[1].split(b'"')[0].decode()
+        path = f"/responses/resp_{name}"
+        place.refused(404, "GET", path, key=OTHER_KEY)
+        place.refused(404, "GET", f"{path}?stream=true&starting_after=1", key=OTHER_KEY)
+        events = place.ask("GET", f"{path}?stream=true&starting_after=1").events
+        assert events[-1][0] == "response.completed"
+
+
 def test_who_follows_it_when_the_server_ends_gets_an_end_too() -> None:
     with site() as place:
         asked = {"model": "scripted/m", "input": ENDLESS, "background": True, "stream": True}
@@ -173,3 +188,32 @@ def test_followers_get_every_event_behind_theirs() -> None:
         return got
 
     assert b"".join(asyncio.run(main())) == b"".join(frames[1:])
+
+
+def test_of_an_answer_too_long_to_hold_the_end_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolwire.server.background._MAX_HELD", 1000)
+
+    async def main() -> tuple[int, list[bytes]]:
+        job = Job("o", "r")
+        for number in range(100):
+            await job.write(b"%04d" % number * 10)
+        job.close()
+        assert not job.is_whole
+        return job.size, [wire async for wire in job.follow()]
+
+    size, got = asyncio.run(main())
+    assert size == len(b"".join(got)) <= 1000
+    assert got == [b"%04d" % number * 10 for number in range(100 - len(got), 100)]
+
+
+def test_one_event_larger_than_all_that_is_held_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolwire.server.background._MAX_HELD", 10)
+
+    async def main() -> list[bytes]:
+        job = Job("o", "r")
+        for wire in (b"small", b"larger than ten"):
+            await job.write(wire)
+        job.close()
+        return [wire async for wire in job.follow()]
+
+    assert asyncio.run(main()) == [b"larger than ten"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -76,6 +77,33 @@ def test_another_key_finds_nothing(place: Site) -> None:
         place.refused(404, "DELETE", f"{path}/items/{item['id']}", key=key)
         place.refused(404, "POST", "/responses", {"model": "scripted/m", "input": "x", "conversation": name}, key)
     assert listed(place, name) == ["secret"]
+
+
+@pytest.mark.parametrize("kind", [{"type": "item_reference"}, {}])
+def test_items_that_are_referred_to_are_added_themselves(place: Site, kind: dict[str, str]) -> None:
+    [item] = place.respond("scripted/m", scripted({"text": "said before"}))["output"]
+    reference = {**kind, "id": item["id"]}
+    name = place.ask("POST", "/conversations", {"items": [reference]}).json["id"]
+    assert place.ask("GET", f"/conversations/{name}/items").json["data"] == [item]
+    assert texts(place.respond("scripted/m", scripted(ECHO), conversation=name))[0] == "said before"
+    unknown = {**kind, "id": "msg_of_nobody"}
+    assert place.refused(404, "POST", "/conversations", {"items": [unknown]})["code"] == "item_not_found"
+    place.refused(404, "POST", f"/conversations/{name}/items", {"items": [unknown]})
+    place.refused(404, "POST", "/conversations", {"items": [reference]}, OTHER_KEY)
+
+
+@pytest.mark.parametrize("id", [5, 1.5, 10**40, [], {"a": 1}, True])
+def test_an_id_that_is_no_text_harms_no_conversation(place: Site, id: Any) -> None:
+    name = made(place)
+    for item in ({"type": "unheard_of", "id": id}, {"id": id}, {"type": "item_reference", "id": id}):
+        place.refused(400, "POST", f"/conversations/{name}/items", {"items": [item]})
+        place.refused(400, "POST", "/conversations", {"items": [item]})
+    given = [{"type": "unheard_of", "id": id}, {"type": ""}, {"role": "user", "content": "x"}]
+    for _ in range(2):
+        place.respond("scripted/m", given, conversation=name)
+    listing = place.ask("GET", f"/conversations/{name}/items").json["data"]
+    assert all(isinstance(item["id"], str) for item in listing)
+    assert len(listing) == 8
 
 
 def test_what_is_wrong_is_named(place: Site) -> None:

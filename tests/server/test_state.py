@@ -132,6 +132,9 @@ def test_a_thread_is_not_a_response(place: Site) -> None:
     place.refused(400, "POST", "/responses", body)
     response = place.respond("scripted/m", "hello")
     assert asked(place, "scripted/m", "x", thread=go_on(response)).status == 404
+    kept_there = told(asked(place, "thread-keeper/m", "hello", thread={"type": "create"}), stream=False)
+    place.refused(404, "GET", f"/responses/{kept_there['id']}")
+    place.refused(404, "DELETE", f"/responses/{kept_there['id']}")
 
 
 def test_what_is_wrong_is_named(place: Site) -> None:

@@ -196,6 +196,18 @@ def test_input_items_come_in_pages(place: Site) -> None:
         place.refused(400, "GET", f"{path}?{wrong}")
 
 
+def test_every_page_of_items_with_the_same_id_comes_once(place: Site) -> None:
+    given = [{"type": "message", "role": "user", "content": str(number), "id": "msg_same"} for number in range(7)]
+    path = f"/responses/{place.respond('scripted/m', given)['id']}/input_items?order=asc&limit=3"
+    seen, after = list[str](), ""
+    for _ in range(3):
+        page = place.ask("GET", path + after).json
+        seen += [item["content"][0]["text"] for item in page["data"]]
+        after = f"&after={page['last_id']}"
+    assert seen == list("0123456")
+    assert not page["has_more"]
+
+
 def test_only_what_runs_in_the_background_can_be_cancelled(place: Site) -> None:
     answer = place.respond("scripted/m", "hello")
     assert "background" in place.refused(400, "POST", f"/responses/{answer['id']}/cancel")["message"]

@@ -98,6 +98,15 @@ class StoreContract:
 
         self.run(test)
 
+    def test_its_kind_is_told_to_its_owner(self) -> None:
+        async def test(store: Store) -> None:
+            await store.put(answer("a"))
+            await store.put(conversation("c"))
+            assert [await store.kind_of("ann", id) for id in ("a", "c", "b")] == ["responses", "conversation", ""]
+            assert await store.kind_of("bob", "a") == ""
+
+        self.run(test)
+
     @pytest.mark.parametrize("id", WEIRD)
     def test_any_text_is_an_id(self, id: str) -> None:
         async def test(store: Store) -> None:

@@ -66,6 +66,12 @@ def test_a_full_file_is_recognised() -> None:
     assert not failures.is_full(OSError())
 
 
+def test_a_locked_file_is_recognised() -> None:
+    assert failures.is_locked(sqlite_error(sqlite3.SQLITE_BUSY))
+    assert not failures.is_locked(sqlite_error(sqlite3.SQLITE_FULL))
+    assert not failures.is_locked(OSError())
+
+
 def test_each_refusal_says_what_goes_on_working() -> None:
     for error in (failures.no_room(), failures.journal_held(), failures.closed(), failures.key_taken()):
         assert isinstance(error, GatewayError)

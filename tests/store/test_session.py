@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -78,6 +79,28 @@ def test_a_task_that_fails_does_not_harm_its_neighbours(session: Session) -> Non
     outcomes = session.perform([put("a"), failing(ValueError("x")), put("b")])
     assert [outcome.error is None for outcome in outcomes] == [True, False, True]
     assert [is_there(session, id) for id in ("a", "half done", "b")] == [True, False, True]
+
+
+def test_while_another_program_has_the_lock_all_wait_once(session: Session, path: Path) -> None:
+    session.perform([put("a")])
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        begun = time.monotonic()
+        *written, read = session.perform([*(put(f"b{number}") for number in range(20)), get("a")])
+        assert time.monotonic() - begun < 0.3  # not twenty times the patience
+    assert read.result is not None
+    assert {outcome.error and outcome.error.code for outcome in written} == {"store_unavailable"}
+    assert session.perform([put("c")]) == [Outcome()]
+
+
+def test_a_file_that_was_removed_is_no_place_to_write(session: Session, path: Path) -> None:
+    assert session.perform([put("a")]) == [Outcome()]
+    assert not session.is_lost
+    for file in path.parent.iterdir():
+        file.unlink()
+    assert session.is_lost
+    assert session.at_once(put("b")) is None
+    assert session.perform([put("b")])[0].error is not None
 
 
 def test_a_read_that_fails_is_its_own_affair(session: Session) -> None:

@@ -127,6 +127,35 @@ def test_a_session_that_cannot_be_opened_is_tried_again(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_reads_do_not_wait_for_writes_that_wait(tmp_path: Path) -> None:
+    async def test(worker: Worker) -> None:
+        order: list[str] = []
+
+        async def ask(name: str, pages: int) -> None:
+            await worker.do(Task(lambda connection: time.sleep(0.05), pages))
+            order.append(name)
+
+        await asyncio.gather(ask("first", 1), ask("write", 1), ask("read", 0))
+        assert order == ["first", "read", "write"]
+
+    run(tmp_path, test)
+
+
+def test_a_file_that_was_removed_is_made_anew(tmp_path: Path) -> None:
+    def write(connection: Connection) -> None:
+        connection.execute("INSERT INTO output_ids VALUES (1, 1)")
+
+    async def test(worker: Worker) -> None:
+        for _ in range(2):
+            await worker.do(Task(write, 1))
+            for file in tmp_path.iterdir():
+                file.unlink()
+        await worker.do(Task(write, 1))
+        assert (tmp_path / "state.db").exists()
+
+    run(tmp_path, test)
+
+
 def test_closing_does_first_what_was_asked(tmp_path: Path) -> None:
     async def main() -> None:
         worker = Worker(lambda: Session(tmp_path / "state.db", bounds_of(MB), DAY, 1.0), time.time)

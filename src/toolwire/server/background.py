@@ -30,7 +30,7 @@ from ..wire.exact import decode, encode
 _BEAT = 1.0
 _SILENCE = 15.0  # after this long without a beat its process is dead
 _MAX_HELD = 16 << 20  # bytes of one answer's events
-_MAX_ENDED = 64 << 20  # bytes of all ended ones that can still be followed from any event on
+_MAX_ENDED = 16 << 20  # bytes of all ended ones that can still be followed from any event on
 _NUMBER = re.compile(rb'"sequence_number":(\d+)')
 
 
@@ -45,12 +45,18 @@ class Job:
         self.task: asyncio.Task[None] | None = None
         self.end: tuple[str, GatewayError] | None = None  # how it must end, where somebody has stopped it
         self._pieces: list[bytes] = []
+        self._dropped = 0  # pieces, from the first on
         self._changed = asyncio.Event()
 
+    @property
+    def is_whole(self) -> bool:
+        return self._dropped == 0
+
     async def write(self, wire: bytes) -> None:
-        if self.size + len(wire) <= _MAX_HELD:
-            self._pieces.append(wire)
+        self._pieces.append(wire)
         self.size += len(wire)
+        if self.size > _MAX_HELD:
+            self._drop_oldest()
         self._tell()
 
     def close(self) -> None:
@@ -71,8 +77,8 @@ class Job:
         place = 0
         while True:
             changed = self._changed
-            while place < len(self._pieces):
-                wire = self._pieces[place]
+            while (place := max(place, self._dropped)) < self._dropped + len(self._pieces):
+                wire = self._pieces[place - self._dropped]
                 place += 1
                 if after >= 0:
                     wire = _behind(wire, after)
@@ -81,6 +87,13 @@ class Job:
             if self.is_over:
                 return
             await changed.wait()
+
+    def _drop_oldest(self) -> None:
+        """A quarter at once. Who is that far behind misses them, but not the last event, which holds the whole answer."""
+        count = min(len(self._pieces) // 4 + 1, len(self._pieces) - 1)
+        self.size -= sum(map(len, self._pieces[:count]))
+        del self._pieces[:count]
+        self._dropped += count
 
     def _tell(self) -> None:
         changed, self._changed = self._changed, asyncio.Event()
@@ -96,6 +109,7 @@ class Background:
         self._ended = ended
         self._jobs: dict[tuple[str, str], Job] = {}
         self._past: OrderedDict[tuple[str, str], Job] = OrderedDict()
+        self._past_size = 0
 
     def find(self, owner: str, answer_id: str) -> Job | None:
         return self._jobs.get((owner, answer_id)) or self._past.get((owner, answer_id))
@@ -193,10 +207,12 @@ class Background:
         """Ended jobs stay a while for those who lost their connection, as many as there is room for."""
         job.close()
         self._jobs.pop((job.owner, job.id), None)
-        if job.size <= _MAX_HELD:
+        if job.is_whole:
             self._past[job.owner, job.id] = job
-        while self._past and sum(past.size for past in self._past.values()) > _MAX_ENDED:
-            self._past.popitem(last=False)
+            self._past_size += job.size
+        while self._past_size > _MAX_ENDED:
+            _, oldest = self._past.popitem(last=False)
+            self._past_size -= oldest.size
 
 
 def cancelled() -> GatewayError:

@@ -8,14 +8,14 @@ from typing import Any
 from msgspec.structs import replace
 
 from ..dialects.opening import body_object
-from ..dialects.responses.items_in import message_in
+from ..dialects.responses.items_in import is_reference, message_in
 from ..dialects.responses.state import shown_item
 from ..errors import BadRequest, quote
 from ..runtime import mint
 from ..store import Entry, Item, Store
 from ..types import JsonObject
 from ..wire.exact import decode, encode
-from ..wire.fields import list_or_none, need_list, object_or_none
+from ..wire.fields import list_or_none, need_list, need_name, object_or_none, text_or_none
 from .asked import Asked, list_of, page
 from .reply import WrongMethod
 
@@ -50,7 +50,7 @@ class Conversations:
             case "DELETE", (_, name, "items", item):
                 entry = await self._entry(asked, name)
                 if not await self._store.delete_item(asked.owner, name, item):
-                    raise _no_item(name, item)
+                    raise _no_item(item, _in(name))
                 return entry.body
             case _, (_,) | (_, _) | (_, _, "items") | (_, _, "items", _):
                 raise WrongMethod(asked.method, _METHODS[len(asked.path)])
@@ -69,7 +69,7 @@ class Conversations:
 
     async def _create(self, asked: Asked, body: bytes) -> bytes:
         top = body_object(body) if body.strip() else {}
-        items = _items(list_or_none(top, "items") or [], "items")
+        items = await self._items(asked, list_or_none(top, "items") or [])
         now, name = time.time(), mint("conv_")
         resource = {"id": name, "object": _KIND, "created_at": int(now), "metadata": _metadata(top)}
         shown = encode(resource)
@@ -87,16 +87,27 @@ class Conversations:
 
     async def _add(self, asked: Asked, name: str, body: bytes) -> bytes:
         await self._entry(asked, name)
-        items = _items(need_list(body_object(body), "items", ""), "items")
+        items = await self._items(asked, need_list(body_object(body), "items", ""))
         await self._store.append(asked.owner, name, items)
         return list_of(items)
+
+    async def _items(self, asked: Asked, given: list[Any]) -> list[Item]:
+        """As they will be listed, what they refer to in their places."""
+        if len(given) > _MAX_ITEMS:
+            raise BadRequest(f"found {len(given)} items; expected at most {_MAX_ITEMS} at once.", where="items")
+        references = [name for index, item in enumerate(given) if (name := _checked(item, f"items[{index}]"))]
+        found = await self._store.find_items(asked.owner, references)
+        for name in references:
+            if name not in found:
+                raise _no_item(name, "what this key has stored")
+        return [Item(item["id"], found[item["id"]]) if is_reference(item) else _shown(item) for item in given]
 
     async def _item(self, asked: Asked, name: str, item_id: str) -> bytes:
         await self._entry(asked, name)
         for item in await self._store.items(asked.owner, name):
             if item.id == item_id:
                 return item.value
-        raise _no_item(name, item_id)
+        raise _no_item(item_id, _in(name))
 
 
 _METHODS = {1: "POST", 2: "GET, POST, DELETE", 3: "GET, POST", 4: "GET, DELETE"}
@@ -109,18 +120,27 @@ def _metadata(top: JsonObject) -> JsonObject:
     return given
 
 
-def _items(given: list[Any], where: str) -> list[Item]:
-    if len(given) > _MAX_ITEMS:
-        raise BadRequest(f"found {len(given)} items; expected at most {_MAX_ITEMS} at once.", where=where)
-    for index, item in enumerate(given):
-        message_in(item, f"{where}[{index}]")
-    shown = [shown_item(item, mint) for item in given]
-    return [Item(item["id"], encode(item)) for item in shown]
+def _checked(item: Any, where: str) -> str:
+    """What it refers to, "" for an item that stands for itself; raises BadRequest for what no answer could be built on."""
+    message_in(item, where)
+    if is_reference(item):
+        return need_name(item, "id", where)
+    text_or_none(item, "id", where)
+    return ""
 
 
-def _no_item(name: str, item: str) -> BadRequest:
+def _shown(item: JsonObject) -> Item:
+    shown = shown_item(item, mint)
+    return Item(shown["id"], encode(shown))
+
+
+def _in(name: str) -> str:
+    return f"the conversation {quote(name)}"
+
+
+def _no_item(item: str, place: str) -> BadRequest:
     return BadRequest(
-        f"there is no item {quote(item)} in the conversation {quote(name)}.",
+        f"there is no item {quote(item)} in {place}.",
         status=404,
         code="item_not_found",
         details={"type": "invalid_request_error"},

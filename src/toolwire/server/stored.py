@@ -124,7 +124,7 @@ class Stored:
 
     async def _relay(self, asked: Asked, reply: Reply) -> None:
         """As the back end has it, but with the model's name that the client gave."""
-        pointer = await self._keeping.pointer(asked.owner, asked.path[1])
+        pointer = await self._keeping.pointer(asked.owner, asked.path[1], NAME)
         backend = await self._keeper(pointer, asked.path[1])
         model = decode(pointer.body).get("model") if pointer is not None else None
         renamer = Renamer(NAME, model) if model else None
@@ -175,8 +175,12 @@ def _input_items(entry: Entry) -> list[Item]:
     def next_id(prefix: str) -> str:
         return f"{prefix}{stem}{len(items):04}"
 
+    taken = set[str]()
     for item in decode(entry.input):
         listed = shown_item(item, next_id)
+        if listed["id"] in taken:  # a page is found by the id before it, which must be one
+            listed["id"] = next_id("item_")
+        taken.add(listed["id"])
         items.append(Item(listed["id"], encode(listed)))
     return items
 

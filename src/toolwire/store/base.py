@@ -60,6 +60,9 @@ class Store(Protocol):
 
     async def get(self, owner: str, id: str) -> Entry | None: ...
 
+    async def kind_of(self, owner: str, id: str) -> str:
+        """ "" if it is not there; cheaper than to get it."""
+
     async def chain(self, owner: str, id: str) -> list[Entry] | None:
         """This entry and all before it by `previous`, oldest first, without bodies; None if one is gone or before itself."""
 

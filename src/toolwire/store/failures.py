@@ -99,6 +99,10 @@ def is_full(error: Exception) -> bool:
     return isinstance(error, sqlite3.Error) and _primary(error) == sqlite3.SQLITE_FULL
 
 
+def is_locked(error: Exception) -> bool:
+    return isinstance(error, sqlite3.Error) and _primary(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
 def _unavailable(code: str, message: str) -> InternalError:
     hint = 'Requests that store nothing ("store": false) go on working.'
     return InternalError(message, status=503, code=code, hint=hint)

@@ -54,6 +54,11 @@ class MemoryStore:
         kept = self._kept.get((owner, id))
         return kept.entry if kept else None
 
+    async def kind_of(self, owner: str, id: str) -> str:
+        self._tidy()
+        kept = self._kept.get((owner, id))
+        return kept.entry.kind if kept else ""
+
     async def chain(self, owner: str, id: str) -> list[Entry] | None:
         self._tidy()
         entries: dict[str, Entry] = {}

@@ -41,7 +41,6 @@ class Session:
     def __init__(self, path: Path, bounds: Bounds, max_age: float, patience: float) -> None:
         self._bounds = bounds
         self._patience = patience
-        self._journal = f"{path}-wal"
         self._unsaved = 0  # pages in the journal since it was last copied into the file, by guess
         self._connection = connect(path, patience)
         # SQLite would empty the journal within a commit, also in one of at_once().
@@ -49,6 +48,8 @@ class Session:
         pragma(self._connection, f"journal_size_limit = {bounds.journal // 2}")
         self._pruner = Pruner(self._connection, bounds, max_age, self._write)
         self._wait(0)
+        # Open all the time: asking it costs half of asking by path, and it tells when somebody has removed the file.
+        self._journal = os.open(f"{path}-wal", os.O_RDONLY)
 
     def fit(self) -> None:
         """To be called once at the start: the file may be larger than the bound is now."""
@@ -84,7 +85,13 @@ class Session:
                 self._unsaved = 0
             self._pruner.drop_old(now)
 
+    @property
+    def is_lost(self) -> bool:
+        """Somebody has removed the file under it: what is written now, nobody will find again."""
+        return os.fstat(self._journal).st_nlink == 0
+
     def close(self) -> None:
+        os.close(self._journal)
         self._connection.close()
 
     @contextlib.contextmanager
@@ -123,6 +130,8 @@ class Session:
         except Exception as error:
             if failures.is_full(error):
                 return [self._alone(task, self._pruner.distrust) for task in group]
+            if failures.is_locked(error):  # alone they would wait as long in vain, one after the other
+                return [Outcome(error=failures.while_running(error)) for _ in group]
             if len(group) > 1:
                 return [self._alone(task) for task in group]
             return [Outcome(error=failures.while_running(error))]
@@ -151,7 +160,8 @@ class Session:
     def _begin(self, pages: int) -> bool:
         """Whether the journal has room; looked at with the lock held, because other processes write to it too."""
         self._connection.execute("BEGIN IMMEDIATE")
-        if os.stat(self._journal).st_size + pages * FRAME > self._bounds.journal:
+        journal = os.fstat(self._journal)
+        if journal.st_size + pages * FRAME > self._bounds.journal or not journal.st_nlink:
             self._connection.execute("ROLLBACK")
             return False
         self._unsaved += pages

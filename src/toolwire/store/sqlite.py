@@ -42,6 +42,10 @@ class SqliteStore:
         found: Entry | None = await self._ask(lambda connection: statements.get(connection, owner, id))
         return found
 
+    async def kind_of(self, owner: str, id: str) -> str:
+        kind: str = await self._ask(lambda connection: statements.kind_of(connection, owner, id))
+        return kind
+
     async def chain(self, owner: str, id: str) -> list[Entry] | None:
         found: list[Entry] | None = await self._ask(lambda connection: statements.chain(connection, owner, id))
         return found

@@ -75,6 +75,11 @@ def get(connection: Connection, owner: str, id: str) -> Entry | None:
     return _entry(row) if row and row[0] == owner and row[1] == id else None
 
 
+def kind_of(connection: Connection, owner: str, id: str) -> str:
+    row = connection.execute(_PLACE, (key_of(owner, id), owner, id)).fetchone()
+    return row[1] if row else ""
+
+
 def chain(connection: Connection, owner: str, id: str) -> list[Entry] | None:
     entries: dict[str, Entry] = {}
     cursor = connection.execute(_CHAIN, (key_of(owner, id),))

@@ -99,14 +99,21 @@ class Worker:
         while not is_stopping:
             jobs = self._take()
             is_stopping = bool(jobs) and jobs[-1][0] is _STOP
+            ending = [jobs.pop()] if is_stopping else []
             with self._using:
-                outcomes = self._perform([task for task, _ in jobs])
-                if is_stopping and self._session is not None:
+                # A read waits for no lock, so who asked it must not wait for writes that do.
+                self._finish([job for job in jobs if not job[0].pages])
+                self._finish([job for job in jobs if job[0].pages])
+                if self._session is not None and is_stopping:
                     self._session.close()
-                _answer([future for _, future in jobs], outcomes)
-                if not is_stopping and self._session is not None:
+                elif self._session is not None:
                     self._session.tidy(self._clock())
+                _answer([future for _, future in ending], [Outcome() for _ in ending])
                 self._is_nudged = False
+
+    def _finish(self, jobs: Sequence[_Job]) -> None:
+        if jobs:
+            _answer([future for _, future in jobs], self._perform([task for task, _ in jobs]))
 
     def _take(self) -> list[_Job]:
         """All that waits; nothing after a while of silence."""
@@ -118,6 +125,9 @@ class Worker:
 
     def _perform(self, tasks: Sequence[Task]) -> list[Outcome]:
         try:
+            if self._session is not None and self._session.is_lost:
+                self._session.close()
+                self._session = None
             self._session = self._session or self._open_session()
             return self._session.perform(tasks)
         except Exception as error:  # the thread must live on; whoever waits gets it

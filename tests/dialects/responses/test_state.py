@@ -152,3 +152,4 @@ def test_listed_items_are_complete() -> None:
     result = {"type": "function_call_output", "call_id": "c", "output": "x", "id": None}
     assert shown_item(result, new_id)["id"] == "fco_new"
     assert shown_item({"type": "unheard_of", "id": "u_1"}, new_id) == {"type": "unheard_of", "id": "u_1"}
+    assert shown_item({"type": "", "id": 5}, new_id) == {"type": "", "id": "item_new"}

@@ -127,10 +127,11 @@ def not_found(state: State, missing: str) -> BadRequest:
 
 def shown_item(item: Json, new_id: Callable[[str], str]) -> JsonObject:
     """An input item as the API lists it: with an id, a type, and content as parts."""
-    kind = item.get("type") or "message"
-    shown: JsonObject = {"id": item.get("id") or new_id(_PREFIXES.get(kind, "item_")), "type": kind, **item}
-    shown["type"] = kind
-    shown["id"] = shown["id"] or new_id(_PREFIXES.get(kind, "item_"))
+    given = item.get("id")
+    kind = "message" if item.get("type") is None else item["type"]
+    item_id = given if isinstance(given, str) and given else new_id(_PREFIXES.get(kind, "item_"))
+    shown: JsonObject = {"id": item_id, "type": kind, **item}
+    shown["id"], shown["type"] = item_id, kind
     if kind in _WITH_STATUS and not shown.get("status"):
         shown["status"] = "completed"
     if kind == "message" and isinstance(item.get("content"), str):

@@ -13,7 +13,7 @@ from .calls.turn import Turn
 from .dialects.base import ResponseDecoder, ResponseEncoder, StreamDecoder, garbage, last_frames
 from .dialects.renaming import Renamer, model_places
 from .errors import GatewayError
-from .events import Event, Failed, Finished, PartDelta, PartStarted
+from .events import Event, Failed, Finished, PartDelta, PartStarted, Started
 from .types import JsonObject, Request
 from .wire.exact import BadJson, decode, encode
 from .wire.sse import Frame, FrameTooLarge, SseReader
@@ -70,6 +70,7 @@ class Translator:
         self.has_content = False
         self.error: GatewayError | None = None
         self.took_over = ""
+        self.begun = ""  # the answer's id as the back end gave it, once it has begun
 
     def feed(self, data: bytes) -> Batch:
         return self.send(self._decoder.feed(data)) if self._decoder is not None else Batch(b"", [])
@@ -106,6 +107,8 @@ class Translator:
     def _look(self, event: Event) -> None:
         if isinstance(event, PartStarted):
             self.has_content = True
+        elif isinstance(event, Started):
+            self.begun = event.id
         elif isinstance(event, Failed):
             self.error = event.error
         self.is_over = self.is_over or isinstance(event, Failed | Finished)

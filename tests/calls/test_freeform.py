@@ -51,7 +51,7 @@ def test_what_is_not_one_fence_around_all_stays(text: str) -> None:
     assert unwrapped(wrapped(text), has_grammar=True) == text
 
 
-@pytest.mark.parametrize("raw", ['{"a": 1, "b": "x"}', "[1]", '{"a": {"b": "x"}}', '{"a": []}', '"half', "{}", ""])
+@pytest.mark.parametrize("raw", ['{"a": 1, "b": "x"}', "[1]", '{"a": {"b": "x"}}', '{"a": []}', '"half', ""])
 def test_what_is_no_wrapping_is_the_text_itself(raw: str) -> None:
     assert unwrapped(raw, has_grammar=True) == raw
 
@@ -67,3 +67,25 @@ def test_the_function_says_what_the_grammar_asks_for() -> None:
     assert "start: /x/" in description_of(tool)
     assert schema_of(tool)["required"] == [FIELD]
     assert description_of(Tool(name="edit", kind="custom")) == ""
+
+
+def test_an_object_without_members_is_no_text() -> None:
+    assert unwrapped("{}", has_grammar=False) == ""
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ('{"patch": "P", "workdir": "/x"}', "P"),
+        ('{"command": ["apply_patch", "P"], "timeout": 5}', "P"),
+        ('{"patch": "P", "content": "Q"}', '{"patch": "P", "content": "Q"}'),
+    ],
+)
+def test_H104_the_text_among_members_that_models_invent(raw: str, text: str) -> None:
+    assert unwrapped(raw, has_grammar=False) == text
+
+
+def test_an_object_in_the_object_is_taken_off_where_a_grammar_has_none() -> None:
+    raw = json.dumps({"input": json.dumps({"input": "P"})})
+    assert unwrapped(raw, has_grammar=True) == "P"
+    assert unwrapped(raw, has_grammar=False) == '{"input": "P"}'

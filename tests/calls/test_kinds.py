@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire.calls.kinds import Lowered, Restorer, lower
-from toolwire.events import Event, Failed, PartDelta, PartEnded, PartStarted
-from toolwire.types import Message, Opaque, Request, Text, Tool, ToolCall, ToolChoice, ToolResult
+from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted
+from toolwire.types import Choice, Message, Opaque, Request, Text, Tool, ToolCall, ToolChoice, ToolResult, Usage
 
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}}
 ALL = frozenset({"custom", "namespace", "typed", "hosted", "deferred"})
@@ -20,6 +20,7 @@ FUNCTION = Tool(name="read", schema=SCHEMA)
 CUSTOM = Tool(name="edit", kind="custom", description="Edits.", grammar="(lark) start: /x/")
 INNER = Tool(name="close", schema=SCHEMA, namespace="agents", label="agents__close")
 TYPED = Tool(name="search", kind="typed", schema=SCHEMA, description="Finds.")
+STRICT = Tool(name="shell", kind="typed", schema={**SCHEMA, "required": ["q"]}, strict=True)
 HOSTED = Tool(name="web_search", kind="hosted")
 DEFERRED = Tool(name="later", schema=SCHEMA, is_deferred=True)
 TOOLS = (FUNCTION, CUSTOM, INNER, TYPED, HOSTED, DEFERRED)
@@ -145,10 +146,56 @@ def test_a_typed_call_keeps_its_arguments() -> None:
     assert (call.kind, call.raw, call.args) == ("typed", '{"q": "x"}', {"q": "x"})
 
 
-def test_a_typed_call_without_an_object_ends_the_answer_with_the_reason() -> None:
-    events = restored(lowered().names, "search", '{"q": ')
+def finished(reason: Any) -> Finished:
+    return Finished(choices=(Choice(reason=reason),))
+
+
+@pytest.mark.parametrize(("raw", "lacking"), [('{"q": ', "a JSON object."), ("{}", '"q"')])
+def test_a_call_that_its_type_has_no_form_for_ends_the_answer_with_the_reason(raw: str, lacking: str) -> None:
+    names = lowered(tools=(STRICT,)).names
+    restorer = Restorer(names)  # type: ignore[arg-type]
+    call = ToolCall(id="c", name="shell", raw=raw, args=None if raw != "{}" else {})
+    events = restorer.send([PartStarted(index=0, part=ToolCall(id="c", name="shell", raw="")), PartDelta(0, raw)])
+    events += restorer.send([PartEnded(index=0, part=call)])
+    events += restorer.send([Noted(note=Usage()), finished("tool_calls")])
+    assert [type(event) for event in events] == [PartStarted, Noted, Failed]
     assert isinstance(events[-1], Failed)
-    assert "search" in events[-1].error.message
+    assert "shell" in events[-1].error.message
+    assert lacking in events[-1].error.message
+    assert restorer.send([finished("stop")]) == []
+
+
+def test_a_call_that_was_cut_leaves_an_answer_that_was_cut() -> None:
+    restorer = Restorer(lowered(tools=(STRICT,)).names)  # type: ignore[arg-type]
+    restorer.send([PartStarted(index=0, part=ToolCall(id="c", name="shell", raw=""))])
+    restorer.send([PartDelta(0, '{"q'), PartEnded(index=0, part=ToolCall(id="c", name="shell", raw='{"q'))])
+    assert restorer.send([finished("length")]) == [finished("length")]
+
+
+def test_typed_calls_that_are_not_strict_pass_as_the_model_wrote_them() -> None:
+    call = call_in(restored(lowered().names, "search", '{"q": '))
+    assert (call.kind, call.raw, call.args) == ("typed", '{"q": ', None)
+
+
+def test_names_that_no_back_end_takes_are_fitted_and_restored() -> None:
+    long = Tool(name="close.it", namespace="n" * 70, label=f"{'n' * 70}__close.it", schema=SCHEMA)
+    plain = Tool(name="files.read", schema=SCHEMA)
+    history = said("assistant", ToolCall(id="1", name="files.read", raw="{}"), ToolCall(id="2", name="b c", raw="{}"))
+    found = lower(asked(history, tools=(long, plain), tool_choice=ToolChoice(mode="named", names=("files.read",))))
+    label, other = (tool.name for tool in found.request.tools)
+    assert other == "files_read"
+    assert len(label) <= 64
+    assert label.endswith("__close_it")
+    assert [part.name for part in found.request.messages[0].parts if isinstance(part, ToolCall)] == [other, "b_c"]
+    assert found.request.tool_choice is not None
+    assert found.request.tool_choice.names == (other,)
+    assert call_in(restored(found.names, label, "{}")).name == "close.it"
+    assert call_in(restored(found.names, other, "{}")).name == "files.read"
+
+
+def test_a_back_end_of_the_clients_dialect_gets_names_as_they_are() -> None:
+    request = asked(tools=(Tool(name="files.read", schema=SCHEMA),))
+    assert lower(request, is_own=True).request is request
 
 
 def test_calls_side_by_side_do_not_mix() -> None:

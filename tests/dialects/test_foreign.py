@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolwire.dialects.foreign import foreign_members, lose_thinking
+from toolwire.dialects.foreign import foreign_members, lose_thinking, whole_schema
 from toolwire.types import Loss, Reasoning, Request
 
 
@@ -21,3 +21,10 @@ def test_H076_thoughts_of_others_are_never_rewritten() -> None:
     losses: list[Loss] = []
     lose_thinking(Reasoning(text="hm"), "messages[3]", losses)
     assert losses == [Loss("reasoning", "messages[3]", "reasoning of another dialect cannot be handed on")]
+
+
+def test_a_schema_says_that_it_is_an_object() -> None:
+    assert whole_schema(None) == whole_schema({}) == {"type": "object", "properties": {}}
+    assert whole_schema({"required": ["a"]}) == {"type": "object", "properties": {}, "required": ["a"]}
+    kept = {"type": "object"}
+    assert whole_schema(kept) is kept

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from base64 import b64encode, urlsafe_b64encode
+from base64 import b64decode, b64encode, urlsafe_b64encode
 from textwrap import wrap
-from urllib.parse import quote
+from urllib.parse import quote, unquote_to_bytes
 
 import pytest
 from hypothesis import given
@@ -151,3 +151,18 @@ def test_texts() -> None:
 )
 def test_names_end_as_their_type_does(name: str, mime: str, written: str) -> None:
     assert file_name(Media(kind="file", name=name, mime=mime, data="")) == written
+
+
+@given(
+    st.lists(st.sampled_from([b"%", b"%41", b"%c3%A9", b"=", b"=41", b"\r\n", b" ", b"_", b"x", b"\xff", b"\0"])).map(
+        b"".join
+    )
+)
+def test_percent_encoding_is_undone_as_everybody_does(raw: bytes) -> None:
+    data = split_data_url("data:text/plain," + raw.decode("latin-1"))
+    assert data is not None
+    assert b64decode(data[1]) == unquote_to_bytes(raw.decode("latin-1").encode())
+
+
+def test_the_type_of_a_data_url_ends_soon() -> None:
+    assert split_data_url("data:" + ";a=b" * 2000 + ",x") is None

@@ -9,6 +9,8 @@ from ..types import Json, JsonObject, Tool
 from ..wire.exact import BadJson, decode, encode, object_of
 
 FIELD = "input"
+# What models call the text beside other members that they invent.
+_OTHER_FIELDS = ("patch", "code", "script", "text", "content", "command", "diff", "body")
 _MOST_GRAMMAR = 20_000
 _FENCE = re.compile(r"(```+|~~~+)[^`~]*")
 _HEREDOC = re.compile(r"<<-?\s*['\"]?(\w+)['\"]?")
@@ -40,10 +42,10 @@ def wrapped(text: str) -> str:
 def unwrapped(raw: str, *, has_grammar: bool) -> str:
     """The text a model meant: it writes the object asked for, or one of the wrappings models invent (H104).
 
-    Fences and heredocs around the text go only where a grammar says that the tool takes no prose.
+    Fences, heredocs and a second object around the text go only where a grammar says that the tool takes no prose.
     """
     text = _inner(raw)
-    return _bare(text) if has_grammar else text
+    return _bare(_inner(text)) if has_grammar else text
 
 
 def _inner(raw: str) -> str:
@@ -53,8 +55,11 @@ def _inner(raw: str) -> str:
     given = value.get(FIELD)
     if isinstance(given, str):
         return given
-    texts = [found for item in value.values() if (found := _text_in(item)) is not None]
-    return texts[0] if len(value) == 1 and texts else raw
+    if not value:
+        return ""
+    fields = tuple(value) if len(value) == 1 else _OTHER_FIELDS
+    texts = [found for field in fields if (found := _text_in(value.get(field))) is not None]
+    return texts[0] if len(texts) == 1 else raw
 
 
 def _string(raw: str) -> str:

@@ -6,19 +6,15 @@ tools cannot be run here and are left out. Past calls are rewritten alike, so th
 
 from __future__ import annotations
 
-import re
-
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ..errors import UpstreamError, quote
-from ..events import Event, Failed, PartDelta, PartEnded, PartStarted
+from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted
 from ..types import Loss, Message, Part, Request, Tool, ToolCall, ToolChoice, ToolResult
 from ..wire.exact import object_of
 from . import freeform
-
-_SEPARATORS = re.compile(r"[^A-Za-z0-9]+")
-_INVENTED = re.compile(r"^(?:functions|function|tools|tool|default_api)[.:/_]+")  # prefixes models put before a name
+from .names import Names, is_legal
 
 
 class Lowered(Struct, frozen=True):
@@ -29,60 +25,20 @@ class Lowered(Struct, frozen=True):
     losses: tuple[Loss, ...] = ()
 
 
-class Names:
-    """Which tool of the client a flat name means; a model that drops or changes a prefix is understood where it is clear."""
+def lower(request: Request, native: frozenset[str] = frozenset(), *, is_own: bool = False) -> Lowered:
+    """For a back end that knows functions and the native kinds; a request without anything else stays the same object.
 
-    def __init__(self) -> None:
-        self._by_label: dict[str, Tool] = {}
-        self._labels: dict[tuple[str, str], str] = {}
-        self._loose: dict[str, Tool | None] | None = None
-
-    def add(self, tool: Tool) -> str:
-        """The flat name of this tool, one that no other has."""
-        wanted = label = tool.label or tool.name
-        number = 1
-        while label in self._by_label:
-            number += 1
-            label = f"{wanted}_{number}"
-        self._by_label[label] = tool
-        self._labels.setdefault((tool.namespace, tool.name), label)
-        self._loose = None
-        return label
-
-    def label(self, namespace: str, name: str) -> str:
-        """The flat name of a tool that is offered, or of one that no longer is."""
-        known = self._labels.get((namespace, name))
-        return known or (f"{namespace}__{name}" if namespace else name)
-
-    def tool(self, label: str) -> Tool | None:
-        found = self._by_label.get(label)
-        if found is not None:
-            return found
-        if self._loose is None:
-            self._loose = self._spellings()
-        bare = _INVENTED.sub("", label)
-        return self._by_label.get(bare) or self._loose.get(_SEPARATORS.sub("_", bare))
-
-    def _spellings(self) -> dict[str, Tool | None]:
-        """Other ways to write a name; None where two tools share one."""
-        found: dict[str, Tool | None] = {}
-        for label, tool in self._by_label.items():
-            for spelling in {label, tool.name, f"{tool.namespace}_{tool.name}"}:
-                key = _SEPARATORS.sub("_", spelling)
-                found[key] = None if key in found and found[key] is not tool else tool
-        return found
-
-
-def lower(request: Request, native: frozenset[str] = frozenset()) -> Lowered:
-    """For a back end that knows functions and the native kinds; a request without anything else stays the same object."""
-    if all(_fits(tool, native) for tool in request.tools) and not _has_special(request.messages, native):
+    is_own: it speaks the client's dialect, and takes plain functions by whatever names they have.
+    """
+    knows = _Knows(native, is_own)
+    if all(knows.tool(tool) for tool in request.tools) and not _has_special(request.messages, knows):
         return Lowered(request)
-    names, losses = Names(), list[Loss]()
-    tools = tuple(_offered(request.tools, native, names, losses))
+    names, losses = Names(is_own=is_own), list[Loss]()
+    tools = tuple(_offered(request.tools, knows, names, losses))
     labels = {tool.name for tool in tools}
     choice = _choice(request.tool_choice, names, labels, native, losses) if request.tool_choice else None
     messages = tuple(
-        _message(message, names, native) for message in request.messages if message.parts or _speaks(message)
+        _message(message, names, knows) for message in request.messages if message.parts or _speaks(message)
     )
     lowered = replace(request, tools=tools, tool_choice=choice, messages=messages, is_lowered=True)
     return Lowered(lowered, names, tuple(losses))
@@ -95,10 +51,11 @@ class Restorer:
     def __init__(self, names: Names) -> None:
         self._names = names
         self._held: set[int] = set()
+        self._fault: Failed | None = None  # a call that has no form: the answer fails, unless it was cut in that call
         self._failed = False
 
     def send(self, events: list[Event]) -> list[Event]:
-        if len(events) == 1 and type(events[0]) is PartDelta and events[0].index not in self._held:
+        if len(events) == 1 and type(events[0]) is PartDelta and not self._fault and events[0].index not in self._held:
             return events
         kept: list[Event] = []
         for event in events:
@@ -106,6 +63,8 @@ class Restorer:
         return kept
 
     def _event(self, event: Event) -> list[Event]:
+        if self._fault is not None and not self._failed:
+            return self._settled(event, self._fault)
         if self._failed:
             return []
         match event:
@@ -118,11 +77,21 @@ class Restorer:
             case _:
                 return [event]
 
+    def _settled(self, event: Event, fault: Failed) -> list[Event]:
+        match event:
+            case Noted() | Failed():
+                return [event]
+            case Finished(choices=choices) if any(choice.reason == "length" for choice in choices):
+                return [event]
+            case _:
+                self._failed = True
+                return [fault]
+
     def _started(self, event: PartStarted, call: ToolCall) -> Event:
         tool = self._names.tool(call.name)
         if tool is None or call.kind != "function":
             return event
-        if tool.kind != "function":
+        if tool.kind == "custom" or _is_strict(tool):
             self._held.add(event.index)
         return replace(event, part=_restored(call, tool))
 
@@ -134,9 +103,9 @@ class Restorer:
         if event.index not in self._held:
             return [replace(event, part=restored)]
         self._held.discard(event.index)
-        if tool.kind == "typed" and restored.args is None:
-            self._failed = True
-            return [Failed(error=_unreadable(tool, call))]
+        if _is_strict(tool) and (lacking := _lacking(tool, call)):
+            self._fault = Failed(error=_unreadable(tool, call, lacking))
+            return []
         return [PartDelta(event.index, restored.raw), replace(event, part=restored)]
 
 
@@ -151,52 +120,75 @@ def _restored(call: ToolCall, tool: Tool) -> ToolCall:
             return replace(call, name=tool.name, namespace=tool.namespace)
 
 
-def _unreadable(tool: Tool, call: ToolCall) -> UpstreamError:
+def _is_strict(tool: Tool) -> bool:
+    """A typed tool whose calls have no form in the client's dialect without what its schema requires."""
+    return tool.kind == "typed" and tool.strict is True
+
+
+def _lacking(tool: Tool, call: ToolCall) -> str:
+    """What is wrong with the arguments of a strict tool's call; "" if nothing is."""
+    if call.args is None:
+        return "a JSON object"
+    missing = [name for name in (tool.schema or {}).get("required", ()) if name not in call.args]
+    return f"a JSON object with {quote(missing[0])}" if missing else ""
+
+
+def _unreadable(tool: Tool, call: ToolCall, expected: str) -> UpstreamError:
     return UpstreamError(
-        f"the model called {quote(tool.name)} with {quote(call.raw[:200])}; expected a JSON object.",
+        f"the model called {quote(tool.name)} with {quote(call.raw[:200])}; expected {expected}.",
         status=502,
         code="invalid_tool_arguments",
     )
 
 
-def _fits(tool: Tool, native: frozenset[str]) -> bool:
-    return (
-        (tool.kind == "function" or tool.kind in native)
-        and (not tool.namespace or "namespace" in native)
-        and (not tool.is_deferred or "deferred" in native)
-    )
+class _Knows(Struct, frozen=True):
+    """What a back end takes as it is."""
+
+    native: frozenset[str]
+    is_own: bool
+
+    def tool(self, tool: Tool) -> bool:
+        return (
+            (tool.kind == "function" or tool.kind in self.native)
+            and (not tool.namespace or "namespace" in self.native)
+            and (not tool.is_deferred or "deferred" in self.native)
+            and (self.is_own or is_legal(tool.name))
+        )
+
+    def part(self, part: Part) -> bool:
+        match part:
+            case ToolCall():
+                return (
+                    (part.kind == "function" or part.kind in self.native)
+                    and (not part.namespace or "namespace" in self.native)
+                    and (self.is_own or is_legal(part.name))
+                )
+            case ToolResult():
+                return part.kind == "function" or part.kind in self.native
+            case _:
+                return True
+
+    def message(self, message: Message) -> bool:
+        if not message.parts:
+            return _speaks(message) or "namespace" in self.native
+        return all(self.part(part) for part in message.parts)
 
 
-def _has_special(messages: tuple[Message, ...], native: frozenset[str]) -> bool:
+def _has_special(messages: tuple[Message, ...], knows: _Knows) -> bool:
     """One look at every part of every request: it must cost next to nothing where all are plain."""
+    is_own = knows.is_own
     for message in messages:
         for part in message.parts:
             if isinstance(part, ToolCall):
-                if (part.namespace or part.kind != "function") and _is_special_part(part, native):
+                if (part.namespace or part.kind != "function") and not knows.part(part):
                     return True
-            elif isinstance(part, ToolResult) and part.kind != "function" and part.kind not in native:
+                if not is_own and not is_legal(part.name):
+                    return True
+            elif isinstance(part, ToolResult) and part.kind != "function" and not knows.part(part):
                 return True
-        if not message.parts and _is_special(message, native):
+        if not message.parts and not knows.message(message):
             return True
     return False
-
-
-def _is_special(message: Message, native: frozenset[str]) -> bool:
-    if not message.parts:
-        return not _speaks(message) and "namespace" not in native
-    return any(_is_special_part(part, native) for part in message.parts)
-
-
-def _is_special_part(part: Part, native: frozenset[str]) -> bool:
-    match part:
-        case ToolCall():
-            return (part.kind != "function" and part.kind not in native) or (
-                bool(part.namespace) and "namespace" not in native
-            )
-        case ToolResult():
-            return part.kind != "function" and part.kind not in native
-        case _:
-            return False
 
 
 def _speaks(message: Message) -> bool:
@@ -204,20 +196,22 @@ def _speaks(message: Message) -> bool:
     return message.role not in ("system", "developer")
 
 
-def _offered(tools: tuple[Tool, ...], native: frozenset[str], names: Names, losses: list[Loss]) -> list[Tool]:
+def _offered(tools: tuple[Tool, ...], knows: _Knows, names: Names, losses: list[Loss]) -> list[Tool]:
     written: list[Tool] = []
     for tool in tools:
         if tool.kind == "hosted":
-            if "hosted" in native:
+            if "hosted" in knows.native:
                 written.append(tool)
                 continue
             why = "it is run by the client's provider, and this back end has no such tool"
             losses.append(Loss("tool.hosted", f'tools "{tool.name[:60]}"', why))
             continue
         label = names.add(tool)
-        if _fits(tool, native) and label == tool.name:
+        if knows.tool(tool) and label == tool.name:
             # A source may say that the tool is deferred; who does not know what that means is told the rest.
-            written.append(tool if "deferred" in native or tool.kind != "function" else replace(tool, source=None))
+            written.append(
+                tool if "deferred" in knows.native or tool.kind != "function" else replace(tool, source=None)
+            )
         elif not tool.is_deferred:
             written.append(_function(tool, label))
     return written
@@ -227,7 +221,8 @@ def _function(tool: Tool, label: str) -> Tool:
     if tool.kind == "custom":
         told = freeform.description_of(tool) or None
         return Tool(name=label, description=told, schema=freeform.schema_of(tool))
-    return Tool(name=label, description=tool.description, schema=tool.schema, strict=tool.strict)
+    strict = tool.strict if tool.kind == "function" else None
+    return Tool(name=label, description=tool.description, schema=tool.schema, strict=strict)
 
 
 def _choice(
@@ -236,7 +231,9 @@ def _choice(
     """The same choice by flat names; one of which nothing is left to choose is none."""
     if choice.mode in ("auto", "none", "required") or (choice.mode == "hosted" and "hosted" in native):
         return choice
-    labels = tuple(dict.fromkeys(label for name in choice.names if (label := _label_of(name, names)) in offered))
+    is_typed = choice.mode == "hosted"
+    found = [names.chosen(name, is_typed=is_typed) for name in choice.names]
+    labels = tuple(dict.fromkeys(label for label in found if label in offered))
     if not labels:
         losses.append(Loss("tool_choice", "tool_choice", "it names only tools that this back end cannot be offered"))
         return None
@@ -245,23 +242,18 @@ def _choice(
     )
 
 
-def _label_of(name: str, names: Names) -> str:
-    tool = names.tool(name)
-    return names.label(tool.namespace, tool.name) if tool is not None else name
-
-
-def _message(message: Message, names: Names, native: frozenset[str]) -> Message:
-    if not _is_special(message, native):
+def _message(message: Message, names: Names, knows: _Knows) -> Message:
+    if knows.message(message):
         return message
-    return message.with_parts(tuple(_part(part, names, native) for part in message.parts))
+    return message.with_parts(tuple(part if knows.part(part) else _part(part, names) for part in message.parts))
 
 
-def _part(part: Part, names: Names, native: frozenset[str]) -> Part:
+def _part(part: Part, names: Names) -> Part:
     match part:
-        case ToolCall() if _is_special_part(part, native):
+        case ToolCall():
             raw = freeform.wrapped(part.raw) if part.kind == "custom" else part.raw
-            return ToolCall(id=part.id, name=names.label(part.namespace, part.name), raw=raw, args=object_of(raw))
-        case ToolResult() if _is_special_part(part, native):
+            return ToolCall(id=part.id, name=names.label(part), raw=raw, args=object_of(raw))
+        case ToolResult():
             return replace(part, kind="function", extra={}, item_id="")
         case _:
             return part

@@ -13,7 +13,8 @@ import msgspec
 
 from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
 from ..types import Choice, Loss, Opaque, Request, ToolCall, Usage
-from .kinds import Names, Restorer
+from .kinds import Restorer
+from .names import Names
 
 BYTES_PER_TOKEN = 4
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..types import Loss, Reasoning, Request
+from ..types import JsonObject, Loss, Reasoning, Request
 
 # Members that change nothing about the answer, or say only what is so without them: leaving them out loses nothing.
 _HARMLESS: dict[str, frozenset[str]] = {
@@ -34,6 +34,13 @@ def foreign_members(request: Request, own: str, losses: list[Loss]) -> None:
             if value is None or value == [] or value == {} or name in _HARMLESS.get(dialect, ()):
                 continue
             losses.append(Loss(f"request.{name[:60]}", name[:60], f"{own} has no such member"))
+
+
+def whole_schema(schema: JsonObject | None) -> JsonObject:
+    """What a function takes, as an object by its own word: some clients leave that out, and some back ends insist on it."""
+    if not schema:
+        return {"type": "object", "properties": {}}
+    return schema if "type" in schema else {"type": "object", "properties": {}, **schema}
 
 
 def lose_thinking(part: Reasoning, where: str, losses: list[Loss]) -> None:

@@ -201,3 +201,23 @@ def test_an_assistant_holds_text_only() -> None:
     )
     assert body["messages"][0] == {"role": "assistant", "content": "[image not shown: https://a]", "refusal": "no"}
     assert [loss.feature for loss in losses] == ["media.image", "part.web_search_call"]
+
+
+def test_an_assistant_message_that_says_nothing_here_is_none() -> None:
+    hosted = Opaque(dialect="responses", value={"type": "web_search_call", "id": "ws_1"})
+    body, losses = write(HI, said("assistant", hosted), said("assistant", Reasoning(text="t")), HI)
+    assert [one["role"] for one in body["messages"]] == ["user", "user"]
+    assert [loss.feature for loss in losses] == ["part.web_search_call", "reasoning"]
+    assert messages_of(HI, said("assistant", Text(text="")))[1] == {"role": "assistant", "content": ""}
+
+
+def test_pieces_of_one_message_are_joined_in_order() -> None:
+    image = Media(kind="image", mime="image/bmp", data="Qk0=")
+    [_, message] = messages_of(HI, said("assistant", Text(text="a"), image, Text(text="b")), said("assistant", CALL))
+    assert message["content"] == "a\n[image not shown: image/bmp, 2 bytes]b"
+    assert len(message["tool_calls"]) == 1
+
+
+def test_a_schema_without_a_type_is_an_object() -> None:
+    body, _ = write(tools=(Tool(name="f", schema={"properties": {}}),))
+    assert body["tools"][0]["function"]["parameters"] == {"type": "object", "properties": {}}

@@ -9,6 +9,7 @@ import pytest
 
 from tests.dialects.refusing import GONE, refusal, with_change
 from toolwire.dialects import messages
+from toolwire.dialects.sealed import seal
 from toolwire.types import Media, Opaque, Output, Reasoning, Request, Text, Thinking, ToolCall, ToolResult
 
 GOOD: dict[str, Any] = {
@@ -229,3 +230,20 @@ def test_H165_threads_are_state() -> None:
     assert state is not None
     assert state.field == "thread"
     assert state.refusal["details"]["error_code"] == "thread_unsupported_request"
+
+
+def test_a_count_is_asked_for_without_seals() -> None:
+    thought = {"type": "thinking", "thinking": "t", "signature": seal([Reasoning(text="t", encrypted="E")])}
+    body = {
+        "model": "m",
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": [thought]},
+            {"role": "assistant", "content": [thought, {"type": "text", "text": "a"}]},
+        ],
+    }
+    request = messages.decode_count(json.dumps(body).encode(), {})
+    assert json.loads(request.wire)["messages"] == [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": [{"type": "text", "text": "a"}]},
+    ]

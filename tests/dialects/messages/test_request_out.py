@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -153,3 +154,26 @@ def test_tools_and_the_choice_among_some_of_them() -> None:
     body, _ = write(tools=tools)
     assert body["tools"][1]["input_schema"] == {"type": "object", "properties": {}}
     assert "tool_choice" not in write(tools=(), tool_choice=ToolChoice(mode="auto"))[0]
+
+
+def test_instructions_alone_are_said_by_the_user() -> None:
+    body, losses = write(said("system", Text(text="a")), said("developer", Text(text="b")))
+    assert body["system"] == "a"
+    assert body["messages"] == [{"role": "user", "content": [{"type": "text", "text": "b"}]}]
+    assert [loss.feature for loss in losses] == ["role.system"]
+
+
+def test_an_empty_instruction_leaves_no_note() -> None:
+    assert len(messages_of(HI, said("assistant", Text(text="a")), said("developer", Text(text=" ")))) == 2
+
+
+def test_a_choice_that_is_lost_is_told_once() -> None:
+    _, losses = write(tools=(Tool(name="f"),), tool_choice=ToolChoice(mode="hosted"))
+    assert [loss.feature for loss in losses] == ["tool_choice"]
+
+
+def test_many_messages_of_one_role_take_no_more_time_each() -> None:
+    begun = time.process_time()
+    [message] = messages_of(*[HI] * 20_000)
+    assert len(message["content"]) == 20_000
+    assert time.process_time() - begun < 5

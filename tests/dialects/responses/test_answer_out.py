@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests.dialects.answers import CHARACTERS
 from tests.dialects.playing import NOW, body_out, frames, out
+from toolwire.dialects.sealed import unseal
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
 from toolwire.types import Choice, Citation, Media, Opaque, Part, Reason, Reasoning, Refusal, Text, ToolCall, Usage
@@ -240,10 +241,52 @@ def test_own_hosted_items_go_out_with_their_events() -> None:
 
 @pytest.mark.parametrize(
     "part",
-    [Media(kind="image", url="u"), Opaque(dialect="messages", value={"type": "x"}), Reasoning(text="", redacted="x")],
+    [Media(kind="image", url="u"), Opaque(dialect="messages", value={"type": "x"})],
 )
 def test_parts_without_an_item_leave_no_trace(part: Part) -> None:
     assert items(out("responses", [STARTED, *whole(0, part), finished()])) == []
+
+
+def test_thoughts_without_words_are_sealed_and_not_shown() -> None:
+    thoughts = [
+        Reasoning(text="", signature="s1"),
+        Reasoning(text="b", signature="s2"),
+        Reasoning(text="", redacted="r"),
+        Reasoning(text="c", signature="s3"),
+    ]
+    events: list[Event] = [STARTED]
+    for index, part in enumerate(thoughts):
+        begun = Reasoning(text="", redacted=part.redacted)
+        deltas = [PartDelta(index, part.text)] if part.text else []
+        events += [PartStarted(index=index, part=begun), *deltas, PartEnded(index=index, part=part)]
+    values = well_formed(out("responses", [*events, finished()]))
+    [item] = values[-1]["response"]["output"]
+    assert [piece["text"] for piece in item["summary"]] == ["b", "c"]
+    shown = [value["summary_index"] for value in values if value["type"] == "response.reasoning_summary_part.added"]
+    assert shown == [0, 1]
+    back = unseal(item["encrypted_content"], ["b", "c"])
+    assert [(part.text, part.signature, part.redacted) for part in back] == [
+        ("", "s1", None),
+        ("b", "s2", None),
+        ("", None, "r"),
+        ("c", "s3", None),
+    ]
+
+
+def test_typed_calls_beside_others_take_their_place_when_they_are_whole() -> None:
+    typed = ToolCall(id="call_s", name="shell", raw='{"commands":[]}', args={"commands": []}, kind="typed")
+    events: list[Event] = [
+        STARTED,
+        PartStarted(index=0, part=ToolCall(id="call_s", name="shell", raw="", kind="typed")),
+        PartStarted(index=1, part=ToolCall(id="call_x", name="a", raw="")),
+        PartDelta(1, CALL.raw),
+        PartEnded(index=0, part=typed),
+        PartEnded(index=1, part=CALL),
+        finished("tool_calls"),
+    ]
+    found = items(out("responses", events))
+    assert [item["type"] for item in found] == ["function_call", "shell_call"]
+    well_formed(out("responses", events))
 
 
 @pytest.mark.parametrize("kind", ["a\n\ndata: {}", "\ud800", "vendor.note"])

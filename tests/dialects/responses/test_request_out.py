@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import time
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from toolwire.dialects import responses
 from toolwire.dialects.responses.request_out import encode_request
-from toolwire.profiles import RESPONSES
+from toolwire.profiles import OPENAI_RESPONSES, RESPONSES
 from toolwire.types import (
     Loss,
     Media,
@@ -135,7 +137,7 @@ def test_the_members_beside_the_input() -> None:
     assert body["store"] is False
     assert body["max_output_tokens"] == 16
     assert body["tool_choice"] == {"type": "function", "name": "f"}
-    assert body["include"] == ["message.output_text.logprobs"]
+    assert body["include"] == ["message.output_text.logprobs", "reasoning.encrypted_content"]
     assert body["text"] == {
         "format": {"type": "json_schema", "name": "n", "schema": {}, "strict": True},
         "verbosity": "low",
@@ -195,3 +197,35 @@ def test_own_instructions_as_items_are_not_told_twice() -> None:
     }
     request = responses.decode_request(json.dumps(body).encode(), {})
     assert json.loads(encode_request(request, RESPONSES).body) == body
+
+
+def thought(item_id: str, encrypted: str | None = None) -> Reasoning:
+    return Reasoning(text="t", item_id=item_id, is_summary=True, encrypted=encrypted, extra={"responses": {}})
+
+
+def test_a_thought_without_its_proof_is_not_told_to_who_was_asked_not_to_keep_it() -> None:
+    request = Request(
+        model="m", messages=(HI, said("assistant", thought("rs_1"), thought("rs_2", "E"))), origin="messages"
+    )
+    encoded = encode_request(request, OPENAI_RESPONSES)
+    assert [item.get("id") for item in json.loads(encoded.body)["input"]] == [None, "rs_2"]
+    assert [loss.feature for loss in encoded.losses] == ["reasoning"]
+    assert [item.get("id") for item in items_of(*request.messages)] == [None, "rs_1", "rs_2"]
+
+
+def test_many_thoughts_take_no_more_time_each() -> None:
+    begun = time.process_time()
+    found = items_of(HI, said("assistant", *(thought(f"rs_{number // 2}") for number in range(20_000))))
+    assert len(found) == 10_001
+    assert time.process_time() - begun < 3
+
+
+def test_a_schema_without_a_type_is_an_object() -> None:
+    body, _ = write(tools=(Tool(name="f", schema={"required": ["a"]}),))
+    assert body["tools"][0]["parameters"] == {"type": "object", "properties": {}, "required": ["a"]}
+
+
+def test_what_only_tools_need_goes_with_them() -> None:
+    body = {"model": "m", "input": "hi", "tools": [{"type": "web_search"}], "parallel_tool_calls": False}
+    request = replace(responses.decode_request(json.dumps(body).encode(), {}), tools=(), is_lowered=True)
+    assert "parallel_tool_calls" not in json.loads(encode_request(request, RESPONSES).body)

@@ -67,12 +67,29 @@ def test_a_later_declaration_replaces_the_earlier() -> None:
 
 def test_built_in_tools_are_typed_or_hosted() -> None:
     tools = found({"type": "web_search"}, {"type": "local_shell"}, {"type": "computer_use_preview"}, {"type": "mcp"})
-    assert [(tool.name, tool.kind) for tool in tools] == [
-        ("web_search", "hosted"),
-        ("local_shell", "typed"),
-        ("computer", "typed"),
-        ("mcp", "hosted"),
+    assert [(tool.name, tool.kind, tool.label) for tool in tools] == [
+        ("web_search", "hosted", ""),
+        ("local_shell", "typed", ""),
+        ("computer_use_preview", "typed", "computer"),
+        ("mcp", "hosted", ""),
     ]
+
+
+def test_a_tool_by_type_stands_beside_a_function_of_its_name() -> None:
+    tools = found({**FUNCTION, "name": "tool_search"}, SEARCH, {"type": "shell"}, {"type": "custom", "name": "shell"})
+    assert [(tool.kind, tool.name) for tool in tools] == [
+        ("function", "tool_search"),
+        ("typed", "tool_search"),
+        ("typed", "shell"),
+        ("custom", "shell"),
+    ]
+
+
+def test_only_a_search_has_a_schema_of_the_clients() -> None:
+    search, shell = found(SEARCH, {"type": "shell", "parameters": {"required": 5}})
+    assert (search.schema, search.strict) == (SEARCH["parameters"], False)
+    assert shell.schema is not None
+    assert (shell.schema["required"], shell.strict) == (["commands"], True)
 
 
 @pytest.mark.parametrize(

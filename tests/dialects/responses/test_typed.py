@@ -17,7 +17,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "local_shell": {"command": ["ls", "-l"], "working_directory": "/tmp"},
     "shell": {"commands": ["ls"], "timeout_ms": 5},
     "apply_patch": {"type": "create_file", "path": "a", "diff": "+é中😀"},
-    "computer": {"type": "click", "x": 1, "y": 2, "button": "left"},
+    "computer_use_preview": {"type": "click", "x": 0, "y": 2, "button": "left"},
+    "computer": {"actions": [{"type": "move", "x": 0, "y": 0}, {"type": "screenshot"}]},
 }
 
 
@@ -48,6 +49,37 @@ def test_items_have_the_members_their_schema_demands() -> None:
         **ARGUMENTS["local_shell"],
     }
     assert typed_item(called("computer"), "x", "completed")["pending_safety_checks"] == []
+
+
+def test_what_clients_add_to_a_past_call_is_not_the_models() -> None:
+    action = {"commands": ["ls"], "timeout_ms": None, "max_output_length": 0}
+    back = typed_call({"type": "shell_call", "call_id": "c", "action": action})
+    assert back is not None
+    assert back.args == {"commands": ["ls"], "max_output_length": 0}
+    actions = [{"type": "move", "x": 0, "y": 1, "keys": None}]
+    back = typed_call({"type": "computer_call", "call_id": "c", "action": None, "actions": actions})
+    assert back is not None
+    assert (back.name, back.args) == ("computer", {"actions": [{"type": "move", "x": 0, "y": 1}]})
+
+
+def test_a_lone_text_is_a_list_of_one() -> None:
+    call = ToolCall(id="c", name="shell", raw="{}", args={"commands": "ls"}, kind="typed")
+    assert typed_item(call, "x", "completed")["action"] == {"commands": ["ls"]}
+
+
+def test_a_search_has_whatever_arguments_the_model_wrote() -> None:
+    call = ToolCall(id="c", name="tool_search", raw='{"query": ', kind="typed")
+    item = typed_item(call, "x", "completed")
+    assert item["arguments"] == '{"query": '
+    back = typed_call(item)
+    assert back is not None
+    assert (back.raw, back.args) == ('{"query": ', None)
+
+
+def test_what_a_model_adds_cannot_change_what_an_item_is() -> None:
+    call = ToolCall(id="c", name="computer", raw="{}", args={"actions": [], "type": "x", "id": "y"}, kind="typed")
+    item = typed_item(call, "cu_1", "completed")
+    assert (item["type"], item["id"]) == ("computer_call", "cu_1")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +177,8 @@ def test_a_stream_adds_the_item_once_it_is_known(name: str) -> None:
     kinds = [event["type"] for event in data]
     assert kinds[2:] == ["response.output_item.added", "response.output_item.done", "response.completed"]
     assert data[3]["item"] == data[4]["response"]["output"][0] == {**data[2]["item"], "status": "completed"}
-    assert data[3]["item"][TYPED[name].member].items() >= ARGUMENTS[name].items()
+    chosen = data[3]["item"][TYPED[name].member] if TYPED[name].member else data[3]["item"]
+    assert chosen.items() >= ARGUMENTS[name].items()
 
 
 def test_a_past_call_and_its_result_are_a_pair() -> None:

@@ -25,7 +25,7 @@ from ...types import (
 from ...wire.exact import encode
 from ..base import Encoded
 from ..failures import with_failure_first
-from ..foreign import foreign_members, lose_thinking
+from ..foreign import foreign_members, lose_thinking, whole_schema
 from ..ids import fit_id
 from ..media import data_url, file_name
 from ..media_limits import check_size
@@ -61,12 +61,13 @@ class _Writer:
         self._losses = losses
         self._courier = courier
         self._out: list[JsonObject] = []
-        self._open: JsonObject | None = None  # an assistant message that may still grow
+        self._open: _Growing | None = None  # an assistant message that may still grow
         self._media: list[Part] = []  # what tool messages cannot carry, for a user message behind them (H098)
 
     def messages(self, messages: tuple[Message, ...]) -> list[JsonObject]:
         for index, message in enumerate(messages):
             self._message(message, f"messages[{index}]")
+        self._close()
         self._flush_media()
         return self._out
 
@@ -75,7 +76,7 @@ class _Writer:
             self._flush_media()
             self._assistant(message, where)
             return
-        self._open = None
+        self._close()
         if message.source is not None and message.source.dialect == NAME:
             if message.role != "tool":
                 self._flush_media()
@@ -109,38 +110,43 @@ class _Writer:
 
     def _assistant(self, message: Message, where: str) -> None:
         if message.source is not None and message.source.dialect == NAME:
-            self._open = None
+            self._close()
             self._out.append(message.source.value)
             return
         if self._open is None:
-            self._open = {"role": "assistant", "content": None, **_own(message)}
-            self._out.append(self._open)
+            self._open = _Growing({"role": "assistant", "content": None, **_own(message)}, len(self._out))
+            self._out.append(self._open.value)
         for part in message.parts:
             self._assistant_part(self._open, part, where)
 
-    def _assistant_part(self, target: JsonObject, part: Part, where: str) -> None:
+    def _close(self) -> None:
+        """The open message is whole; one that holds nothing this dialect can say is none."""
+        growing, self._open = self._open, None
+        if growing is not None and not growing.is_said():
+            del self._out[growing.place]
+
+    def _assistant_part(self, target: _Growing, part: Part, where: str) -> None:
         match part:
             case Text():
-                target["content"] = (target["content"] or "") + part.text
+                target.grow("content", part.text)
             case Refusal():
-                target["refusal"] = (target.get("refusal") or "") + part.text
+                target.grow("refusal", part.text)
             case ToolCall():
-                target.setdefault("tool_calls", []).append(_call(part))
+                target.value.setdefault("tool_calls", []).append(_call(part))
             case Reasoning():
                 field = self._profile.reasoning_field
                 if field and part.text:
-                    target[field] = target.get(field, "") + part.text
+                    target.grow(field, part.text)
                 else:
                     lose_thinking(part, where, self._losses)
             case Media():
                 pieces = self._courier.deliver(part, where, "an assistant message holds text only")
                 if isinstance(pieces[0], Media):  # our own dialect's, and its provider's matter
                     pieces = [Text(text=placeholder(part, where, self._losses, "an assistant message holds text only"))]
-                lines = [target["content"], text_of(tuple(pieces), where, self._losses)]
-                target["content"] = "\n".join(line for line in lines if line)
+                target.grow("content", text_of(tuple(pieces), where, self._losses), between="\n")
             case Opaque():
                 if part.dialect == NAME:
-                    target.update(part.value)
+                    target.value.update(part.value)
                 else:
                     kind = str(part.value.get("type", "part"))
                     self._losses.append(Loss(f"part.{kind}", where, "another dialect's own part"))
@@ -201,6 +207,24 @@ class _Writer:
                 return {"type": "text", "text": f"[{kind}]"}
 
 
+class _Growing:
+    """An assistant message under construction, and its place; its texts are joined once, when it is whole."""
+
+    def __init__(self, value: JsonObject, place: int) -> None:
+        self.value = value
+        self.place = place
+        self._texts: dict[str, list[str]] = {}
+
+    def grow(self, field: str, text: str, between: str = "") -> None:
+        pieces = self._texts.setdefault(field, [])
+        pieces += [between, text] if between and any(pieces) else [text]
+
+    def is_said(self) -> bool:
+        """Write the texts; False if there is nothing to say."""
+        self.value |= {field: "".join(pieces) for field, pieces in self._texts.items()}
+        return any(value is not None for field, value in self.value.items() if field != "role")
+
+
 def _own(message: Message) -> JsonObject:
     return message.extra.get(NAME, {})
 
@@ -254,7 +278,7 @@ def _tools(tools: tuple[Tool, ...]) -> list[JsonObject]:
         function: JsonObject = {"name": tool.name}
         if tool.description is not None:
             function["description"] = tool.description
-        function["parameters"] = tool.schema or {"type": "object", "properties": {}}
+        function["parameters"] = whole_schema(tool.schema)
         if tool.strict is not None:
             function["strict"] = tool.strict
         written.append({"type": "function", "function": function | tool.extra.get(NAME, {})})

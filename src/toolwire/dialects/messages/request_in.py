@@ -105,9 +105,23 @@ def _request(body: bytes, headers: Mapping[str, str], *, is_counting: bool) -> R
         extra=rest(top, _KNOWN, NAME),
         origin=NAME,
         source=top,
-        wire=body if is_counting or WIRE_MARK not in body else b"",  # seals are ours: the back end must not see them
+        # Seals are ours: the back end must not see them. A count is asked for in bytes, without what they seal.
+        wire=body if WIRE_MARK not in body else encode(_unsealed(top)) if is_counting else b"",
         headers=dict(headers),
     )
+
+
+def _unsealed(top: JsonObject) -> JsonObject:
+    """The same messages without sealed thoughts."""
+    messages = []
+    for item in top["messages"]:
+        content = item["content"]
+        if _has_seal(content):
+            content = [block for block in content if not is_sealed(block.get("signature"))]
+            item = {**item, "content": content}
+        if content:
+            messages.append(item)
+    return {**top, "messages": messages}
 
 
 def system_in(value: Any) -> tuple[Message, ...]:

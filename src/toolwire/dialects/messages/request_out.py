@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from ...profiles import Profile
 from ...types import (
     JsonObject,
@@ -23,7 +25,7 @@ from ...types import (
 )
 from ...wire.exact import encode
 from ..base import Encoded
-from ..foreign import foreign_members, lose_thinking
+from ..foreign import foreign_members, lose_thinking, whole_schema
 from ..ids import fit_id
 from ..media import text_in
 from ..media_limits import check_size
@@ -49,12 +51,15 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
         body = members(request, profile, losses)
         foreign_members(request, NAME, losses)
     head, rest = split_head(request.messages)
+    if head and not rest and not is_own:  # nobody has spoken yet, and a conversation needs one message
+        head, rest = head[:-1], [replace(head[-1], role="user", is_head=False)]
+        losses.append(Loss("role.system", "messages", "the last instruction is told as the user's message"))
     if not is_own and (system := writer.system(head)):
         body["system"] = system
     body["model"] = request.model
     body["messages"] = writer.messages(rest if not is_own else [m for m in request.messages if not m.is_head])
     if not is_own or request.is_lowered:
-        _offer(request, body, losses)
+        _offer(request, body)
     encoded = encode(body)
     return Encoded(PATH, encoded if is_own else check_size(encoded, profile), tuple(losses))
 
@@ -67,6 +72,7 @@ class _Writer:
         self._losses = losses
         self._courier = courier
         self._out: list[JsonObject] = []
+        self._made: list[JsonObject] = []
         self._grown: JsonObject | None = None  # the last message, if we made it and it may still grow
 
     def system(self, head: list[Message]) -> str | list[JsonObject]:
@@ -78,6 +84,8 @@ class _Writer:
     def messages(self, messages: list[Message]) -> list[JsonObject]:
         for index, message in enumerate(messages):
             self._message(message, f"messages[{index}]")
+        for made in self._made:  # once, however many pieces they grew from
+            made["content"].sort(key=_place)
         return self._out
 
     def _message(self, message: Message, where: str) -> None:
@@ -94,17 +102,15 @@ class _Writer:
             return
         if self._grown is None or self._grown["role"] != role:
             self._grown = {"role": role, "content": []}
+            self._made.append(self._grown)
             self._out.append(self._grown)
         self._grown |= message.extra.get(NAME, {})
-        content = self._grown["content"]
-        content += blocks
-        if role == "user":
-            content.sort(key=lambda block: block["type"] != "tool_result")
-        else:
-            content.sort(key=lambda block: block["type"] == "tool_use")
+        self._grown["content"] += blocks
 
     def _note(self, blocks: list[JsonObject], where: str) -> list[JsonObject]:
         """Instructions in mid-conversation stay in their place, as a labelled note (H141)."""
+        if not blocks:
+            return []
         self._losses.append(Loss("role.system", where, "written as a note in a user message"))
         text = "\n".join(str(block["text"]) for block in blocks if block["type"] == "text")
         return [{"type": "text", "text": f"<system>\n{text}\n</system>"}, *_other_than_text(blocks)]
@@ -153,6 +159,11 @@ class _Writer:
         return [{**value, **result.extra.get(NAME, {})}, *moved]
 
 
+def _place(block: JsonObject) -> int:
+    """Results stand first in a user message, calls last in an assistant's."""
+    return {"tool_result": 0, "tool_use": 2}.get(block["type"], 1)
+
+
 def _is_plain(block: JsonObject) -> bool:
     """Nothing but text: a string says the same."""
     return block["type"] == "text" and len(block) == 2
@@ -185,13 +196,13 @@ def _offered(request: Request) -> tuple[Tool, ...]:
     return tuple(tool for tool in request.tools if tool.name in choice.names)
 
 
-def _offer(request: Request, body: JsonObject, losses: list[Loss]) -> None:
+def _offer(request: Request, body: JsonObject) -> None:
     """Tools, and the choice among them, written anew."""
     for key in ("tools", "tool_choice"):
         body.pop(key, None)
     if tools := _offered(request):
         body["tools"] = _tools(tools)
-        add_tool_choice(request, body, losses)
+        add_tool_choice(request, body, [])  # whatever is lost of it has been told
 
 
 def _tools(tools: tuple[Tool, ...]) -> list[JsonObject]:
@@ -203,8 +214,7 @@ def _tools(tools: tuple[Tool, ...]) -> list[JsonObject]:
         value: JsonObject = {"name": tool.name}
         if tool.description:
             value["description"] = tool.description
-        schema = tool.schema or {}
-        value["input_schema"] = schema if "type" in schema else {"type": "object", "properties": {}, **schema}
+        value["input_schema"] = whole_schema(tool.schema)
         if tool.strict:
             value["strict"] = True
         written.append(value | tool.extra.get(NAME, {}))

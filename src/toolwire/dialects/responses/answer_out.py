@@ -52,7 +52,7 @@ def encoder(context: Context) -> StreamEncoder | BodyEncoder:
 class _Item:
     """An output item: its place, its id, and the parts it holds."""
 
-    __slots__ = ("id", "index", "kind", "open", "parts", "source")
+    __slots__ = ("id", "index", "kind", "open", "parts", "shown", "source")
 
     def __init__(self, kind: str, index: int, item_id: str, source: str) -> None:
         self.kind = kind
@@ -61,16 +61,17 @@ class _Item:
         self.source = source  # the back end's own id for it, if any: parts with another one go elsewhere
         self.parts: list[Part] = []
         self.open = 0
+        self.shown = {True: 0, False: 0}  # thoughts that have begun to show: plain ones, and summaries
 
 
 class _Slot:
-    """Where one part goes: its item, its place in it, and the bytes around the text of a delta."""
+    """Where one part goes: its item, its place in it, its number for the client, and the bytes around a delta's text."""
 
-    __slots__ = ("after", "before", "item", "place")
+    __slots__ = ("after", "before", "item", "number", "place")
 
     def __init__(self, item: _Item, place: int, before: bytes, after: bytes) -> None:
         self.item = item
-        self.place = place
+        self.place = self.number = place
         self.before = before
         self.after = after
 
@@ -97,7 +98,7 @@ class StreamEncoder:
             case PartDelta():
                 slot = self._slots.get(event.index)
                 if slot is None or not slot.before:
-                    return b""
+                    return self._first_words(event)
                 if event.logprobs is not None and slot.item.kind == "message":
                     return self._with_logprobs(slot, event)
                 number = self._sequence
@@ -224,21 +225,30 @@ class StreamEncoder:
         )
 
     def _open_thought(self, index: int, part: Reasoning) -> bytes:
-        if part.redacted is not None and NAME not in part.extra:
-            return b""
         item, output = self._grouped("reasoning", "rs_", part.item_id)
-        is_plain = is_plain_thought(part)
-        place = sum(1 for known in item.parts if is_plain_thought(known) == is_plain)
+        self._slots[index] = _Slot(item, len(item.parts), b"", b"")
         item.parts.append(part)
         item.open += 1
-        kind = "reasoning_text" if is_plain else "reasoning_summary_text"
-        slot = self._slots[index] = self._slot(item, place, kind)
-        slot.place = len(item.parts) - 1
+        # One of another dialect may have no words, only what proves it (see sealed).
+        return output + self._show_thought(index) if NAME in part.extra else output
+
+    def _show_thought(self, index: int) -> bytes:
+        place, item = self._slots[index].place, self._slots[index].item
+        is_plain = is_plain_thought(item.parts[place])
+        number = item.shown[is_plain]
+        item.shown[is_plain] = number + 1
+        slot = self._slots[index] = self._slot(item, number, "reasoning_text" if is_plain else "reasoning_summary_text")
+        slot.place = place
         if is_plain:
-            output += self._thought_part("response.content_part.added", item, place, "reasoning_text", "")
-        else:
-            output += self._thought_part("response.reasoning_summary_part.added", item, place, "summary_text", "")
-        return output
+            return self._thought_part("response.content_part.added", item, number, "reasoning_text", "")
+        return self._thought_part("response.reasoning_summary_part.added", item, number, "summary_text", "")
+
+    def _first_words(self, event: PartDelta) -> bytes:
+        """A thought of another dialect shows from its first word on."""
+        slot = self._slots.get(event.index)
+        if slot is None or slot.item.kind != "reasoning" or not event.text:
+            return b""
+        return self._show_thought(event.index) + self.send(event)
 
     def _thought_part(self, event: str, item: _Item, place: int, kind: str, text: str) -> bytes:
         where = "content_index" if kind == "reasoning_text" else "summary_index"
@@ -247,9 +257,7 @@ class StreamEncoder:
 
     def _open_call(self, index: int, call: ToolCall) -> bytes:
         output = self._close_group()
-        if call.kind == "typed":  # its item has no form before what the model chose is known
-            item = self._new_item("call", TYPED[call.name].prefix, call.item_id)
-            self._slots[index] = _Slot(item, 0, b"", b"")
+        if call.kind == "typed":  # its item has no form, and so no place, before what the model chose is known
             return output
         is_custom = call.kind == "custom"
         item = self._new_item("call", "ctc_" if is_custom else "fc_", call.item_id)
@@ -288,6 +296,8 @@ class StreamEncoder:
 
     def _end(self, event: PartEnded) -> bytes:
         slot, part = self._slots.pop(event.index, None), event.part
+        if isinstance(part, ToolCall) and part.kind == "typed":
+            return self._typed(part)
         if slot is None:
             return b""
         item = slot.item
@@ -296,9 +306,6 @@ class StreamEncoder:
                 return self._end_text(slot, part)
             case Reasoning():
                 return self._end_thought(slot, part)
-            case ToolCall(kind="typed"):
-                added = self._added(item, typed_item(part, item.id, "in_progress"))
-                return added + self._done(item, typed_item(part, item.id, "completed"))
             case ToolCall():
                 is_custom = part.kind == "custom"
                 kind = "response.custom_tool_call_input.done" if is_custom else "response.function_call_arguments.done"
@@ -313,6 +320,12 @@ class StreamEncoder:
             case _:
                 return b""
 
+    def _typed(self, call: ToolCall) -> bytes:
+        output = self._close_group() if self._group is not None and not self._group.open else b""
+        item = self._new_item("call", TYPED[call.name].prefix, call.item_id)
+        output += self._added(item, typed_item(call, item.id, "in_progress"))
+        return output + self._done(item, typed_item(call, item.id, "completed"))
+
     def _end_text(self, slot: _Slot, part: Text | Refusal) -> bytes:
         item = slot.item
         item.parts[slot.place] = part
@@ -326,11 +339,12 @@ class StreamEncoder:
         return output + self._event("response.content_part.done", **where, part=text_part(part))
 
     def _end_thought(self, slot: _Slot, part: Reasoning) -> bytes:
-        item = slot.item
+        item, place = slot.item, slot.number
         is_plain = is_plain_thought(item.parts[slot.place])
-        place = sum(1 for known in item.parts[: slot.place] if is_plain_thought(known) == is_plain)
         item.parts[slot.place] = part
         item.open -= 1
+        if not slot.before:
+            return b""
         where: JsonObject = {"item_id": item.id, "output_index": item.index}
         if is_plain:
             done = self._event("response.reasoning_text.done", **where, content_index=place, text=part.text)

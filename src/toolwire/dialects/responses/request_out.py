@@ -24,7 +24,7 @@ from ...types import (
 from ...wire.exact import encode
 from ..base import Encoded
 from ..failures import with_failure, with_failure_first
-from ..foreign import foreign_members, lose_thinking
+from ..foreign import foreign_members, lose_thinking, whole_schema
 from ..ids import fit_id
 from ..media import data_url, file_name
 from ..media_limits import check_size
@@ -48,7 +48,7 @@ _TAKES = Takes(
 
 def encode_request(request: Request, profile: Profile) -> Encoded:
     losses: list[Loss] = []
-    writer = _Writer(losses, Courier(request, profile, NAME, _TAKES, losses))
+    writer = _Writer(profile, losses, Courier(request, profile, NAME, _TAKES, losses))
     is_own = request.origin == NAME and bool(request.source)
     if is_own:
         body = dict(request.source)
@@ -77,7 +77,8 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
 class _Writer:
     """Each message becomes one item or more, in order."""
 
-    def __init__(self, losses: list[Loss], courier: Courier) -> None:
+    def __init__(self, profile: Profile, losses: list[Loss], courier: Courier) -> None:
+        self._profile = profile
         self._losses = losses
         self._courier = courier
 
@@ -97,33 +98,41 @@ class _Writer:
         role = "user" if message.role == "tool" else message.role
         results = [part for part in message.parts if isinstance(part, ToolResult)]
         items += [self._result(part, where) for part in results]
+        thoughts = _thoughts(message)
         for part in message.parts:
             if isinstance(part, ToolResult):
                 continue
             if isinstance(part, ToolCall | Reasoning) or _is_item(part):
                 items += _gathered(role, content, message)
                 content = []
-                items += self._item(part, message, where)
+                items += self._item(part, thoughts, where)
             else:
                 only_text = "an assistant message holds text only" if role == "assistant" else ""
                 for piece in self._courier.deliver(part, where, only_text):
                     content += self._content(piece, role, where)
         return items + _gathered(role, content, message)
 
-    def _item(self, part: Part, message: Message, where: str) -> list[JsonObject]:
+    def _item(self, part: Part, thoughts: dict[str, list[Reasoning]], where: str) -> list[JsonObject]:
         match part:
             case ToolCall():
                 return [_call(part)]
             case Opaque():
                 return [part.value]
             case Reasoning() if NAME in part.extra:
-                thoughts = [one for one in message.parts if isinstance(one, Reasoning) and one.item_id == part.item_id]
-                return [reasoning_item(part.item_id, thoughts)] if part is thoughts[0] else []
+                return self._thought(thoughts.pop(part.item_id, []), where)
             case Reasoning():
                 lose_thinking(part, where, self._losses)
                 return []
             case _:
                 return []
+
+    def _thought(self, parts: list[Reasoning], where: str) -> list[JsonObject]:
+        """One item, where its first part stands. Who keeps items by their ids was asked not to keep this one, and takes it
+        back only with its proof."""
+        if parts and self._profile.keeps_state and not any(part.encrypted for part in parts):
+            lose_thinking(parts[0], where, self._losses)
+            return []
+        return [reasoning_item(parts[0].item_id, parts)] if parts else []
 
     def _result(self, result: ToolResult, where: str) -> JsonObject:
         parts = self._courier.parts(result.parts, where)
@@ -157,6 +166,15 @@ class _Writer:
                 return []
             case _:
                 assert_never(part)
+
+
+def _thoughts(message: Message) -> dict[str, list[Reasoning]]:
+    """Reasoning of this dialect by the item it belongs to."""
+    found: dict[str, list[Reasoning]] = {}
+    for part in message.parts:
+        if isinstance(part, Reasoning) and NAME in part.extra:
+            found.setdefault(part.item_id, []).append(part)
+    return found
 
 
 def _is_item(part: Part) -> bool:
@@ -213,7 +231,9 @@ def _own_tools(request: Request, body: JsonObject) -> list[JsonObject]:
         return []
     body.pop("tools", None)
     body.pop("tool_choice", None)
-    if request.tools and request.tool_choice is not None:
+    if not request.tools:
+        body.pop("parallel_tool_calls", None)
+    elif request.tool_choice is not None:
         _tool_choice(request.tool_choice, body, [])
     return _tools(request.tools)
 
@@ -227,7 +247,7 @@ def _tools(tools: tuple[Tool, ...]) -> list[JsonObject]:
         value: JsonObject = {"type": "function", "name": tool.name}
         if tool.description is not None:
             value["description"] = tool.description
-        value["parameters"] = tool.schema or {"type": "object", "properties": {}}
+        value["parameters"] = whole_schema(tool.schema)
         value["strict"] = tool.strict or False  # absent would mean true here (H065)
         written.append(value | tool.extra.get(NAME, {}))
     return written
@@ -297,6 +317,8 @@ def _thinking(request: Request, body: JsonObject, losses: list[Loss]) -> None:
         return
     if thinking.effort is not None:
         body["reasoning"] = {"effort": thinking.effort}
+        if request.origin == "messages" and thinking.effort != "none":  # its clients can carry the proof (see sealed)
+            body["include"] = [*body.get("include", ()), "reasoning.encrypted_content"]
     elif thinking.budget is not None:
         losses.append(Loss("thinking.budget", "thinking", "this dialect counts reasoning by effort only"))
 

@@ -134,9 +134,8 @@ def reasoning_item(item_id: str, parts: list[Reasoning]) -> JsonObject:
             value["summary"].append({"type": "summary_text", "text": part.text})
         if part.encrypted is not None:
             value["encrypted_content"] = part.encrypted
-    if any(
-        part.signature for part in parts
-    ):  # another dialect's proof; without it the back end would not take them back
+    # Another dialect's proof: without it the back end would not take them back.
+    if any(part.signature or part.redacted for part in parts):
         value["encrypted_content"] = seal(parts)
     return value
 

@@ -31,14 +31,19 @@ def tools_in(top: JsonObject) -> tuple[Tool, ...]:
     listed = list_or_none(top, "tools") or []
     is_searching = any(isinstance(tool, dict) and _is_search(tool) for tool in listed)
     for tool in _flattened(listed, "tools", is_searching):
-        found[(tool.kind if tool.kind == "hosted" else "", tool.namespace, tool.name)] = tool
+        found[_identity(tool)] = tool
     given = top.get("input")
     for index, item in enumerate(given if isinstance(given, list) else ()):
         if isinstance(item, dict) and item.get("type") in _DECLARING:
             where = f"input[{index}].tools"
             for tool in _flattened(list_or_none(item, "tools", f"input[{index}]") or [], where, is_searching=False):
-                found[(tool.kind if tool.kind == "hosted" else "", tool.namespace, tool.name)] = tool
+                found[_identity(tool)] = tool
     return tuple(found.values())
+
+
+def _identity(tool: Tool) -> tuple[str, str, str]:
+    """A tool by type may stand beside a function of that name: their calls are items of different types."""
+    return (tool.kind if tool.kind in ("hosted", "typed") else "", tool.namespace, tool.name)
 
 
 def declares(items: list[Any]) -> bool:
@@ -98,13 +103,16 @@ def _tool(item: JsonObject, where: str, namespace: str, is_searching: bool) -> T
 def _builtin(item: JsonObject, kind: str) -> Tool:
     if not is_client_run(item):
         return Tool(name=kind, kind="hosted", source=Source(NAME, item))
-    typed, given = TYPED[kind], item.get("parameters")
+    typed, is_search = TYPED[kind], kind == "tool_search"  # its arguments are the client's own matter
+    given = item.get("parameters") if is_search else None
     description = item.get("description")
     return Tool(
-        name="computer" if typed is TYPED["computer"] else kind,
+        name=kind,
         description=description if isinstance(description, str) and description else typed.description,
         schema=given if isinstance(given, dict) else typed.schema,
+        strict=not is_search,
         kind="typed",
+        label=typed.label,
         source=Source(NAME, item),
     )
 

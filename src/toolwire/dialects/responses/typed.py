@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...types import JsonObject, Media, Opaque, Text, ToolCall, ToolResult
-from ...wire.exact import encode
+from ...types import Json, JsonObject, Media, Opaque, Text, ToolCall, ToolResult
+from ...wire.exact import encode, object_of
 from ..media import from_url
 from .shapes import NAME
 
 _TEXT: JsonObject = {"type": "string"}
 _NUMBER: JsonObject = {"type": "integer"}
 _WORDS: JsonObject = {"type": "array", "items": _TEXT}
+_DEEP = 10  # deeper than any of these schemas
 
 
 class Typed(NamedTuple):
     """One tool: the type and id prefix of its call item, the type of its result, and the member of the call that holds
-    what the model chose. always: members of the call; filled: members inside that one."""
+    what the model chose, "" where that is members of the call itself. always: members of the call; filled: members of
+    what was chosen; label: its name as a function, if it is another."""
 
     call: str
     prefix: str
@@ -26,11 +28,28 @@ class Typed(NamedTuple):
     schema: JsonObject
     always: JsonObject = {}
     filled: JsonObject = {}
+    label: str = ""
 
 
 def _schema(required: list[str], **properties: JsonObject) -> JsonObject:
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
+
+_ACTION = _schema(
+    ["type"],
+    type={
+        "type": "string",
+        "enum": ["click", "double_click", "drag", "keypress", "move", "screenshot", "scroll", "type", "wait"],
+    },
+    x=_NUMBER,
+    y=_NUMBER,
+    button={"type": "string", "enum": ["left", "right", "wheel", "back", "forward"]},
+    keys=_WORDS,
+    text=_TEXT,
+    scroll_x=_NUMBER,
+    scroll_y=_NUMBER,
+    path={"type": "array", "items": _schema(["x", "y"], x=_NUMBER, y=_NUMBER)},
+)
 
 TYPED: dict[str, Typed] = {
     "tool_search": Typed(
@@ -84,37 +103,22 @@ TYPED: dict[str, Typed] = {
         "computer_call",
         "cu_",
         "computer_call_output",
-        "action",
-        "Act on the user's screen, then see it.",
-        _schema(
-            ["type"],
-            type={
-                "type": "string",
-                "enum": [
-                    "click",
-                    "double_click",
-                    "drag",
-                    "keypress",
-                    "move",
-                    "screenshot",
-                    "scroll",
-                    "type",
-                    "wait",
-                ],
-            },
-            x=_NUMBER,
-            y=_NUMBER,
-            button={"type": "string", "enum": ["left", "right", "wheel", "back", "forward"]},
-            keys=_WORDS,
-            text=_TEXT,
-            scroll_x=_NUMBER,
-            scroll_y=_NUMBER,
-            path={"type": "array", "items": _schema(["x", "y"], x=_NUMBER, y=_NUMBER)},
-        ),
+        "",
+        "Act on the user's screen, one action after the other, then see it.",
+        _schema(["actions"], actions={"type": "array", "items": _ACTION}),
         always={"pending_safety_checks": []},
     ),
+    "computer_use_preview": Typed(
+        "computer_call",
+        "cu_",
+        "computer_call_output",
+        "action",
+        "Act on the user's screen, then see it.",
+        _ACTION,
+        always={"pending_safety_checks": []},
+        label="computer",
+    ),
 }
-TYPED["computer_use_preview"] = TYPED["computer"]
 _BY_CALL = {typed.call: name for name, typed in reversed(TYPED.items())}
 _BY_OUTPUT = {typed.output: name for name, typed in reversed(TYPED.items())}
 
@@ -131,9 +135,21 @@ def is_client_run(tool: JsonObject) -> bool:
 
 def typed_item(call: ToolCall, item_id: str, status: str) -> JsonObject:
     typed = TYPED[call.name]
-    chosen = {**typed.filled, **(call.args or {})}
     head: JsonObject = {"type": typed.call, "id": item_id, "call_id": call.id, "status": status}
-    return head | typed.always | {typed.member: chosen} | call.extra.get(NAME, {})
+    chosen = None if call.args is None else typed.filled | _in_lists(call.args, typed.schema)
+    if typed.member:
+        told: JsonObject = {typed.member: call.raw if chosen is None else chosen}
+    else:
+        told = {key: value for key, value in (chosen or {}).items() if key in typed.schema["properties"]}
+    return {**head, **typed.always, **told, **call.extra.get(NAME, {})}
+
+
+def _in_lists(args: JsonObject, schema: JsonObject) -> JsonObject:
+    """Some models write a lone text where the client reads a list of texts."""
+    known = schema.get("properties", {})
+    return {
+        key: [value] if isinstance(value, str) and known.get(key) == _WORDS else value for key, value in args.items()
+    }
 
 
 def typed_call(item: JsonObject) -> ToolCall | None:
@@ -142,18 +158,31 @@ def typed_call(item: JsonObject) -> ToolCall | None:
     call_id = item.get("call_id")
     if name is None or not isinstance(call_id, str) or not call_id or item.get("execution") == "server":
         return None
+    if name == "computer" and isinstance(item.get("action"), dict):
+        name = "computer_use_preview"
     typed = TYPED[name]
-    chosen = item.get(typed.member)
+    chosen = item.get(typed.member) if typed.member else {key: item.get(key) for key in typed.schema["properties"]}
     args = chosen if isinstance(chosen, dict) else {}
-    args = {key: value for key, value in args.items() if typed.filled.get(key, value is None) != value}
+    if name != "tool_search":
+        # Clients hand back what the item's form demands, and nulls for what it allows: the model wrote neither.
+        args = {key: value for key, value in _without_nulls(args).items() if typed.filled.get(key) != value}
+    raw = chosen if isinstance(chosen, str) else encode(args).decode("utf-8")
     return ToolCall(
         id=call_id,
         name=name,
-        raw=encode(args).decode("utf-8"),
-        args=args,
+        raw=raw,
+        args=object_of(raw),
         item_id=str(item.get("id") or ""),
         kind="typed",
     )
+
+
+def _without_nulls(value: Json, depth: int = 0) -> Json:
+    if depth > _DEEP:
+        return value
+    if isinstance(value, dict):
+        return {key: _without_nulls(item, depth + 1) for key, item in value.items() if item is not None}
+    return [_without_nulls(item, depth + 1) for item in value] if isinstance(value, list) else value
 
 
 def typed_result(item: JsonObject) -> ToolResult | None:

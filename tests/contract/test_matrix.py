@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 
 from tests.clients.gateway import Gateway, scripted
+from toolwire.dialects.sealed import MARK, is_sealed
 
 from .asking import DIALECTS, TOOLS, Exchange, Reply, ask, request_for
 from .judge.validate import check
@@ -133,7 +134,9 @@ class Desk:
     def seen(self, turn: dict[str, Any], way: str, exchange: Exchange | None = None) -> Seen:
         reply = self.reply(turn, way, exchange)
         assert reply.status == 200, reply.body
-        return see(self.dialect, reply.body, stream=self.stream)
+        seen = see(self.dialect, reply.body, stream=self.stream)
+        # A seal holds the ids of one answer; what is in it is sealed.py's to test.
+        return seen._replace(signature=MARK) if is_sealed(seen.signature) else seen
 
     @property
     def carries_text(self) -> bool:
@@ -175,7 +178,8 @@ def test_signature_stays_where_both_sides_have_one(desk: Desk) -> None:
     turn = {"reasoning": "Let me think.", "signature": "c2lnbmVk", "text": "Done."}
     auto, never = (desk.seen(turn, way) for way in WAYS)
     assert auto == never
-    assert auto.signature == ("c2lnbmVk" if desk.dialect == desk.upstream == "messages" else "")
+    own = "c2lnbmVk" if desk.upstream == "messages" else MARK
+    assert auto.signature == (own if desk.dialect == "messages" else "")
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=CELL_NAMES)

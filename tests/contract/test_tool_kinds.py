@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from http.client import HTTPConnection
@@ -124,6 +125,68 @@ class TestResponses:
         [item] = output(connection, gateway, backend, {"input": script, "tools": TOOLS, "stream": stream})
         assert item["type"] == "local_shell_call"
         assert item["action"] == {"type": "exec", "env": {}, "command": ["ls", WORD]}
+
+
+LONG = "mcp__" + "a_server_with_a_long_name_" * 3
+EVERY_KIND = [
+    *TOOLS,
+    AGENTS,
+    {"type": "shell"},
+    {"type": "computer"},
+    {"type": "namespace", "name": LONG, "description": "", "tools": [{**CLOSE, "name": "look_up"}]},
+    {**CLOSE, "name": "shell"},
+]
+ACTIONS = [{"type": "click", "x": 0, "y": 0, "button": "left"}]
+
+
+def answered(item: dict[str, Any]) -> dict[str, Any]:
+    """What a client hands back for a call."""
+    kind, result = item["type"], {"call_id": item["call_id"], "output": WORD}
+    match kind:
+        case "function_call" | "custom_tool_call" | "local_shell_call":
+            return {"type": f"{kind}_output", **result}
+        case "shell_call":
+            outcome = {"type": "exit", "exit_code": 0}
+            return {
+                "type": "shell_call_output",
+                **result,
+                "output": [{"stdout": WORD, "stderr": "", "outcome": outcome}],
+            }
+        case _:
+            screen = {"type": "computer_screenshot", "image_url": "data:image/png;base64,iVBORw0KGgo="}
+            return {"type": "computer_call_output", **result, "output": screen}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_turns_of_every_kind_come_back_as_they_were_told(
+    connection: HTTPConnection, gateway: Gateway, backend: str
+) -> None:
+    shell, search = {"name": "local_shell", "arguments": {"command": ["ls", WORD], "timeout_ms": 0}}, {"target": WORD}
+    turns = [
+        {"text": "so", "calls": [{"name": "apply_patch", "input": PATCH}, {"name": "look_up", "arguments": search}]},
+        {"calls": [shell, {"name": "computer", "arguments": {"actions": ACTIONS}}, {"name": "close_agent"}]},
+        {"calls": [{"name": "apply_patch", "input": ""}, {"name": "shell", "arguments": {"commands": [WORD]}}]},
+        {"text": "done"},
+    ]
+    script = base64.b64encode(json.dumps({"turns": turns, "strict": True}).encode()).decode()
+    items: list[dict[str, Any]] = [{"type": "message", "role": "user", "content": f"[[script:{script}]]"}]
+    seen: list[tuple[str, str]] = []
+    for number in range(len(turns)):
+        body = {"input": items, "tools": EVERY_KIND, "stream": number % 2 == 0}
+        said = output(connection, gateway, backend, body)
+        calls = [item for item in said if item["type"] != "message"]
+        seen += [(item["type"], item.get("namespace", "")) for item in calls]
+        items += [*said, *map(answered, calls)]
+    assert items[-1]["content"][0]["text"] == "done"
+    assert seen == [
+        ("custom_tool_call", ""),
+        ("function_call", LONG),
+        ("local_shell_call", ""),
+        ("computer_call", ""),
+        ("function_call", "multi_agent_v1"),
+        ("custom_tool_call", ""),
+        ("shell_call", ""),
+    ]
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -242,6 +242,27 @@ def test_a_back_end_that_names_its_items_alike_replaces_nothing_in_a_conversatio
     asyncio.run(main())
 
 
+def test_an_answer_of_a_conversation_is_gone_on_from_where_it_stood_or_not_at_all() -> None:
+    async def main() -> None:
+        memory = keeping()
+        await memory.store.put(Entry(owner="o", id="conv_1", kind="conversation", created=0.0))
+        for number in range(3):
+            kept = await begun(memory, request(input=f"ask {number}", conversation="conv_1"), HERE)
+            said = answer("same", f"say {number}") | {"id": f"resp_{number}"}
+            await kept.save(said, mint)
+        after = await begun(memory, request(previous_response_id="resp_1"), HERE)
+        assert texts(after.request) == ["ask 0", "say 0", "ask 1", "say 1", "hi"]
+        failed = await begun(memory, request(input="ask 3", conversation="conv_1"), HERE)
+        await failed.save({"id": "resp_3", "status": "failed", "output": []}, mint)
+        after = await begun(memory, request(previous_response_id="resp_3"), HERE)
+        assert texts(after.request)[-4:] == ["ask 2", "say 2", "ask 3", "hi"]
+        await memory.store.delete("o", "conv_1")
+        with pytest.raises(BadRequest):
+            await memory.begin(request(previous_response_id="resp_1"), HERE, "o", mint)
+
+    asyncio.run(main())
+
+
 def test_a_cancelled_answer_is_not_overwritten_by_its_end() -> None:
     async def main() -> None:
         memory = keeping()

@@ -58,7 +58,7 @@ class Kept:
             return
         output = tuple([Item(item_id, encode(value)) for item_id, value in kept.output])
         if state.conversation and kept.status in _ENDED_WELL:
-            await store.append(self._owner, state.conversation, self._said(output, mint))
+            await store.append(self._owner, state.conversation, self._said(kept.id, output, mint))
         if state.is_kept:
             entry = self._entry(state, kept, output)
             await store.put(entry)
@@ -70,12 +70,15 @@ class Kept:
             return True
         return await self._keeping.store.touch(self._owner, state.answer_id, time.time()) in RUNNING
 
-    def _said(self, output: tuple[Item, ...], mint: Mint) -> list[Item]:
+    def _said(self, answer_id: str, output: tuple[Item, ...], mint: Mint) -> list[Item]:
         """For a conversation. A back end that names all its items alike must not replace what was said before."""
         taken = {item.get("id") for item in self.past.items}
         listed = [shown_item(item, mint) for item in self.own]
         items = [Item(item["id"], encode(item)) for item in listed]
-        return [*items, *(_renamed(item, mint("item_")) if item.id in taken else item for item in output)]
+        names = [_second_name(answer_id, index) for index in range(len(output))]
+        return items + [
+            _renamed(item, name) if item.id in taken else item for item, name in zip(output, names, strict=True)
+        ]
 
     def _note(self, memory: Memory, kept: Remembered, size: int) -> None:
         """The next request is likely to go on from here."""
@@ -246,6 +249,8 @@ class Keeping:
                 raise memory.not_found(state, state.previous)
             _check_ended(chain[-1], state)
             head = chain[0].head
+            if chain[0].conversation and not await self.store.kind_of(owner, chain[0].conversation):
+                raise memory.not_found(state, state.previous)
             pieces = await self._before(owner, chain)
         elif state.conversation:
             entry = await self.store.get(owner, state.conversation)
@@ -267,7 +272,7 @@ class Keeping:
         pieces: list[bytes] = []
         if chain[0].conversation:
             pieces = await self._talked(owner, chain[0])
-            chain = chain[1:] if pieces else chain
+            chain = chain[1:] if chain[0].status in _ENDED_WELL else chain
         for entry in chain:
             if len(entry.input) > 2:
                 pieces.append(entry.input[1:-1])
@@ -276,11 +281,12 @@ class Keeping:
         return pieces
 
     async def _talked(self, owner: str, entry: Entry) -> list[bytes]:
-        """A conversation up to the end of this answer; nothing if it is no longer there."""
+        """A conversation up to the end of this answer, or as it is now where the answer left nothing in it."""
         items = await self.store.items(owner, entry.conversation)
         names = {item.id for item in entry.output}
+        names |= {_second_name(entry.id, index) for index in range(len(entry.output))}
         places = [place for place, item in enumerate(items) if item.id in names]
-        return [item.value for item in items[: places[-1] + 1]] if places else []
+        return [item.value for item in items[: places[-1] + 1 if places else None]]
 
     async def _say_where(self, owner: str, request: Request, backend: Backend) -> None:
         state = request.state
@@ -297,6 +303,11 @@ def keepers_in(configs: Iterable[BackendConfig]) -> list[str]:
         if config.state == "upstream"
         or (config.state == "auto" and profile_for(config.kind, config.base_url, config.profile).keeps_state)
     ]
+
+
+def _second_name(answer_id: str, index: int) -> str:
+    """Of an item whose id is taken, to be found again by its answer."""
+    return f"item_{index}_{answer_id}"
 
 
 def _renamed(item: Item, new_id: str) -> Item:

@@ -79,6 +79,18 @@ def test_another_key_finds_nothing(place: Site) -> None:
     assert listed(place, name) == ["secret"]
 
 
+def test_what_was_deleted_is_in_no_later_history(place: Site) -> None:
+    name = made(place, "secret")
+    first = place.respond("scripted/m", "x", conversation=name)
+    second = place.respond("scripted/m", "y", previous_response_id=first["id"])
+    asked = {"model": "scripted/m", "input": scripted(ECHO), "previous_response_id": second["id"]}
+    [secret] = [item for item in place.ask("GET", f"/conversations/{name}/items").json["data"] if "secret" in str(item)]
+    place.ask("DELETE", f"/conversations/{name}/items/{secret['id']}")
+    assert "secret" not in texts(place.ask("POST", "/responses", asked).json)
+    place.ask("DELETE", f"/conversations/{name}")
+    place.refused(400, "POST", "/responses", asked)
+
+
 @pytest.mark.parametrize("kind", [{"type": "item_reference"}, {}])
 def test_items_that_are_referred_to_are_added_themselves(place: Site, kind: dict[str, str]) -> None:
     [item] = place.respond("scripted/m", scripted({"text": "said before"}))["output"]

@@ -11,8 +11,9 @@ from ..dialects.opening import body_object
 from ..dialects.responses.items_in import is_reference, message_in
 from ..dialects.responses.state import shown_item
 from ..errors import BadRequest, quote
+from ..keeping import Keeping
 from ..runtime import mint
-from ..store import Entry, Item, Store
+from ..store import Entry, Item
 from ..types import JsonObject
 from ..wire.exact import decode, encode
 from ..wire.fields import list_or_none, need_list, need_name, object_or_none, text_or_none
@@ -25,8 +26,9 @@ _MAX_METADATA = 16
 
 
 class Conversations:
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, keeping: Keeping) -> None:
+        self._keeping = keeping
+        self._store = keeping.store
 
     async def answer(self, asked: Asked, body: bytes) -> bytes:
         match asked.method, asked.path:
@@ -38,7 +40,7 @@ class Conversations:
                 return await self._change(asked, name, body)
             case "DELETE", (_, name):
                 await self._entry(asked, name)
-                await self._store.delete(asked.owner, name)
+                await self._keeping.delete(asked.owner, name)
                 return encode({"id": name, "object": "conversation.deleted", "deleted": True})
             case "GET" | "HEAD", (_, name, "items"):
                 await self._entry(asked, name)
@@ -49,6 +51,7 @@ class Conversations:
                 return await self._item(asked, name, item)
             case "DELETE", (_, name, "items", item):
                 entry = await self._entry(asked, name)
+                self._keeping.recent.forget(asked.owner)
                 if not await self._store.delete_item(asked.owner, name, item):
                     raise _no_item(item, _in(name))
                 return entry.body

@@ -33,7 +33,7 @@ class State:
         self._interval = interval
         self._background = Background(runtime, keeping.store, ended)
         self._stored = Stored(runtime, keeping, self._background, interval)
-        self._conversations = Conversations(keeping.store)
+        self._conversations = Conversations(keeping)
 
     async def answer(self, asked: Asked, body: bytes, reply: Reply, receive: Receive) -> None:
         if asked.path[0] == "conversations":

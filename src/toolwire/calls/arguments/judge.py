@@ -1,0 +1,138 @@
+"""One call, one verdict: parse strictly, validate against the client's own schema, repair where one meaning is left, validate again.
+
+A valid call keeps the bytes the model wrote. A repaired one has arguments that validate, always, and the names of what was done.
+Everything else is invalid, with what a model needs to know to do it right. A schema that cannot be checked makes no call
+invalid, and no call is repaired by it.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from ...types import Json, JsonObject, Tool, ToolCall
+from ...wire.exact import BadJson, decode, encode
+from ..schemas import Checker, Schemas, TooCostly
+from .closing import is_whole
+from .doubts import Fixed
+from .preferences import preferred
+from .search import Search
+from .texts import meant
+from .wording import Problem, missing, problems
+
+
+class Valid(Struct, frozen=True, kw_only=True, tag="valid"):
+    """unchecked: why the schema could not be asked; "" where it was."""
+
+    args: JsonObject | None
+    unchecked: str = ""
+
+
+class Repaired(Struct, frozen=True, kw_only=True, tag="repaired"):
+    """raw is the arguments written anew; repairs are stable words for counters."""
+
+    args: JsonObject
+    raw: str
+    repairs: tuple[str, ...]
+
+
+class Invalid(Struct, frozen=True, kw_only=True, tag="invalid"):
+    """received is what came, parsed as far as it could be."""
+
+    errors: tuple[Problem, ...]
+    missing: tuple[str, ...] = ()
+    received: Json = None
+
+
+Verdict: TypeAlias = Valid | Repaired | Invalid
+
+
+def judge(call: ToolCall, tool: Tool, schemas: Schemas, *, is_cut: bool = False, may_repair: bool = True) -> Verdict:
+    """is_cut: the answer ended early (a limit on length, a lost connection), so what is missing is never filled in."""
+    if tool.kind in ("custom", "hosted") or call.kind == "custom":
+        return Valid(args=None)
+    compiled = schemas.of(tool.schema)
+    arguments = call.args if call.args is not None else _strict(call.raw)
+    if compiled.checker is None:
+        return _unchecked(arguments, call.raw, compiled.reason)
+    case = _Case(call, tool, compiled.checker, arguments, is_cut)
+    try:
+        return case.verdict(may_repair)
+    except TooCostly as reason:
+        return _unchecked(arguments, call.raw, str(reason))
+
+
+class _Case:
+    def __init__(self, call: ToolCall, tool: Tool, checker: Checker, arguments: Json, is_cut: bool) -> None:
+        self._raw = call.raw
+        self._tool = tool
+        self._checker = checker
+        self._arguments = arguments
+        self._is_cut = is_cut
+        self._size = len(call.raw) + 2
+
+    def verdict(self, may_repair: bool) -> Verdict:
+        arguments = self._arguments
+        if isinstance(arguments, dict) and self._checker.fits(arguments, self._size):
+            better = preferred(arguments, self._raw, self._checker) if may_repair else None
+            return Valid(args=arguments) if better is None else _repaired(better)
+        fixed = self._fixed() if may_repair else None
+        if fixed is None:
+            return self._invalid()
+        better = preferred(fixed.arguments, self._raw, self._checker)
+        return _repaired(fixed if better is None else Fixed(better.arguments, (*fixed.repairs, *better.repairs)))
+
+    def _fixed(self) -> Fixed | None:
+        search = Search(self._checker, self._tool.name, self._size)
+        if isinstance(self._arguments, dict):
+            return search.fix(self._arguments)
+        if self._is_cut:
+            return None
+        found = meant(self._raw, lambda value, unclosed: is_whole(value, unclosed, self._checker.schema))
+        return None if found is None else search.fix(found.arguments, found.repairs)
+
+    def _invalid(self) -> Invalid:
+        if not isinstance(self._arguments, dict):
+            return _no_object(self._arguments, self._raw)
+        faults = self._checker.faults(self._arguments, self._size)
+        found = problems(faults, self._arguments)
+        return Invalid(
+            errors=found or (Problem("", "the arguments do not fit the schema of the tool."),),
+            missing=missing(faults),
+            received=self._arguments,
+        )
+
+
+def _repaired(fixed: Fixed) -> Repaired:
+    raw = encode(fixed.arguments).decode("utf-8")
+    return Repaired(args=fixed.arguments, raw=raw, repairs=fixed.repairs)
+
+
+def _unchecked(arguments: Json, raw: str, reason: str) -> Verdict:
+    return Valid(args=arguments, unchecked=reason) if isinstance(arguments, dict) else _no_object(arguments, raw)
+
+
+def _no_object(arguments: Json, raw: str) -> Invalid:
+    if arguments is not None:
+        return Invalid(
+            errors=(Problem("", "found JSON that is not an object; expected an object."),), received=arguments
+        )
+    return Invalid(errors=(Problem("", f"found no JSON: {_why(raw)}; expected one object."),), received=raw)
+
+
+def _why(raw: str) -> str:
+    if not raw.strip():
+        return "it is empty"
+    try:
+        decode(raw)
+    except BadJson as error:
+        return str(error)[:100]
+    return "it is null"
+
+
+def _strict(raw: str) -> Json:
+    try:
+        return decode(raw)
+    except BadJson:
+        return None

@@ -1,0 +1,130 @@
+"""Arguments that do not fit their schema, changed until they do, if there is exactly one way.
+
+The validator says what is wrong and where; each fault has its fixes; the whole must then validate. Two different results that
+both validate mean that nobody knows what the model meant, and nothing is changed. A single value is put in a list only where no
+other reading helps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from ...types import Json, JsonObject
+from ...wire.exact import encode
+from ..schemas import Checker, TooCostly
+from .doubts import Fixed, is_doubtful, same_name
+from .edits import changed
+from .fixes import Plan, View, plans
+from .loose import NotLoose
+from .texts import encoded
+
+_ROUNDS = 8
+_TRIES = 60
+_WRAPPERS = frozenset(
+    {"arguments", "args", "input", "inputs", "parameters", "params", "kwargs", "toolinput", "toolargs", "functioncall"}
+)
+_ABOUT = frozenset({"name", "id", "type", "tool", "toolname", "function", "functionname"})
+
+
+class Search:
+    """For one tool and one size of arguments; the number of tries is bounded over all its uses."""
+
+    def __init__(self, checker: Checker, tool_name: str, size: int) -> None:
+        self._checker = checker
+        self._tool_name = same_name(tool_name)
+        self._size = size
+        self._tries = 0
+
+    def fix(self, arguments: JsonObject, repairs: tuple[str, ...] = ()) -> Fixed | None:
+        """The one valid reading of these; they themselves if they are valid."""
+        try:
+            for may_wrap in (False, True):
+                found = self._distinct(arguments, repairs, may_wrap)
+                if found:
+                    return found[0] if len(found) == 1 and not self._is_doubtful(found[0]) else None
+        except (TooCostly, RecursionError):
+            pass
+        return None
+
+    def _is_doubtful(self, fixed: Fixed) -> bool:
+        return self._unwrapped(fixed.arguments) is not None or is_doubtful(fixed, self._checker.schema)
+
+    def _distinct(self, arguments: JsonObject, repairs: tuple[str, ...], may_wrap: bool) -> list[Fixed]:
+        """At most two that differ."""
+        found: dict[bytes, Fixed] = {}
+        for start, more in self._starts(arguments):
+            for fixed in islice(self._solved(start, (*repairs, *more), may_wrap, _ROUNDS), 4):
+                found.setdefault(encode(fixed.arguments), fixed)
+                if len(found) > 1:
+                    return list(found.values())
+        return list(found.values())
+
+    def _starts(self, arguments: JsonObject) -> Iterator[tuple[JsonObject, tuple[str, ...]]]:
+        """As it stands, and without all that is wrapped around it: half unwrapped, it may be legal and still wrong."""
+        yield arguments, ()
+        inner, deeper = arguments, self._unwrapped(arguments)
+        while deeper is not None:
+            inner, deeper = deeper, self._unwrapped(deeper)
+        if inner is not arguments:
+            yield inner, ("wrapped",)
+
+    def _unwrapped(self, arguments: JsonObject) -> JsonObject | None:
+        known = self._checker.schema.get("properties", {})
+        keys = [key for key in arguments if key not in known and self._is_wrapper(key, arguments)]
+        others = [key for key in arguments if key not in keys]
+        if len(keys) != 1 or not all(self._is_about(key, arguments[key]) for key in others):
+            return None
+        return _object(arguments[keys[0]])
+
+    def _is_wrapper(self, key: str, arguments: JsonObject) -> bool:
+        name = same_name(key)
+        if name == "function":
+            return _object(arguments[key]) is not None
+        return name in _WRAPPERS or name == self._tool_name
+
+    def _is_about(self, key: str, value: Json) -> bool:
+        """A member that says which call this is, and says this one."""
+        name = same_name(key)
+        if name not in _ABOUT or not isinstance(value, str):
+            return False
+        return name in ("id", "type") or same_name(value) == self._tool_name
+
+    def _solved(self, arguments: Json, repairs: tuple[str, ...], may_wrap: bool, rounds: int) -> Iterator[Fixed]:
+        self._tries += 1
+        if self._tries > _TRIES or not isinstance(arguments, dict):
+            return
+        if self._checker.fits(arguments, self._size):
+            yield Fixed(arguments, tuple(dict.fromkeys(repairs)))
+            return
+        if not rounds:
+            return
+        faults = self._checker.faults(arguments, self._size)
+        places = plans(faults, View(arguments, self._checker.schema, may_wrap))
+        for plan in _choices(places):
+            better = arguments
+            for edit in plan:
+                better = changed(better, edit)
+            if better is not arguments:
+                yield from self._solved(better, (*repairs, *(edit.repair for edit in plan)), may_wrap, rounds - 1)
+
+
+def _choices(places: list[list[Plan]]) -> Iterator[Plan]:
+    """All places with one way at once; the first that has several, each in turn."""
+    if not places:
+        return
+    sure = tuple(edit for ways in places if len(ways) == 1 for edit in ways[0])
+    several = next((ways for ways in places if len(ways) > 1), None)
+    if several is None:
+        yield sure
+    else:
+        yield from ((*sure, *plan) for plan in several)
+
+
+def _object(value: Json) -> JsonObject | None:
+    if isinstance(value, str):
+        try:
+            value = encoded(value)
+        except NotLoose:
+            return None
+    return value if isinstance(value, dict) else None

@@ -1,0 +1,26 @@
+"""What tools take: schemas read, compiled, and cleaned for those who understand less of them."""
+
+from .cache import Compiled, Schemas, check_schema
+from .checker import Checker, Fault, TooCostly
+from .clean import ANTHROPIC, GEMINI, OPENAI, OPENAI_STRICT, Change, Cleaned, Rules, cleaned
+from .strict import without_added_nulls
+from .tool_sets import ToolSets
+
+__all__ = [
+    "Checker",
+    "Compiled",
+    "Fault",
+    "Schemas",
+    "ToolSets",
+    "TooCostly",
+    "check_schema",
+    "Rules",
+    "OPENAI",
+    "OPENAI_STRICT",
+    "ANTHROPIC",
+    "GEMINI",
+    "Change",
+    "Cleaned",
+    "cleaned",
+    "without_added_nulls",
+]

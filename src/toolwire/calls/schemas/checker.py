@@ -1,0 +1,143 @@
+"""One compiled schema: whether arguments fit it, and why not, in bounded time and memory."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import jsonschema_rs
+
+from ...types import Json, JsonObject
+from .cost import cost_of
+from .patterns import BACKTRACKING, LINEAR, Patterns
+from .places import referred, types_of
+from .positions import children
+from .reading import Reading
+
+Fault: TypeAlias = jsonschema_rs.ValidationError
+
+_MOST_LOOKS = 20_000_000  # about a second
+_MOST_SAID = 20_000  # a fault costs a thousand looks, because it is told in full
+_MOST_FAULTS = 200
+_DEEPEST_SAID = 10  # what unions of a recursive schema have to say doubles with each level
+_LONG = 16_384  # characters of arguments; beyond, patterns that backtrack are left out
+
+
+class TooCostly(Exception):
+    """The schema and these arguments together need more work than they are worth."""
+
+
+class Checker:
+    """Made from a reading; raises ValueError where the schema cannot be compiled after all."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.schema = reading.schema
+        self.notes = reading.notes
+        self._patterns = reading.patterns
+        self._looks, self._is_recursive = cost_of(reading.schema)
+        if self._looks > _MOST_LOOKS:
+            raise ValueError(f"the schema has {self._looks} ways through it or more")
+        self.has_integers, self.has_text_unions = _features(reading.schema)
+        options = BACKTRACKING if reading.patterns.needs_backtracking else LINEAR
+        self._validator = _compiled(reading.schema, options)
+        self._for_long = self._validator
+        if reading.patterns.needs_backtracking:
+            self._for_long = _compiled(_without_slow(reading.schema, reading.patterns), LINEAR)
+
+    def fits(self, arguments: Json, size: int) -> bool:
+        """size is that of the arguments as text, or a little more; raises TooCostly."""
+        if self._looks * size > _MOST_LOOKS and self._looks * places(arguments) > _MOST_LOOKS:
+            raise TooCostly("the schema has too many ways through it for so large a value")
+        validator = self._for_long if size > _LONG else self._validator
+        try:
+            return validator.is_valid(arguments)
+        except ValueError:  # half a surrogate pair, which the validator cannot hold
+            return validator.is_valid(_whole_characters(arguments))
+
+    def faults(self, arguments: Json, size: int) -> list[Fault]:
+        """Why it does not fit; none where they would be too many to tell."""
+        if self._looks * size > _MOST_SAID and self._looks * places(arguments) > _MOST_SAID:
+            return []
+        if self._is_recursive and self._looks > 1 and depth(arguments) > _DEEPEST_SAID:
+            return []
+        validator = self._for_long if size > _LONG else self._validator
+        try:
+            found = validator.iter_errors(arguments)
+        except ValueError:
+            found = validator.iter_errors(_whole_characters(arguments))
+        return [fault for fault, _ in zip(found, range(_MOST_FAULTS), strict=False)]
+
+
+def places(value: Json) -> int:
+    """How many values this one is made of."""
+    count, waiting = 0, [value]
+    while waiting:
+        item = waiting.pop()
+        count += 1
+        if isinstance(item, dict):
+            waiting += item.values()
+        elif isinstance(item, list):
+            waiting += item
+    return count
+
+
+def depth(value: Json) -> int:
+    level, deepest = [value], 0
+    while level:
+        deepest += 1
+        level = [
+            inner
+            for item in level
+            if isinstance(item, dict | list)
+            for inner in (item.values() if isinstance(item, dict) else item)
+        ]
+    return deepest
+
+
+def _features(schema: JsonObject) -> tuple[bool, bool]:
+    """Whether an integer is asked for anywhere, and whether a text may stand where an object or list may."""
+    has_integers = has_text_unions = False
+    waiting: list[Json] = [schema]
+    while waiting:
+        node = waiting.pop()
+        if not isinstance(node, dict):
+            continue
+        waiting += [item for _, item in children(node)]
+        types = types_of(node)
+        has_integers = has_integers or "integer" in types
+        for key in ("anyOf", "oneOf"):
+            types |= {name for item in node.get(key, ()) for name in types_of(referred(schema, item))}
+        has_text_unions = has_text_unions or ("string" in types and bool(types & {"object", "array"}))
+    return has_integers, has_text_unions
+
+
+def _compiled(
+    schema: JsonObject, options: jsonschema_rs.RegexOptions | jsonschema_rs.FancyRegexOptions
+) -> jsonschema_rs.Validator:
+    """Formats are words for people: clients disagree about them, and a strict reading refuses what tools take."""
+    return jsonschema_rs.Draft202012Validator(schema, pattern_options=options, offline=True, validate_formats=False)
+
+
+def _without_slow(schema: Json, patterns: Patterns) -> Json:
+    if not isinstance(schema, dict):
+        return schema
+    kept = {key: value for key, value in schema.items() if key != "pattern" or not patterns.is_slow(value)}
+    if "patternProperties" in kept:
+        named = kept["patternProperties"]
+        kept["patternProperties"] = {key: item for key, item in named.items() if not patterns.is_slow(key)}
+    for path, item in list(children(kept)):
+        if len(path) == 1:
+            kept[str(path[0])] = _without_slow(item, patterns)
+            continue
+        key = str(path[0])
+        if kept[key] is schema[key]:
+            kept[key] = schema[key].copy()
+        kept[key][path[1]] = _without_slow(item, patterns)
+    return kept
+
+
+def _whole_characters(value: Json) -> Json:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, dict):
+        return {_whole_characters(key): _whole_characters(item) for key, item in value.items()}
+    return [_whole_characters(item) for item in value] if isinstance(value, list) else value

@@ -1,0 +1,122 @@
+"""Arguments against one compiled schema, hostile ones too."""
+
+from __future__ import annotations
+
+import time
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tests.calls.schemas.test_cost import chain
+from toolwire.calls.schemas import Checker, TooCostly
+from toolwire.calls.schemas.checker import depth, places
+from toolwire.calls.schemas.reading import read
+from toolwire.wire.exact import encode
+
+
+def checker(schema: dict[str, Any]) -> Checker:
+    return Checker(read(schema))
+
+
+def fits(schema: dict[str, Any], arguments: Any) -> bool:
+    return checker(schema).fits(arguments, len(encode(arguments)))
+
+
+def test_H071_numbers_keep_their_digits() -> None:
+    schema = {"properties": {"id": {"type": "integer", "enum": [2512292042121000001]}}}
+    assert fits(schema, {"id": 2512292042121000001})
+    assert not fits(schema, {"id": 2512292042121000000})
+    assert fits({"properties": {"a": {"maximum": Decimal("0.1")}}}, {"a": Decimal("0.1")})
+    assert not fits({"properties": {"a": {"maximum": Decimal("0.1")}}}, {"a": Decimal("0.1000000000000000000001")})
+    assert fits({"properties": {"a": {"type": "integer"}}}, {"a": 10**4000})
+
+
+def test_half_a_surrogate_pair_is_a_character_like_others() -> None:
+    schema = {"properties": {"a": {"type": "string", "pattern": "^x", "maxLength": 2}}, "additionalProperties": False}
+    assert fits(schema, {"a": "x\ud800"})
+    assert not fits(schema, {"a": "\ud800"})
+    assert not fits(schema, {"\ud800": "x"})
+    assert checker(schema).faults({"a": "\ud800"}, 10)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(a+)+$", "^(([a-z])+.)+[A-Z]([a-z])+$", "(?=(a*b))c", r"(a*)(a*)(a*)\1\2\3b$", "^(?!.*b)(a|a)*c$"]
+)
+def test_a_pattern_costs_bounded_time(pattern: str) -> None:
+    compiled = checker({"properties": {"a": {"pattern": pattern}}})
+    started = time.process_time()
+    for size in (100, 10_000, 1_000_000):
+        compiled.fits({"a": "a" * size + "!"}, size)
+    assert time.process_time() - started < 5
+
+
+def test_patterns_that_backtrack_are_left_out_for_long_texts_only() -> None:
+    schema = {
+        "properties": {"a": {"pattern": "^(?!x)"}, "b": {"pattern": "^y", "anyOf": [{"pattern": "(?<=z)"}]}},
+        "patternProperties": {"^(?!ab)": {"type": "string"}},
+    }
+    compiled = checker(schema)
+    assert not compiled.fits({"a": "x"}, 10)
+    assert compiled.fits({"a": "x" * 20_000}, 20_010)
+    assert not compiled.fits({"b": "n" * 20_000}, 20_010)
+
+
+def test_a_million_items_are_checked_and_their_faults_counted_not_told() -> None:
+    compiled = checker({"properties": {"a": {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}}})
+    numbers = list(range(1_000_000))
+    started = time.process_time()
+    assert compiled.fits({"a": numbers}, 8_000_000)
+    texts = {"a": ["x"] * 1_000_000}
+    assert not compiled.fits(texts, 4_000_000)
+    assert compiled.faults(texts, 4_000_000) == []
+    assert time.process_time() - started < 10
+
+
+def test_a_huge_enum_costs_little() -> None:
+    compiled = checker({"properties": {"a": {"enum": [f"value {number}" for number in range(40_000)]}}})
+    started = time.process_time()
+    assert not compiled.fits({"a": "none"}, 12)
+    assert len(compiled.faults({"a": "none"}, 12)) <= 1
+    assert time.process_time() - started < 2
+
+
+def test_schemas_with_too_many_ways_are_not_compiled() -> None:
+    with pytest.raises(ValueError, match="ways"):
+        checker(chain(60))
+    with pytest.raises(ValueError, match="ways"):
+        checker(chain(60, "allOf"))
+
+
+def test_many_ways_times_many_places_is_too_costly() -> None:
+    compiled = checker({"properties": {"a": {"items": chain(14)}}, "$defs": chain(14)["$defs"]})
+    assert not compiled.fits({"a": [1]}, 9)
+    with pytest.raises(TooCostly):
+        compiled.fits({"a": [1] * 100_000}, 200_006)
+    started = time.process_time()
+    assert compiled.faults({"a": [1] * 10}, 30) == []
+    assert time.process_time() - started < 1
+
+
+def test_recursion_is_followed_as_deep_as_json_goes() -> None:
+    compiled = checker({"type": "object", "properties": {"a": {"anyOf": [{"$ref": "#"}, {"type": "integer"}]}}})
+    value: Any = 5
+    for _ in range(400):
+        value = {"a": value}
+    started = time.process_time()
+    assert compiled.fits(value, 3000)
+    wrong: Any = "x"
+    for _ in range(60):
+        wrong = {"a": wrong}
+    assert not compiled.fits(wrong, 3000)
+    assert compiled.faults(wrong, 3000) == []
+    assert time.process_time() - started < 2
+
+
+def test_formats_are_words_for_people() -> None:
+    assert fits({"properties": {"a": {"type": "string", "format": "uri"}}}, {"a": "not a uri"})
+
+
+def test_places_and_depth() -> None:
+    assert places({"a": [1, {"b": 2}]}) == 5
+    assert depth({"a": [1, {"b": 2}]}) == 4

@@ -1,0 +1,115 @@
+"""The subset that Gemini's functions take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from toolwire.calls.schemas import GEMINI, cleaned
+from toolwire.calls.schemas.positions import children
+
+ALLOWED = {
+    "type",
+    "format",
+    "title",
+    "description",
+    "nullable",
+    "enum",
+    "items",
+    "minItems",
+    "maxItems",
+    "properties",
+    "required",
+    "minProperties",
+    "maxProperties",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "minimum",
+    "maximum",
+    "anyOf",
+}
+SCHEMA = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "default": {"type": "string", "default": "x", "const": "k"},
+        "count": {"type": ["integer", "null"], "exclusiveMinimum": 0, "format": "int64"},
+        "when": {"type": "string", "format": "date-time"},
+        "where": {"type": "string", "format": "uri"},
+        "level": {"type": "integer", "enum": [1, 2], "description": "How much."},
+        "either": {"oneOf": [{"type": "string"}, {"type": "number"}, {"type": "null"}]},
+        "grid": {
+            "type": "array",
+            "items": {"anyOf": [{"type": "array", "items": {"type": "integer"}}, {"type": "string"}]},
+        },
+        "free": {"type": "object", "description": "Headers.", "additionalProperties": {"type": "string"}},
+        "node": {"$ref": "#/$defs/node"},
+        "both": {"allOf": [{"type": "string"}, {"minLength": 2}]},
+        "many": {"type": "array"},
+        "what": {},
+    },
+    "required": ["default", "gone"],
+    "$defs": {
+        "node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}, "patternProperties": {"x": {}}}
+    },
+}
+
+
+def every(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    return [schema, *(inner for _, item in children(schema) for inner in every(item))]
+
+
+def test_H060_only_known_keywords_are_written_and_names_are_left_alone() -> None:
+    found = cleaned(SCHEMA, GEMINI).schema
+    assert found is not None
+    for schema in every(found):
+        assert set(schema) <= ALLOWED
+        assert isinstance(schema.get("type", ""), str)
+        assert "type" in schema or "anyOf" in schema
+    assert list(found["properties"]) == list(SCHEMA["properties"])
+    assert found["properties"]["default"] == {"type": "string", "enum": ["k"]}
+    assert found["required"] == ["default"]
+
+
+def test_H061_types_become_one_with_nullable_and_references_are_written_out() -> None:
+    found = cleaned(SCHEMA, GEMINI)
+    assert found.schema is not None
+    properties = found.schema["properties"]
+    assert properties["count"] == {"nullable": True, "type": "integer", "minimum": 0, "format": "int64"}
+    assert properties["either"] == {"nullable": True, "anyOf": [{"type": "string"}, {"type": "number"}]}
+    assert properties["both"] == {"type": "string", "minLength": 2}
+    assert properties["level"]["description"] == "How much. One of: 1, 2."
+    assert "format" not in properties["where"]
+    assert properties["when"]["format"] == "date-time"
+    assert ("properties.count.exclusiveMinimum", "it became minimum") in found.changes
+
+
+def test_H062_no_union_directly_inside_a_list() -> None:
+    found = cleaned(SCHEMA, GEMINI).schema
+    assert found is not None
+    assert found["properties"]["grid"]["items"] == {"type": "array", "items": {"type": "integer"}}
+
+
+@pytest.mark.parametrize("schema", [None, {}, {"type": "object"}, {"type": "object", "properties": {}}])
+def test_H067_a_tool_without_arguments_has_no_schema(schema: dict[str, Any] | None) -> None:
+    assert cleaned(schema, GEMINI).schema is None
+
+
+def test_H067_an_object_without_names_inside_becomes_text() -> None:
+    found = cleaned(SCHEMA, GEMINI).schema
+    assert found is not None
+    assert found["properties"]["free"] == {"type": "string", "description": "Headers. A JSON object, written as text."}
+    assert found["properties"]["many"]["items"] == {"type": "string"}
+
+
+def test_H069_H070_a_circle_ends_in_an_open_node_and_is_named() -> None:
+    found = cleaned(SCHEMA, GEMINI)
+    assert found.schema is not None
+    node = found.schema["properties"]["node"]
+    assert node["properties"]["next"]["type"] == "string"
+    assert any(
+        change.where == "properties.node.properties.next" and "circle" in change.what for change in found.changes
+    )

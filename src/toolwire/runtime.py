@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from .backends.base import Backend, EventReply, Model, WireReply
+from .backends.base import Backend, EventReply, Model, WireReply, is_streamed
 from .backends.searching import Searching
 from .calls.kinds import Lowered, lower
 from .calls.turn import BYTES_PER_TOKEN, Turn
@@ -106,7 +106,10 @@ class Step:
         """The client has its answer, or is gone. The last bytes of a complete answer are awaited for a moment, because a
         connection read to its end serves the next request; anything else is stopped."""
         self._note()
-        if isinstance(self._reply, EventReply) or self._is_read or self._reply.is_complete:
+        if isinstance(self._reply, EventReply):
+            await self._reply.close()
+            return
+        if self._is_read or self._reply.is_complete:
             return
         try:
             if self._pipe.is_over and self._pipe.error is None:
@@ -348,8 +351,7 @@ class Runtime:
         if isinstance(reply, EventReply):
             return Step(reply, Translator(None, turn, encoder), turn, record, kept)
         wire = DIALECTS[asked.backend.dialect]
-        content_type = reply.content_type.lower()
-        is_stream = "event-stream" in content_type or (request.stream and "json" not in content_type)
+        is_stream = is_streamed(reply, request)
         fits = chosen.is_verbatim and is_stream == request.stream
         renamer = Renamer(asked.backend.dialect, request.model) if fits and chosen.is_renamed else None
         if asked.is_queued_there and not is_stream:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.calls.names import Names, fit_name, is_legal
+from toolwire.calls.names import Names, fit_name, is_legal, without_prefix
 from toolwire.types import Tool, ToolCall
 
 
@@ -94,3 +94,11 @@ def test_many_tools_of_one_name_take_no_more_time_each() -> None:
     names, begun = Names(), time.process_time()
     assert len({names.add(tool("same")) for _ in range(20_000)}) == 20_000
     assert time.process_time() - begun < 3
+
+
+@pytest.mark.parametrize(
+    ("name", "bare"),
+    [("functions.read", "read"), ("tool_read", "read"), ("default_api:read", "read"), ("toolbox", "toolbox")],
+)
+def test_what_models_put_before_a_name_comes_off(name: str, bare: str) -> None:
+    assert without_prefix(name) == bare

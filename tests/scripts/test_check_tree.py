@@ -58,7 +58,6 @@ def test_a_script_has_its_tests_under_scripts(tree: Path) -> None:
     [
         "src/toolwire/__main__.py",
         "src/toolwire/calls/__init__.py",
-        "src/toolwire/backends/base.py",
         "tests/conftest.py",
         "tests/calls/support.py",
         "tests/clients/test_openai_python.py",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from typing import Protocol
 
 from msgspec import Struct
@@ -49,6 +49,17 @@ class EventReply(Struct):
 
     events: AsyncIterator[list[Event]]
     losses: tuple[Loss, ...] = ()
+
+    async def close(self) -> None:
+        """Nobody reads on: whoever makes it stops now, not when memory is tidied up."""
+        if isinstance(self.events, AsyncGenerator):
+            await self.events.aclose()
+
+
+def is_streamed(reply: WireReply, request: Request) -> bool:
+    """By what it calls itself; a reply that does not say is what was asked for."""
+    kind = reply.content_type.lower()
+    return "event-stream" in kind or (request.stream and "json" not in kind)
 
 
 class Backend(Protocol):

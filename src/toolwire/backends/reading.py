@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 
 from ..dialects import DIALECTS
 from ..dialects.base import ResponseDecoder, garbage
 from ..errors import UpstreamError
 from ..events import Event
 from ..types import Request
-from .base import EventReply, WireReply
+from .base import EventReply, WireReply, is_streamed
 
 _MAX_ANSWER = 256 << 20
 _LAST_BYTES = 0.2
@@ -56,14 +56,13 @@ class Reading:
 
     async def release(self) -> None:
         """Nobody reads on: stop the back end, unless all of it has been read."""
-        reply = self._reply
-        if not isinstance(reply, EventReply):
-            if not self._is_read:
-                reply.abort()
-        elif isinstance(reply.events, AsyncGenerator):
-            await reply.events.aclose()
+        if isinstance(self._reply, EventReply):
+            await self._reply.close()
+        elif not self._is_read:
+            self._reply.abort()
 
     def _decoder(self, reply: WireReply) -> ResponseDecoder:
-        wire, content_type = DIALECTS[self._dialect], reply.content_type.lower()
-        is_stream = "event-stream" in content_type or (self._request.stream and "json" not in content_type)
-        return wire.stream_decoder(self._request) if is_stream else wire.body_decoder(self._request)
+        wire = DIALECTS[self._dialect]
+        if is_streamed(reply, self._request):
+            return wire.stream_decoder(self._request)
+        return wire.body_decoder(self._request)

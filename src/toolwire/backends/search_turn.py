@@ -7,12 +7,12 @@ be, the model is asked once more without the tool.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..calls.names import without_prefix
 from ..dialects.web_search import Outcome, SearchForm, Shown, WebSearch, told
 from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
 from ..types import Loss, Message, Opaque, Part, Request, Text, ToolCall, ToolChoice, ToolResult, Usage
@@ -24,7 +24,6 @@ from .synthesis import new_id
 _USES = 5
 _MOST_USES = 50
 _GOES_ON = ("tool_calls", "stop", "other")
-_INVENTED = re.compile(r"^(?:functions?|tools?|default_api)[.:/]")  # what some models put before a name
 
 
 class Means(Struct, frozen=True):
@@ -40,7 +39,7 @@ class Means(Struct, frozen=True):
         return min(self.wanted.max_uses or _USES, _MOST_USES)
 
     def is_search(self, call: ToolCall) -> bool:
-        return self.function in (call.name, _INVENTED.sub("", call.name))
+        return self.function in (call.name, without_prefix(call.name))
 
 
 class _Pending(Struct, frozen=True):

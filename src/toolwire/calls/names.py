@@ -17,7 +17,7 @@ _OWN = 48  # letters of a tool's own name that stay whole
 _NUMBERED = 56  # what stays of a name that needs a number behind it
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 _SEPARATORS = re.compile(r"[\W_]+")
-_INVENTED = re.compile(r"^(?:functions|function|tools|tool|default_api)[.:/_]+")  # prefixes models put before a name
+_INVENTED = re.compile(r"^(?:functions|function|tools|tool|default_api)[.:/_]+")
 
 
 def is_legal(name: str) -> bool:
@@ -28,6 +28,11 @@ def is_legal(name: str) -> bool:
 @lru_cache(maxsize=4096)
 def _has_legal_letters(name: str) -> bool:
     return bool(name) and _ILLEGAL.search(name) is None
+
+
+def without_prefix(name: str) -> str:
+    """Without what some models put before a name."""
+    return _INVENTED.sub("", name)
 
 
 def fit_name(name: str) -> str:
@@ -87,7 +92,7 @@ class Names:
             return found
         if self._loose is None:
             self._loose = self._spellings()
-        bare = _INVENTED.sub("", label)
+        bare = without_prefix(label)
         return self._by_label.get(bare) or self._loose.get(_spelled(bare)) or self._loose.get(_spelled(label))
 
     def _unknown(self, name: str) -> str:

@@ -14,6 +14,7 @@ from toolwire.config import BackendConfig
 from toolwire.dialects import DIALECTS
 from toolwire.errors import BadRequest
 from toolwire.keeping import POINTERS, Keeping, Kept, keepers_in
+from toolwire.profiles import PLAIN
 from toolwire.store import Entry, Item, MemoryStore
 from toolwire.types import Request
 
@@ -23,6 +24,7 @@ _numbers = itertools.count()
 class Nobody:
     """A back end that is only named."""
 
+    profile = PLAIN
     tool_kinds: frozenset[str] = frozenset()
 
     def __init__(self, name: str, dialect: str) -> None:

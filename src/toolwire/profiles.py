@@ -11,6 +11,39 @@ from msgspec.structs import replace
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
+class IdRule(Struct, frozen=True, kw_only=True):
+    """Which ids of calls a back end takes; 0 is no limit that we know of."""
+
+    letters: Literal["any", "word", "base62"] = "any"  # word: letters, digits, _ and -
+    longest: int = 0
+    length: int = 0  # exactly so many
+    is_numbered: bool = False  # functions.NAME:INDEX, counted over the whole conversation
+    kept: str = ""  # ids with this in them say something to the back end, and stay whole
+
+
+class SchemaRules(Struct, frozen=True, kw_only=True):
+    """What a back end asks of the schema of a tool."""
+
+    needs_properties: bool = False  # H066: an object without properties is refused
+    is_strict: bool = False  # H065: everything required, nothing else allowed
+    has_root_unions: bool = True  # H064
+    is_subset: bool = False  # H060-H062, H067, H069, H070: few keywords, no references
+
+
+ANY_SCHEMAS = SchemaRules()
+OPENAI_SCHEMAS = SchemaRules(needs_properties=True)
+STRICT_SCHEMAS = SchemaRules(needs_properties=True, is_strict=True)
+ANTHROPIC_SCHEMAS = SchemaRules(has_root_unions=False)
+GEMINI_SCHEMAS = SchemaRules(is_subset=True, has_root_unions=False)
+
+CHAT_IDS = IdRule(longest=40, kept="__thought__")
+OPENAI_IDS = IdRule(longest=40)
+RESPONSES_IDS = IdRule(longest=64)
+MESSAGES_IDS = IdRule(letters="word", longest=64)
+MISTRAL_IDS = IdRule(letters="base62", length=9)
+KIMI_IDS = IdRule(is_numbered=True)
+
+
 class Profile(Struct, frozen=True, kw_only=True):
     """Defaults are the plain form of each dialect, accepted by most servers that speak it."""
 
@@ -32,6 +65,10 @@ class Profile(Struct, frozen=True, kw_only=True):
     )
     keeps_state: bool = False  # it remembers answers by their ids, in the way of its dialect
     tool_kinds: frozenset[str] = frozenset()  # what it knows of its dialect's tools beside functions
+    ids: IdRule = IdRule()
+    schemas: SchemaRules = ANY_SCHEMAS
+    strict_schemas: SchemaRules | None = None  # for tools that ask to be strict, where it takes them so
+    needs_tools: bool = False  # past calls are refused where no tool is offered (H089)
     has_files: bool = False  # takes files that are no images
     image_types: frozenset[str] = _IMAGES
     # Limits of 0 are none that we know of; those for one medium count its bytes before base64.
@@ -44,26 +81,43 @@ class Profile(Struct, frozen=True, kw_only=True):
 _HOSTED = frozenset({"hosted"})  # many servers have some of their own; who asks for one knows whom it asks
 _ALL = frozenset({"custom", "namespace", "typed", "hosted", "deferred"})
 
-PLAIN_CHAT = Profile(name="chat", tool_kinds=_HOSTED)
+PLAIN = Profile()  # answers in this process
+PLAIN_CHAT = Profile(name="chat", tool_kinds=_HOSTED, ids=CHAT_IDS, schemas=OPENAI_SCHEMAS)
 OPENAI_CHAT = Profile(
     name="openai",
     max_tokens_field="max_completion_tokens",
     has_developer_role=True,
     result_content="parts",
     tool_kinds=frozenset({"custom", "hosted"}),
+    ids=OPENAI_IDS,
+    schemas=OPENAI_SCHEMAS,
+    strict_schemas=STRICT_SCHEMAS,
     has_files=True,
     max_file_bytes=50_000_000,
     max_images=1500,
 )
-DEEPSEEK = Profile(name="deepseek", reasoning_field="reasoning_content", tool_kinds=_HOSTED)
-OPENROUTER = Profile(name="openrouter", tool_kinds=_HOSTED, has_files=True)
-RESPONSES = Profile(name="responses", has_developer_role=True, result_content="parts", tool_kinds=_ALL, has_files=True)
+DEEPSEEK = replace(PLAIN_CHAT, name="deepseek", reasoning_field="reasoning_content")
+MISTRAL = replace(PLAIN_CHAT, name="mistral", ids=MISTRAL_IDS)
+KIMI = replace(PLAIN_CHAT, name="kimi", ids=KIMI_IDS, reasoning_field="reasoning_content")
+OPENROUTER = replace(PLAIN_CHAT, name="openrouter", has_files=True)
+RESPONSES = Profile(
+    name="responses",
+    has_developer_role=True,
+    result_content="parts",
+    tool_kinds=_ALL,
+    ids=RESPONSES_IDS,
+    schemas=OPENAI_SCHEMAS,
+    has_files=True,
+)
 OPENAI_RESPONSES = replace(
-    RESPONSES, name="openai-responses", keeps_state=True, max_file_bytes=50_000_000, max_images=1500
+    RESPONSES,
+    name="openai-responses",
+    strict_schemas=STRICT_SCHEMAS,
+    keeps_state=True,
+    max_file_bytes=50_000_000,
+    max_images=1500,
 )
-OPENROUTER_RESPONSES = Profile(
-    name="openrouter-responses", has_developer_role=True, result_content="parts", tool_kinds=_HOSTED, has_files=True
-)
+OPENROUTER_RESPONSES = replace(RESPONSES, name="openrouter-responses", tool_kinds=_HOSTED)
 ANTHROPIC = Profile(
     name="anthropic",
     api_version="2023-06-01",
@@ -72,6 +126,9 @@ ANTHROPIC = Profile(
     has_sampling_until="2026-10-21",
     result_content="parts",
     tool_kinds=_ALL,
+    ids=MESSAGES_IDS,
+    schemas=ANTHROPIC_SCHEMAS,
+    needs_tools=True,
     has_files=True,
 )
 ANTHROPIC_API = replace(
@@ -89,6 +146,8 @@ BY_NAME = {
         PLAIN_CHAT,
         OPENAI_CHAT,
         DEEPSEEK,
+        MISTRAL,
+        KIMI,
         OPENROUTER,
         RESPONSES,
         OPENAI_RESPONSES,
@@ -101,6 +160,10 @@ BY_KIND = {"openai-chat": PLAIN_CHAT, "openai-responses": RESPONSES, "anthropic"
 BY_HOST = {
     ("openai-chat", "api.openai.com"): OPENAI_CHAT,
     ("openai-chat", "api.deepseek.com"): DEEPSEEK,
+    ("openai-chat", "api.mistral.ai"): MISTRAL,
+    ("openai-chat", "codestral.mistral.ai"): MISTRAL,
+    ("openai-chat", "api.moonshot.ai"): KIMI,
+    ("openai-chat", "api.moonshot.cn"): KIMI,
     ("openai-chat", "openrouter.ai"): OPENROUTER,
     ("openai-responses", "api.openai.com"): OPENAI_RESPONSES,
     ("anthropic", "api.anthropic.com"): ANTHROPIC_API,

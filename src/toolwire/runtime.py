@@ -55,7 +55,7 @@ class Step:
         self._size = 0
         self._opening = b""
         self.losses: list[Loss] = list(reply.losses)
-        self.headers: Mapping[str, str] = {} if isinstance(reply, EventReply) else reply.headers
+        self.headers: Mapping[str, str] = reply.headers
 
     @property
     def error(self) -> GatewayError | None:

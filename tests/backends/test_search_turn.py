@@ -27,6 +27,7 @@ from toolwire.events import (
     emptied,
     fold,
 )
+from toolwire.profiles import PLAIN
 from toolwire.types import (
     Choice,
     Loss,
@@ -58,6 +59,7 @@ class Played:
 
     name = "played"
     dialect = ""
+    profile = PLAIN
     tool_kinds: frozenset[str] = frozenset()
 
     def __init__(self, *answers: Any, reason: Reason = "stop", losses: tuple[Loss, ...] = ()) -> None:

@@ -14,6 +14,7 @@ from toolwire.backends.searching import Searching
 from toolwire.calls.kinds import lower
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.web_search import Hit
+from toolwire.profiles import PLAIN
 from toolwire.types import Request, Text, ToolCall, ToolResult
 
 HOSTED = {
@@ -30,6 +31,7 @@ class Inner:
 
     def __init__(self, dialect: str = "", *tool_kinds: str) -> None:
         self.dialect = dialect
+        self.profile = PLAIN
         self.tool_kinds = frozenset(tool_kinds)
 
     async def models(self) -> list[Model]:

@@ -8,6 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from ..events import Event
+from ..profiles import Profile
 from ..types import Loss, Request
 
 
@@ -49,6 +50,7 @@ class EventReply(Struct):
 
     events: AsyncIterator[list[Event]]
     losses: tuple[Loss, ...] = ()
+    headers: Mapping[str, str] = {}
 
     async def close(self) -> None:
         """Nobody reads on: whoever makes it stops now, not when memory is tidied up."""
@@ -70,6 +72,9 @@ class Backend(Protocol):
 
     @property
     def dialect(self) -> str: ...
+
+    @property
+    def profile(self) -> Profile: ...
 
     @property
     def tool_kinds(self) -> frozenset[str]:

@@ -14,6 +14,7 @@ from itertools import chain
 from msgspec.structs import replace
 
 from ..events import Event, Finished, Started
+from ..profiles import PLAIN
 from ..types import (
     Choice,
     Json,
@@ -49,6 +50,7 @@ class Demo:
 
     name = "demo"
     dialect = ""
+    profile = PLAIN
     tool_kinds: frozenset[str] = frozenset()
 
     async def models(self) -> list[Model]:

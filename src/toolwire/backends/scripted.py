@@ -11,6 +11,7 @@ from typing import Any
 
 from ..errors import BadRequest, ConfigError, GatewayError, UpstreamError, quote
 from ..events import Event, Failed, Finished, PartDelta, Started
+from ..profiles import PLAIN
 from ..types import (
     Choice,
     Json,
@@ -64,6 +65,7 @@ class Scripted:
     """A script in the prompt goes before the one in the file."""
 
     dialect = ""
+    profile = PLAIN
     tool_kinds: frozenset[str] = frozenset()
 
     def __init__(self, name: str, path: Path | None = None) -> None:

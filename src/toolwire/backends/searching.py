@@ -56,6 +56,7 @@ class _SearchingBackend:
 
     def __init__(self, inner: Backend, means: Means) -> None:
         self.name = inner.name
+        self.profile = inner.profile
         self._inner = inner
         self._means = means
 
@@ -67,7 +68,9 @@ class _SearchingBackend:
         why = "the search that the gateway runs cannot be told"
         unheard = tuple(Loss(f"web_search.{name}", "tools", why) for name in self._means.wanted.unheard)
         return EventReply(
-            events=SearchTurn(self._inner, self._means).play(request, reply), losses=(*reply.losses, *unheard)
+            events=SearchTurn(self._inner, self._means).play(request, reply),
+            losses=(*reply.losses, *unheard),
+            headers=reply.headers,
         )
 
     async def close(self) -> None:

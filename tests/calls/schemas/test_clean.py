@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolwire.calls.schemas import ANTHROPIC, GEMINI, OPENAI, OPENAI_STRICT, Rules, cleaned
+from toolwire.calls.schemas import cleaned
 from toolwire.calls.schemas.positions import children
+from toolwire.profiles import ANTHROPIC_SCHEMAS, GEMINI_SCHEMAS, OPENAI_SCHEMAS, STRICT_SCHEMAS, SchemaRules
 
-ALL = [OPENAI, OPENAI_STRICT, ANTHROPIC, GEMINI]
+ALL = [OPENAI_SCHEMAS, STRICT_SCHEMAS, ANTHROPIC_SCHEMAS, GEMINI_SCHEMAS]
 PLAIN = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
 TREE = {
     "type": "object",
@@ -28,8 +29,8 @@ TREE = {
 }
 
 
-@pytest.mark.parametrize("rules", [OPENAI, ANTHROPIC])
-def test_what_is_in_order_stays_the_same_object(rules: Rules) -> None:
+@pytest.mark.parametrize("rules", [OPENAI_SCHEMAS, ANTHROPIC_SCHEMAS])
+def test_what_is_in_order_stays_the_same_object(rules: SchemaRules) -> None:
     found = cleaned(PLAIN, rules)
     assert found.schema is PLAIN
     assert found.changes == ()
@@ -37,12 +38,12 @@ def test_what_is_in_order_stays_the_same_object(rules: Rules) -> None:
 
 @pytest.mark.parametrize("schema", [None, {}, {"type": None}])
 def test_H068_a_missing_schema_becomes_an_empty_object(schema: dict[str, Any] | None) -> None:
-    assert cleaned(schema, ANTHROPIC).schema == {"type": "object", "properties": {}}
+    assert cleaned(schema, ANTHROPIC_SCHEMAS).schema == {"type": "object", "properties": {}}
 
 
 def test_H066_objects_get_properties_where_they_are_demanded() -> None:
     schema = {"type": "object", "properties": {"items": {"type": "object"}, "b": {"items": {"type": "object"}}}}
-    found = cleaned(schema, OPENAI)
+    found = cleaned(schema, OPENAI_SCHEMAS)
     assert found.schema == {
         "type": "object",
         "properties": {
@@ -64,7 +65,7 @@ def test_H064_unions_at_the_root_become_one_object_that_says_so() -> None:
         ],
         "$defs": {"by_name": {"anyOf": [{"properties": {"name": {"type": "string"}}, "required": ["name"]}]}},
     }
-    found = cleaned(schema, ANTHROPIC).schema
+    found = cleaned(schema, ANTHROPIC_SCHEMAS).schema
     assert found is not None
     assert not {"oneOf", "anyOf", "allOf"} & set(found)
     assert set(found["properties"]) == {"limit", "id", "name"}
@@ -74,7 +75,7 @@ def test_H064_unions_at_the_root_become_one_object_that_says_so() -> None:
 
 def test_H064_allof_at_the_root_requires_all() -> None:
     schema = {"allOf": [{"properties": {"a": {}}, "required": ["a"]}, {"properties": {"b": {}}, "required": ["b"]}]}
-    assert cleaned(schema, ANTHROPIC).schema == {
+    assert cleaned(schema, ANTHROPIC_SCHEMAS).schema == {
         "type": "object",
         "properties": {"a": {}, "b": {}},
         "required": ["a", "b"],
@@ -82,7 +83,7 @@ def test_H064_allof_at_the_root_requires_all() -> None:
 
 
 @pytest.mark.parametrize("rules", ALL)
-def test_the_original_is_never_changed(rules: Rules) -> None:
+def test_the_original_is_never_changed(rules: SchemaRules) -> None:
     for schema in (TREE, PLAIN, {"type": "object", "anyOf": [PLAIN, TREE], "properties": {"x": {"type": "object"}}}):
         before = copy.deepcopy(schema)
         cleaned(schema, rules)
@@ -90,7 +91,7 @@ def test_the_original_is_never_changed(rules: Rules) -> None:
 
 
 @pytest.mark.parametrize("rules", ALL)
-def test_H069_H070_circles_and_bombs_end(rules: Rules) -> None:
+def test_H069_H070_circles_and_bombs_end(rules: SchemaRules) -> None:
     definitions: dict[str, Any] = {"d40": {"type": "object", "properties": {"z": {"type": "string"}}}}
     for number in range(40):
         inner = {"$ref": f"#/$defs/d{number + 1}"}
@@ -123,11 +124,11 @@ values: st.SearchStrategy[Any] = st.recursive(
 
 @settings(max_examples=400, deadline=None)
 @given(st.dictionaries(keywords, values, max_size=4), st.sampled_from(ALL))
-def test_nothing_that_clients_send_breaks_it(schema: dict[str, Any], rules: Rules) -> None:
+def test_nothing_that_clients_send_breaks_it(schema: dict[str, Any], rules: SchemaRules) -> None:
     before = copy.deepcopy(schema)
     found = cleaned(schema, rules)
     assert schema == before
-    if rules is ANTHROPIC:
+    if rules is ANTHROPIC_SCHEMAS:
         assert found.schema is not None
         assert not any(isinstance(found.schema.get(key), list) for key in ("oneOf", "anyOf", "allOf"))
 
@@ -138,5 +139,5 @@ def test_only_schema_positions_are_cleaned() -> None:
         "properties": {"properties": {"enum": [{"type": "object"}]}},
         "default": {"type": "object"},
     }
-    assert cleaned(schema, OPENAI).schema is schema
+    assert cleaned(schema, OPENAI_SCHEMAS).schema is schema
     assert list(children(schema))

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from toolwire.calls.schemas import OPENAI_STRICT, Schemas, cleaned, without_added_nulls
+from toolwire.calls.schemas import Schemas, cleaned, without_added_nulls
+from toolwire.profiles import STRICT_SCHEMAS
 
 SCHEMA = {
     "type": "object",
@@ -36,7 +37,7 @@ def objects(schema: Any) -> list[dict[str, Any]]:
 
 
 def test_H065_everything_is_required_and_optional_means_null() -> None:
-    found = cleaned(SCHEMA, OPENAI_STRICT)
+    found = cleaned(SCHEMA, STRICT_SCHEMAS)
     assert found.is_strict
     assert found.schema is not None
     for item in objects(found.schema):
@@ -64,7 +65,7 @@ def test_H065_everything_is_required_and_optional_means_null() -> None:
 )
 def test_H065_free_names_have_no_strict_form_and_the_schema_stays(free: dict[str, Any]) -> None:
     schema = {"type": "object", "properties": {"a": free}}
-    found = cleaned(schema, OPENAI_STRICT)
+    found = cleaned(schema, STRICT_SCHEMAS)
     assert not found.is_strict
     assert found.changes[-1].where.startswith("properties.a")
     assert "cannot be strict" in found.changes[-1].what

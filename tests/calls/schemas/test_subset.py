@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from toolwire.calls.schemas import GEMINI, cleaned
+from toolwire.calls.schemas import cleaned
 from toolwire.calls.schemas.positions import children
+from toolwire.profiles import GEMINI_SCHEMAS
 
 ALLOWED = {
     "type",
@@ -63,7 +64,7 @@ def every(schema: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_H060_only_known_keywords_are_written_and_names_are_left_alone() -> None:
-    found = cleaned(SCHEMA, GEMINI).schema
+    found = cleaned(SCHEMA, GEMINI_SCHEMAS).schema
     assert found is not None
     for schema in every(found):
         assert set(schema) <= ALLOWED
@@ -75,7 +76,7 @@ def test_H060_only_known_keywords_are_written_and_names_are_left_alone() -> None
 
 
 def test_H061_types_become_one_with_nullable_and_references_are_written_out() -> None:
-    found = cleaned(SCHEMA, GEMINI)
+    found = cleaned(SCHEMA, GEMINI_SCHEMAS)
     assert found.schema is not None
     properties = found.schema["properties"]
     assert properties["count"] == {"nullable": True, "type": "integer", "minimum": 0, "format": "int64"}
@@ -88,25 +89,25 @@ def test_H061_types_become_one_with_nullable_and_references_are_written_out() ->
 
 
 def test_H062_no_union_directly_inside_a_list() -> None:
-    found = cleaned(SCHEMA, GEMINI).schema
+    found = cleaned(SCHEMA, GEMINI_SCHEMAS).schema
     assert found is not None
     assert found["properties"]["grid"]["items"] == {"type": "array", "items": {"type": "integer"}}
 
 
 @pytest.mark.parametrize("schema", [None, {}, {"type": "object"}, {"type": "object", "properties": {}}])
 def test_H067_a_tool_without_arguments_has_no_schema(schema: dict[str, Any] | None) -> None:
-    assert cleaned(schema, GEMINI).schema is None
+    assert cleaned(schema, GEMINI_SCHEMAS).schema is None
 
 
 def test_H067_an_object_without_names_inside_becomes_text() -> None:
-    found = cleaned(SCHEMA, GEMINI).schema
+    found = cleaned(SCHEMA, GEMINI_SCHEMAS).schema
     assert found is not None
     assert found["properties"]["free"] == {"type": "string", "description": "Headers. A JSON object, written as text."}
     assert found["properties"]["many"]["items"] == {"type": "string"}
 
 
 def test_H069_H070_a_circle_ends_in_an_open_node_and_is_named() -> None:
-    found = cleaned(SCHEMA, GEMINI)
+    found = cleaned(SCHEMA, GEMINI_SCHEMAS)
     assert found.schema is not None
     node = found.schema["properties"]["node"]
     assert node["properties"]["next"]["type"] == "string"

@@ -2,7 +2,7 @@
 
 from .cache import Compiled, Schemas, check_schema
 from .checker import Checker, Fault, TooCostly
-from .clean import ANTHROPIC, GEMINI, OPENAI, OPENAI_STRICT, Change, Cleaned, Rules, cleaned
+from .clean import Change, Cleaned, cleaned
 from .strict import without_added_nulls
 from .tool_sets import ToolSets
 
@@ -14,11 +14,6 @@ __all__ = [
     "ToolSets",
     "TooCostly",
     "check_schema",
-    "Rules",
-    "OPENAI",
-    "OPENAI_STRICT",
-    "ANTHROPIC",
-    "GEMINI",
     "Change",
     "Cleaned",
     "cleaned",

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from ...profiles import SchemaRules
 from ...types import Json, JsonObject
 from .merging import local, merged
 from .positions import Path, children, pointer, properties_of, required_of
@@ -20,21 +21,6 @@ _DEEPEST = 60
 _DEEPEST_UNION = 5
 _MOST = 500
 _UNIONS = ("allOf", "anyOf", "oneOf")
-
-
-class Rules(Struct, frozen=True, kw_only=True):
-    """What a back end asks of the schema of a tool."""
-
-    needs_properties: bool = False  # H066: an object without properties is refused
-    is_strict: bool = False  # H065: everything required, nothing else allowed
-    has_root_unions: bool = True  # H064
-    is_subset: bool = False  # H060-H062, H067, H069, H070: few keywords, no references
-
-
-OPENAI = Rules(needs_properties=True)
-OPENAI_STRICT = Rules(needs_properties=True, is_strict=True)
-ANTHROPIC = Rules(has_root_unions=False)
-GEMINI = Rules(is_subset=True, has_root_unions=False)
 
 
 class Change(NamedTuple):
@@ -50,7 +36,7 @@ class Cleaned(Struct, frozen=True):
     is_strict: bool = False
 
 
-def cleaned(schema: JsonObject | None, rules: Rules) -> Cleaned:
+def cleaned(schema: JsonObject | None, rules: SchemaRules) -> Cleaned:
     """The same object where nothing has to change."""
     changes: list[Change] = []
     found = _as_object(schema, changes)

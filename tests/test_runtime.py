@@ -43,11 +43,13 @@ from tests.server.harness import (
     stream_head,
 )
 from toolwire import runtime as runtime_module
+from toolwire import step as step_module
 from toolwire.config import BackendConfig, Config, with_backends
 from toolwire.dialects import DIALECTS as BY_NAME
 from toolwire.errors import InternalError, UpstreamError
 from toolwire.router import Router
-from toolwire.runtime import Runtime, mint
+from toolwire.runtime import Runtime
+from toolwire.step import mint
 from toolwire.telemetry import Record
 
 __all__ = ["server", "upstream"]  # fixtures
@@ -262,7 +264,7 @@ def test_a_hundred_at_once_over_http(server: Gateway, upstream: Upstream) -> Non
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("stream", [True, False])
-def test_a_fault_of_our_own_ends_the_answer_in_order(dialect: str, stream: bool) -> None:
+def test_H156_a_fault_of_our_own_ends_the_answer_in_order(dialect: str, stream: bool) -> None:
     async def main() -> None:
         runtime = Runtime({"broken": Broken()}, Router(["broken"], {}, "", {}), {})
         wire = json.dumps(question(dialect, "broken/x", stream=stream)).encode()
@@ -291,7 +293,7 @@ def test_a_fault_of_our_own_ends_the_answer_in_order(dialect: str, stream: bool)
 def test_an_answer_without_end_is_cut_off(
     server: Gateway, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, stream: bool
 ) -> None:
-    monkeypatch.setattr(runtime_module, "_MAX_ANSWER", 1 << 20)
+    monkeypatch.setattr(step_module, "MAX_ANSWER", 1 << 20)
     if stream:
         play = streamed("chat", text="x" * 200_000)
         upstream.on("endless", [*play[:3], *[play[3]] * 20, HOLD])

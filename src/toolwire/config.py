@@ -28,6 +28,8 @@ Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000, description="a whole 
 Days: TypeAlias = Annotated[int, Meta(ge=1, le=36500, description="a whole number of days from 1 to 36500")]
 Results: TypeAlias = Annotated[int, Meta(ge=1, le=20, description="a whole number from 1 to 20")]
 Retries: TypeAlias = Annotated[int, Meta(ge=0, le=10, description="a whole number from 0 to 10")]
+Corrections: TypeAlias = Annotated[int, Meta(ge=0, le=20, description="a whole number from 0 to 20")]
+Guard: TypeAlias = Literal["off", "check", "repair", "retry"]
 Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=86400, description="a number of seconds above 0, at most 86400")]
 
 BASE_URLS: dict[str, str] = {
@@ -73,7 +75,10 @@ class BackendConfig(Struct, frozen=True, kw_only=True):
     key: Secret = Secret()
     tools: Literal["auto", "native", "simulate"] = "auto"
     tool_kinds: Literal["auto", "all", "functions"] = "auto"
-    guard: Literal["off", "check", "repair", "retry"] = "check"
+    guard: Guard = "check"
+    guards: dict[str, Guard] = {}  # by model, * stands for anything
+    max_corrections: Corrections = 2
+    policy: Literal["pass", "text", "error"] = "pass"
     verbatim: Literal["auto", "never"] = "auto"
     state: Literal["auto", "upstream", "gateway"] = "auto"
     models: tuple[str, ...] = ()

@@ -3,191 +3,46 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping
 
-import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from .backends.base import Backend, EventReply, Model, WireReply, is_streamed
+from .backends.correcting import CorrectingBackend, Terms
 from .backends.searching import Searching
-from .calls.kinds import Lowered, lower
-from .calls.turn import BYTES_PER_TOKEN, Turn
+from .calls.checking import Checking, Offer
+from .calls.turn import BYTES_PER_TOKEN, Turn, Watcher
+from .calls.watching import Count, Watch, has_tools
 from .dialects import DIALECTS
-from .dialects.base import Context, ModelLine, ResponseDecoder, garbage, shown
+from .dialects.base import Context, ModelLine, ResponseDecoder
 from .dialects.effort import with_effort
 from .dialects.renaming import Renamer
-from .errors import BadRequest, GatewayError, InternalError, UpstreamError
+from .errors import BadRequest, GatewayError
+from .guarding import Handling, Level
 from .keeping import Keeping, Kept
+from .preparing import Prepared, Preparing
 from .router import Route, Router
+from .step import Step, mint
 from .telemetry import Record
-from .types import Loss, Request
+from .types import Request
 from .verbatim import BodyTap, Plan, Translator, Untouched, plan, tap_of, with_model
 from .wire.exact import BadJson, encode
 
-Write: TypeAlias = Callable[[bytes], Awaitable[None]]
-
 _LIST_SECONDS = 5.0
 _LIST_AGE = 60.0
-_LAST_BYTES = 0.2
-_MAX_ANSWER = 256 << 20
-_NO_KINDS: frozenset[str] = frozenset()
-
-
-def mint(prefix: str) -> str:
-    """A new id. It need be unique, not secret, and Python's own generator is seeded anew in every process."""
-    return f"{prefix}{random.getrandbits(96):024x}"
-
-
-class Step:
-    """One turn under way: the back end has accepted; its answer is read as the client takes it."""
-
-    def __init__(
-        self, reply: WireReply | EventReply, pipe: Translator, turn: Turn, record: Record, kept: Kept | None = None
-    ) -> None:
-        self._kept = kept
-        self._reply = reply
-        self._pipe = pipe
-        self._turn = turn
-        self._record = record
-        self._is_read = False
-        self._size = 0
-        self._opening = b""
-        self.losses: list[Loss] = list(reply.losses)
-        self.headers: Mapping[str, str] = reply.headers
-
-    @property
-    def error(self) -> GatewayError | None:
-        """The error the answer ended in; a caller that has sent nothing yet can still say it properly."""
-        return self._pipe.error
-
-    @property
-    def is_over(self) -> bool:
-        """Whether what was written last is the end of the answer."""
-        return self._pipe.is_over
-
-    @property
-    def has_content(self) -> bool:
-        return self._pipe.has_content
-
-    async def run(self, write: Write) -> None:
-        """Hand the answer to write() in the client's dialect, piece by piece; is_over tells which piece is the last.
-
-        It always ends in order: a failure ends it in the dialect's own error.
-        """
-        if self._kept is not None:
-            write = self._saving(self._kept, write)
-        if isinstance(self._reply, EventReply):
-            await self._from_events(self._reply, write)
-        else:
-            await self._from_wire(self._reply, write)
-
-    def _saving(self, kept: Kept, write: Write) -> Write:
-        """The same, but the answer is kept before its end leaves. A memory that fails costs nobody the answer."""
-
-        async def save_first(wire: bytes) -> None:
-            try:
-                if kept.is_awaited and self._pipe.begun:
-                    await kept.begun(self._pipe.begun)
-                if self._pipe.is_over and (answer := self._pipe.final()) is not None:
-                    await kept.save(answer, mint)
-            except GatewayError as error:
-                self.losses.append(Loss("store", "store", f"the answer could not be kept: {error.message}"))
-            await write(wire)
-
-        return save_first
-
-    def fail(self, error: GatewayError) -> bytes:
-        """End it here, with the dialect's own error; nothing if it has ended already."""
-        return self._pipe.fail(error).wire
-
-    async def release(self) -> None:
-        """The client has its answer, or is gone. The last bytes of a complete answer are awaited for a moment, because a
-        connection read to its end serves the next request; anything else is stopped."""
-        self._note()
-        if isinstance(self._reply, EventReply):
-            await self._reply.close()
-            return
-        if self._is_read or self._reply.is_complete:
-            return
-        try:
-            if self._pipe.is_over and self._pipe.error is None:
-                async with asyncio.timeout(_LAST_BYTES):
-                    while await self._reply.read():
-                        pass
-        except (TimeoutError, UpstreamError):
-            pass
-        finally:
-            self._reply.abort()
-
-    async def _from_wire(self, reply: WireReply, write: Write) -> None:
-        pipe = self._pipe
-        while not pipe.is_over:
-            try:
-                data = await reply.read()
-            except UpstreamError as error:
-                await write(pipe.fail(error).wire)
-                return
-            self._is_read = not data
-            if wire := self._digested(data):
-                await write(wire)
-            if not data:
-                return
-        if wire := pipe.close().wire:  # a stream has ended, and the client wants its answer whole
-            await write(wire)
-
-    def _digested(self, data: bytes) -> bytes:
-        """What one read means for the client; b"" is the end."""
-        pipe = self._pipe
-        self._opening = self._opening or data[:300]
-        self._size += len(data)
-        try:
-            if self._size > _MAX_ANSWER:
-                return pipe.fail(garbage(f"the back end's answer is larger than {_MAX_ANSWER >> 20} MB.")).wire
-            batch = pipe.feed(data) if data else pipe.close()
-        except Exception as fault:
-            return pipe.fail(_our_fault(fault)).wire
-        if data:
-            return batch.wire
-        error = pipe.error
-        if error is not None and error.code == "upstream_cut" and self._opening and not pipe.has_content:
-            error.message += f" It was no stream; it began with {shown(self._opening)}."
-        return batch.wire
-
-    async def _from_events(self, reply: EventReply, write: Write) -> None:
-        pipe = self._pipe
-        try:
-            async for events in reply.events:
-                if wire := pipe.send(events).wire:
-                    await write(wire)
-                if pipe.is_over:
-                    break
-        except GatewayError as error:
-            await write(pipe.fail(error).wire)
-        except Exception as fault:
-            await write(pipe.fail(_our_fault(fault)).wire)
-        if wire := pipe.close().wire:
-            await write(wire)
-
-    def _note(self) -> None:
-        record, turn = self._record, self._turn
-        record.took_over = self._pipe.took_over if record.is_verbatim else ""
-        record.calls, record.invalid_calls, record.usage = turn.calls, turn.invalid, turn.usage
-        self.losses += turn.losses
-        record.losses = self.losses
-        if self._pipe.error is not None:
-            record.outcome, record.error = "error", self._pipe.error.code
+_PLAINLY = Handling()
 
 
 class Runtime:
-    """Back ends by name, the router, and the policy of each back end for the verbatim path."""
+    """Back ends by name, the router, and how each back end is handled."""
 
     def __init__(
         self,
         backends: Mapping[str, Backend],
         router: Router,
-        policies: Mapping[str, str],
+        handlings: Mapping[str, Handling],
         keeping: Keeping | None = None,
         searching: Searching | None = None,
     ) -> None:
@@ -195,7 +50,8 @@ class Runtime:
         self.router = router
         self.keeping = keeping
         self._searching = searching
-        self._policies = dict(policies)
+        self._handlings = dict(handlings)
+        self._preparing = Preparing()
         self._listed_at = -_LIST_AGE
         self._listing: list[tuple[str, list[Model]]] = []
         self._asking = asyncio.Lock()
@@ -213,29 +69,47 @@ class Runtime:
         if self._searching is not None:
             backend, sent = self._searching.around(backend, sent)
         is_own = backend.dialect == request.origin
-        lowered = lower(sent, backend.tool_kinds if is_own else _NO_KINDS, is_own=is_own)
-        chosen = plan(sent, backend.dialect, self._policies.get(backend.name, "auto"))
-        if lowered.names is not None:
-            chosen = Plan(False, "the back end does not know all kinds of its tools")
-        chosen = msgspec.structs.replace(chosen, is_renamed=route.model != request.model)
+        handling = self._handlings.get(backend.name, _PLAINLY)
+        level = handling.level(route.model)
+        prepared = self._preparing.prepare(sent, backend, is_own=is_own, is_guarded=level != "off")
+        record.history.update(repair.kind for repair in prepared.repairs)
+        asked = _Asked(request, backend, prepared, kept, handling, level)
+        backend, watch = self._guarded(asked, record)
+        chosen = plan(prepared.request, backend.dialect, handling.verbatim)
+        if prepared.why and chosen.is_verbatim:
+            chosen = Plan(False, prepared.why)
+        chosen = replace(chosen, is_renamed=route.model != request.model)
         record.is_verbatim = chosen.is_verbatim
         try:
-            outgoing = _outgoing(lowered.request, route, chosen)
+            outgoing = _outgoing(prepared.request, route, chosen)
             reply = await backend.open(outgoing, is_verbatim=chosen.is_verbatim)
         except BadJson as fault:
             raise BadRequest(f"the request cannot be written: {fault}.", code="invalid_json") from None
-        return self._started(_Asked(request, backend, chosen, lowered, kept), reply, record)
+        turn = Turn(request, mint, prepared.names, watch)
+        step = self._piped(asked, chosen, turn, reply, record)
+        step.lose(prepared.losses)
+        return step
+
+    def _guarded(self, asked: _Asked, record: Record) -> tuple[Backend, Watcher | None]:
+        """The back end to ask, and who looks at its calls: somebody who only watches, or one who stands before it and holds them."""
+        prepared, backend = asked.prepared, asked.backend
+        if asked.level == "off":
+            return backend, Count(record.tally)
+        offer = Offer(prepared.offered, prepared.names)
+        checking = Checking(offer, self._preparing.schemas, record.tally, prepared.loosened)
+        may_call = has_tools(prepared.request)
+        if not may_call or asked.is_queued_there or (asked.level == "check" and not prepared.loosened):
+            return backend, Watch(checking, has_tools=may_call)
+        return CorrectingBackend(backend, checking, asked.terms), None
 
     async def count(self, request: Request, owner: str = "") -> bytes:
         """How many tokens a prompt has: the back end's count where it gives one, else an estimate by length."""
         route = await self.route(request.model)
         kept = await self._kept(request, self.backends[route.backend], owner)
         if kept is not None and kept.is_here:
-            request = msgspec.structs.replace(kept.request, wire=encode(kept.request.source))
+            request = replace(kept.request, wire=encode(kept.request.source))
         ask = getattr(self.backends[route.backend], "count", None)
-        outgoing = msgspec.structs.replace(
-            request, model=route.model, wire=with_model(request.wire, request.model, route.model)
-        )
+        outgoing = replace(request, model=route.model, wire=with_model(request.wire, request.model, route.model))
         counted: bytes | None = await ask(outgoing) if ask is not None else None
         return counted or encode({"input_tokens": max(1, len(request.wire) // BYTES_PER_TOKEN)})
 
@@ -292,7 +166,7 @@ class Runtime:
         line = lines.get(f"{route.backend}/{route.model}")
         if line is None and route.is_alias:
             line = ModelLine(id=name, owner=route.backend)
-        return None if line is None else msgspec.structs.replace(line, id=name)
+        return None if line is None else replace(line, id=name)
 
     async def close(self) -> None:
         for backend in self.backends.values():
@@ -330,13 +204,8 @@ class Runtime:
             raise BadRequest(f"{state.why}.", where=state.field, code="state_unsupported", details=state.refusal)
         return kept
 
-    def _started(self, asked: _Asked, reply: WireReply | EventReply, record: Record) -> Step:
-        step = self._piped(asked, reply, record)
-        step.losses += asked.lowered.losses
-        return step
-
-    def _piped(self, asked: _Asked, reply: WireReply | EventReply, record: Record) -> Step:
-        request, chosen, kept = asked.request, asked.chosen, asked.kept
+    def _piped(self, asked: _Asked, chosen: Plan, turn: Turn, reply: WireReply | EventReply, record: Record) -> Step:
+        request, kept = asked.request, asked.kept
         encoder = DIALECTS[request.origin].encoder(
             Context(
                 request=request,
@@ -347,7 +216,6 @@ class Runtime:
                 answer_id="" if kept is None else kept.answer_id,
             )
         )
-        turn = Turn(request, mint, asked.lowered.names)
         if isinstance(reply, EventReply):
             return Step(reply, Translator(None, turn, encoder), turn, record, kept)
         wire = DIALECTS[asked.backend.dialect]
@@ -364,14 +232,24 @@ class Runtime:
         return Step(reply, pipe, turn, record, kept)
 
 
-class _Asked(msgspec.Struct, frozen=True):
+class _Asked(Struct, frozen=True):
     """A request on its way: as the client wrote it, and what became of it."""
 
     request: Request
     backend: Backend
-    chosen: Plan
-    lowered: Lowered
+    prepared: Prepared
     kept: Kept | None
+    handling: Handling
+    level: Level
+
+    @property
+    def terms(self) -> Terms:
+        """Only one answer can be corrected, and only where nobody else remembers the one that was wrong."""
+        is_there = self.kept is not None and not self.kept.is_here
+        is_single = self.request.sampling.choices == 1
+        if self.level == "retry" and is_single and not is_there:
+            return self.handling.terms
+        return replace(self.handling.terms, corrections=0)
 
     @property
     def is_queued_there(self) -> bool:
@@ -381,15 +259,8 @@ class _Asked(msgspec.Struct, frozen=True):
         return is_there and state is not None and state.is_background
 
 
-def _our_fault(fault: Exception) -> InternalError:
-    """It keeps the exception as its cause, for the log."""
-    error = InternalError("something went wrong inside the gateway while it read the answer; its log says what.")
-    error.__cause__ = fault
-    return error
-
-
 def _outgoing(request: Request, route: Route, chosen: Plan) -> Request:
     if not chosen.is_verbatim:
-        return msgspec.structs.replace(request, model=route.model)
+        return replace(request, model=route.model)
     wire = with_model(request.wire, request.model, route.model)
-    return msgspec.structs.replace(request, model=route.model, wire=wire)
+    return replace(request, model=route.model, wire=wire)

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from tests.dialects.playing import asking, minting
+from toolwire.calls.tally import Tally
 from toolwire.calls.turn import Turn
+from toolwire.calls.watching import Count
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
 from toolwire.types import Choice, Loss, Opaque, Reason, Text, ToolCall, Usage
@@ -50,7 +52,7 @@ def test_what_is_right_passes_as_the_same_list() -> None:
     events = [Started(id="a", model="m"), *call(0, "c"), finished("tool_calls")]
     assert one.send(events) is events
     assert one.changed == ""
-    assert (one.calls, one.invalid, one.losses) == (1, 0, [])
+    assert (one.calls, one.losses) == (1, [])
     assert one.usage == USAGE
 
 
@@ -119,7 +121,8 @@ def test_H145_missing_usage_changes_nothing_for_who_did_not_ask() -> None:
 
 
 def test_arguments_that_did_not_parse_are_counted() -> None:
-    one = turn()
+    tally = Tally()
+    one = Turn(asking("chat"), minting(), watch=Count(tally))
     one.send(
         [
             *call(0, "a", '{"x'),
@@ -127,7 +130,7 @@ def test_arguments_that_did_not_parse_are_counted() -> None:
             PartEnded(index=2, part=ToolCall(id="d", name="p", raw="free", kind="custom")),
         ]
     )
-    assert (one.calls, one.invalid) == (3, 1)
+    assert (one.calls, tally.made, tally.invalid) == (3, 3, 1)
 
 
 def test_losses_and_foreign_parts_are_on_record() -> None:

@@ -64,7 +64,7 @@ def engine() -> Iterator[Upstream]:
 @pytest.fixture(scope="module")
 def model_server() -> Iterator[Gateway]:
     """An upstream whose model plays the scripts of prompts."""
-    with gateway(with_backends(Config(server=server_config()), (BackendConfig(name="s", kind="scripted"),))) as running:
+    with gateway(with_backends(Config(server=server_config()), (BackendConfig(name="s", kind="scripted", guard="off"),))) as running:
         yield running
 
 
@@ -209,7 +209,7 @@ def test_a_stored_answer_knows_its_searches(server: Gateway) -> None:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_what_a_client_must_answer_ends_the_turn(server: Gateway, client: str) -> None:
+def test_H092_what_a_client_must_answer_ends_the_turn(server: Gateway, client: str) -> None:
     both = {"calls": [SEARCH, {"name": "note", "arguments": {"word": "é"}, "id": "call_own"}]}
     last = {"text": "{{result:1}} {{result:0:04:\\d\\d}}"}
     request = _request(client, "chat", both, last, stream=False, tools=[TOOLS[client], OWN[client]])

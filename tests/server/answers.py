@@ -206,7 +206,13 @@ def _output(text: str, call: str | None) -> list[dict[str, Any]]:
 
 
 def _resource(status: str, output: list[dict[str, Any]]) -> dict[str, Any]:
-    usage = {"input_tokens": 7, "output_tokens": 5, "total_tokens": 12}
+    usage = {
+        "input_tokens": 7,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens": 5,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": 12,
+    }
     return {
         "id": "resp_1",
         "object": "response",

@@ -245,7 +245,9 @@ def test_a_stall_ends_by_the_idle_timeout(hasty: Gateway, upstream: Upstream, cl
 
 @pytest.mark.parametrize("stream", WAYS)
 @pytest.mark.parametrize("client", DIALECTS)
-def test_silence_ends_by_the_first_byte_timeout(hasty: Gateway, upstream: Upstream, client: str, stream: bool) -> None:
+def test_H164_silence_ends_by_the_first_byte_timeout(
+    hasty: Gateway, upstream: Upstream, client: str, stream: bool
+) -> None:
     upstream.on("silence", [HOLD])
     before = len(upstream.requests("silence"))
     answer = send(hasty, client, client, "silence", stream=stream)
@@ -310,7 +312,9 @@ def test_client_leaves_in_mid_stream(
 
 @pytest.mark.parametrize("stream", WAYS)
 @pytest.mark.parametrize("client", DIALECTS)
-def test_client_leaves_before_the_first_byte(server: Gateway, upstream: Upstream, client: str, stream: bool) -> None:
+def test_H158_client_leaves_before_the_first_byte(
+    server: Gateway, upstream: Upstream, client: str, stream: bool
+) -> None:
     for play in ([HOLD], [stream_head(), HOLD]):
         upstream.on("mute", play)
         count = len(upstream.requests("mute")) + 1
@@ -329,7 +333,7 @@ def test_client_leaves_while_tokens_are_counted(server: Gateway, upstream: Upstr
     assert left_after(upstream, "count-mute", 1, hang_up(connection, hard=False)) < 1
 
 
-def test_client_leaves_while_we_pause_between_two_tries(upstream: Upstream) -> None:
+def test_H158_client_leaves_while_we_pause_between_two_tries(upstream: Upstream) -> None:
     backend = BackendConfig(name="b", kind="openai-chat", base_url=upstream.url, retries=3, models=("m",))
     upstream.on("busy", [reply(429, b"{}", retry_after="0.3")])
     with gateway(with_backends(Config(server=server_config()), (backend,))) as server:

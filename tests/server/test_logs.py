@@ -15,6 +15,7 @@ import pytest
 from tests.server.answers import ARGUMENTS, PATHS, question, streamed
 from tests.server.conftest import backends_of
 from tests.server.harness import Upstream, ask, gateway, server_config
+from toolwire.calls.tally import Tally
 from toolwire.config import Config, with_backends
 from toolwire.server.logs import Log
 from toolwire.telemetry import Record
@@ -41,8 +42,7 @@ def test_a_line_in_words() -> None:
         ended=1.25,
         is_verbatim=True,
         took_over="a cut",
-        calls=2,
-        invalid_calls=1,
+        tally=Tally(made=2, invalid=1),
         usage=Usage(input=7, output=5),
         losses=[Loss("b", "", ""), Loss("a", "", "")],
         error="upstream_cut",

@@ -74,7 +74,7 @@ def beats_in(dialect: str, events: list[tuple[str, Any]]) -> int:
 
 
 @pytest.mark.parametrize(("client", "backend"), FAMILIES)
-def test_heartbeats_begin_before_the_first_token(
+def test_H151_heartbeats_begin_before_the_first_token(
     lively: Gateway, upstream: Upstream, client: str, backend: str
 ) -> None:
     play = streamed(backend, call=ARGUMENTS)
@@ -91,7 +91,7 @@ def test_heartbeats_begin_before_the_first_token(
 
 @pytest.mark.parametrize("client", DIALECTS)
 @pytest.mark.parametrize("status", [401, 429])
-def test_an_error_after_a_heartbeat_comes_in_the_stream(
+def test_H153_an_error_after_a_heartbeat_comes_in_the_stream(
     lively: Gateway, upstream: Upstream, client: str, status: int
 ) -> None:
     upstream.on("late-error", [0.11, reply(status, b'{"error": {"message": "too late for a status"}}')])
@@ -105,7 +105,7 @@ def test_an_error_after_a_heartbeat_comes_in_the_stream(
     ("client", "backend", "ending"),
     [(client, backend, CLOSE if client != backend else HOLD) for client, backend in FAMILIES],
 )
-def test_a_dead_back_end_ends_the_stream_in_spite_of_heartbeats(
+def test_H152_a_dead_back_end_ends_the_stream_in_spite_of_heartbeats(
     lively: Gateway, upstream: Upstream, client: str, backend: str, ending: str
 ) -> None:
     upstream.on("dying", [0.08, ending])

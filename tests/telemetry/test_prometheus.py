@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from toolwire.calls.tally import Tally
 from toolwire.telemetry import Record
 from toolwire.telemetry.prometheus import Prometheus
 from toolwire.types import Loss, Usage
@@ -32,8 +33,8 @@ def test_one_request_moves_its_counters() -> None:
             status=200,
             is_verbatim=True,
             took_over="a cut",
-            calls=3,
-            invalid_calls=1,
+            sent_model="m",
+            tally=Tally(made=3, invalid=1),
             usage=Usage(input=7, output=5),
             losses=[Loss("n", "", ""), Loss("n", "", ""), Loss("seed", "", "")],
             started=1.0,
@@ -42,8 +43,8 @@ def test_one_request_moves_its_counters() -> None:
         )
     )
     assert found['toolwire_requests_total{backend="b",dialect="chat",outcome="ok",status="200"}'] == 1
-    assert found['toolwire_tool_calls_total{backend="b"}'] == 3
-    assert found['toolwire_tool_calls_invalid_args_total{backend="b"}'] == 1
+    assert found['toolwire_tool_calls_total{backend="b",model="m"}'] == 3
+    assert found['toolwire_tool_calls_invalid_args_total{backend="b",model="m"}'] == 1
     assert found['toolwire_verbatim_total{backend="b"}'] == 1
     assert found['toolwire_takeovers_total{backend="b"}'] == 1
     assert found['toolwire_tokens_total{backend="b",kind="input"}'] == 7
@@ -65,7 +66,7 @@ def test_a_400_of_a_back_end_is_counted_apart() -> None:
         Record(backend="b", status=400, outcome="error", error="upstream_error"),
         Record(backend="b", status=400, outcome="error", error="invalid_request"),
     )
-    assert found['toolwire_tool_api_400_total{backend="b"}'] == 1
+    assert found['toolwire_tool_api_400_total{backend="b",model=""}'] == 1
 
 
 def test_open_requests_are_those_not_closed() -> None:
@@ -93,6 +94,7 @@ def test_clients_cannot_break_the_page(name: str) -> None:
 
 SHARED = """
 import os, sys
+from toolwire.calls.tally import Tally
 from toolwire.telemetry import Record
 from toolwire.telemetry import prometheus
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = sys.argv[1]
@@ -101,7 +103,7 @@ for _ in range(2):
     if not child:
         telemetry = prometheus.Prometheus()
         telemetry.opened(Record())
-        telemetry.closed(Record(backend="b", calls=2))
+        telemetry.closed(Record(backend="b", sent_model="m", tally=Tally(made=2, invalid=1)))
         os._exit(0)
     os.wait()
 sys.stdout.write(prometheus.Prometheus().render().decode())
@@ -117,4 +119,5 @@ def test_processes_add_up_though_the_library_was_imported_before(tmp_path: Path)
         check=True,
         env=os.environ | {"PYTHONPATH": "src"},
     )
-    assert 'toolwire_tool_calls_total{backend="b"} 4.0' in done.stdout
+    assert 'toolwire_tool_calls_total{backend="b",model="m"} 4.0' in done.stdout
+    assert 'toolwire_schema_accuracy{backend="b",model="m",stage="before"} 0.5' in done.stdout

@@ -12,8 +12,8 @@ from ..events import Event
 from ..types import Request
 from .base import EventReply, WireReply, is_streamed
 
-_MAX_ANSWER = 256 << 20
-_LAST_BYTES = 0.2
+MAX_ANSWER = 256 << 20
+LAST_BYTES = 0.2  # seconds
 
 
 class Reading:
@@ -35,8 +35,8 @@ class Reading:
         decoder, size = self._decoder(reply), 0
         while data := await reply.read():
             size += len(data)
-            if size > _MAX_ANSWER:
-                raise garbage(f"the back end's answer is larger than {_MAX_ANSWER >> 20} MB.")
+            if size > MAX_ANSWER:
+                raise garbage(f"the back end's answer is larger than {MAX_ANSWER >> 20} MB.")
             yield decoder.feed(data)
         self._is_read = True
         yield decoder.close()
@@ -47,7 +47,7 @@ class Reading:
         if isinstance(self._reply, EventReply) or self._is_read:
             return
         try:
-            async with asyncio.timeout(_LAST_BYTES):
+            async with asyncio.timeout(LAST_BYTES):
                 while await self._reply.read():
                     pass
                 self._is_read = True

@@ -18,6 +18,7 @@ from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartS
 from ..types import Loss, Message, Opaque, Part, Request, Text, ToolCall, ToolChoice, ToolResult, Usage
 from .base import Backend, EventReply, WireReply
 from .reading import Reading
+from .rounds import Rounds
 from .search import Searcher
 from .synthesis import new_id
 
@@ -56,15 +57,12 @@ class SearchTurn:
     def __init__(self, inner: Backend, means: Means) -> None:
         self._inner = inner
         self._means = means
-        self._parts = 0
         self._searches = 0
-        self._usage: Usage | None = None
-        self._is_started = False
-        self._seen: set[Loss] = set()
+        self.rounds = Rounds()
         self._ids: set[str] = set()
 
     async def play(self, request: Request, reply: WireReply | EventReply) -> AsyncIterator[list[Event]]:
-        self._seen.update(reply.losses)
+        self.rounds = Rounds(reply.losses)
         while True:
             reading, answer = Reading(reply, self._inner.dialect, request), _Round(self)
             try:
@@ -84,21 +82,11 @@ class SearchTurn:
             if answer.is_last:
                 yield [self._counted(answer.finished)]
                 return
-            self._add_usage(answer.finished.usage)
+            self.rounds.add_usage(answer.finished.usage)
             request = self._continued(request, answer)
             reply = await self._inner.open(request, is_verbatim=False)
-            if losses := self._new_losses(reply.losses):
+            if losses := self.rounds.new_losses(reply.losses):
                 yield losses
-
-    def place(self) -> int:
-        """The index of the next part that the client sees."""
-        self._parts += 1
-        return self._parts - 1
-
-    def starts(self) -> bool:
-        """Whether this is the first of the answers: only one beginning is told."""
-        is_first, self._is_started = not self._is_started, True
-        return is_first
 
     def is_search(self, call: ToolCall) -> bool:
         return self._means.is_search(call)
@@ -109,7 +97,7 @@ class SearchTurn:
         query = given if isinstance(given, str) else ""
         self._searches += 1
         used_up = Outcome(fault="used_up", why=f"no more than {self._means.uses} searches may be made in one turn.")
-        shown = self._means.form.shown(query[:2000], new_id, self.place)
+        shown = self._means.form.shown(query[:2000], new_id, self.rounds.place)
         is_left = self._searches <= self._means.uses
         task = asyncio.create_task(self._means.searcher.ask(query, self._means.wanted) if is_left else _known(used_up))
         return _Pending(self._named(call), shown, task), shown.asked()
@@ -129,32 +117,12 @@ class SearchTurn:
 
     def _counted(self, finished: Finished) -> Finished:
         """The end of all of it, with what all of it took."""
-        self._add_usage(finished.usage)
-        if self._usage is None:
+        self.rounds.add_usage(finished.usage)
+        usage = self.rounds.usage
+        if usage is None:
             return finished
         searches = min(self._searches, self._means.uses)
-        return replace(
-            finished, usage=replace(self._usage, extra=self._means.form.counted(searches, self._usage.extra))
-        )
-
-    def _add_usage(self, more: Usage | None) -> None:
-        before = self._usage
-        if before is None or more is None:
-            self._usage = before or more
-            return
-        self._usage = Usage(
-            input=before.input + more.input,
-            output=before.output + more.output,
-            cached=before.cached + more.cached,
-            cache_written=before.cache_written + more.cache_written,
-            reasoning=before.reasoning + more.reasoning,
-            extra=more.extra,
-        )
-
-    def _new_losses(self, losses: tuple[Loss, ...]) -> list[Event]:
-        fresh = [loss for loss in dict.fromkeys(losses) if loss not in self._seen]
-        self._seen.update(fresh)
-        return [Noted(note=loss) for loss in fresh]
+        return replace(finished, usage=replace(usage, extra=self._means.form.counted(searches, usage.extra)))
 
     def _continued(self, request: Request, answer: _Round) -> Request:
         """The next request: what was said and found, and the tool as long as it may be used."""
@@ -207,7 +175,7 @@ class _Round:
                 place = self._places.get(event.index)
                 return [] if place is None else [PartDelta(place, event.text, event.logprobs)]
             case Started():
-                return [event] if self._turn.starts() else []
+                return [event] if self._turn.rounds.starts() else []
             case PartStarted():
                 return self._started(event)
             case PartEnded():
@@ -226,7 +194,7 @@ class _Round:
             if self._turn.is_search(event.part):
                 return []
             self._has_calls = True
-        self._places[event.index] = self._turn.place()
+        self._places[event.index] = self._turn.rounds.place()
         return [replace(event, index=self._places[event.index])]
 
     def _ended(self, event: PartEnded) -> list[Event]:

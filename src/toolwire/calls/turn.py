@@ -8,6 +8,7 @@ Whatever had to be changed is said in `changed`, for then the back end's own byt
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import msgspec
 
@@ -19,10 +20,27 @@ from .names import Names
 BYTES_PER_TOKEN = 4
 
 
-class Turn:
-    """mint makes a new call id; names restores calls of a request that was lowered to functions."""
+class Watcher(Protocol):
+    """Looks at calls by the names that the back end knows, before anything else does."""
 
-    def __init__(self, request: Request, mint: Callable[[str], str], names: Names | None = None) -> None:
+    changed: str
+    losses: list[Loss]
+
+    def send(self, events: list[Event]) -> list[Event]: ...
+
+
+class Turn:
+    """mint makes a new call id; names restores calls of a request that was lowered to functions; watch judges them, and is
+    None where somebody has done so already."""
+
+    def __init__(
+        self,
+        request: Request,
+        mint: Callable[[str], str],
+        names: Names | None = None,
+        watch: Watcher | None = None,
+    ) -> None:
+        self._watch = watch
         self._restorer = Restorer(names) if names is not None else None
         self._dialect = request.origin
         self._mint = mint
@@ -34,12 +52,14 @@ class Turn:
         self._calls: set[int] = set()
         self.changed = ""
         self.calls = 0
-        self.invalid = 0
         self.usage: Usage | None = None
         self.losses: list[Loss] = []
 
     def send(self, events: list[Event]) -> list[Event]:
         """The same list where nothing had to change, so that a plain stream costs little."""
+        if self._watch is not None:
+            events = self._watch.send(events)
+            self.changed = self.changed or self._watch.changed
         if self._restorer is not None:
             events = self._restorer.send(events)
         for position, event in enumerate(events):
@@ -50,6 +70,9 @@ class Turn:
             if kept is not event:
                 events = [*events[:position], kept, *events[position + 1 :]]
         return events
+
+    def all_losses(self) -> list[Loss]:
+        return self.losses if self._watch is None else [*self.losses, *self._watch.losses]
 
     def extend(self, text: str) -> None:
         """A delta that needs no look: more of a part that is open."""
@@ -91,8 +114,6 @@ class Turn:
         assert isinstance(call, ToolCall)
         self.calls += 1
         self._calls.add(event.choice)
-        if call.kind == "function" and call.args is None:
-            self.invalid += 1
         call_id = self._ids.get(event.index, call.id)
         if call_id == call.id:
             return event

@@ -18,9 +18,11 @@ from ..backends.transport import Transport
 from ..config import Config, default_store_path
 from ..dialects import DIALECTS, Dialect, messages
 from ..errors import BadRequest, GatewayError, InternalError, quote
+from ..guarding import handling_of
 from ..keeping import Keeping, keepers_in
 from ..router import router_for
-from ..runtime import Runtime, mint
+from ..runtime import Runtime
+from ..step import mint
 from ..store import Store, open_store
 from ..telemetry import Record
 from ..telemetry.prometheus import Prometheus
@@ -69,12 +71,12 @@ class App:
         self._loop = asyncio.get_running_loop()
         self._transport = Transport()
         backends = {config.name: build(config, self._transport) for config in self._config.backends}
-        policies = {config.name: config.verbatim for config in self._config.backends}
+        handlings = {config.name: handling_of(config) for config in self._config.backends}
         keepers, is_shared = keepers_in(self._config.backends), bool(self._config.server.keys)
         keeping = Keeping(self._given_store or self._opened_store(), keepers, is_shared=is_shared)
         asked = self._config.search
         searching = Searching(build_search(asked, self._transport)) if asked is not None else None
-        self._runtime = Runtime(backends, router_for(self._config), policies, keeping, searching)
+        self._runtime = Runtime(backends, router_for(self._config), handlings, keeping, searching)
         self._state = State(self._runtime, keeping, self._done, self._config.server.keep_alive_seconds)
         _settle_memory()
         self._is_ready = True

@@ -21,7 +21,8 @@ from ..dialects.responses.resource import failed, resource
 from ..errors import BadRequest, GatewayError, InternalError
 from ..events import Failed, Started
 from ..keeping import RUNNING
-from ..runtime import Runtime, Step, mint
+from ..runtime import Runtime
+from ..step import Step, mint
 from ..store import Entry, Store
 from ..telemetry import Record
 from ..types import JsonObject, Request

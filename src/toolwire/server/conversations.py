@@ -12,7 +12,7 @@ from ..dialects.responses.items_in import is_reference, message_in
 from ..dialects.responses.state import shown_item
 from ..errors import BadRequest, quote
 from ..keeping import Keeping
-from ..runtime import mint
+from ..step import mint
 from ..store import Entry, Item
 from ..types import JsonObject
 from ..wire.exact import decode, encode

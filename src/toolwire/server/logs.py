@@ -133,10 +133,10 @@ def _text(record: Record) -> str:
         words.append(f"sent-as={_word(record.sent_model)}")
     if record.is_verbatim:
         words.append("verbatim" if not record.took_over else f'verbatim-until="{record.took_over}"')
-    if record.calls:
-        words.append(f"calls={record.calls}")
-    if record.invalid_calls:
-        words.append(f"invalid={record.invalid_calls}")
+    if record.tally.made:
+        words.append(f"calls={record.tally.made}")
+    if record.tally.invalid:
+        words.append(f"invalid={record.tally.invalid}")
     if record.usage is not None:
         words.append(f"tokens={record.usage.input}+{record.usage.output}")
     if record.losses:
@@ -171,8 +171,8 @@ def _json(record: Record) -> str:
             "stream": record.is_stream,
             "verbatim": record.is_verbatim,
             "took_over": record.took_over or None,
-            "calls": record.calls,
-            "invalid_calls": record.invalid_calls,
+            "calls": record.tally.made,
+            "invalid_calls": record.tally.invalid,
             "tokens": [record.usage.input, record.usage.output] if record.usage is not None else None,
             "losses": sorted({loss.feature for loss in record.losses})[:40],
             "error": record.error or None,

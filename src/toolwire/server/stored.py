@@ -16,7 +16,8 @@ from ..dialects.responses.shapes import NAME
 from ..dialects.responses.state import shown_item
 from ..errors import BadRequest, quote
 from ..keeping import POINTERS, RUNNING, Keeping
-from ..runtime import Runtime, mint
+from ..runtime import Runtime
+from ..step import mint
 from ..store import Entry, Item
 from ..types import Request
 from ..wire.exact import decode, encode

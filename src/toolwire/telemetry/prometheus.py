@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from ..types import Loss
+from .call_counters import Accuracy, CallCounters
 from .record import Record
 
 _SECONDS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
@@ -33,16 +34,7 @@ class Prometheus:
         self._taken = Counter(
             "toolwire_takeovers_total", "Verbatim answers that had to be put right.", ("backend",), registry=registry
         )
-        self._calls = Counter("toolwire_tool_calls_total", "Tool calls answered.", ("backend",), registry=registry)
-        self._invalid = Counter(
-            "toolwire_tool_calls_invalid_args_total",
-            "Tool calls whose arguments are no JSON object.",
-            ("backend",),
-            registry=registry,
-        )
-        self._refused = Counter(
-            "toolwire_tool_api_400_total", "Requests a back end refused with 400.", ("backend",), registry=registry
-        )
+        self._calls = CallCounters(registry)
         self._losses = Counter(
             "toolwire_losses_total", "Features that the other side could not express.", ("feature",), registry=registry
         )
@@ -75,12 +67,7 @@ class Prometheus:
             self._verbatim.labels(backend).inc()
         if record.took_over:
             self._taken.labels(backend).inc()
-        if record.calls:
-            self._calls.labels(backend).inc(record.calls)
-        if record.invalid_calls:
-            self._invalid.labels(backend).inc(record.invalid_calls)
-        if record.status == 400 and record.error == "upstream_error":
-            self._refused.labels(backend).inc()
+        self._calls.count(record)
         if record.usage is not None:
             taken, given = self._counts(backend)
             taken.inc(record.usage.input)
@@ -110,11 +97,14 @@ class Prometheus:
         return found
 
     def render(self) -> bytes:
-        if not _is_shared():
-            return generate_latest(self._registry)
-        together = CollectorRegistry()
-        MultiProcessCollector(together)  # type: ignore[no-untyped-call] # the library has no types here
-        return generate_latest(together)
+        counted = self._registry
+        if _is_shared():
+            counted = CollectorRegistry()
+            MultiProcessCollector(counted)  # type: ignore[no-untyped-call] # the library has no types here
+        families = list(counted.collect())
+        ratios = CollectorRegistry()
+        ratios.register(Accuracy(families))
+        return generate_latest(counted) + generate_latest(ratios)
 
     def _feature(self, loss: Loss) -> str:
         feature = loss.feature[:_MAX_FEATURE].encode("ascii", "replace").decode()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
+from ..calls.tally import Tally
 from ..types import Loss, Usage
 
 
@@ -26,8 +28,8 @@ class Record(Struct, kw_only=True):
     started: float = 0.0
     first_byte: float = 0.0
     ended: float = 0.0
-    calls: int = 0
-    invalid_calls: int = 0
+    tally: Tally = field(default_factory=Tally)
+    history: Counter[str] = field(default_factory=Counter)  # what had to be repaired in it, by kind
     usage: Usage | None = None
     losses: list[Loss] = []
 

@@ -1,0 +1,40 @@
+"""How far the calls of a back end's models are trusted, and what becomes of those that are wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from .backends.correcting import Terms
+from .config import BackendConfig
+
+Level: TypeAlias = Literal["off", "check", "repair", "retry"]
+
+
+class Handling(Struct, frozen=True, kw_only=True):
+    """What the owner set for one back end. off: nothing is touched; check: calls stream through and are counted; repair and
+    retry: calls wait until they are right."""
+
+    verbatim: str = "auto"
+    guard: Level = "check"
+    guards: Mapping[str, Level] = {}
+    terms: Terms = Terms()
+
+    def level(self, model: str) -> Level:
+        """The first pattern that fits a model's name goes before what is set for all."""
+        for pattern, level in self.guards.items():
+            if fnmatchcase(model, pattern):
+                return level
+        return self.guard
+
+
+def handling_of(config: BackendConfig) -> Handling:
+    return Handling(
+        verbatim=config.verbatim,
+        guard=config.guard,
+        guards=config.guards,
+        terms=Terms(corrections=config.max_corrections, policy=config.policy),
+    )

@@ -1,0 +1,288 @@
+"""Calls that are wrong, at every guard level: what the client gets, what the model is told, what is counted."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from typing import Any
+
+import pytest
+
+from tests.contract.reading import Seen, see
+from tests.server.answers import DIALECTS, KINDS, PATHS, question, streamed, whole
+from tests.server.harness import Gateway, Step, Upstream, gateway, reply, server_config
+from toolwire.config import BackendConfig, Config, Guard, with_backends
+from toolwire.secret import Secret
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+RIGHT = '{"city": "Paris"}'
+_numbers = itertools.count()
+
+
+def backend(upstream: Upstream, dialect: str, guard: Guard, name: str = "", **more: Any) -> BackendConfig:
+    kind: Any = KINDS[dialect]
+    url = upstream.url + ("" if dialect == "messages" else "/v1")
+    named = name or f"{dialect}-{guard}"
+    return BackendConfig(name=named, kind=kind, base_url=url, key=Secret("sk-upstream"), guard=guard, retries=0, **more)
+
+
+@pytest.fixture(scope="module")
+def upstream() -> Iterator[Upstream]:
+    playing = Upstream()
+    yield playing
+    playing.close()
+
+
+@pytest.fixture(scope="module")
+def server(upstream: Upstream) -> Iterator[Gateway]:
+    levels: tuple[Guard, ...] = ("off", "check", "repair", "retry")
+    backends = [backend(upstream, dialect, level) for dialect in DIALECTS for level in levels]
+    backends += [backend(upstream, "chat", "retry", policy, policy=policy) for policy in ("pass", "text", "error")]
+    backends.append(backend(upstream, "chat", "retry", "five", max_corrections=5, policy="error"))
+    backends.append(backend(upstream, "chat", "check", "by-model", guards={"careful-*": "retry"}))
+    with gateway(with_backends(Config(server=server_config()), tuple(backends))) as running:
+        yield running
+
+
+def tools(dialect: str, schema: Any = SCHEMA) -> list[Any]:
+    if dialect == "chat":
+        return [{"type": "function", "function": {"name": "weather", "parameters": schema}}]
+    if dialect == "responses":
+        return [{"type": "function", "name": "weather", "parameters": schema}]
+    return [{"name": "weather", "input_schema": schema}]
+
+
+class Asked:
+    def __init__(self, seen: Seen, status: int, headers: dict[str, str], raw: bytes) -> None:
+        self.seen = seen
+        self.status = status
+        self.losses = headers.get("x-toolwire-loss", "")
+        self.raw = raw
+
+
+def ask(server: Gateway, client: str, model: str, *, stream: bool, headers: Any = (), **more: Any) -> Asked:
+    body = question(client, model, stream=stream, **({"tools": tools(client)} | more))
+    if client == "chat" and stream:
+        body["stream_options"] = {"include_usage": True}
+    connection = HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection.request(
+        "POST", PATHS[client], json.dumps(body), {"content-type": "application/json", "x-api-key": "k", **dict(headers)}
+    )
+    answer = connection.getresponse()
+    raw = answer.read()
+    connection.close()
+    is_stream = "event-stream" in (answer.getheader("content-type") or "")
+    found = {name.lower(): value for name, value in answer.getheaders()}
+    return Asked(see(client, raw, stream=is_stream), answer.status, found, raw)
+
+
+def played(upstream: Upstream, dialect: str, stream: bool, *calls: str | None, text: str = "Let me look. ") -> str:
+    play = streamed if stream else whole
+    return upstream.on(f"m{next(_numbers)}", *(play(dialect, text, call) for call in calls))
+
+
+def counters(server: Gateway, backend: str, model: str) -> dict[str, float]:
+    connection = HTTPConnection("127.0.0.1", server.port, timeout=20)
+    connection.request("GET", "/metrics", headers={"x-api-key": "k"})
+    lines = connection.getresponse().read().decode().splitlines()
+    connection.close()
+    labels = f'{{backend="{backend}",model="{model}"}} '
+    return {
+        line.split("{")[0].removeprefix("toolwire_").removesuffix("_total"): float(line.rsplit(" ", 1)[1])
+        for line in lines
+        if labels in line
+    }
+
+
+def arguments(seen: Seen) -> list[tuple[str, Any]]:
+    return [(call.name, call.arguments) for call in seen.calls]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("client", DIALECTS)
+def test_a_call_without_its_required_member_is_corrected(
+    server: Gateway, upstream: Upstream, client: str, dialect: str, stream: bool
+) -> None:
+    model = played(upstream, dialect, stream, "{}", RIGHT)
+    asked = ask(server, client, f"{dialect}-retry/{model}", stream=stream)
+    assert arguments(asked.seen) == [("weather", {"city": "Paris"})]
+    assert asked.seen.finish == "tool_calls"
+    assert asked.seen.text.startswith("Let me look. ")
+    assert asked.seen.usage is not None
+    assert (asked.seen.usage.input, asked.seen.usage.output) == (14, 10)
+    told = upstream.requests(model)
+    assert len(told) == 2
+    result = json.dumps(told[1].json)
+    for word in ("invalid_arguments", "validation_errors", "missing", "received", "hint", "city"):
+        assert word in result
+    assert json.dumps(told[0].json["messages" if dialect != "responses" else "input"])[1:-1] in result
+    found = counters(server, f"{dialect}-retry", model)
+    assert (found["tool_calls"], found["tool_calls_invalid_args"], found["tool_calls_corrected"]) == (2, 1, 1)
+    assert found["tool_call_corrections"] == 1
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("policy", ["pass", "text", "error"])
+@pytest.mark.parametrize("client", DIALECTS)
+def test_a_model_that_never_learns_gets_exactly_so_many_tries(
+    server: Gateway, upstream: Upstream, client: str, policy: str, stream: bool
+) -> None:
+    model = played(upstream, "chat", stream, "{}")
+    asked = ask(server, client, f"{policy}/{model}", stream=stream)
+    assert len(upstream.requests(model)) == 3
+    if policy == "pass":
+        assert arguments(asked.seen) == [("weather", {})]
+        assert stream or "call.invalid_arguments" in asked.losses
+    elif policy == "text":
+        assert asked.seen.calls == ()
+        assert asked.seen.finish == "stop"
+        assert 'The model called "weather"' in asked.seen.text
+    else:
+        assert "after 2 corrections" in asked.seen.error
+        assert asked.seen.calls == ()
+    found = counters(server, policy, model)
+    assert (found["tool_calls_invalid_args"], found["tool_call_corrections"]) == (3, 2)
+    assert found["tool_loop_max_iterations"] == 1
+    assert "tool_calls_corrected" not in found
+
+
+def test_the_same_failure_three_times_ends_the_corrections_early(server: Gateway, upstream: Upstream) -> None:
+    model = played(upstream, "chat", True, "{}")
+    ask(server, "chat", f"five/{model}", stream=True)
+    assert len(upstream.requests(model)) == 3
+    model = played(upstream, "chat", True, "{}", '{"days": 1}', '{"days": 2}', '{"days": 3}', '{"days": 4}', RIGHT)
+    assert arguments(ask(server, "chat", f"five/{model}", stream=True).seen) == [("weather", {"city": "Paris"})]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("client", DIALECTS)
+def test_H025_what_has_one_meaning_is_repaired_and_nobody_is_asked_again(
+    server: Gateway, upstream: Upstream, client: str, dialect: str
+) -> None:
+    for level in ("repair", "retry"):
+        model = played(upstream, dialect, True, '{"city": "Paris", "days": "3"}')
+        asked = ask(server, client, f"{dialect}-{level}/{model}", stream=True)
+        assert arguments(asked.seen) == [("weather", {"city": "Paris", "days": 3})]
+        assert len(upstream.requests(model)) == 1
+        assert counters(server, f"{dialect}-{level}", model)["tool_calls_repaired"] == 1
+
+
+@pytest.mark.parametrize("client", DIALECTS)
+def test_at_check_a_wrong_call_passes_and_is_told(server: Gateway, upstream: Upstream, client: str) -> None:
+    model = played(upstream, client, False, '{"city": "Paris", "days": "3"}')
+    asked = ask(server, client, f"{client}-check/{model}", stream=False)
+    assert arguments(asked.seen) == [("weather", {"city": "Paris", "days": "3"})]
+    assert asked.losses == "call.invalid_arguments"
+    found = counters(server, f"{client}-check", model)
+    assert (found["tool_calls"], found["tool_calls_invalid_args"]) == (1, 1)
+
+
+@pytest.mark.parametrize("level", ["check", "repair", "retry"])
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("client", DIALECTS)
+def test_H090_a_call_that_nobody_could_expect_is_text(
+    server: Gateway, upstream: Upstream, client: str, stream: bool, level: str
+) -> None:
+    for dialect in DIALECTS:
+        model = played(upstream, dialect, stream, RIGHT)
+        asked = ask(server, client, f"{dialect}-{level}/{model}", stream=stream, tools=[])
+        assert asked.seen.calls == ()
+        assert asked.seen.finish == "stop"
+        assert asked.seen.text.startswith("Let me look. ")
+        assert json.loads(asked.seen.text.split(": ", 1)[1]) == json.loads(RIGHT)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("client", DIALECTS)
+def test_H126_an_unknown_tool_is_answered_with_the_list(
+    server: Gateway, upstream: Upstream, client: str, dialect: str
+) -> None:
+    plays = streamed(dialect, "", RIGHT)
+    wrong = [step.replace(b"weather", b"climate") if isinstance(step, bytes) else step for step in plays]
+    model = upstream.on(f"m{next(_numbers)}", wrong, plays)
+    asked = ask(server, client, f"{dialect}-retry/{model}", stream=True)
+    assert arguments(asked.seen) == [("weather", {"city": "Paris"})]
+    told = json.dumps(upstream.requests(model)[1].json)
+    assert "unknown_tool" in told
+    assert "valid_tools" in told
+    assert counters(server, f"{dialect}-retry", model)["tool_calls_unknown_tool"] == 1
+
+
+@pytest.mark.parametrize("level", ["check", "retry"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("client", DIALECTS)
+def test_H116_a_prefix_that_the_model_invented_comes_off(
+    server: Gateway, upstream: Upstream, client: str, dialect: str, level: str
+) -> None:
+    play: list[Step] = []
+    for step in streamed(dialect, "", RIGHT):
+        if isinstance(step, bytes) and b'"weather"' in step:
+            data = step.split(b"\r\n", 1)[1][:-2].replace(b'"weather"', b'"functions.weather"')
+            step = b"%x\r\n%s\r\n" % (len(data), data)
+        play.append(step)
+    model = upstream.on(f"m{next(_numbers)}", play)
+    asked = ask(server, client, f"{dialect}-{level}/{model}", stream=True)
+    assert arguments(asked.seen) == [("weather", {"city": "Paris"})]
+
+
+def test_a_right_call_beside_a_wrong_one_waits_and_comes_once(server: Gateway, upstream: Upstream) -> None:
+    def answer(*calls: tuple[str, str]) -> list[Step]:
+        made = [
+            {"id": f"call_{place}", "type": "function", "function": {"name": "weather", "arguments": raw}}
+            for place, (_, raw) in enumerate(calls)
+        ]
+        message = {"role": "assistant", "content": None, "tool_calls": made}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+        value = {
+            "id": "c",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "m",
+            "choices": [choice],
+            "usage": usage,
+        }
+        return [reply(200, json.dumps(value).encode())]
+
+    oslo, wrong, paris = ("a", '{"city": "Oslo"}'), ("b", "{}"), ("b", RIGHT)
+    for corrected in ([paris], [oslo, paris]):
+        model = upstream.on(f"m{next(_numbers)}", answer(oslo, wrong), answer(*corrected))
+        asked = ask(server, "chat", f"chat-retry/{model}", stream=False)
+        assert [call.arguments["city"] for call in asked.seen.calls] == ["Oslo", "Paris"]
+        assert len({call.id for call in asked.seen.calls}) == 2
+
+
+def test_a_correction_that_the_back_end_refuses_leaves_the_policy(server: Gateway, upstream: Upstream) -> None:
+    refusal = [reply(400, b'{"error": {"message": "no more"}}')]
+    model = upstream.on(f"m{next(_numbers)}", whole("chat", "", "{}"), refusal)
+    asked = ask(server, "chat", f"chat-retry/{model}", stream=False)
+    assert arguments(asked.seen) == [("weather", {})]
+    assert "call.correction" in asked.losses
+
+
+def test_a_level_for_some_models(server: Gateway, upstream: Upstream) -> None:
+    name = f"careful-{next(_numbers)}"
+    upstream.on(name, whole("chat", "", "{}"), whole("chat", "", RIGHT))
+    assert arguments(ask(server, "chat", f"by-model/{name}", stream=False).seen) == [("weather", {"city": "Paris"})]
+    model = played(upstream, "chat", False, "{}", RIGHT)
+    assert arguments(ask(server, "chat", f"by-model/{model}", stream=False).seen) == [("weather", {})]
+
+
+@pytest.mark.parametrize("client", DIALECTS)
+def test_a_schema_that_means_nothing_is_refused_by_name(server: Gateway, upstream: Upstream, client: str) -> None:
+    model = played(upstream, client, False, RIGHT)
+    bad = {"type": "object", "properties": {"city": {"anyOf": {"type": "string"}}}}
+    asked = ask(server, client, f"{client}-check/{model}", stream=False, tools=tools(client, bad))
+    assert asked.status == 400
+    assert "weather" in asked.seen.error
+    assert "properties.city" in asked.seen.error
+    assert upstream.requests(model) == []
+    assert ask(server, client, f"{client}-off/{model}", stream=False, tools=tools(client, bad)).status == 200

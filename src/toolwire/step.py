@@ -16,6 +16,7 @@ from .keeping import Kept
 from .telemetry import Record
 from .types import Loss
 from .verbatim import Translator
+from .wire.exact import encode
 
 Write: TypeAlias = Callable[[bytes], Awaitable[None]]
 
@@ -37,6 +38,7 @@ class Step:
         self._turn = turn
         self._record = record
         self._is_read = False
+        self._is_told = False
         self._size = 0
         self._opening = b""
         self._losses: list[Loss] = list(reply.losses)
@@ -69,6 +71,8 @@ class Step:
 
         It always ends in order: a failure ends it in the dialect's own error.
         """
+        if self._record.is_debugged and self._record.is_stream:
+            write = self._telling(write)
         if self._kept is not None:
             write = self._saving(self._kept, write)
         if isinstance(self._reply, EventReply):
@@ -90,6 +94,21 @@ class Step:
             await write(wire)
 
         return save_first
+
+    def _telling(self, write: Write) -> Write:
+        """The same, with an event of our own before the end, for a client that asked to be told."""
+
+        async def tell_first(wire: bytes) -> None:
+            if self._pipe.is_over and not self._is_told:
+                self._is_told = True
+                wire = b"event: toolwire.debug\ndata: " + self.told() + b"\n\n" + wire
+            await write(wire)
+
+        return tell_first
+
+    def told(self) -> bytes:
+        """What became of the request so far, as JSON in one line."""
+        return encode(self._record.told(self.losses))
 
     def fail(self, error: GatewayError) -> bytes:
         """End it here, with the dialect's own error; nothing if it has ended already."""

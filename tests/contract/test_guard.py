@@ -64,6 +64,7 @@ class Asked:
         self.seen = seen
         self.status = status
         self.losses = headers.get("x-toolwire-loss", "")
+        self.debug = headers.get("x-toolwire-debug", "")
         self.raw = raw
 
 
@@ -286,3 +287,27 @@ def test_a_schema_that_means_nothing_is_refused_by_name(server: Gateway, upstrea
     assert "properties.city" in asked.seen.error
     assert upstream.requests(model) == []
     assert ask(server, client, f"{client}-off/{model}", stream=False, tools=tools(client, bad)).status == 200
+
+
+@pytest.mark.parametrize("level", ["check", "retry"])
+@pytest.mark.parametrize("client", DIALECTS)
+def test_a_client_that_asks_is_told_what_became_of_its_request(
+    server: Gateway, upstream: Upstream, client: str, level: str
+) -> None:
+    for stream in (True, False):
+        model = played(upstream, client, stream, '{"days": 1}')
+        asked = ask(server, client, f"{client}-{level}/{model}", stream=stream, headers={"x-toolwire-debug": "1"})
+        if stream:
+            (frame,) = [
+                block for block in asked.raw.decode().split("\n\n") if block.startswith("event: toolwire.debug")
+            ]
+            told = json.loads(frame.split("data: ", 1)[1])
+        else:
+            told = json.loads(asked.debug)
+        assert told["calls"]["invalid"] == (1 if level == "check" else 3)
+        assert told["losses"][0]["feature"] == "call.invalid_arguments"
+        assert "city" in told["losses"][0]["why"]
+        assert told["model"] == model
+        quiet = ask(server, client, f"{client}-{level}/{model}", stream=stream)
+        assert b"toolwire.debug" not in quiet.raw
+        assert quiet.debug == ""

@@ -234,6 +234,7 @@ class App:
                 return
             request = reply.dialect.decode_request(body, headers)
             record.model, record.is_stream = request.model[:100], request.stream
+            record.is_debugged = headers.get("x-toolwire-debug", "0") not in ("0", "false", "")
             assert self._loop is not None
             owner = owner_of(headers) if request.state is not None else ""
             if self._state is not None and await _runs_behind(request, runtime):

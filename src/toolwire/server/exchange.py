@@ -16,7 +16,7 @@ from ..telemetry import Record
 from ..types import Request
 from .body import ClientGone, Receive
 from .outlet import Outlet
-from .reply import Reply, loss_header, passed_headers
+from .reply import Reply, debug_header, loss_header, passed_headers
 
 T = TypeVar("T")
 _LAST_WORDS = 1.0  # seconds
@@ -78,9 +78,10 @@ class Exchange:
             raise step.error
         self._note_first_byte()
         self._is_ending = True
-        await reply.whole(
-            200, b"".join(pieces), "application/json", passed_headers(step.headers) + loss_header(step.losses)
-        )
+        extra = passed_headers(step.headers) + loss_header(step.losses)
+        if self._record.is_debugged:
+            extra.append(debug_header(step.told()))
+        await reply.whole(200, b"".join(pieces), "application/json", extra)
 
     async def _stream(self, request: Request, reply: Reply) -> None:
         outlet = Outlet(self._loop, reply, self._interval)

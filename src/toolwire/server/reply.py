@@ -13,6 +13,7 @@ from .body import Send
 
 HeaderList: TypeAlias = list[tuple[bytes, bytes]]
 _MAX_LOSS_HEADER = 1000
+_MAX_DEBUG_HEADER = 4000
 _UNPRINTABLE = re.compile(rb"[^\x20-\x7e]")
 
 
@@ -96,6 +97,11 @@ def loss_header(losses: list[Loss]) -> HeaderList:
         counts[loss.feature] = counts.get(loss.feature, 0) + 1
     words = ", ".join(f"{feature};n={count}" if count > 1 else feature for feature, count in counts.items())
     return [(b"x-toolwire-loss", _printable(words)[:_MAX_LOSS_HEADER])]
+
+
+def debug_header(told: bytes) -> tuple[bytes, bytes]:
+    """For answers that are no stream; the log has what does not fit."""
+    return b"x-toolwire-debug", _UNPRINTABLE.sub(b"?", told)[:_MAX_DEBUG_HEADER]
 
 
 def _printable(text: str) -> bytes:

@@ -8,7 +8,10 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from ..calls.tally import Tally
-from ..types import Loss, Usage
+from ..types import JsonObject, Loss, Usage
+
+_COUNTS = ("made", "invalid", "repaired", "unknown", "cut", "corrections", "corrected")
+_MOST_LOSSES = 40
 
 
 class Record(Struct, kw_only=True):
@@ -32,6 +35,27 @@ class Record(Struct, kw_only=True):
     history: Counter[str] = field(default_factory=Counter)  # what had to be repaired in it, by kind
     usage: Usage | None = None
     losses: list[Loss] = []
+    is_debugged: bool = False  # the client asks to be told what became of its request
+
+    def told(self, losses: list[Loss]) -> JsonObject:
+        """What a client that asks for it may know, bounded."""
+        tally = self.tally
+        counts = {name: getattr(tally, name) for name in _COUNTS if getattr(tally, name)}
+        return {
+            "type": "toolwire.debug",
+            "request": self.request_id,
+            "backend": self.backend,
+            "model": self.sent_model,
+            "verbatim": self.is_verbatim,
+            "took_over": self.took_over or None,
+            "calls": counts,
+            "argument_repairs": dict(tally.repairs),
+            "history_repairs": dict(self.history),
+            "losses": [
+                {"feature": loss.feature, "where": loss.where, "why": loss.why} for loss in losses[:_MOST_LOSSES]
+            ],
+            "more_losses": max(0, len(losses) - _MOST_LOSSES),
+        }
 
 
 class Telemetry(Protocol):

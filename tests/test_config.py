@@ -111,6 +111,9 @@ log_format = "json"
 kind = "anthropic"
 tools = "simulate"
 guard = "retry"
+guards = { "small-*" = "repair" }
+max_corrections = 0
+policy = "error"
 verbatim = "never"
 headers = { x-team = "blue" }
 profile = "anthropic"
@@ -127,6 +130,9 @@ retries = 0
         base_url="https://api.anthropic.com",
         tools="simulate",
         guard="retry",
+        guards={"small-*": "repair"},
+        max_corrections=0,
+        policy="error",
         verbatim="never",
         headers={"x-team": "blue"},
         profile="anthropic",
@@ -165,6 +171,11 @@ def test_a_file_that_cannot_be_read(content: bytes | None) -> None:
             '[backends.openai]\nkey = "x"\nkind = "opena-chat"',
             'toolwire.toml, line 3, backends.openai.kind: found "opena-chat"; expected one of "openai-chat", '
             '"openai-responses", "anthropic", "demo", "scripted"; did you mean "openai-chat"?',
+        ),
+        (
+            '[backends.a]\nkind = "demo"\nguards = { "x-*" = "retyr" }',
+            'toolwire.toml, line 3, backends.a.guards."x-*": found "retyr"; expected one of "off", "check", "repair", '
+            '"retry"; did you mean "retry"?',
         ),
         (
             "[server]\nprot = 1",
@@ -243,6 +254,11 @@ def test_a_mistake_is_named_by_file_line_and_key(text: str, sentence: str) -> No
         "[server]\nkeep_alive_seconds = nan",
         "[server]\nkeep_alive_seconds = inf",
         "[server]\nlog = 'loud'",
+        "[backends.a]\nkind = 'demo'\nmax_corrections = 21",
+        "[backends.a]\nkind = 'demo'\nmax_corrections = -1",
+        "[backends.a]\nkind = 'demo'\npolicy = 'drop'",
+        "[backends.a]\nkind = 'demo'\nguards = 'retry'",
+        "[backends.a]\nkind = 'demo'\nguards = { a = 1 }",
         "[server]\norigins = ['*']",
         "[server]\norigins = ['https://example.com/']",
         "[server]\nmax_body_mb = 999999999999999999999999",

@@ -398,6 +398,9 @@ class _Reader:
         except msgspec.ValidationError as error:
             if isinstance(value, str) and get_origin(kind) is Literal:
                 raise self._unexpected(path, value, get_args(kind)) from None
+            if isinstance(value, dict) and kind == dict[str, Guard]:
+                for model, level in value.items():
+                    self._value((*path, model), level, Guard, resolver)
             found = f"found {_noun(value) if path[-1] in _HIDDEN else _described(value)}"
             if error.__cause__ is not None:
                 found = str(error.__cause__)

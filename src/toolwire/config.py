@@ -107,6 +107,7 @@ class StoreConfig(Struct, frozen=True, kw_only=True):
     path: str = ""
     max_age_days: Days = 30
     max_mb: Count = 512
+    reasoning: bool = True  # what back ends want back of their turns is kept for clients that drop it
 
 
 class SearchConfig(Struct, frozen=True, kw_only=True):
@@ -449,4 +450,4 @@ def _expected(kind: Any) -> str:
         return str(kind.__metadata__[0].description)
     if kind is Secret:
         return 'a string: "env:NAME", "file:PATH" or the key itself'
-    return {str: "a string", tuple: "a list of strings", dict: "a table of strings"}[get_origin(kind) or kind]
+    return {bool: "true or false", str: "a string", tuple: "a list of strings", dict: "a table of strings"}[get_origin(kind) or kind]

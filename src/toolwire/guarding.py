@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
-from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 from .backends.correcting import Terms
-from .config import BackendConfig
-
-Level: TypeAlias = Literal["off", "check", "repair", "retry"]
+from .config import BackendConfig, Guard
 
 
 class Handling(Struct, frozen=True, kw_only=True):
@@ -19,11 +16,11 @@ class Handling(Struct, frozen=True, kw_only=True):
     retry: calls wait until they are right."""
 
     verbatim: str = "auto"
-    guard: Level = "check"
-    guards: Mapping[str, Level] = {}
+    guard: Guard = "check"
+    guards: Mapping[str, Guard] = {}
     terms: Terms = Terms()
 
-    def level(self, model: str) -> Level:
+    def level(self, model: str) -> Guard:
         """The first pattern that fits a model's name goes before what is set for all."""
         for pattern, level in self.guards.items():
             if fnmatchcase(model, pattern):

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from .backends.base import Backend
+from .calls.fitting import Fitter
 from .calls.history import Repair
+from .calls.ids import fit_ids
 from .calls.kinds import lower
 from .calls.ledger import losses_of, settle
+from .calls.loops import noticed
 from .calls.names import Names
 from .calls.schemas import Schemas, ToolSets
+from .calls.schemas.tool_sets import ToolSet
+from .config import Guard
 from .types import Loss, Request, Tool
 
 _NO_KINDS: frozenset[str] = frozenset()
@@ -22,6 +28,7 @@ class Prepared(Struct, frozen=True, kw_only=True):
     request: Request
     offered: tuple[Tool, ...]
     names: Names | None = None
+    ids: frozenset[str] | None = None  # of its calls and results, where they were looked for
     losses: tuple[Loss, ...] = ()
     repairs: tuple[Repair, ...] = ()
     loosened: frozenset[str] = frozenset()
@@ -34,22 +41,58 @@ class Preparing:
     def __init__(self) -> None:
         self.schemas = Schemas()
         self._tool_sets = ToolSets(self.schemas)
+        self._fitter = Fitter()
 
-    def prepare(self, request: Request, backend: Backend, *, is_own: bool, is_guarded: bool) -> Prepared:
+    def prepare(self, request: Request, backend: Backend, level: Guard, *, is_own: bool) -> Prepared:
         """is_own: the back end speaks the client's dialect. Raises BadRequest for tools that nobody can understand."""
-        if is_guarded:
-            self._tool_sets.check(request)
-        settled = settle(request) if is_guarded or not is_own else None
-        sent, repairs = (request, ()) if settled is None else (settled.request, settled.repairs)
-        lowered = lower(sent, backend.tool_kinds if is_own else _NO_KINDS, is_own=is_own)
-        why = "its history had to be repaired" if repairs else ""
-        if lowered.names is not None:
-            why = "the back end does not know all kinds of its tools"
-        return Prepared(
-            request=lowered.request,
-            offered=lowered.request.tools,
-            names=lowered.names,
-            losses=(*losses_of(repairs), *lowered.losses),
-            repairs=repairs,
-            why=why,
+        if level == "off" and is_own:
+            return _lowered(request, (), backend, is_own=True)
+        known = self._tool_sets.check(request) if level != "off" else None
+        settled = settle(request)
+        prepared = _lowered(settled.request, settled.repairs, backend, is_own=is_own)
+        if level in ("repair", "retry"):
+            prepared = _noticed(prepared)
+        return self._fitted(prepared, known, backend, is_own=is_own)
+
+    def _fitted(self, prepared: Prepared, known: ToolSet | None, backend: Backend, *, is_own: bool) -> Prepared:
+        """Ids and schemas as this back end takes them."""
+        sent, profile = prepared.request, backend.profile
+        messages = fit_ids(sent.messages, profile.ids, prepared.ids)
+        if messages is not sent.messages:
+            sent = replace(sent, messages=messages, wire=b"")
+        fitted = self._fitter.fit(sent, profile, known, is_own=is_own)
+        if fitted.request is prepared.request:
+            return prepared
+        return replace(
+            prepared,
+            request=fitted.request,
+            losses=(*prepared.losses, *fitted.losses),
+            loosened=fitted.loosened,
+            why=prepared.why or "the back end takes other ids or schemas",
         )
+
+
+def _lowered(request: Request, repairs: tuple[Repair, ...], backend: Backend, *, is_own: bool) -> Prepared:
+    lowered = lower(request, backend.tool_kinds if is_own else _NO_KINDS, is_own=is_own)
+    why = "its history had to be repaired" if repairs else ""
+    return Prepared(
+        request=lowered.request,
+        offered=lowered.request.tools,
+        names=lowered.names,
+        ids=lowered.ids,
+        losses=(*losses_of(repairs), *lowered.losses),
+        repairs=repairs,
+        why=why if lowered.names is None else "the back end does not know all kinds of its tools",
+    )
+
+
+def _noticed(prepared: Prepared) -> Prepared:
+    messages = noticed(prepared.request.messages)
+    if messages is prepared.request.messages:
+        return prepared
+    return replace(
+        prepared,
+        request=replace(prepared.request, messages=messages, wire=b""),
+        losses=(*prepared.losses, Loss("loop", "messages", "the model repeats itself, and is told so")),
+        why=prepared.why or "the model repeats itself",
+    )

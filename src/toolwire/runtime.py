@@ -15,18 +15,20 @@ from .backends.searching import Searching
 from .calls.checking import Checking, Offer
 from .calls.turn import BYTES_PER_TOKEN, Turn, Watcher
 from .calls.watching import Count, Watch, has_tools
+from .config import Guard
 from .dialects import DIALECTS
 from .dialects.base import Context, ModelLine, ResponseDecoder
 from .dialects.effort import with_effort
 from .dialects.renaming import Renamer
 from .errors import BadRequest, GatewayError
-from .guarding import Handling, Level
+from .guarding import Handling
 from .keeping import Keeping, Kept
 from .preparing import Prepared, Preparing
 from .router import Route, Router
 from .step import Step, mint
 from .telemetry import Record
 from .types import Request
+from .vaulting import Recall, Recalled, Vault, maker_of
 from .verbatim import BodyTap, Plan, Translator, Untouched, plan, tap_of, with_model
 from .wire.exact import BadJson, encode
 
@@ -45,11 +47,13 @@ class Runtime:
         handlings: Mapping[str, Handling],
         keeping: Keeping | None = None,
         searching: Searching | None = None,
+        vault: Vault | None = None,
     ) -> None:
         self.backends = dict(backends)
         self.router = router
         self.keeping = keeping
         self._searching = searching
+        self._vault = vault
         self._handlings = dict(handlings)
         self._preparing = Preparing()
         self._listed_at = -_LIST_AGE
@@ -66,17 +70,21 @@ class Runtime:
         record.backend, record.sent_model = backend.name, route.model[:100]
         kept = await self._kept(request, backend, owner)
         sent = request if kept is None else kept.request
+        handling = self._handlings.get(backend.name, _PLAINLY)
+        level = handling.level(route.model)
+        recall = self._recall(sent, backend, route, owner) if level != "off" else None
+        recalled = await recall.restored() if recall is not None else Recalled(sent)
+        sent = recalled.request
         if self._searching is not None:
             backend, sent = self._searching.around(backend, sent)
         is_own = backend.dialect == request.origin
-        handling = self._handlings.get(backend.name, _PLAINLY)
-        level = handling.level(route.model)
-        prepared = self._preparing.prepare(sent, backend, is_own=is_own, is_guarded=level != "off")
+        prepared = self._preparing.prepare(sent, backend, level, is_own=is_own)
         record.history.update(repair.kind for repair in prepared.repairs)
-        asked = _Asked(request, backend, prepared, kept, handling, level)
+        record.history.update({"reasoning_restored": recalled.turns} if recalled.turns else {})
+        asked = _Asked(request, backend, prepared, kept, handling, level, recall if backend.dialect else None)
         backend, watch = self._guarded(asked, record)
         chosen = plan(prepared.request, backend.dialect, handling.verbatim)
-        if prepared.why and chosen.is_verbatim:
+        if chosen.is_verbatim and prepared.why:
             chosen = Plan(False, prepared.why)
         chosen = replace(chosen, is_renamed=route.model != request.model)
         record.is_verbatim = chosen.is_verbatim
@@ -87,8 +95,12 @@ class Runtime:
             raise BadRequest(f"the request cannot be written: {fault}.", code="invalid_json") from None
         turn = Turn(request, mint, prepared.names, watch)
         step = self._piped(asked, chosen, turn, reply, record)
-        step.lose(prepared.losses)
+        step.lose((*recalled.losses, *prepared.losses))
         return step
+
+    def _recall(self, request: Request, backend: Backend, route: Route, owner: str) -> Recall | None:
+        maker = maker_of(backend, route.model) if self._vault is not None else None
+        return Recall(self._vault, request, maker, owner) if self._vault is not None and maker is not None else None
 
     def _guarded(self, asked: _Asked, record: Record) -> tuple[Backend, Watcher | None]:
         """The back end to ask, and who looks at its calls: somebody who only watches, or one who stands before it and holds them."""
@@ -205,7 +217,7 @@ class Runtime:
         return kept
 
     def _piped(self, asked: _Asked, chosen: Plan, turn: Turn, reply: WireReply | EventReply, record: Record) -> Step:
-        request, kept = asked.request, asked.kept
+        request, kept, recall = asked.request, asked.kept, asked.recall
         encoder = DIALECTS[request.origin].encoder(
             Context(
                 request=request,
@@ -217,19 +229,21 @@ class Runtime:
             )
         )
         if isinstance(reply, EventReply):
-            return Step(reply, Translator(None, turn, encoder), turn, record, kept)
+            return Step(reply, Translator(None, turn, encoder), turn, record, kept, recall)
         wire = DIALECTS[asked.backend.dialect]
         is_stream = is_streamed(reply, request)
         fits = chosen.is_verbatim and is_stream == request.stream
         renamer = Renamer(asked.backend.dialect, request.model) if fits and chosen.is_renamed else None
         if asked.is_queued_there and not is_stream:
             renamer = Renamer(asked.backend.dialect, request.model) if chosen.is_renamed else None
-            return Step(reply, Untouched(wire.body_decoder(request), turn, encoder, renamer), turn, record, kept)
+            return Step(
+                reply, Untouched(wire.body_decoder(request), turn, encoder, renamer), turn, record, kept, recall
+            )
         if is_stream and fits:
-            return Step(reply, tap_of(wire.stream_decoder(request), turn, encoder, renamer), turn, record, kept)
+            return Step(reply, tap_of(wire.stream_decoder(request), turn, encoder, renamer), turn, record, kept, recall)
         decoder: ResponseDecoder = wire.stream_decoder(request) if is_stream else wire.body_decoder(request)
         pipe = BodyTap(decoder, turn, encoder, renamer) if fits else Translator(decoder, turn, encoder)
-        return Step(reply, pipe, turn, record, kept)
+        return Step(reply, pipe, turn, record, kept, recall)
 
 
 class _Asked(Struct, frozen=True):
@@ -240,7 +254,8 @@ class _Asked(Struct, frozen=True):
     prepared: Prepared
     kept: Kept | None
     handling: Handling
-    level: Level
+    level: Guard
+    recall: Recall | None
 
     @property
     def terms(self) -> Terms:

@@ -15,6 +15,7 @@ from .errors import GatewayError, InternalError, UpstreamError
 from .keeping import Kept
 from .telemetry import Record
 from .types import Loss
+from .vaulting import Recall
 from .verbatim import Translator
 from .wire.exact import encode
 
@@ -30,15 +31,22 @@ class Step:
     """One turn under way: the back end has accepted; its answer is read as the client takes it."""
 
     def __init__(
-        self, reply: WireReply | EventReply, pipe: Translator, turn: Turn, record: Record, kept: Kept | None = None
+        self,
+        reply: WireReply | EventReply,
+        pipe: Translator,
+        turn: Turn,
+        record: Record,
+        kept: Kept | None = None,
+        recall: Recall | None = None,
     ) -> None:
         self._kept = kept
+        self._recall = recall
         self._reply = reply
         self._pipe = pipe
         self._turn = turn
         self._record = record
         self._is_read = False
-        self._is_told = False
+        self._is_ended = False
         self._size = 0
         self._opening = b""
         self._losses: list[Loss] = list(reply.losses)
@@ -71,40 +79,32 @@ class Step:
 
         It always ends in order: a failure ends it in the dialect's own error.
         """
-        if self._record.is_debugged and self._record.is_stream:
-            write = self._telling(write)
-        if self._kept is not None:
-            write = self._saving(self._kept, write)
         if isinstance(self._reply, EventReply):
             await self._from_events(self._reply, write)
         else:
             await self._from_wire(self._reply, write)
 
-    def _saving(self, kept: Kept, write: Write) -> Write:
-        """The same, but the answer is kept before its end leaves. A memory that fails costs nobody the answer."""
-
-        async def save_first(wire: bytes) -> None:
-            try:
-                if kept.is_awaited and self._pipe.begun:
-                    await kept.begun(self._pipe.begun)
-                if self._pipe.is_over and (answer := self._pipe.final()) is not None:
-                    await kept.save(answer, mint)
-            except GatewayError as error:
-                self._losses.append(Loss("store", "store", f"the answer could not be kept: {error.message}"))
-            await write(wire)
-
-        return save_first
-
-    def _telling(self, write: Write) -> Write:
-        """The same, with an event of our own before the end, for a client that asked to be told."""
-
-        async def tell_first(wire: bytes) -> None:
-            if self._pipe.is_over and not self._is_told:
-                self._is_told = True
+    async def _last(self, wire: bytes, write: Write) -> None:
+        """Bytes with which the answer begins to be known, or ends: what is to be remembered of it is kept before they leave."""
+        if self._kept is not None:
+            await self._save(self._kept)
+        if self._pipe.is_over and not self._is_ended:
+            self._is_ended = True
+            if self._recall is not None and self._pipe.error is None and self._turn.calls:
+                self._losses += await self._recall.keep(self._turn.parts())
+            if self._record.is_debugged and self._record.is_stream:
                 wire = b"event: toolwire.debug\ndata: " + self.told() + b"\n\n" + wire
-            await write(wire)
+        await write(wire)
 
-        return tell_first
+    async def _save(self, kept: Kept) -> None:
+        """A memory that fails costs nobody the answer."""
+        try:
+            if kept.is_awaited and self._pipe.begun:
+                await kept.begun(self._pipe.begun)
+            if self._pipe.is_over and (answer := self._pipe.final()) is not None:
+                await kept.save(answer, mint)
+        except GatewayError as error:
+            self._losses.append(Loss("store", "store", f"the answer could not be kept: {error.message}"))
 
     def told(self) -> bytes:
         """What became of the request so far, as JSON in one line."""
@@ -134,20 +134,23 @@ class Step:
             self._reply.abort()
 
     async def _from_wire(self, reply: WireReply, write: Write) -> None:
-        pipe = self._pipe
+        pipe, kept = self._pipe, self._kept
         while not pipe.is_over:
             try:
                 data = await reply.read()
             except UpstreamError as error:
-                await write(pipe.fail(error).wire)
+                await self._last(pipe.fail(error).wire, write)
                 return
             self._is_read = not data
             if wire := self._digested(data):
-                await write(wire)
+                if self.is_over or (kept is not None and kept.is_awaited):
+                    await self._last(wire, write)
+                else:
+                    await write(wire)
             if not data:
                 return
         if wire := pipe.close().wire:  # a stream has ended, and the client wants its answer whole
-            await write(wire)
+            await self._last(wire, write)
 
     def _digested(self, data: bytes) -> bytes:
         """What one read means for the client; b"" is the end."""
@@ -172,15 +175,15 @@ class Step:
         try:
             async for events in reply.events:
                 if wire := pipe.send(events).wire:
-                    await write(wire)
+                    await (self._last(wire, write) if pipe.is_over else write(wire))
                 if pipe.is_over:
                     break
         except GatewayError as error:
-            await write(pipe.fail(error).wire)
+            await self._last(pipe.fail(error).wire, write)
         except Exception as fault:
-            await write(pipe.fail(_our_fault(fault)).wire)
+            await self._last(pipe.fail(_our_fault(fault)).wire, write)
         if wire := pipe.close().wire:
-            await write(wire)
+            await self._last(wire, write)
 
     def _note(self) -> None:
         record, turn = self._record, self._turn

@@ -9,9 +9,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
+from tests.calls.refusing import refusals
+from toolwire.calls.ids import fit_ids
 from toolwire.calls.kinds import Lowered, Restorer, lower
+from toolwire.dialects import DIALECTS
 from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted
+from toolwire.profiles import ANTHROPIC, PLAIN_CHAT, RESPONSES
 from toolwire.types import Choice, Message, Opaque, Request, Text, Tool, ToolCall, ToolChoice, ToolResult, Usage
 
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}}
@@ -74,8 +79,73 @@ def call_in(events: list[Event]) -> ToolCall:
 
 def test_a_request_of_plain_functions_stays_the_same_object() -> None:
     request = asked(tools=(FUNCTION,))
-    assert lower(request) == Lowered(request)
+    assert lower(request) == Lowered(request, ids=frozenset())
     assert lower(request).request is request
+
+
+def test_the_ids_of_a_plain_request_are_found_in_passing() -> None:
+    call, result = ToolCall(id="1", name="read", raw="{}"), ToolResult(call_id="2", parts=())
+    assert lower(asked(said("assistant", call), said("tool", result), tools=(FUNCTION,))).ids == {"1", "2"}
+    assert lower(asked(said("assistant", call), tools=TOOLS)).ids is None
+
+
+def history(dialect: str, call_id: str) -> dict[str, Any]:
+    """A plain call and one of a tool that is more than a function, as far as the dialect has any, with its results."""
+    plain = {"type": "object", "properties": {}}
+    if dialect == "chat":
+        function = {"id": call_id, "type": "function", "function": {"name": "read", "arguments": "{}"}}
+        custom = {"id": f"{call_id}c", "type": "custom", "custom": {"name": "edit", "input": "x"}}
+        messages = [
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": "Now.", "tool_calls": [function, custom]},
+            {"role": "tool", "tool_call_id": call_id, "content": "ok"},
+            {"role": "tool", "tool_call_id": f"{call_id}c", "content": "ok"},
+        ]
+        return {
+            "messages": messages,
+            "tools": [
+                {"type": "function", "function": {"name": "read", "parameters": plain}},
+                {"type": "custom", "custom": {"name": "edit"}},
+            ],
+        }
+    if dialect == "messages":
+        calls = [{"type": "tool_use", "id": call_id + mark, "name": "bash", "input": {}} for mark in ("", "c")]
+        results = [{"type": "tool_result", "tool_use_id": call_id + mark, "content": "ok"} for mark in ("", "c")]
+        messages = [
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": calls},
+            {"role": "user", "content": results},
+        ]
+        return {"max_tokens": 9, "messages": messages, "tools": [{"type": "bash_20250124", "name": "bash"}]}
+    items = [
+        {"role": "user", "content": "go"},
+        {"type": "function_call", "call_id": call_id, "name": "read", "arguments": "{}"},
+        {"type": "custom_tool_call", "call_id": f"{call_id}c", "name": "edit", "input": "x"},
+        {"type": "function_call_output", "call_id": call_id, "output": "ok"},
+        {"type": "custom_tool_call_output", "call_id": f"{call_id}c", "output": "ok"},
+    ]
+    return {
+        "input": items,
+        "tools": [{"type": "function", "name": "read", "parameters": plain}, {"type": "custom", "name": "edit"}],
+    }
+
+
+PROFILES = {"chat": PLAIN_CHAT, "messages": ANTHROPIC, "responses": RESPONSES}
+
+
+@pytest.mark.parametrize("call_id", ["c" * 83, "functions.read:0 " * 6, "call_1"])
+@pytest.mark.parametrize("dialect", list(PROFILES))
+@pytest.mark.parametrize("target", list(PROFILES))
+def test_H043_H044_H045_a_rewritten_call_and_the_message_of_its_result_keep_one_legal_id(
+    dialect: str, target: str, call_id: str
+) -> None:
+    body = json.dumps({"model": "m", **history(dialect, call_id)}).encode()
+    request, profile = DIALECTS[dialect].decode_request(body, {}), PROFILES[target]
+    found = lower(request, is_own=target == dialect)
+    fitted = replace(found.request, messages=fit_ids(found.request.messages, profile.ids, found.ids), wire=b"")
+    encoded = DIALECTS[target].encode_request(fitted, profile)
+    assert refusals(target, encoded.body) == []
+    assert encoded.body.count(b"custom_tool_call") == encoded.body.count(b'"type":"custom"') == 0
 
 
 def test_what_the_back_end_knows_stays() -> None:
@@ -117,7 +187,7 @@ def test_names_that_meet_are_kept_apart_and_restored() -> None:
 @pytest.mark.parametrize(
     "spelled", ["agents__close", "agents.close", "close", "agents_close", "functions.agents__close"]
 )
-def test_a_namespace_is_restored_whatever_the_model_makes_of_the_name(spelled: str) -> None:
+def test_H058_a_namespace_is_restored_whatever_the_model_makes_of_the_name(spelled: str) -> None:
     call = call_in(restored(lowered().names, spelled, '{"q": "x"}'))
     assert (call.namespace, call.name, call.kind, call.raw) == ("agents", "close", "function", '{"q": "x"}')
 
@@ -177,7 +247,7 @@ def test_typed_calls_that_are_not_strict_pass_as_the_model_wrote_them() -> None:
     assert (call.kind, call.raw, call.args) == ("typed", '{"q": ', None)
 
 
-def test_names_that_no_back_end_takes_are_fitted_and_restored() -> None:
+def test_H052_H053_names_that_no_back_end_takes_are_fitted_and_restored() -> None:
     long = Tool(name="close.it", namespace="n" * 70, label=f"{'n' * 70}__close.it", schema=SCHEMA)
     plain = Tool(name="files.read", schema=SCHEMA)
     history = said("assistant", ToolCall(id="1", name="files.read", raw="{}"), ToolCall(id="2", name="b c", raw="{}"))
@@ -257,7 +327,7 @@ def test_past_calls_are_told_as_the_tools_are() -> None:
         (ToolChoice(mode="hosted", names=("search",)), "named", ("search",)),
     ],
 )
-def test_a_choice_follows_the_names(choice: ToolChoice, mode: str, names: tuple[str, ...]) -> None:
+def test_H056_a_choice_follows_the_names(choice: ToolChoice, mode: str, names: tuple[str, ...]) -> None:
     found = lowered(tool_choice=choice).request.tool_choice
     assert found is not None
     assert (found.mode, found.names) == (mode, names)

@@ -22,6 +22,7 @@ import msgspec
 from toolwire.backends.base import EventReply, Model
 from toolwire.config import Config, ServerConfig, StoreConfig
 from toolwire.events import Event, PartDelta, PartStarted, Started
+from toolwire.profiles import PLAIN
 from toolwire.server import App
 from toolwire.server.launch import Server, options
 from toolwire.store import Store
@@ -294,6 +295,8 @@ class Broken:
 
     name = "broken"
     dialect = ""
+    profile = PLAIN
+    tool_kinds: frozenset[str] = frozenset()
 
     async def models(self) -> list[Model]:
         return []

@@ -18,11 +18,12 @@ from .names import Names, is_legal
 
 
 class Lowered(Struct, frozen=True):
-    """names is None where nothing had to change."""
+    """names is None where nothing had to change. ids: of calls and results, found in passing; None where they were not looked for."""
 
     request: Request
     names: Names | None = None
     losses: tuple[Loss, ...] = ()
+    ids: frozenset[str] | None = None
 
 
 def lower(request: Request, native: frozenset[str] = frozenset(), *, is_own: bool = False) -> Lowered:
@@ -31,8 +32,8 @@ def lower(request: Request, native: frozenset[str] = frozenset(), *, is_own: boo
     is_own: it speaks the client's dialect, and takes plain functions by whatever names they have.
     """
     knows = _Knows(native, is_own)
-    if all(knows.tool(tool) for tool in request.tools) and not _has_special(request.messages, knows):
-        return Lowered(request)
+    if all(knows.tool(tool) for tool in request.tools) and (ids := _plain_ids(request.messages, knows)) is not None:
+        return Lowered(request, ids=ids)
     names, losses = Names(is_own=is_own), list[Loss]()
     tools = tuple(_offered(request.tools, knows, names, losses))
     labels = {tool.name for tool in tools}
@@ -174,21 +175,25 @@ class _Knows(Struct, frozen=True):
         return all(self.part(part) for part in message.parts)
 
 
-def _has_special(messages: tuple[Message, ...], knows: _Knows) -> bool:
-    """One look at every part of every request: it must cost next to nothing where all are plain."""
-    is_own = knows.is_own
+def _plain_ids(messages: tuple[Message, ...], knows: _Knows) -> frozenset[str] | None:
+    """None where something is not plain. One look at every part of every request: it must cost next to nothing, so it is also the
+    look for the ids that come next."""
+    names: set[str] = set()
+    ids: set[str] = set()
     for message in messages:
         for part in message.parts:
-            if isinstance(part, ToolCall):
+            if type(part) is ToolCall:
                 if (part.namespace or part.kind != "function") and not knows.part(part):
-                    return True
-                if not is_own and not is_legal(part.name):
-                    return True
-            elif isinstance(part, ToolResult) and part.kind != "function" and not knows.part(part):
-                return True
+                    return None
+                names.add(part.name)
+                ids.add(part.id)
+            elif type(part) is ToolResult:
+                if part.kind != "function" and not knows.part(part):
+                    return None
+                ids.add(part.call_id)
         if not message.parts and not knows.message(message):
-            return True
-    return False
+            return None
+    return frozenset(ids) if knows.is_own or all(map(is_legal, names)) else None
 
 
 def _speaks(message: Message) -> bool:

@@ -13,7 +13,7 @@ from typing import Protocol
 import msgspec
 
 from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
-from ..types import Choice, Loss, Opaque, Request, ToolCall, Usage
+from ..types import Choice, Loss, Opaque, Part, Request, ToolCall, Usage
 from .kinds import Restorer
 from .names import Names
 
@@ -50,6 +50,7 @@ class Turn:
         self._taken: set[str] = set()
         self._written = 0
         self._calls: set[int] = set()
+        self._parts: list[PartEnded] = []
         self.changed = ""
         self.calls = 0
         self.usage: Usage | None = None
@@ -69,7 +70,13 @@ class Turn:
             kept = self._event(event)
             if kept is not event:
                 events = [*events[:position], kept, *events[position + 1 :]]
+            if type(kept) is PartEnded:
+                self._parts.append(kept)
         return events
+
+    def parts(self, first: int = 0) -> list[Part]:
+        """The complete parts of the first choice as the client got them, from this index on."""
+        return [ended.part for ended in self._parts if ended.choice == 0 and ended.index >= first]
 
     def all_losses(self) -> list[Loss]:
         return self.losses if self._watch is None else [*self.losses, *self._watch.losses]

@@ -27,6 +27,7 @@ from ..store import Store, open_store
 from ..telemetry import Record
 from ..telemetry.prometheus import Prometheus
 from ..types import Request
+from ..vaulting import Vault
 from .asked import Asked, query_in
 from .auth import Guard, owner_of
 from .body import ClientGone, Receive, Send, check_type, read_body
@@ -73,10 +74,12 @@ class App:
         backends = {config.name: build(config, self._transport) for config in self._config.backends}
         handlings = {config.name: handling_of(config) for config in self._config.backends}
         keepers, is_shared = keepers_in(self._config.backends), bool(self._config.server.keys)
-        keeping = Keeping(self._given_store or self._opened_store(), keepers, is_shared=is_shared)
+        store = self._given_store or self._opened_store()
+        keeping = Keeping(store, keepers, is_shared=is_shared)
+        vault = Vault(store) if self._config.store.reasoning else None
         asked = self._config.search
         searching = Searching(build_search(asked, self._transport)) if asked is not None else None
-        self._runtime = Runtime(backends, router_for(self._config), handlings, keeping, searching)
+        self._runtime = Runtime(backends, router_for(self._config), handlings, keeping, searching, vault)
         self._state = State(self._runtime, keeping, self._done, self._config.server.keep_alive_seconds)
         _settle_memory()
         self._is_ready = True
@@ -236,7 +239,7 @@ class App:
             record.model, record.is_stream = request.model[:100], request.stream
             record.is_debugged = headers.get("x-toolwire-debug", "0") not in ("0", "false", "")
             assert self._loop is not None
-            owner = owner_of(headers) if request.state is not None else ""
+            owner = owner_of(headers)
             if self._state is not None and await _runs_behind(request, runtime):
                 tell = await self._state.run(request, owner, record)
                 is_handed_on = True

@@ -122,7 +122,7 @@ def _is_mid_turn_unsigned(request: Request) -> bool:
     has_calls = False
     for message in reversed(request.messages):
         if message.role == "assistant":
-            if any(isinstance(part, Reasoning) and part.signature for part in message.parts):
+            if any(isinstance(part, Reasoning) and (part.signature or part.redacted) for part in message.parts):
                 return False
             has_calls = has_calls or any(isinstance(part, ToolCall) for part in message.parts)
         elif has_calls or (message.role == "user" and any(isinstance(part, Text) for part in message.parts)):

@@ -1,0 +1,196 @@
+"""Clients that drop reasoning: what their back end wants back of it is put back, for the same owner, and only while nothing was edited."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.server.harness import Gateway, Step, Upstream, ask, gateway, reply, server_config
+from toolwire.config import BackendConfig, Config, StoreConfig, with_backends
+from toolwire.secret import Secret
+
+KINDS: dict[str, Any] = {"chat": "openai-chat", "responses": "openai-responses", "messages": "anthropic"}
+PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
+USER = "Look it up."
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def upstream() -> Iterator[Upstream]:
+    playing = Upstream()
+    yield playing
+    playing.close()
+
+
+def backends(upstream: Upstream) -> tuple[BackendConfig, ...]:
+    made = []
+    for dialect, kind in KINDS.items():
+        url = upstream.url + ("" if dialect == "messages" else "/v1")
+        profile = "deepseek" if dialect == "chat" else ""
+        made.append(
+            BackendConfig(name=dialect, kind=kind, base_url=url, key=Secret("sk-up"), profile=profile, retries=0)
+        )
+        made.append(
+            BackendConfig(
+                name=f"{dialect}-retry", kind=kind, base_url=url, key=Secret("sk-up"), profile=profile, guard="retry"
+            )
+        )
+    return tuple(made)
+
+
+@pytest.fixture(scope="module")
+def server(upstream: Upstream) -> Iterator[Gateway]:
+    with gateway(with_backends(Config(server=server_config()), backends(upstream))) as running:
+        yield running
+
+
+def thinking_answer(dialect: str, call_id: str, arguments: str = '{"q": "x"}') -> list[Step]:
+    """A thought with its proof, and a call."""
+    if dialect == "messages":
+        content = [
+            {"type": "thinking", "thinking": "I should look.", "signature": "c2lnbmVk"},
+            {"type": "redacted_thinking", "data": "aGlkZGVu"},
+            {"type": "text", "text": "One moment."},
+            {"type": "tool_use", "id": call_id, "name": "look", "input": json.loads(arguments)},
+        ]
+        value: Any = {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": "m",
+            "content": content,
+            "stop_reason": "tool_use",
+            "stop_sequence": None,
+            "usage": {"input_tokens": 1, "output_tokens": 1},
+        }
+    elif dialect == "responses":
+        thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "ZW5jcnlwdGVk"}
+        call = {"type": "function_call", "id": "fc_1", "call_id": call_id, "name": "look", "arguments": arguments}
+        value = {
+            "id": "resp_1",
+            "object": "response",
+            "created_at": 1,
+            "status": "completed",
+            "model": "m",
+            "output": [thought, call | {"status": "completed"}],
+            "error": None,
+            "incomplete_details": None,
+            "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2},
+        }
+    else:
+        call = {"id": call_id, "type": "function", "function": {"name": "look", "arguments": arguments}}
+        message = {"role": "assistant", "content": "One moment.", "reasoning_content": "I should look."}
+        choice = {"index": 0, "message": message | {"tool_calls": [call]}, "finish_reason": "tool_calls"}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        value = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
+    return [reply(200, json.dumps(value).encode())]
+
+
+def request(client: str, model: str, *exchange: str) -> dict[str, Any]:
+    """The first question, or with (id, arguments) the second, from a client that keeps calls and no reasoning."""
+    schema = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
+    if client == "chat":
+        messages: list[Any] = [{"role": "user", "content": USER}]
+        if exchange:
+            call = {"id": exchange[0], "type": "function", "function": {"name": "look", "arguments": exchange[1]}}
+            messages.append({"role": "assistant", "content": "One moment.", "tool_calls": [call]})
+            messages.append({"role": "tool", "tool_call_id": exchange[0], "content": "found"})
+        return {
+            "model": model,
+            "messages": messages,
+            "tools": [{"type": "function", "function": {"name": "look", "parameters": schema}}],
+        }
+    if client == "responses":
+        items: list[Any] = [{"role": "user", "content": USER}]
+        if exchange:
+            items.append({"type": "function_call", "call_id": exchange[0], "name": "look", "arguments": exchange[1]})
+            items.append({"type": "function_call_output", "call_id": exchange[0], "output": "found"})
+        tool = {"type": "function", "name": "look", "parameters": schema}
+        return {"model": model, "input": items, "tools": [tool], "store": False}
+    messages = [{"role": "user", "content": USER}]
+    if exchange:
+        use = {"type": "tool_use", "id": exchange[0], "name": "look", "input": json.loads(exchange[1])}
+        messages.append({"role": "assistant", "content": [{"type": "text", "text": "One moment."}, use]})
+        result = {"type": "tool_result", "tool_use_id": exchange[0], "content": "found"}
+        messages.append({"role": "user", "content": [result]})
+    tools = [{"name": "look", "input_schema": schema}]
+    return {"model": model, "max_tokens": 99, "messages": messages, "tools": tools}
+
+
+def call_in(client: str, value: Any) -> tuple[str, str]:
+    if client == "chat":
+        call = value["choices"][0]["message"]["tool_calls"][0]
+        return call["id"], call["function"]["arguments"]
+    if client == "responses":
+        call = next(item for item in value["output"] if item["type"] == "function_call")
+        return call["call_id"], call["arguments"]
+    call = next(block for block in value["content"] if block["type"] == "tool_use")
+    return call["id"], json.dumps(call["input"])
+
+
+def proof_in(dialect: str, body: Any) -> list[Any]:
+    """The reasoning of the past turn, as the back end was sent it."""
+    if dialect == "messages":
+        turn = next(message for message in body["messages"] if message["role"] == "assistant")
+        return [block for block in turn["content"] if "thinking" in block["type"]]
+    if dialect == "responses":
+        return [item["encrypted_content"] for item in body["input"] if item.get("type") == "reasoning"]
+    turn = next(message for message in body["messages"] if message["role"] == "assistant")
+    return [turn["reasoning_content"]] if "reasoning_content" in turn else []
+
+
+PROOFS: dict[str, list[Any]] = {
+    "messages": [
+        {"type": "thinking", "thinking": "I should look.", "signature": "c2lnbmVk"},
+        {"type": "redacted_thinking", "data": "aGlkZGVu"},
+    ],
+    "responses": ["ZW5jcnlwdGVk"],
+    "chat": ["I should look."],
+}
+
+
+def converse(
+    server: Gateway, upstream: Upstream, client: str, dialect: str, *, backend: str = "", key: str = "k", edit: bool = False
+) -> Any:
+    """Two turns; what the back end was sent in the second."""
+    number = next(_numbers)
+    model, call_id = f"m{number}", f"call_{number:024x}"
+    upstream.on(model, thinking_answer(dialect, call_id))
+    name = f"{backend or dialect}/{model}"
+    answer = ask(server.port, "POST", PATHS[client], request(client, name), headers={"authorization": "Bearer k"})
+    assert answer.status == 200, answer.body
+    found_id, arguments = call_in(client, answer.json)
+    if edit:
+        arguments = '{"q": "edited"}'
+    second = request(client, name, found_id, arguments)
+    assert ask(server.port, "POST", PATHS[client], second, headers={"authorization": f"Bearer {key}"}).status == 200
+    return upstream.requests(model)[1].json
+
+
+@pytest.mark.parametrize("dialect", KINDS)
+@pytest.mark.parametrize("client", KINDS)
+def test_H074_H075_H082_H083_dropped_reasoning_is_put_back(
+    server: Gateway, upstream: Upstream, client: str, dialect: str
+) -> None:
+    assert proof_in(dialect, converse(server, upstream, client, dialect)) == PROOFS[dialect]
+    assert proof_in(dialect, converse(server, upstream, client, dialect, backend=f"{dialect}-retry")) == PROOFS[dialect]
+
+
+@pytest.mark.parametrize("dialect", KINDS)
+def test_H079_not_where_the_call_was_edited(server: Gateway, upstream: Upstream, dialect: str) -> None:
+    assert proof_in(dialect, converse(server, upstream, "chat", dialect, edit=True)) == []
+
+
+@pytest.mark.parametrize("dialect", KINDS)
+def test_not_for_another_key(server: Gateway, upstream: Upstream, dialect: str) -> None:
+    assert proof_in(dialect, converse(server, upstream, "chat", dialect, key="another")) == []
+
+
+def test_not_where_the_owner_does_not_want_it(upstream: Upstream) -> None:
+    config = Config(server=server_config(), store=StoreConfig(kind="memory", reasoning=False))
+    with gateway(with_backends(config, backends(upstream))) as running:
+        assert proof_in("messages", converse(running, upstream, "chat", "messages")) == []

@@ -56,3 +56,16 @@ def test_servers_that_we_do_not_know_have_no_limits() -> None:
     for profile in (PLAIN_CHAT, DEEPSEEK, RESPONSES, ANTHROPIC):
         assert profile.max_image_bytes == profile.max_file_bytes == profile.max_images == profile.max_request_bytes == 0
     assert not PLAIN_CHAT.has_files
+
+
+def test_H111_H112_who_may_have_a_template_is_told_the_plainest_form() -> None:
+    plain = {name for name, profile in BY_NAME.items() if not profile.has_null_content}
+    assert plain == {"chat", "responses", "openai-responses", "openrouter-responses", "anthropic", "anthropic-api"}
+    anywhere = {name for name, profile in BY_NAME.items() if profile.has_system_messages}
+    assert anywhere == {"openai", "deepseek", "kimi", "openrouter"}
+
+
+def test_H147_limits_of_tools_are_those_that_are_known() -> None:
+    assert {name: profile.max_tools for name, profile in BY_NAME.items() if profile.max_tools} == {
+        "openai": 128, "openai-responses": 128,
+    }  # fmt: skip

@@ -46,10 +46,11 @@ class Preparing:
     def prepare(self, request: Request, backend: Backend, level: Guard, *, is_own: bool) -> Prepared:
         """is_own: the back end speaks the client's dialect. Raises BadRequest for tools that nobody can understand."""
         if level == "off" and is_own:
-            return _lowered(request, (), backend, is_own=True)
+            return _lowered(request, (), backend.tool_kinds, 0)
         known = self._tool_sets.check(request) if level != "off" else None
         settled = settle(request)
-        prepared = _lowered(settled.request, settled.repairs, backend, is_own=is_own)
+        kinds = backend.tool_kinds if is_own else _NO_KINDS
+        prepared = _lowered(settled.request, settled.repairs, kinds, backend.profile.name_length)
         if level in ("repair", "retry"):
             prepared = _noticed(prepared)
         return self._fitted(prepared, known, backend, is_own=is_own)
@@ -72,8 +73,8 @@ class Preparing:
         )
 
 
-def _lowered(request: Request, repairs: tuple[Repair, ...], backend: Backend, *, is_own: bool) -> Prepared:
-    lowered = lower(request, backend.tool_kinds if is_own else _NO_KINDS, is_own=is_own)
+def _lowered(request: Request, repairs: tuple[Repair, ...], kinds: frozenset[str], longest: int) -> Prepared:
+    lowered = lower(request, kinds, longest=longest)
     why = "its history had to be repaired" if repairs else ""
     return Prepared(
         request=lowered.request,
@@ -82,7 +83,7 @@ def _lowered(request: Request, repairs: tuple[Repair, ...], backend: Backend, *,
         ids=lowered.ids,
         losses=(*losses_of(repairs), *lowered.losses),
         repairs=repairs,
-        why=why if lowered.names is None else "the back end does not know all kinds of its tools",
+        why=why if lowered.names is None else "the back end does not know all kinds and names of its tools",
     )
 
 

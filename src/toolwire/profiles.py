@@ -36,6 +36,60 @@ STRICT_SCHEMAS = SchemaRules(needs_properties=True, is_strict=True)
 ANTHROPIC_SCHEMAS = SchemaRules(has_root_unions=False)
 GEMINI_SCHEMAS = SchemaRules(is_subset=True, has_root_unions=False)
 
+
+class Remedy(Struct, frozen=True, kw_only=True):
+    """A refusal that can be put right by asking once more: how it is known, and what is written otherwise the second time.
+
+    reasoning, proof: earlier reasoning, or the wish for proofs of it, is left out. roles: one instruction at the start, later ones
+    as notes. texts: an empty text for null.
+    """
+
+    pattern: str  # of the refusal's words, whatever their case
+    change: Literal["reasoning", "proof", "roles", "texts"]
+    why: str
+    statuses: frozenset[int] = frozenset({400})
+
+
+# Each is for what only the back end can tell: proofs of reasoning are good for one account alone, items where they are kept; and what
+# a server's template takes is not known before it refuses.
+REMEDIES = (
+    Remedy(
+        pattern=r"encrypted[_ ]content.{0,300}(?:not issued|not be verified|not be decrypted|did not match|invalid)"
+        r"|invalid_encrypted_content",
+        change="reasoning",
+        why="it was made for another account, and this one refused it",
+    ),
+    Remedy(
+        pattern=r"item with id .{0,3}rs_\w{0,200}.{0,3} not found",
+        change="reasoning",
+        why="the back end no longer has it, or another one does",
+        statuses=frozenset({400, 404}),
+    ),
+    Remedy(
+        pattern=r"invalid .{0,3}signature.{0,3} in .{0,3}thinking|thinking.{0,80} cannot be modified",
+        change="reasoning",
+        why="the back end refused its signature",
+    ),
+    Remedy(
+        pattern=r"encrypted content is not supported",
+        change="proof",
+        why="the model has no proofs of its reasoning",
+    ),
+    Remedy(
+        pattern=r"unknown variant .{0,3}developer|developer.{0,3} is not one of|unexpected message role"
+        r"|system message must be at the beginning|no user query found",
+        change="roles",
+        why="the back end takes instructions only at the start, and only by the plain roles",
+        statuses=frozenset({400, 422, 500}),
+    ),
+    Remedy(
+        pattern=r"cannot subscript null|not .{0,3}NoneType|'NoneType' object",
+        change="texts",
+        why="the back end wants a text where nothing was said",
+        statuses=frozenset({400, 500}),
+    ),
+)
+
 CHAT_IDS = IdRule(longest=40, kept="__thought__")
 OPENAI_IDS = IdRule(longest=40)
 RESPONSES_IDS = IdRule(longest=64)
@@ -59,16 +113,22 @@ class Profile(Struct, frozen=True, kw_only=True):
     key_header: Literal["authorization", "x-api-key"] = "authorization"
     bearer_from_version: str = ""  # api versions from this one on take the key as a Bearer
     has_sampling_until: str = ""  # api versions from this one on refuse temperature, top_p and top_k
-    has_system_messages: bool = False
+    has_system_messages: bool = False  # anywhere; many templates take one, and only at the start (H112)
     adaptive_models: str = (
         r"claude-[a-z]+-(?:4[-.][6-9]|[5-9]|[1-9]\d)(?!\d)"  # refuse a budget for thinking, take an effort
     )
+    reasoning_models: str = ""  # models that think unasked
     keeps_state: bool = False  # it remembers answers by their ids, in the way of its dialect
     tool_kinds: frozenset[str] = frozenset()  # what it knows of its dialect's tools beside functions
+    name_length: int = 64  # of a tool's name, in letters, digits, _ and -
     ids: IdRule = IdRule()
     schemas: SchemaRules = ANY_SCHEMAS
     strict_schemas: SchemaRules | None = None  # for tools that ask to be strict, where it takes them so
     needs_tools: bool = False  # past calls are refused where no tool is offered (H089)
+    max_tools: int = 0  # so many in one request (H147); 0 is no limit that we know of
+    has_null_content: bool = False  # of an assistant that only calls; templates want a text (H111)
+    remedies: tuple[Remedy, ...] = REMEDIES
+    passing_faults: str = r"error parsing tool call"  # the model's own, which may not come again (H113)
     has_files: bool = False  # takes files that are no images
     image_types: frozenset[str] = _IMAGES
     # Limits of 0 are none that we know of; those for one medium count its bytes before base64.
@@ -87,8 +147,11 @@ OPENAI_CHAT = Profile(
     name="openai",
     max_tokens_field="max_completion_tokens",
     has_developer_role=True,
+    has_null_content=True,
+    has_system_messages=True,
     result_content="parts",
     tool_kinds=frozenset({"custom", "hosted"}),
+    max_tools=128,
     ids=OPENAI_IDS,
     schemas=OPENAI_SCHEMAS,
     strict_schemas=STRICT_SCHEMAS,
@@ -96,10 +159,11 @@ OPENAI_CHAT = Profile(
     max_file_bytes=50_000_000,
     max_images=1500,
 )
-DEEPSEEK = replace(PLAIN_CHAT, name="deepseek", reasoning_field="reasoning_content")
-MISTRAL = replace(PLAIN_CHAT, name="mistral", ids=MISTRAL_IDS)
-KIMI = replace(PLAIN_CHAT, name="kimi", ids=KIMI_IDS, reasoning_field="reasoning_content")
-OPENROUTER = replace(PLAIN_CHAT, name="openrouter", has_files=True)
+_HOSTED_CHAT = replace(PLAIN_CHAT, has_null_content=True, has_system_messages=True)  # no templates in the way
+DEEPSEEK = replace(_HOSTED_CHAT, name="deepseek", reasoning_field="reasoning_content")
+MISTRAL = replace(PLAIN_CHAT, name="mistral", ids=MISTRAL_IDS, has_null_content=True)
+KIMI = replace(_HOSTED_CHAT, name="kimi", ids=KIMI_IDS, reasoning_field="reasoning_content")
+OPENROUTER = replace(_HOSTED_CHAT, name="openrouter", has_files=True)
 RESPONSES = Profile(
     name="responses",
     has_developer_role=True,
@@ -112,8 +176,10 @@ RESPONSES = Profile(
 OPENAI_RESPONSES = replace(
     RESPONSES,
     name="openai-responses",
+    reasoning_models=r"o\d|gpt-[5-9]|codex",
     strict_schemas=STRICT_SCHEMAS,
     keeps_state=True,
+    max_tools=128,
     max_file_bytes=50_000_000,
     max_images=1500,
 )
@@ -126,6 +192,7 @@ ANTHROPIC = Profile(
     has_sampling_until="2026-10-21",
     result_content="parts",
     tool_kinds=_ALL,
+    name_length=128,
     ids=MESSAGES_IDS,
     schemas=ANTHROPIC_SCHEMAS,
     needs_tools=True,

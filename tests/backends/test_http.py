@@ -18,7 +18,7 @@ from toolwire.backends.http import HttpBackend, HttpReply, shown_headers
 from toolwire.backends.transport import Transport
 from toolwire.config import BackendConfig
 from toolwire.dialects import DIALECTS
-from toolwire.errors import UpstreamError
+from toolwire.errors import BadRequest, UpstreamError
 from toolwire.secret import Secret
 from toolwire.types import Request
 
@@ -133,7 +133,7 @@ def test_an_odd_retry_after_does_no_harm(upstream: Upstream, value: str) -> None
 
 
 @pytest.mark.parametrize("ending", [CLOSE, RESET])
-def test_nothing_is_sent_twice_once_it_was_read(upstream: Upstream, ending: str) -> None:
+def test_H159_nothing_is_sent_twice_once_it_was_read(upstream: Upstream, ending: str) -> None:
     """On a fresh connection the back end had the request: it may be at work."""
     upstream.on("read-and-gone", [ending])
     found, asked, _ = on_loop(upstream, "read-and-gone")
@@ -322,3 +322,104 @@ def test_what_a_back_end_keeps_is_asked_of_it(upstream: Upstream, method: str) -
     received = upstream.requests(path)[-1]
     assert received.method == method
     assert received.headers["authorization"] == "Bearer sk-upstream-key"
+
+
+REFUSED = b'{"error": {"message": "reasoning `encrypted_content` was not issued to this caller"}}'
+
+
+@pytest.mark.parametrize("is_verbatim", [True, False])
+def test_H084_reasoning_of_another_account_is_left_out_once(upstream: Upstream, is_verbatim: bool) -> None:
+    thought = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"}
+    wire = json.dumps({"model": "pooled", "input": [{"role": "user", "content": "x"}, thought]}).encode()
+    request = DIALECTS["responses"].decode_request(wire, {})
+
+    async def main() -> HttpReply:
+        bench = Bench(upstream, "openai-responses")
+        try:
+            return await bench.backend.open(request, is_verbatim=is_verbatim)
+        finally:
+            await bench.transport.close()
+
+    before = len(upstream.requests("pooled"))
+    upstream.on("pooled", [reply(400, REFUSED)], whole("responses"))
+    assert [loss.feature for loss in asyncio.run(main()).losses] == ["refused.reasoning"]
+    first, second = upstream.requests("pooled")[before:]
+    assert first.json["input"][1] == thought
+    assert second.json["input"] == first.json["input"][:1]
+    upstream.on("pooled", [reply(400, REFUSED)])
+    with pytest.raises(UpstreamError, match="not issued"):
+        asyncio.run(main())
+    assert len(upstream.requests("pooled")) == before + 4
+
+
+def test_H147_too_many_tools_never_travel(upstream: Upstream) -> None:
+    async def main() -> None:
+        bench = Bench(upstream, profile="openai")
+        tools = [{"type": "function", "function": {"name": f"f{number}"}} for number in range(129)]
+        wire = json.dumps(question("chat", "many") | {"tools": tools}).encode()
+        with pytest.raises(BadRequest, match="129 tools"):
+            await bench.backend.open(DIALECTS["chat"].decode_request(wire, {}), is_verbatim=True)
+        await bench.transport.close()
+
+    asyncio.run(main())
+    assert not upstream.requests("many")
+
+
+@pytest.mark.parametrize("status", [429, 529])
+def test_H163_without_a_retry_after_the_pause_is_our_own(upstream: Upstream, status: int) -> None:
+    upstream.on("no-pause-told", [reply(status, b"{}")], streamed("chat"))
+    found, asked, seconds = on_loop(upstream, "no-pause-told")
+    assert isinstance(found, bytes)
+    assert asked == 2
+    assert 0.15 < seconds < 2
+
+
+def test_H111_H112_a_template_that_refuses_twice_is_told_twice_in_plainer_words(upstream: Upstream) -> None:
+    call = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    asked = [
+        {"role": "user", "content": "x"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "r"},
+        {"role": "system", "content": "S"},
+    ]
+    request = DIALECTS["chat"].decode_request(json.dumps({"model": "jinja", "messages": asked}).encode(), {})
+    refusals: list[list[Step]] = [
+        [reply(500, b'{"error": {"message": "Cannot subscript null"}}')],
+        [reply(400, b'{"error": {"message": "System message must be at the beginning."}}')],
+    ]
+
+    async def main(**fields: Any) -> HttpReply:
+        bench = Bench(upstream, **fields)
+        try:
+            return await bench.backend.open(request, is_verbatim=True)
+        finally:
+            await bench.transport.close()
+
+    upstream.on("jinja", *refusals, whole("chat"))
+    losses = asyncio.run(main()).losses
+    assert [loss.feature for loss in losses] == ["refused.texts", "refused.roles"]
+    sent = upstream.requests("jinja")[-1].json["messages"]
+    assert [message["role"] for message in sent] == ["user", "assistant", "tool", "user"]
+    assert (sent[1]["content"], sent[3]["content"]) == ("", "<system>\nS\n</system>")
+    upstream.on("jinja", *refusals)
+    with pytest.raises(UpstreamError, match="Cannot subscript null"):
+        asyncio.run(main(guard="off"))
+    assert len(upstream.requests("jinja")) == 4
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"error": {"message": "error parsing tool call: raw=x"}}', b'{"error parsing tool call": "raw=x"}']
+)
+def test_H113_a_call_that_its_server_could_not_read_is_asked_for_again_within_bounds(
+    upstream: Upstream, body: bytes
+) -> None:
+    refusal: list[Step] = [reply(500, body, retry_after="0.01")]
+    upstream.on("unread", refusal, streamed("chat"))
+    found, asked, _ = on_loop(upstream, "unread")
+    assert isinstance(found, bytes)
+    assert asked == 2
+    upstream.on("unread", refusal)
+    found, asked, _ = on_loop(upstream, "unread", retries=1)
+    assert isinstance(found, UpstreamError)
+    assert "error parsing tool call" in found.message
+    assert asked == 2

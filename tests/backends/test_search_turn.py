@@ -218,7 +218,7 @@ def test_ids_are_unique_for_the_back_end() -> None:
     assert all(ids)
 
 
-def test_a_clients_own_call_ends_the_turn() -> None:
+def test_H092_a_clients_own_call_ends_the_turn() -> None:
     own = ToolCall(id="o", name="note", raw="{}", args={})
     inner = Played([own, search()], reason="tool_calls")
     answer = fold(run(inner))

@@ -61,7 +61,7 @@ def request_of(client: str, *tools: Any, said: Any = (), **more: Any) -> Request
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_hosted_search_becomes_a_function(client: str) -> None:
+def test_H107_a_hosted_search_becomes_a_function(client: str) -> None:
     inner = Inner("chat", "hosted")
     backend, lowered = around(request_of(client, HOSTED[client]), inner)
     assert (backend.name, backend.dialect, backend.tool_kinds) == ("inner", "", frozenset())

@@ -333,7 +333,7 @@ def test_kept_connection_that_dies_late_is_not_stale(run: Run, monkeypatch: pyte
     run(main())
 
 
-def test_half_an_answer_on_a_kept_connection_is_not_sent_again(run: Run) -> None:
+def test_H159_half_an_answer_on_a_kept_connection_is_not_sent_again(run: Run) -> None:
     async def main() -> None:
         async with Loopback(repeating(HELLO, b"HTTP/1.1 200 OK\r\nx")) as server:
             transport = Transport(environ={})

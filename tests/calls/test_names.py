@@ -56,7 +56,7 @@ def test_each_tool_has_a_label_of_its_own_that_leads_back(pairs: list[tuple[str,
 
 
 def test_a_back_end_of_the_clients_dialect_gets_plain_names_as_they_are() -> None:
-    names = Names(is_own=True)
+    names = Names(0)
     assert names.add(tool("files.read")) == "files.read"
     assert names.add(tool("read", "a.b")) == "a_b__read"
     assert names.label(ToolCall(id="c", name="gone.tool", raw="{}")) == "gone.tool"

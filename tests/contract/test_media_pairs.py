@@ -81,7 +81,7 @@ def test_the_document_lists_every_kind_and_every_target() -> None:
 
 @each_pair
 @pytest.mark.parametrize("place", ["user", "result"])
-def test_H098_each_medium_comes_to_the_end_that_the_document_tells(client: str, target: str, place: str) -> None:
+def test_H098_H100_each_medium_comes_to_the_end_that_the_document_tells(client: str, target: str, place: str) -> None:
     for name, sent in KINDS.items():
         end = ends(client, target, place, sent)
         assert end in (None, table()[name][target]), f"{name} in the {place}"

@@ -78,7 +78,7 @@ class TestResponses:
         [item] = output(connection, gateway, backend, {"input": script, "tools": TOOLS, "stream": stream})
         assert (item["type"], item["name"], item["input"]) == ("custom_tool_call", "apply_patch", PATCH)
 
-    def test_a_namespace_is_restored(
+    def test_H057_H058_a_namespace_is_restored(
         self, connection: HTTPConnection, gateway: Gateway, backend: str, stream: bool
     ) -> None:
         script = scripted({"calls": [{"name": "multi_agent_v1.close_agent", "arguments": {"target": WORD}}]})

@@ -64,7 +64,9 @@ def engine() -> Iterator[Upstream]:
 @pytest.fixture(scope="module")
 def model_server() -> Iterator[Gateway]:
     """An upstream whose model plays the scripts of prompts."""
-    with gateway(with_backends(Config(server=server_config()), (BackendConfig(name="s", kind="scripted", guard="off"),))) as running:
+    with gateway(
+        with_backends(Config(server=server_config()), (BackendConfig(name="s", kind="scripted", guard="off"),))
+    ) as running:
         yield running
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from tests.dialects.playing import NAMES
+from toolwire.dialects import DIALECTS
 from toolwire.dialects.base import ModelLine
 from toolwire.dialects.faults import decode_error, decode_models, encode_error, encode_model, encode_models
 from toolwire.errors import BadRequest, GatewayError, UpstreamError
@@ -92,3 +94,30 @@ def test_lists_of_models_both_ways() -> None:
     lines = [ModelLine(id="a", owner="o", created=5)]
     assert decode_models(encode_models(lines)) == lines
     assert json.loads(encode_model(lines[0])) == {"id": "a", "object": "model", "created": 5, "owned_by": "o"}
+
+
+POLICY = (
+    "This credential is only authorized for use with Claude Code and cannot be used for other API requests.",
+    "Third-party apps now draw from your extra usage, not your plan limits.",
+)
+
+
+@pytest.mark.parametrize("words", POLICY)
+@pytest.mark.parametrize("dialect", NAMES)
+def test_H169_a_subscription_kept_for_the_providers_programs_is_a_403_that_says_what_to_do(
+    dialect: str, words: str
+) -> None:
+    body = json.dumps({"type": "error", "error": {"type": "invalid_request_error", "message": words}}).encode()
+    error = DIALECTS[dialect].decode_error(400, body, {"request-id": "r"})
+    assert (error.status, error.code, error.message) == (403, "credential_refused", words)
+    assert error.headers == {"request-id": "r"}
+    for asker in NAMES:
+        told = json.loads(DIALECTS[asker].encode_error(error, "req_1"))["error"]
+        assert told["type"] == "permission_error"
+        assert told["message"].startswith(words)
+        assert "API key" in told["message"]
+
+
+def test_H169_other_refusals_keep_their_status() -> None:
+    body = json.dumps({"error": {"message": "Your third-party apps list is empty."}}).encode()
+    assert decode_error(400, body, {}).status == 400

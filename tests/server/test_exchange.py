@@ -94,7 +94,7 @@ def test_every_pair_carries_text_and_a_call(server: Gateway, upstream: Upstream,
 @pytest.mark.parametrize("stream", WAYS)
 @pytest.mark.parametrize(("client", "backend"), PAIRS)
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500, 503, 529])
-def test_a_refusal_keeps_its_status_and_words(
+def test_H153_a_refusal_keeps_its_status_and_words(
     server: Gateway, upstream: Upstream, client: str, backend: str, status: int, stream: bool
 ) -> None:
     words = f"the words of {status}"

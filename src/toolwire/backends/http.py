@@ -13,6 +13,7 @@ from ..profiles import profile_for
 from ..types import Loss, Request
 from ..wire.exact import object_of
 from .base import Model
+from .refusals import check_tools, is_passing, mended
 from .transport import Response, Timeouts, Transport
 
 DIALECT_OF = {"openai-chat": "chat", "openai-responses": "responses", "anthropic": "messages"}
@@ -84,11 +85,25 @@ class HttpBackend:
 
     async def open(self, request: Request, *, is_verbatim: bool) -> HttpReply:
         self._need_key()
+        check_tools(request, self.profile)
         encoded = self._wire.encode_request(request, self.profile) if not is_verbatim else None
         path = self._wire.path if encoded is None else encoded.path
         body = request.wire if encoded is None else encoded.body
-        response = await self._send(path, body, request)
-        return HttpReply(response, () if encoded is None else encoded.losses)
+        losses = [] if encoded is None else list(encoded.losses)
+        response = await self._accepted(path, body, request, losses)
+        return HttpReply(response, tuple(losses))
+
+    async def _accepted(self, path: str, body: bytes, request: Request, losses: list[Loss]) -> Response:
+        """Sent, and sent again in other words while the back end refuses it for something that other words can mend."""
+        while True:
+            try:
+                return await self._send(path, body, request)
+            except UpstreamError as error:
+                better = mended(self.dialect, body, error, self.profile) if self._config.guard != "off" else None
+                if better is None:
+                    raise
+                body = better.body
+                losses.append(better.loss)
 
     async def count(self, request: Request) -> bytes | None:
         """The back end's own count of the prompt's tokens, in its words; None where it gives none."""
@@ -165,7 +180,7 @@ class HttpBackend:
         error = self._wire.decode_error(response.status, content, shown_headers(response.headers))
         if not 400 <= response.status < 600:
             error.status = 502
-        error.retryable = response.status in _RETRIED
+        error.retryable = response.status in _RETRIED or is_passing(error, self.profile)
         raise error
 
     def _without_secrets(self, content: bytes) -> bytes:

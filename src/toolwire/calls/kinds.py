@@ -14,7 +14,7 @@ from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartS
 from ..types import Loss, Message, Part, Request, Tool, ToolCall, ToolChoice, ToolResult
 from ..wire.exact import object_of
 from . import freeform
-from .names import Names, is_legal
+from .names import LONGEST, Names, is_legal
 
 
 class Lowered(Struct, frozen=True):
@@ -26,15 +26,15 @@ class Lowered(Struct, frozen=True):
     ids: frozenset[str] | None = None
 
 
-def lower(request: Request, native: frozenset[str] = frozenset(), *, is_own: bool = False) -> Lowered:
+def lower(request: Request, native: frozenset[str] = frozenset(), *, longest: int = LONGEST) -> Lowered:
     """For a back end that knows functions and the native kinds; a request without anything else stays the same object.
 
-    is_own: it speaks the client's dialect, and takes plain functions by whatever names they have.
+    longest: it takes names of so many letters, 0 where it takes plain functions by whatever names they have.
     """
-    knows = _Knows(native, is_own)
+    knows = _Knows(native, longest)
     if all(knows.tool(tool) for tool in request.tools) and (ids := _plain_ids(request.messages, knows)) is not None:
         return Lowered(request, ids=ids)
-    names, losses = Names(is_own=is_own), list[Loss]()
+    names, losses = Names(longest), list[Loss]()
     tools = tuple(_offered(request.tools, knows, names, losses))
     labels = {tool.name for tool in tools}
     choice = _choice(request.tool_choice, names, labels, native, losses) if request.tool_choice else None
@@ -146,14 +146,14 @@ class _Knows(Struct, frozen=True):
     """What a back end takes as it is."""
 
     native: frozenset[str]
-    is_own: bool
+    longest: int
 
     def tool(self, tool: Tool) -> bool:
         return (
             (tool.kind == "function" or tool.kind in self.native)
             and (not tool.namespace or "namespace" in self.native)
             and (not tool.is_deferred or "deferred" in self.native)
-            and (self.is_own or is_legal(tool.name))
+            and self.name(tool.name)
         )
 
     def part(self, part: Part) -> bool:
@@ -162,12 +162,15 @@ class _Knows(Struct, frozen=True):
                 return (
                     (part.kind == "function" or part.kind in self.native)
                     and (not part.namespace or "namespace" in self.native)
-                    and (self.is_own or is_legal(part.name))
+                    and self.name(part.name)
                 )
             case ToolResult():
                 return part.kind == "function" or part.kind in self.native
             case _:
                 return True
+
+    def name(self, name: str) -> bool:
+        return not self.longest or is_legal(name, self.longest)
 
     def message(self, message: Message) -> bool:
         if not message.parts:
@@ -193,7 +196,7 @@ def _plain_ids(messages: tuple[Message, ...], knows: _Knows) -> frozenset[str] |
                 ids.add(part.call_id)
         if not message.parts and not knows.message(message):
             return None
-    return frozenset(ids) if knows.is_own or all(map(is_legal, names)) else None
+    return frozenset(ids) if all(map(knows.name, names)) else None
 
 
 def _speaks(message: Message) -> bool:

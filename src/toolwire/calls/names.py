@@ -12,7 +12,7 @@ from hashlib import blake2b
 
 from ..types import Tool, ToolCall
 
-_LONGEST = 64
+LONGEST = 64  # every back end takes so many letters
 _OWN = 48  # letters of a tool's own name that stay whole
 _NUMBERED = 56  # what stays of a name that needs a number behind it
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
@@ -20,9 +20,9 @@ _SEPARATORS = re.compile(r"[\W_]+")
 _INVENTED = re.compile(r"^(?:functions|function|tools|tool|default_api)[.:/_]+")
 
 
-def is_legal(name: str) -> bool:
+def is_legal(name: str, longest: int = LONGEST) -> bool:
     """Asked for every call of every request, and the same few names each time."""
-    return len(name) <= _LONGEST and _has_legal_letters(name)
+    return len(name) <= longest and _has_legal_letters(name)
 
 
 @lru_cache(maxsize=4096)
@@ -35,28 +35,29 @@ def without_prefix(name: str) -> str:
     return _INVENTED.sub("", name)
 
 
-def fit_name(name: str) -> str:
+def fit_name(name: str, longest: int = LONGEST) -> str:
     """A legal name for it; one that had to be shortened carries a hash of the whole."""
-    if is_legal(name):
+    if is_legal(name, longest):
         return name
     plain = _ILLEGAL.sub("_", name)
-    if len(name) <= _LONGEST and plain.strip("_-"):
+    if len(name) <= longest and plain.strip("_-"):
         return plain
     mark = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
     start, _, own = plain.rpartition("__")
     if not start or len(own) > _OWN or not own:
-        return f"{plain[: _LONGEST - len(mark) - 1]}_{mark}"
-    return f"{start[: _LONGEST - len(mark) - len(own) - 3]}_{mark}__{own}"
+        return f"{plain[: longest - len(mark) - 1]}_{mark}"
+    return f"{start[: longest - len(mark) - len(own) - 3]}_{mark}__{own}"
 
 
 class Names:
     """Which tool of the client a flat name means; a model that drops or changes a prefix is understood where it is clear.
 
-    is_own: the back end speaks the client's dialect, and a tool that needs no other name keeps its own, legal or not.
+    longest: so many letters the back end takes; 0 where a tool that needs no other name keeps its own, legal or not.
     """
 
-    def __init__(self, *, is_own: bool = False) -> None:
-        self._is_own = is_own
+    def __init__(self, longest: int = LONGEST) -> None:
+        self._is_free = not longest
+        self._longest = longest or LONGEST
         self._by_label: dict[str, Tool] = {}
         self._labels: dict[tuple[bool, str, str], str] = {}
         self._wanted: dict[tuple[bool, str], str] = {}  # by the flat name as it would be without limits
@@ -66,7 +67,7 @@ class Names:
     def add(self, tool: Tool) -> str:
         """The flat name of this tool, one that no other has."""
         wanted = tool.label or tool.name
-        label = self._unique(wanted if self._is_own and wanted == tool.name else fit_name(wanted))
+        label = self._unique(wanted if self._is_free and wanted == tool.name else self._fitted(wanted))
         is_typed = tool.kind == "typed"
         self._by_label[label] = tool
         self._labels.setdefault((is_typed, tool.namespace, tool.name), label)
@@ -96,7 +97,10 @@ class Names:
         return self._by_label.get(bare) or self._loose.get(_spelled(bare)) or self._loose.get(_spelled(label))
 
     def _unknown(self, name: str) -> str:
-        return name if self._is_own else fit_name(name)
+        return name if self._is_free else self._fitted(name)
+
+    def _fitted(self, name: str) -> str:
+        return fit_name(name, self._longest)
 
     def _unique(self, wanted: str) -> str:
         label = wanted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from ..errors import GatewayError, UpstreamError
@@ -15,6 +16,11 @@ _TYPES = {
     404: "not_found_error",
     429: "rate_limit_error",
 }
+_POLICY = re.compile(
+    r"credential is only authorized for use with|third-party (?:apps|tools|clients) (?:now )?(?:draw|are not|can(?:no|')t)",
+    re.IGNORECASE,
+)
+_READ = 2000  # letters of a refusal: what it is about stands at its beginning
 _OVERFLOW = ("context_length_exceeded", "maximum context length", "context window", "prompt is too long")
 
 
@@ -56,8 +62,23 @@ def error_from(status: int, value: object, body: bytes, headers: Mapping[str, st
         message = (
             f"the back end answered {status} and said {shown(body)}." if body else f"the back end answered {status}."
         )
+    if _POLICY.search(message[:_READ]):
+        return _against_policy(message, headers, details)
     return UpstreamError(
         message, status=status, code=error_code(status, details, message), headers=headers, details=details
+    )
+
+
+def _against_policy(message: str, headers: Mapping[str, str], details: JsonObject) -> UpstreamError:
+    """The provider keeps this credential for its own programs. Its words stay, and what can be done is added (H169)."""
+    return UpstreamError(
+        message,
+        status=403,
+        code="credential_refused",
+        hint="The provider accepts this subscription only from its own programs, by its policy; "
+        "give this back end an API key, or use another one.",
+        headers=headers,
+        details=details | {"type": "permission_error"},
     )
 
 

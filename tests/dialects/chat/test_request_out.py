@@ -89,13 +89,42 @@ def test_H098_nothing_stands_between_the_results_of_one_turn() -> None:
     assert [one["role"] for one in found] == ["user", "tool", "tool", "user"]
     assert [part["type"] for part in found[3]["content"]] == ["text", "image_url", "text"]
     later = messages_of(HI, results[0], said("system", Text(text="s")), said("assistant", Text(text="a")))
-    assert [one["role"] for one in later] == ["user", "tool", "user", "system", "assistant"]
+    assert [one["role"] for one in later] == ["user", "tool", "user", "assistant"]
+    assert [part["type"] for part in later[2]["content"]] == ["text", "image_url", "text"]
 
 
 def test_H141_the_developer_becomes_system_where_it_is_unknown() -> None:
     developer = said("developer", Text(text="d"))
-    assert messages_of(developer)[0]["role"] == "system"
-    assert messages_of(developer, profile=OPENAI_CHAT)[0]["role"] == "developer"
+    assert messages_of(developer, HI)[0]["role"] == "system"
+    assert messages_of(developer, HI, profile=OPENAI_CHAT)[0]["role"] == "developer"
+
+
+def test_H111_an_assistant_that_only_calls_says_an_empty_text_where_templates_read_it() -> None:
+    turn = (HI, said("assistant", CALL), said("tool", ToolResult(call_id="c", parts=(Text(text="r"),))))
+    assert messages_of(*turn)[1]["content"] == ""
+    assert messages_of(*turn, profile=OPENAI_CHAT)[1]["content"] is None
+    assert messages_of(HI, said("assistant", Text(text="a"), CALL))[1]["content"] == "a"
+    (only,) = messages_of(HI, said("assistant", Reasoning(text="hm")))
+    assert only["role"] == "user"
+
+
+def test_H112_instructions_stand_first_and_once_where_templates_want_that() -> None:
+    turn = (said("system", Text(text="a")), said("developer", Text(text="b")), HI, said("assistant", Text(text="x")))
+    later = said("system", Text(text="c"))
+    body, losses = write(*turn, later, said("user", Text(text="go")))
+    assert [one["role"] for one in body["messages"]] == ["system", "user", "assistant", "user"]
+    assert body["messages"][0]["content"] == "a\n\nb"
+    assert [part["text"] for part in body["messages"][3]["content"]] == ["<system>\nc\n</system>", "go"]
+    assert [loss.feature for loss in losses] == ["role.system"]
+    assert messages_of(*turn, later)[3] == {"role": "user", "content": "<system>\nc\n</system>"}
+    anywhere = messages_of(*turn, later, profile=OPENAI_CHAT)
+    assert [one["role"] for one in anywhere] == ["system", "developer", "user", "assistant", "system"]
+
+
+def test_H096_H112_somebody_has_spoken_in_the_end() -> None:
+    body, losses = write(said("system", Text(text="a")), said("developer", Text(text="b")))
+    assert body["messages"] == [{"role": "system", "content": "a"}, {"role": "user", "content": "b"}]
+    assert [loss.feature for loss in losses] == ["role.system"]
 
 
 def test_H082_thoughts_go_back_only_where_the_back_end_wants_them() -> None:
@@ -104,16 +133,6 @@ def test_H082_thoughts_go_back_only_where_the_back_end_wants_them() -> None:
     assert body["messages"] == [{"role": "assistant", "content": "a"}]
     assert losses[0].feature == "reasoning"
     assert messages_of(thought, profile=DEEPSEEK)[0]["reasoning_content"] == "hm"
-
-
-def test_H045_long_ids_are_shortened_alike_and_others_stay() -> None:
-    long = "toolu_" + "x" * 60
-    call = ToolCall(id=long, name="f", raw="{}")
-    assistant, result = messages_of(said("assistant", call), said("tool", ToolResult(call_id=long, parts=())))
-    assert len(result["tool_call_id"]) <= 40
-    assert assistant["tool_calls"][0]["id"] == result["tool_call_id"]
-    other = ToolCall(id="functions.f:0", name="f", raw="{}")
-    assert messages_of(said("assistant", other))[0]["tool_calls"][0]["id"] == "functions.f:0"
 
 
 def test_a_freeform_call_is_written_in_the_words_of_chat() -> None:

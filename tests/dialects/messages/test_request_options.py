@@ -93,7 +93,7 @@ def test_thinking_forbids_sampling() -> None:
     assert losses == ["sampling.temperature"]
 
 
-def test_H085_a_forced_call_forbids_thinking() -> None:
+def test_H085_H086_a_forced_call_forbids_thinking() -> None:
     body, losses = options(thinking=Thinking(effort="low"), tools=TOOLS, tool_choice=ToolChoice(mode="required"))
     assert "thinking" not in body
     assert losses == ["thinking"]

@@ -95,15 +95,6 @@ def test_H022_H024_arguments_that_are_no_object_are_kept_in_one_member() -> None
     ]
 
 
-def test_H043_H044_ids_fit_on_both_sides() -> None:
-    name = "functions.Bash:0"
-    found = messages_of(
-        HI, said("assistant", ToolCall(id=name, name="f", raw="{}")), said("tool", ToolResult(call_id=name, parts=()))
-    )
-    assert found[1]["content"][0]["id"] == found[2]["content"][0]["tool_use_id"]
-    assert "." not in found[2]["content"][0]["tool_use_id"]
-
-
 def test_H095_a_failed_result_says_so() -> None:
     found = messages_of(HI, said("tool", ToolResult(call_id="c", parts=(Text(text="r"),), is_error=True)))
     assert found[0]["content"][0] == {"type": "tool_result", "tool_use_id": "c", "content": "r", "is_error": True}

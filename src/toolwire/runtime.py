@@ -107,7 +107,9 @@ class Runtime:
         prepared, backend = asked.prepared, asked.backend
         if asked.level == "off":
             return backend, Count(record.tally)
-        offer = Offer(prepared.offered, prepared.names)
+        state = prepared.request.state
+        is_all = state is None or not (state.is_leaning or state.is_upstreams)
+        offer = Offer(prepared.offered, prepared.names, is_all=is_all)
         checking = Checking(offer, self._preparing.schemas, record.tally, prepared.loosened)
         may_call = has_tools(prepared.request)
         if not may_call or asked.is_queued_there or (asked.level == "check" and not prepared.loosened):

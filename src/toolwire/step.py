@@ -91,7 +91,7 @@ class Step:
         if self._pipe.is_over and not self._is_ended:
             self._is_ended = True
             if self._recall is not None and self._pipe.error is None and self._turn.calls:
-                self._losses += await self._recall.keep(self._turn.parts())
+                self._losses += await self._recall.keep(self._turn.parts(self._record.tally.last_round))
             if self._record.is_debugged and self._record.is_stream:
                 wire = b"event: toolwire.debug\ndata: " + self.told() + b"\n\n" + wire
         await write(wire)

@@ -12,7 +12,7 @@ import pytest
 
 from tests.contract.reading import Seen, see
 from tests.server.answers import DIALECTS, KINDS, PATHS, question, streamed, whole
-from tests.server.harness import Gateway, Step, Upstream, gateway, reply, server_config
+from tests.server.harness import Gateway, Step, Upstream, gateway, reply, server_config, wait_until
 from toolwire.config import BackendConfig, Config, Guard, with_backends
 from toolwire.secret import Secret
 
@@ -90,16 +90,24 @@ def played(upstream: Upstream, dialect: str, stream: bool, *calls: str | None, t
 
 
 def counters(server: Gateway, backend: str, model: str) -> dict[str, float]:
-    connection = HTTPConnection("127.0.0.1", server.port, timeout=20)
-    connection.request("GET", "/metrics", headers={"x-api-key": "k"})
-    lines = connection.getresponse().read().decode().splitlines()
-    connection.close()
-    labels = f'{{backend="{backend}",model="{model}"}} '
-    return {
-        line.split("{")[0].removeprefix("toolwire_").removesuffix("_total"): float(line.rsplit(" ", 1)[1])
-        for line in lines
-        if labels in line
-    }
+    """Those of this model; a client may have its answer a moment before it is counted."""
+    found: dict[str, float] = {}
+
+    def is_counted() -> bool:
+        connection = HTTPConnection("127.0.0.1", server.port, timeout=20)
+        connection.request("GET", "/metrics", headers={"x-api-key": "k"})
+        lines = connection.getresponse().read().decode().splitlines()
+        connection.close()
+        labels = f'{{backend="{backend}",model="{model}"}} '
+        for line in lines:
+            if labels in line:
+                found[line.split("{")[0].removeprefix("toolwire_").removesuffix("_total")] = float(
+                    line.rsplit(" ", 1)[1]
+                )
+        return bool(found)
+
+    wait_until(is_counted)
+    return found
 
 
 def arguments(seen: Seen) -> list[tuple[str, Any]]:

@@ -86,7 +86,14 @@ def thinking_answer(dialect: str, call_id: str, arguments: str = '{"q": "x"}') -
         message = {"role": "assistant", "content": "One moment.", "reasoning_content": "I should look."}
         choice = {"index": 0, "message": message | {"tool_calls": [call]}, "finish_reason": "tool_calls"}
         usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-        value = {"id": "c", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": usage}
+        value = {
+            "id": "c",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "m",
+            "choices": [choice],
+            "usage": usage,
+        }
     return [reply(200, json.dumps(value).encode())]
 
 
@@ -154,7 +161,14 @@ PROOFS: dict[str, list[Any]] = {
 
 
 def converse(
-    server: Gateway, upstream: Upstream, client: str, dialect: str, *, backend: str = "", key: str = "k", edit: bool = False
+    server: Gateway,
+    upstream: Upstream,
+    client: str,
+    dialect: str,
+    *,
+    backend: str = "",
+    key: str = "k",
+    edit: bool = False,
 ) -> Any:
     """Two turns; what the back end was sent in the second."""
     number = next(_numbers)
@@ -194,3 +208,22 @@ def test_not_where_the_owner_does_not_want_it(upstream: Upstream) -> None:
     config = Config(server=server_config(), store=StoreConfig(kind="memory", reasoning=False))
     with gateway(with_backends(config, backends(upstream))) as running:
         assert proof_in("messages", converse(running, upstream, "chat", "messages")) == []
+
+
+@pytest.mark.parametrize("dialect", KINDS)
+def test_of_a_corrected_answer_the_last_thoughts_are_kept(server: Gateway, upstream: Upstream, dialect: str) -> None:
+    """The wrong call's thoughts led to nothing that the client has."""
+    number = next(_numbers)
+    model, call_id = f"m{number}", f"call_{number:024x}"
+    wrong = thinking_answer(dialect, f"{call_id[:-1]}f", "{}")
+    wrong = [
+        step.replace(b"c2lnbmVk", b"d3JvbmcX").replace(b"ZW5jcnlwdGVk", b"d3JvbmcXYWJj")
+        for step in wrong
+        if isinstance(step, bytes)
+    ]
+    upstream.on(model, wrong, thinking_answer(dialect, call_id))
+    name = f"{dialect}-retry/{model}"
+    answer = ask(server.port, "POST", PATHS["chat"], request("chat", name))
+    second = request("chat", name, *call_in("chat", answer.json))
+    assert ask(server.port, "POST", PATHS["chat"], second).status == 200
+    assert proof_in(dialect, upstream.requests(model)[2].json) == PROOFS[dialect]

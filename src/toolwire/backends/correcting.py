@@ -13,19 +13,20 @@ from collections.abc import AsyncIterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..calls.arguments import Invalid
-from ..calls.checking import Checking, Unknown, reason_of
-from ..calls.holding import Held, Holding
+from ..calls.checking import Checking, Unknown
+from ..calls.holding import Held, HeldCall, Holding
+from ..calls.ids import fit_ids
 from ..calls.ledger import settle
 from ..errors import GatewayError, UpstreamError, quote
-from ..events import Event, Failed, Finished, Noted
+from ..events import Event, Failed, Noted
 from ..types import Loss, Message, Request, Text, ToolCall, ToolResult
-from ..wire.exact import encode
+from ..wire.exact import BadJson, encode
 from .base import Backend, EventReply, Model, WireReply
 from .reading import Reading
-from .rounds import Rounds
+from .rounds import Rounds, RoundsReply
 from .synthesis import new_id
 
+_MOST_CALLS = 64  # in one answer that is still worth telling, call by call, what is wrong with it
 _SAME = 3  # the same call failing in the same way so many times: it will not learn
 _WAITING = (
     "This call was accepted and will be run together with the corrected one. Do not repeat it; "
@@ -59,7 +60,8 @@ class CorrectingBackend:
     async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
         reply = await self._inner.open(request, is_verbatim=False)
         turn = CorrectingTurn(self._inner, self._checking, self._terms)
-        return EventReply(events=turn.play(request, reply), losses=reply.losses, headers=reply.headers)
+        events = turn.play(request, reply)
+        return RoundsReply(events=events, losses=reply.losses, headers=reply.headers, first=reply)
 
     async def close(self) -> None:
         """The inner one belongs to somebody else."""
@@ -73,10 +75,11 @@ class CorrectingTurn:
         self._checking = checking
         self._terms = terms
         self._rounds = Rounds()
-        self._kept: list[Held] = []  # calls of earlier rounds that are right, and wait for the others
+        self._kept: list[Held] = []  # of earlier answers: what is right, and waits for the rest
+        self._answer: Holding | None = None  # the last that came to its end
         self._failures = Counter[tuple[str, str, str]]()
         self._ids: set[str] = set()
-        self._wrong = 0  # in the last round
+        self._item_ids: set[str] = set()
         self._held_since = 0.0
 
     async def play(self, request: Request, reply: WireReply | EventReply) -> AsyncIterator[list[Event]]:
@@ -88,114 +91,125 @@ class CorrectingTurn:
                 async for events in reading.events():
                     if kept := answer.send(events):
                         yield kept
-                    if not self._held_since and answer.calls:
+                    if answer.held and not self._held_since:
                         self._held_since = time.monotonic()
                     if answer.is_over:
                         break
                 await reading.finish()
+            except GatewayError as error:
+                answer.send([Failed(error=error)])
             finally:
                 await reading.release()
-            if answer.finished is None:  # it has failed, or has no end
+            if not answer.is_over:  # it has no end, and whoever reads this says so
                 return
-            self._rounds.add_usage(answer.finished.usage)
-            wrong = self._looked_through(answer)
-            again = await self._again(request, answer, wrong) if wrong else None
+            again = await self._again(request, answer) if answer.finished is not None else None
             if again is None:
-                yield self._ending(answer, wrong)
+                yield self._ending(answer)
                 return
             request, reply = again
+            self._checking.tally.last_round = self._rounds.count
             if losses := self._rounds.new_losses(reply.losses):
                 yield losses
 
-    def _looked_through(self, answer: Holding) -> list[Held]:
-        """The calls that are wrong; a right one that the model repeats though it was told not to is dropped."""
-        wrong = [held for held in answer.calls if held.is_wrong]
-        self._checking.tally.corrected += max(0, self._wrong - len(wrong))
-        self._wrong = len(wrong)
-        known = {_said(held) for held in self._kept}
-        for held in answer.calls:
-            held.is_dropped = not held.is_wrong and _said(held) in known
-            held.part = self._identified(held.part)
-        return wrong
-
-    def _identified(self, call: object) -> ToolCall:
-        """One id, one call: some servers count them anew in each answer."""
-        assert isinstance(call, ToolCall)
-        named = replace(call, id=new_id("call_")) if not call.id or call.id in self._ids else call
-        self._ids.add(named.id)
-        return named
-
-    async def _again(
-        self, request: Request, answer: Holding, wrong: list[Held]
-    ) -> tuple[Request, WireReply | EventReply] | None:
-        """Tell the model and ask once more; None where that would not help, or is no longer allowed."""
-        tally = self._checking.tally
-        if answer.is_cut or tally.corrections >= self._terms.corrections or self._is_looping(wrong):
+    async def _again(self, request: Request, answer: Holding) -> tuple[Request, WireReply | EventReply] | None:
+        """Tell the model and ask once more; None where nothing is wrong, it would not help, or is no longer allowed."""
+        self._look_through(answer)
+        tally, wrong = self._checking.tally, answer.wrong
+        if not wrong or answer.is_cut or tally.corrections >= self._terms.corrections or self._is_looping(wrong):
+            return None
+        if len(answer.calls) > _MOST_CALLS:
+            self._note(f"the answer has {len(answer.calls)} calls, and the model is told about {_MOST_CALLS} at most")
             return None
         told = self._told(request, answer)
         try:
             reply = await self._inner.open(told, is_verbatim=False)
         except GatewayError as error:
-            self._checking.notes.append(
-                Loss("call.correction", "answer", f"it could not be asked for: {error.message}")
-            )
+            tally.refused += error.status == 400
+            self._note(f"it could not be asked for ({error.status}, {error.code})")
+            return None
+        except BadJson as fault:
+            self._note(f"what the model said cannot be written: {fault}")
             return None
         tally.corrections += 1
-        self._kept += [held for held in answer.calls if not held.is_wrong and not held.is_dropped]
         return told, reply
 
-    def _is_looping(self, wrong: list[Held]) -> bool:
-        for held in wrong:
-            assert isinstance(held.part, ToolCall)
-            assert isinstance(held.finding, Invalid | Unknown)
-            self._failures[(held.part.name, held.part.raw, reason_of(held.finding))] += 1
+    def _look_through(self, answer: Holding) -> None:
+        """One id, one call; and a right call that the model repeats though it was told not to is dropped."""
+        before = self._answer
+        if before is not None:
+            self._kept += before.right
+        known = {_said(held) for held in self._kept if isinstance(held, HeldCall)}
+        for held in answer.calls:
+            held.part = self._identified(held.part)
+            held.is_dropped = held.fault is None and _said(held) in known
+        if before is not None:
+            new = sum(held.fault is None and not held.is_dropped for held in answer.calls)
+            self._checking.tally.corrected += min(new, max(0, len(before.wrong) - len(answer.wrong)))
+        self._answer = answer
+        self._rounds.add_usage(answer.finished.usage if answer.finished is not None else None)
+
+    def _identified(self, call: ToolCall) -> ToolCall:
+        """Some servers count ids anew in each answer."""
+        if not call.id or call.id in self._ids:
+            call = replace(call, id=new_id("call_"))
+        if call.item_id in self._item_ids:
+            call = replace(call, item_id="")
+        self._ids.add(call.id)
+        self._item_ids.add(call.item_id)
+        return call
+
+    def _is_looping(self, wrong: list[HeldCall]) -> bool:
+        self._failures.update({(held.part.name, held.part.raw, held.why) for held in wrong})
         return any(count >= _SAME for count in self._failures.values())
 
     def _told(self, request: Request, answer: Holding) -> Request:
         """The next request: what was said, and for each call what is wrong with it."""
         results = [Message(role="tool", parts=(self._result(held),)) for held in answer.calls]
         messages = (*request.messages, Message(role="assistant", parts=answer.said), *results)
-        return settle(replace(request, messages=messages)).request
+        settled = settle(replace(request, messages=messages)).request
+        return replace(settled, messages=fit_ids(settled.messages, self._inner.profile.ids))
 
-    def _result(self, held: Held) -> ToolResult:
-        call, finding = held.part, held.finding
-        assert isinstance(call, ToolCall)
-        text = _WAITING
-        if isinstance(finding, Invalid | Unknown):
-            text = encode(self._checking.feedback(call, finding)).decode()
-        return ToolResult(call_id=call.id, parts=(Text(text=text),), is_error=held.is_wrong, name=call.name)
-
-    def _ending(self, answer: Holding, wrong: list[Held]) -> list[Event]:
-        assert answer.finished is not None
-        tally = self._checking.tally
-        if self._held_since:
-            tally.held_seconds += time.monotonic() - self._held_since
-        tally.exhausted += bool(wrong and self._terms.corrections)
-        if wrong and self._terms.policy == "error":
-            return [Failed(error=self._refusal(wrong[0], tally.corrections))]
-        events = [event for held in self._kept for event in answer.let_go(held)]
-        events += answer.released(self._terms.policy)
-        events += [Noted(note=note) for note in self._checking.notes]
-        return [*events, _counted(answer.finished, self._rounds)]
-
-    def _refusal(self, held: Held, corrections: int) -> UpstreamError:
-        assert isinstance(held.part, ToolCall)
-        assert isinstance(held.finding, Invalid | Unknown)
-        tries = f" after {corrections} corrections" if corrections else ""
-        is_unknown = isinstance(held.finding, Unknown)
-        return UpstreamError(
-            f"the model called {quote(held.part.name)}, {reason_of(held.finding)}{tries}.",
-            status=502,
-            code="unknown_tool" if is_unknown else "invalid_tool_arguments",
+    def _result(self, held: HeldCall) -> ToolResult:
+        call, fault = held.part, held.fault
+        text = _WAITING if fault is None else encode(self._checking.feedback(call, fault)).decode()
+        return ToolResult(
+            call_id=call.id, parts=(Text(text=text),), is_error=fault is not None, name=call.name, kind=call.kind
         )
 
+    def _note(self, why: str) -> None:
+        self._checking.notes.append(Loss("call.correction", "answer", why))
 
-def _said(held: Held) -> tuple[str, bytes]:
+    def _ending(self, last: Holding) -> list[Event]:
+        """A correction that fails before its first word leaves the answer that it was to correct."""
+        answer, tally = self._answer, self._checking.tally
+        if self._held_since:
+            tally.held_seconds += time.monotonic() - self._held_since
+        if last.error is not None:
+            if answer is None or last.has_spoken:
+                return [Failed(error=last.error)]
+            self._note(f"it failed ({last.error.status}, {last.error.code})")
+        assert answer is not None
+        assert answer.finished is not None
+        tally.exhausted += bool(answer.wrong and tally.corrections)
+        notes: list[Event] = [Noted(note=note) for note in self._checking.notes]
+        if answer.wrong and self._terms.policy == "error":
+            return [*notes, Failed(error=_refusal(answer.wrong[0], tally.corrections))]
+        events = [event for held in self._kept for event in answer.let_go(held)]
+        finished = replace(answer.finished, usage=self._rounds.usage)
+        return [*events, *answer.released(self._terms.policy), *notes, finished]
+
+
+def _refusal(held: HeldCall, corrections: int) -> UpstreamError:
+    tries = f" after {corrections} correction{'s' if corrections > 1 else ''}" if corrections else ""
+    return UpstreamError(
+        f"the model called {quote(held.part.name)}, {held.why}{tries}.",
+        status=502,
+        code="unknown_tool" if isinstance(held.fault, Unknown) else "invalid_tool_arguments",
+    )
+
+
+def _said(held: HeldCall) -> tuple[str, str, bytes]:
+    """What two calls that mean the same have in common."""
     call = held.part
-    assert isinstance(call, ToolCall)
-    return call.name, encode(call.args) if call.args is not None else call.raw.encode("utf-8", "surrogatepass")
-
-
-def _counted(finished: Finished, rounds: Rounds) -> Finished:
-    """The end of all of it, with what all of it took."""
-    return finished if rounds.usage is finished.usage else replace(finished, usage=rounds.usage)
+    meant = encode(call.args) if call.args is not None else call.raw.encode("utf-8", "surrogatepass")
+    return call.namespace, call.name, meant

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..events import Event, Noted
 from ..types import Loss, Usage
+from .base import EventReply, WireReply
+
+_LEVELS = 4  # of what a dialect counts beside tokens
 
 
 class Rounds:
     """Parts are numbered over all rounds, the beginning is told once, usage adds up, a loss is told once."""
 
     def __init__(self, losses: tuple[Loss, ...] = ()) -> None:
-        self._parts = 0
+        self.count = 0  # parts that the client has seen begin
         self._is_started = False
         self._seen = set(losses)
         self.usage: Usage | None = None
 
     def place(self) -> int:
         """The index of the next part that the client sees."""
-        self._parts += 1
-        return self._parts - 1
+        self.count += 1
+        return self.count - 1
 
     def starts(self) -> bool:
         """Whether this is the first of the answers: only one beginning is told."""
@@ -36,10 +41,35 @@ class Rounds:
             cached=before.cached + more.cached,
             cache_written=before.cache_written + more.cache_written,
             reasoning=before.reasoning + more.reasoning,
-            extra=more.extra,
+            extra=_added(before.extra, more.extra, _LEVELS),
         )
 
     def new_losses(self, losses: tuple[Loss, ...]) -> list[Event]:
         fresh = [loss for loss in dict.fromkeys(losses) if loss not in self._seen]
         self._seen.update(fresh)
         return [Noted(note=loss) for loss in fresh]
+
+
+class RoundsReply(EventReply, kw_only=True):
+    """One that begins with another reply, and stops that one too: nobody may have begun to read it."""
+
+    first: WireReply | EventReply
+
+    async def close(self) -> None:
+        await super().close()
+        if isinstance(self.first, EventReply):
+            await self.first.close()
+        else:
+            self.first.abort()
+
+
+def _added(before: dict[str, Any], more: dict[str, Any], levels: int) -> dict[str, Any]:
+    """Counts add up; of anything else the last word stays."""
+    added = before | more
+    for name in before.keys() & more.keys():
+        old, new = before[name], more[name]
+        if isinstance(old, dict) and isinstance(new, dict) and levels:
+            added[name] = _added(old, new, levels - 1)
+        elif type(old) is int and type(new) is int:
+            added[name] = old + new
+    return added

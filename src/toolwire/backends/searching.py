@@ -13,6 +13,7 @@ from ..dialects.responses import web_search as in_responses
 from ..dialects.web_search import SearchForm, WebSearch, retold
 from ..types import Loss, Message, Request, Tool, ToolChoice
 from .base import Backend, EventReply, Model
+from .rounds import RoundsReply
 from .search import Searcher
 from .search_turn import Means, SearchTurn
 
@@ -64,13 +65,17 @@ class _SearchingBackend:
         return await self._inner.models()
 
     async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
+        # Asked again for a better call, the model must still know what was found before.
+        messages = retold(request.messages, self._means.form.past, self._means.function)
+        request = replace(request, messages=messages)
         reply = await self._inner.open(request, is_verbatim=False)
         why = "the search that the gateway runs cannot be told"
         unheard = tuple(Loss(f"web_search.{name}", "tools", why) for name in self._means.wanted.unheard)
-        return EventReply(
+        return RoundsReply(
             events=SearchTurn(self._inner, self._means).play(request, reply),
             losses=(*reply.losses, *unheard),
             headers=reply.headers,
+            first=reply,
         )
 
     async def close(self) -> None:

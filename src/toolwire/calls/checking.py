@@ -9,14 +9,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..errors import quote
+from ..events import Finished
 from ..types import JsonObject, Loss, Tool, ToolCall
 from ..wire.exact import encode
 from .arguments import Invalid, Repaired, Valid, judge, tool_error, unknown_tool
-from .names import Names
+from .names import Names, is_legal
 from .schemas import Schemas, without_added_nulls
 from .tally import Tally
 
 _SHOWN = 300
+_MOST_REPAIRS = 100  # of one answer: who gets more of them wrong did not mean them
+_MOST_LOSSES = 100
 
 
 class Unknown(Struct, frozen=True, tag="unknown"):
@@ -30,34 +33,45 @@ class Cut(Struct, frozen=True, tag="cut"):
 Finding: TypeAlias = Valid | Repaired | Invalid | Unknown | Cut
 
 
-class Offer:
-    """What the model may call, by the names that it was told; names is None where they are the client's own."""
+def cut_choices(finished: Finished) -> frozenset[int]:
+    """The choices that ended before the model wanted to: what is missing there is never filled in."""
+    return frozenset(choice.index for choice in finished.choices if choice.reason in ("length", "refused"))
 
-    def __init__(self, tools: Sequence[Tool], names: Names | None = None) -> None:
-        self.tools = tools
-        self._names = names
-        self._by_name = {tool.name: tool for tool in tools if tool.kind != "hosted"} if names is None else {}
+
+class Offer:
+    """What the model may call, by the names that it was told; names is None where they are the client's own.
+
+    is_all: nobody else, like a provider that remembers the conversation, has told the model of more tools.
+    """
+
+    def __init__(self, tools: Sequence[Tool], names: Names | None = None, *, is_all: bool = True) -> None:
+        self.tools = [tool for tool in tools if tool.kind != "hosted"]
+        self.is_all = is_all
+        self._flat = names
+        self._by_name = {tool.name: tool for tool in self.tools} if names is None else {}
+        self._spelled: Names | None = None
 
     def tool(self, name: str) -> Tool | None:
         """The tool meant; a prefix that the model put before a name, or another spelling of it, is understood where it is
         clear."""
-        if self._names is not None:
-            return self._names.tool(name)
-        found = self._by_name.get(name)
-        return found if found is not None else self._spelled().tool(name)
+        return self._by_name.get(name) or self._names().tool(name)
 
     def named(self, call: ToolCall) -> ToolCall:
         """The same call by the name of the tool that it means. Where names are flat they are restored later, by their map."""
-        if self._names is not None or call.kind != "function" or call.name in self._by_name:
+        if self._flat is not None or call.kind != "function" or call.name in self._by_name:
             return call
-        tool = self._spelled().tool(call.name)
+        tool = self._names().tool(call.name)
         return call if tool is None else replace(call, name=tool.name, namespace=tool.namespace)
 
-    def _spelled(self) -> Names:
-        names = Names(is_own=True)
-        for tool in self._by_name.values():
-            names.add(tool)
-        return names
+    def _names(self) -> Names:
+        """Made when a name is not one of those offered, and kept: a model that spells one name wrong does so each time."""
+        if self._flat is not None:
+            return self._flat
+        if self._spelled is None:
+            self._spelled = Names(0)
+            for tool in self._by_name.values():
+                self._spelled.add(tool)
+        return self._spelled
 
 
 class Checking:
@@ -69,6 +83,7 @@ class Checking:
         self.notes: list[Loss] = []
         self._schemas = schemas
         self._loosened = loosened
+        self._told = 0
 
     def find(self, call: ToolCall, *, is_cut: bool, may_repair: bool) -> Finding:
         """Counted. is_cut: the answer ended early, so a call that cannot be read ended with it."""
@@ -81,9 +96,12 @@ class Checking:
             tally.cut += 1
             return Cut()
         if tool is None:
+            if not self.offer.is_all:
+                return Valid(args=None)
             tally.unknown += 1
             return Unknown()
         bare = self._bare(call, tool)
+        may_repair = may_repair and tally.invalid < _MOST_REPAIRS
         finding = judge(bare, tool, self._schemas, is_cut=is_cut, may_repair=may_repair)
         if isinstance(finding, Valid):
             return finding if bare is call else Repaired(args=bare.args or {}, raw=bare.raw, repairs=())
@@ -108,16 +126,36 @@ class Checking:
             return unknown_tool(call.name, self.offer.tools)
         return tool_error(replace(tool, name=call.name), finding)
 
+    def flag(self, call: ToolCall, finding: Invalid | Unknown) -> list[Loss]:
+        """What the client is told about a call that it gets as the model wrote it."""
+        if isinstance(finding, Unknown):
+            return self.tell("call.unknown_tool", call, "the model called a tool that was not offered")
+        return self.tell("call.invalid_arguments", call, self._why(call, finding))
 
-def loss_of(call: ToolCall, finding: Invalid | Unknown) -> Loss:
-    """What the client is told about a call that it gets as the model wrote it. No word of the arguments is in it."""
-    where = f"call {quote(call.name[:60])}"
-    if isinstance(finding, Unknown):
-        return Loss("call.unknown_tool", where, "the model called a tool that was not offered")
-    if finding.missing:
-        return Loss("call.invalid_arguments", where, f"missing: {', '.join(finding.missing)}"[:_SHOWN])
-    places = ", ".join(problem.path or "the whole" for problem in finding.errors)
-    return Loss("call.invalid_arguments", where, f"the arguments do not fit the schema at: {places}"[:_SHOWN])
+    def tell(self, feature: str, call: ToolCall, why: str) -> list[Loss]:
+        """One loss, or none where so many were told that one more says nothing."""
+        self._told += 1
+        if self._told > _MOST_LOSSES:
+            return []
+        if self._told == _MOST_LOSSES:
+            return [Loss(feature, "answer", "so many calls are wrong that the rest is only counted")]
+        return [Loss(feature, self.where(call), why)]
+
+    def where(self, call: ToolCall) -> str:
+        """By the name of its tool; what a model writes beside one may be a word of its arguments."""
+        if is_legal(call.name) or self.offer.tool(call.name) is not None:
+            return f"call {quote(call.name[:60])}"
+        return "a call by a name that no tool can have"
+
+    def _why(self, call: ToolCall, finding: Invalid) -> str:
+        """No word of the arguments: only members that the client's own schema names."""
+        tool = self.offer.tool(call.name)
+        known = _members(None if tool is None else tool.schema)
+        missing = [name for name in finding.missing if name in known]
+        if missing:
+            return f"missing: {', '.join(missing)}"[:_SHOWN]
+        places = dict.fromkeys(_member(problem.path, known) for problem in finding.errors)
+        return f"the arguments do not fit the schema at: {', '.join(places)}"[:_SHOWN]
 
 
 def words_of(call: ToolCall, why: str) -> str:
@@ -129,6 +167,16 @@ def reason_of(finding: Invalid | Unknown) -> str:
     if isinstance(finding, Unknown):
         return "a tool that was not offered"
     first = finding.errors[0]
-    return f"but the arguments do not fit ({first.path + ': ' if first.path else ''}{first.message.rstrip('.')})"[
-        :_SHOWN
-    ]
+    place = f"{first.path}: " if first.path else ""
+    return f"but the arguments do not fit ({place}{first.message.rstrip('.')[:_SHOWN]})"
+
+
+def _members(schema: JsonObject | None) -> frozenset[str]:
+    properties = (schema or {}).get("properties")
+    return frozenset(properties) if isinstance(properties, dict) else frozenset()
+
+
+def _member(path: str, known: frozenset[str]) -> str:
+    """The member of the whole in which this place is: below it, names may be the model's own."""
+    found = [name for name in known if path == name or path.startswith((f"{name}.", f"{name}["))]
+    return max(found, key=len, default="the whole")

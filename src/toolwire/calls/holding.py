@@ -7,58 +7,88 @@ part of its proof (H080), so it waits with them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..errors import GatewayError
 from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started, content_of, emptied
 from ..types import Opaque, Part, Reasoning, Text, ToolCall, Usage
 from .arguments import Invalid, Repaired
-from .checking import Checking, Finding, Unknown, loss_of, reason_of, words_of
-
-_ENDS_EARLY = ("length", "refused")
+from .checking import Checking, Finding, Unknown, cut_choices, reason_of, words_of
 
 
-class Held(Struct):
-    """A part that waits; finding is there once the answer is whole, for calls."""
+class HeldCall(Struct):
+    """finding is there once the answer is whole. is_dropped: it says again what an earlier answer has said."""
 
-    part: Part
+    part: ToolCall
     choice: int
     finding: Finding | None = None
     is_dropped: bool = False
 
     @property
-    def is_wrong(self) -> bool:
-        return isinstance(self.finding, Invalid | Unknown)
+    def fault(self) -> Invalid | Unknown | None:
+        return self.finding if isinstance(self.finding, Invalid | Unknown) else None
+
+    @property
+    def why(self) -> str:
+        """What is wrong with it, to follow its name; "" where nothing is."""
+        return "" if self.fault is None else reason_of(self.fault)
+
+
+class HeldThought(Struct):
+    part: Reasoning
+    choice: int
+
+
+Held: TypeAlias = HeldCall | HeldThought
 
 
 class Holding:
-    """place gives the index of the next part that the client sees, starts whether this is the first of several answers."""
+    """place gives the index of the next part that the client sees, starts whether this is the first of several answers.
+
+    It is over when it is finished or has failed; it has spoken when some of it has left.
+    """
 
     def __init__(self, checking: Checking, place: Callable[[], int], starts: Callable[[], bool]) -> None:
         self._checking = checking
         self._place = place
         self._starts = starts
         self._places: dict[int, int] = {}
-        self._open: dict[int, Held] = {}
-        self._held: list[Held] = []
-        self._said: list[Part | Held] = []
+        self._parts: dict[int, Part | Held] = {}
+        self._calling: set[int] = set()  # choices that have begun to call
+        self.held: list[Held] = []
+        self.has_spoken = False
         self.finished: Finished | None = None
-        self.is_over = False
+        self.error: GatewayError | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.finished is not None or self.error is not None
 
     @property
     def is_cut(self) -> bool:
         """It ended before the model wanted to; it is not asked again for what is missing."""
-        return self.finished is None or any(choice.reason in _ENDS_EARLY for choice in self.finished.choices)
+        return self.finished is None or bool(cut_choices(self.finished))
 
     @property
-    def calls(self) -> list[Held]:
-        return [held for held in self._held if isinstance(held.part, ToolCall)]
+    def calls(self) -> list[HeldCall]:
+        return [held for held in self.held if isinstance(held, HeldCall)]
+
+    @property
+    def wrong(self) -> list[HeldCall]:
+        return [held for held in self.calls if held.fault is not None]
+
+    @property
+    def right(self) -> list[Held]:
+        """What may leave as it is, and only once: right calls, and the thoughts between them."""
+        return [held for held in self.held if isinstance(held, HeldThought) or _is_right(held)]
 
     @property
     def said(self) -> tuple[Part, ...]:
         """The whole answer, repaired calls as they are now (H023)."""
-        return tuple(part.part if isinstance(part, Held) else part for part in self._said)
+        return tuple(part.part if isinstance(part, HeldCall | HeldThought) else part for part in self._parts.values())
 
     def send(self, events: list[Event]) -> list[Event]:
         kept: list[Event] = []
@@ -71,10 +101,11 @@ class Holding:
     def released(self, policy: str) -> list[Event]:
         """All that waited, as it may leave: policy says what becomes of calls that are still wrong."""
         events: list[Event] = []
-        for held in self._held:
-            if held.is_dropped:
-                continue
-            events += self._given_up(held, policy) if held.is_wrong else self.let_go(held)
+        for held in self.held:
+            if isinstance(held, HeldCall) and held.fault is not None:
+                events += self._given_up(held, held.fault, policy)
+            elif isinstance(held, HeldThought) or _is_right(held):
+                events += self.let_go(held)
         return events
 
     def let_go(self, held: Held) -> list[Event]:
@@ -94,29 +125,44 @@ class Holding:
             case Noted():
                 return self._noted(event)
             case Finished():
-                self.is_over, self.finished = True, event
-                self._judge()
+                self.finished = event
+                self._judge(cut_choices(event))
                 return []
             case Failed():
-                self.is_over = True
-                return [event]
+                self.error = event.error
+                return []
 
     def _started(self, event: PartStarted) -> list[Event]:
-        is_between = isinstance(event.part, Reasoning) and bool(self._held)
-        if isinstance(event.part, ToolCall) or is_between:
-            self._open[event.index] = Held(event.part, event.choice)
-            self._held.append(self._open[event.index])
+        if (held := self._holds(event)) is not None:
+            self.held.append(held)
+            self._parts[event.index] = held
             return []
+        self.has_spoken = True
+        self._parts[event.index] = event.part
         self._places[event.index] = self._place()
         return [replace(event, index=self._places[event.index])]
 
+    def _holds(self, event: PartStarted) -> Held | None:
+        match event.part:
+            case ToolCall() as call:
+                self._calling.add(event.choice)
+                return HeldCall(call, event.choice)
+            case Reasoning() as thought if event.choice in self._calling:
+                return HeldThought(thought, event.choice)
+            case _:
+                return None
+
     def _ended(self, event: PartEnded) -> list[Event]:
-        if (held := self._open.pop(event.index, None)) is not None:
-            held.part = event.part
-            self._said.append(held)
-            return []
-        self._said.append(event.part)
-        return [replace(event, index=self._places[event.index])]
+        match self._parts[event.index], event.part:
+            case HeldCall() as held, ToolCall() as call:
+                held.part = call
+                return []
+            case HeldThought() as held_thought, Reasoning() as thought:
+                held_thought.part = thought
+                return []
+            case _:
+                self._parts[event.index] = event.part
+                return [replace(event, index=self._places[event.index])]
 
     def _noted(self, event: Noted) -> list[Event]:
         if event.index is not None:
@@ -125,23 +171,19 @@ class Holding:
         # Events of its own between the parts tell of one answer, and the client may get another.
         return [] if isinstance(event.note, Opaque | Usage) else [event]
 
-    def _judge(self) -> None:
+    def _judge(self, cut: frozenset[int]) -> None:
         for held in self.calls:
-            assert isinstance(held.part, ToolCall)
             call = self._checking.offer.named(held.part)
-            held.finding = self._checking.find(call, is_cut=self.is_cut, may_repair=True)
+            held.finding = self._checking.find(call, is_cut=held.choice in cut, may_repair=True)
             if isinstance(held.finding, Repaired):
                 call = replace(call, raw=held.finding.raw, args=held.finding.args)
             held.part = call
 
-    def _given_up(self, held: Held, policy: str) -> list[Event]:
-        call, finding = held.part, held.finding
-        assert isinstance(call, ToolCall)
-        assert isinstance(finding, Invalid | Unknown)
-        flag = Noted(note=loss_of(call, finding))
-        if policy == "text":
-            return [*self._events(Text(text=words_of(call, reason_of(finding))), held.choice), flag]
-        return [*self._events(call, held.choice), flag]
+    def _given_up(self, held: HeldCall, fault: Invalid | Unknown, policy: str) -> list[Event]:
+        call = held.part
+        part = Text(text=words_of(call, held.why)) if policy == "text" else call
+        flags = [Noted(note=loss) for loss in self._checking.flag(call, fault)]
+        return [*self._events(part, held.choice), *flags]
 
     def _events(self, part: Part, choice: int) -> list[Event]:
         place, content = self._place(), content_of(part)
@@ -149,3 +191,7 @@ class Holding:
         if content:
             events.append(PartDelta(place, content))
         return [*events, PartEnded(index=place, part=part, choice=choice)]
+
+
+def _is_right(held: HeldCall) -> bool:
+    return held.fault is None and not held.is_dropped

@@ -8,7 +8,7 @@ from msgspec import Struct, field
 
 
 class Tally(Struct, kw_only=True):
-    """made counts every call the model made, also those that the client never saw.
+    """made counts every call of an answer that came to its end, also those that the client never saw.
 
     invalid: its arguments did not fit, before any repair. corrected: in its place a later round gave one that fits.
     """
@@ -20,8 +20,10 @@ class Tally(Struct, kw_only=True):
     cut: int = 0  # calls that the answer ended in
     corrections: int = 0  # times that the model was asked again
     corrected: int = 0
+    refused: int = 0  # times that the back end took the request for it as wrong (400)
     exhausted: int = 0  # answers in which calls stayed wrong to the end of the corrections
     held_seconds: float = 0.0
+    last_round: int = 0  # the index of the first part that came from the last time the model was asked
     repairs: Counter[str] = field(default_factory=Counter)  # by what was done
 
     @property

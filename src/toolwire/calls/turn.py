@@ -63,13 +63,16 @@ class Turn:
             self.changed = self.changed or self._watch.changed
         if self._restorer is not None:
             events = self._restorer.send(events)
+        is_copied = False
         for position, event in enumerate(events):
             if type(event) is PartDelta:
                 self._written += len(event.text)
                 continue
             kept = self._event(event)
             if kept is not event:
-                events = [*events[:position], kept, *events[position + 1 :]]
+                if not is_copied:
+                    events, is_copied = list(events), True
+                events[position] = kept
             if type(kept) is PartEnded:
                 self._parts.append(kept)
         return events

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ..events import Event, Finished, Noted, PartDelta, PartEnded, PartStarted
 from ..types import Loss, Request, Text, ToolCall
 from .arguments import Invalid
-from .checking import Checking, Unknown, loss_of, words_of
+from .checking import Checking, Unknown, cut_choices, words_of
 from .tally import Tally
 
 _UNASKED = "though no tool was offered"
@@ -23,7 +23,7 @@ class Watch:
     def __init__(self, checking: Checking, *, has_tools: bool) -> None:
         self._checking = checking
         self._has_tools = has_tools
-        self._ended: list[ToolCall] = []
+        self._ended: list[tuple[int, ToolCall]] = []  # with the number of its choice
         self._unasked: Unasked | None = None
         self.changed = ""
         self.losses: list[Loss] = []
@@ -34,35 +34,30 @@ class Watch:
             return events
         if not self._has_tools:
             events = self._without_calls(events)
-        for position, event in enumerate(events):
-            if type(event) is PartDelta:
-                continue
-            kept = self._event(event)
-            if kept is not event:
-                events = [*events[:position], kept, *events[position + 1 :]]
-        return events
+        kept = [event if type(event) is PartDelta else self._event(event) for event in events]
+        return events if kept == events else kept
 
     def _event(self, event: Event) -> Event:
         match event:
             case PartStarted(part=ToolCall() as call) | PartEnded(part=ToolCall() as call):
                 named = self._checking.offer.named(call)
                 if isinstance(event, PartEnded):
-                    self._ended.append(named)
+                    self._ended.append((event.choice, named))
                 if named is call:
                     return event
                 self.changed = self.changed or "the model called a tool by another name"
                 return replace(event, part=named)
-            case Finished(choices=choices):
-                self._judge(is_cut=any(choice.reason == "length" for choice in choices))
+            case Finished():
+                self._judge(cut_choices(event))
                 return event
             case _:
                 return event
 
-    def _judge(self, *, is_cut: bool) -> None:
-        for call in self._ended:
-            finding = self._checking.find(call, is_cut=is_cut, may_repair=False)
+    def _judge(self, cut: frozenset[int]) -> None:
+        for choice, call in self._ended:
+            finding = self._checking.find(call, is_cut=choice in cut, may_repair=False)
             if isinstance(finding, Invalid | Unknown):
-                self.losses.append(loss_of(call, finding))
+                self.losses += self._checking.flag(call, finding)
         self._ended.clear()
 
     def _without_calls(self, events: list[Event]) -> list[Event]:
@@ -75,8 +70,7 @@ class Watch:
         for call in self._unasked.taken():
             self._checking.tally.made += 1
             self._checking.tally.unknown += 1
-            where = f'call "{call.name[:60]}"'
-            self.losses.append(Loss("call.unasked", where, "no tool was offered; the call is told as text"))
+            self.losses += self._checking.tell("call.unasked", call, "no tool was offered; the call is told as text")
         return kept
 
 

@@ -53,8 +53,8 @@ class CallCounters:
         tally, backend = record.tally, record.backend or "none"
         for kind, number in record.history.items():
             self._pairs.labels(backend, kind).inc(number)
-        if record.status == 400 and record.error == "upstream_error":
-            self._refused.labels(backend, self._model(record)).inc()
+        if refused := tally.refused + (record.status == 400 and record.error == "upstream_error"):
+            self._refused.labels(backend, self._model(record)).inc(refused)
         if not tally.made:
             return
         model = self._model(record)

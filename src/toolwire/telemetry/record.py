@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from ..calls.tally import Tally
 from ..types import JsonObject, Loss, Usage
 
-_COUNTS = ("made", "invalid", "repaired", "unknown", "cut", "corrections", "corrected")
+_COUNTS = ("made", "invalid", "repaired", "unknown", "cut", "corrections", "corrected", "refused", "exhausted")
 _MOST_LOSSES = 40
 
 

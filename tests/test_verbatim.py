@@ -14,11 +14,8 @@ from tests.dialects.playing import NAMES, NOW, asking, frames, minting, pieces
 from tests.dialects.responses.test_answer_out import well_formed as well_formed_responses
 from tests.dialects.wires import (
     DONE,
-    FIRST,
     REGULAR,
-    SECOND,
     TOP,
-    Numbered,
     block,
     call,
     call_item,
@@ -107,14 +104,8 @@ def test_H078_a_regular_stream_passes_to_the_byte(dialect: str) -> None:
 
 
 def lines(dialect: str) -> list[bytes]:
-    """The frames of the regular answer, one each; the one of responses with the items in its final object."""
-    wire = REGULAR[dialect]
-    if dialect == "responses":
-        begun = Numbered().created().thought(0, "let me ", "think", encrypted="ZW5j").message(1, "a", "b")
-        called = begun.call(2, "weather", *FIRST).call(3, "now", *SECOND)
-        done = [value["item"] for name, value in frames(called.wire) if name == "response.output_item.done"]
-        wire = called.completed(*done).wire
-    return [frame + b"\n\n" for frame in wire.split(b"\n\n")[:-1]]
+    """The frames of the regular answer, one each."""
+    return [frame + b"\n\n" for frame in REGULAR[dialect].split(b"\n\n")[:-1]]
 
 
 def spoiled(dialect: str, frame: bytes) -> bytes:
@@ -133,7 +124,9 @@ def test_an_irregular_frame_anywhere_leaves_one_whole_answer(dialect: str) -> No
             continue
         tap = tapped(dialect)
         out, events = through(tap, *regular[:place], spoiled(dialect, frame), *regular[place + 1 :])
-        before = b"".join(regular[:place])
+        # What tells the end is held until it has ended, and written anew where something is wrong behind it.
+        held = len(regular) - {"chat": 3, "messages": 2, "responses": 1}[dialect]
+        before = b"".join(regular[: min(place, held)])
         assert tap.took_over, place
         assert out.startswith(before), place
         well_formed(dialect, out)
@@ -184,6 +177,53 @@ def test_a_transport_that_fails_ends_in_the_dialects_own_error(dialect: str) -> 
     assert first == lines(dialect)[0]
     assert b"the connection broke." in batch.wire
     assert tap.fail(UpstreamError("again")).wire == b""
+
+
+MORE = {
+    "chat": chunk({"content": " more"}),
+    "messages": block(4, {"type": "text", "text": ""}, text_delta(" more")),
+}
+
+
+@pytest.mark.parametrize("dialect", sorted(MORE))
+def test_H029_an_end_that_is_told_leaves_only_when_nothing_follows(dialect: str) -> None:
+    regular = lines(dialect)
+    end = len(regular) - {"chat": 3, "messages": 2}[dialect]
+    tap = tapped(dialect)
+    assert b"".join(tap.feed(frame).wire for frame in regular[:end]) == b"".join(regular[:end])
+    assert tap.feed(regular[end]).wire == b""
+    out = tap.feed(MORE[dialect]).wire
+    assert b" more" in out
+    assert regular[end] not in out
+    wire, _ = through(tapped(dialect), *regular[: end + 1], MORE[dialect], *regular[end:])
+    well_formed(dialect, wire)
+    assert b" more" in wire
+    reason = {"chat": b'"finish_reason":"tool_calls"', "messages": b'"stop_reason":"tool_use"'}[dialect]
+    assert wire.index(b" more") < wire.index(reason)
+
+
+@pytest.mark.parametrize("dialect", sorted(MORE))
+def test_H154_an_error_behind_the_told_end_is_no_normal_end(dialect: str) -> None:
+    regular = lines(dialect)
+    end = len(regular) - {"chat": 3, "messages": 2}[dialect]
+    for broken in (sse({"error": {"message": "busy"}}), b"data: <html>\n\n"):
+        out, _ = through(tapped(dialect), *regular[: end + 1], broken, *regular[end + 1 :])
+        assert regular[end] not in out
+        assert "error" in frames(out)[-1][1]
+    tap = tapped(dialect)
+    for frame in regular[: end + 1]:
+        tap.feed(frame)
+    assert regular[end] not in tap.fail(UpstreamError("the connection broke.")).wire
+
+
+def test_words_beside_a_held_finish_reason_are_not_lost_when_the_connection_breaks() -> None:
+    tap = tapped("chat")
+    tap.feed(chunk({"role": "assistant", "content": ""}))
+    assert tap.feed(chunk({"content": "last words"}, finish="stop")).wire == b""
+    out = tap.fail(UpstreamError("the connection broke.")).wire
+    assert b"last words" in out
+    assert b"the connection broke." in out
+    assert b'"finish_reason":"stop"' not in out
 
 
 def test_H145_usage_that_was_asked_for_and_did_not_come_is_added() -> None:

@@ -1,8 +1,9 @@
 """The verbatim path: where client and back end speak one dialect, bytes pass untouched, and only while they are right.
 
 Every frame goes through the decoder before it leaves, so telemetry sees the same events as everywhere else. At the first irregular
-frame our encoder takes over with the state it has kept from what went out before. One thing is changed in passing: where the gateway
-asked for another model name than the client gave, the answer names the client's.
+frame our encoder takes over with the state it has kept from what went out before. Frames that tell how the answer ends are held
+until it has ended: some servers tell an end and go on (H029), and an end that has left cannot be taken back. One thing is changed in
+passing: where the gateway asked for another model name than the client gave, the answer names the client's.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ def with_model(wire: bytes, asked: str, model: str) -> bytes:
     if len(places) == 1 and decode(wire[places[0]]) == asked:
         return wire[: places[0].start] + encode(model) + wire[places[0].stop :]
     body = decode(wire)
+    if "model" not in body:  # the path names it
+        return wire
     body["model"] = model
     return encode(body)
 
@@ -123,6 +126,7 @@ class Tap(Translator):
         self._sse = SseReader()
         self._is_between = False  # two frames: what comes begins one
         self._last: Frame | None = None
+        self._held: list[tuple[Frame, list[Event]]] = []  # frames from the first on that tells an end
 
     def feed(self, data: bytes) -> Batch:
         if self._is_between and not self.took_over and (delta := self._frames.quick(data)) is not None:
@@ -138,15 +142,28 @@ class Tap(Translator):
     def close(self) -> Batch:
         batch = self._pass(last_frames(self._sse))
         if not self.is_over:
-            rest = self._frames.close()
-            self._take_over(self._frames.irregular or "cut")
-            ending = self.send(rest)
+            ending = self._ended(self._frames.close())
             batch = Batch(batch.wire + ending.wire, batch.events + ending.events)
         return batch
 
+    def _ended(self, rest: list[Event]) -> Batch:
+        """Only that no more bytes come tells this end. In a dialect that has no mark for it, what was held is all of it."""
+        if self.took_over or self._frames.irregular:
+            wire = self._take_over(self._frames.irregular or "cut")
+            ending = self.send(rest)
+            return Batch(wire + ending.wire, ending.events)
+        kept = self._turn.send(rest)
+        if self._turn.changed:
+            return Batch(self._take_over(self._turn.changed) + self._written(kept), kept)
+        wire = b"".join(self._released())
+        for event in kept:
+            self._look(event)
+        return Batch(wire, kept)
+
     def fail(self, error: GatewayError) -> Batch:
-        self._take_over("an error")
-        return super().fail(error)
+        wire = self._take_over("an error")
+        batch = super().fail(error)
+        return Batch(wire + batch.wire, batch.events)
 
     def _pass(self, frames: list[Frame]) -> Batch:
         output: list[bytes] = []
@@ -162,31 +179,52 @@ class Tap(Translator):
                 seen += batch.events
                 continue
             kept = turn.send(events)
+            seen += kept
             if decoder.irregular or turn.changed:
-                self._take_over(decoder.irregular or turn.changed)
-                output.append(b"".join([self._encoder.send(event) for event in kept]))
-                for event in kept:
-                    self._look(event)
+                if not decoder.irregular:  # what was held is right, and only its end is not
+                    output += self._released()
+                output.append(self._take_over(decoder.irregular or turn.changed))
+                output.append(self._written(kept))
+            elif decoder.is_ending and not decoder.is_over:
+                self._held.append((frame, kept))
             else:
+                if self._held:
+                    output += self._released()
                 output.append(frame.block)
                 output.append(b"\n\n")
                 self._last = frame
-                seen += kept
-                if len(kept) == 1 and type(kept[0]) is PartDelta and not decoder.is_ending:
-                    continue
-                for event in kept:
-                    if type(event) is not PartDelta:
-                        self._encoder.observe(event)
-                        self._look(event)
-                self._encoder.passed(frame)
-                continue
-            seen += kept
+                if len(kept) != 1 or type(kept[0]) is not PartDelta:
+                    self._observe(frame, kept)
         return Batch(b"".join(output), seen)
 
-    def _take_over(self, why: str) -> None:
-        if not self.took_over:
-            self.took_over = why
-            self._encoder.resume(self._last)
+    def _observe(self, frame: Frame, events: list[Event]) -> None:
+        for event in events:
+            if type(event) is not PartDelta:
+                self._encoder.observe(event)
+                self._look(event)
+        self._encoder.passed(frame)
+
+    def _released(self) -> list[bytes]:
+        """The held frames, as they came."""
+        held, self._held = self._held, []
+        for frame, events in held:
+            self._observe(frame, events)
+            self._last = frame
+        return [frame.raw for frame, _ in held]
+
+    def _written(self, events: list[Event]) -> bytes:
+        for event in events:
+            self._look(event)
+        return b"".join([self._encoder.send(event) for event in events])
+
+    def _take_over(self, why: str) -> bytes:
+        """From here on our encoder writes, and first what frames that were held have said."""
+        if self.took_over:
+            return b""
+        self.took_over = why
+        self._encoder.resume(self._last)
+        held, self._held = self._held, []
+        return b"".join([self._written(events) for _, events in held])
 
 
 class RenamingTap(Tap):

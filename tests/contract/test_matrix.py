@@ -241,7 +241,7 @@ def test_cut_in_mid_stream(desk: Desk, turn: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("cell", CELLS, ids=CELL_NAMES)
 @pytest.mark.parametrize("raw", RAW_ARGUMENTS.values(), ids=list(RAW_ARGUMENTS))
-def test_arguments_keep_every_digit_and_character(desk: Desk, raw: str) -> None:
+def test_H071_H072_arguments_keep_every_digit_and_character(desk: Desk, raw: str) -> None:
     call = PARIS | {"arguments": raw}
     turn = {"calls": [call], "chunk": 3 if len(raw) < 5000 else 60_000}
     auto, never = (desk.seen(turn, way) for way in WAYS)

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
-from toolwire.dialects.base import BodyDecoder, FrameDecoder, bearer, last_frames, object_in, shown
+from toolwire.dialects.base import (
+    BodyDecoder,
+    FrameDecoder,
+    bearer,
+    count_of,
+    is_count,
+    is_mark,
+    last_frames,
+    object_in,
+    shown,
+)
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Started
 from toolwire.types import Choice
@@ -85,3 +97,38 @@ def test_small_helpers() -> None:
     assert len(shown(b"\xff\n" * 1000)) < 220
     assert bearer("k") == {"authorization": "Bearer k"}
     assert bearer("") == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "count"),
+    [(5, 5), (0, 0), (-1, 0), (True, 0), ("5", 0), (None, 0), (Decimal("5.0"), 5), (Decimal("5.5"), 0), (10**30, 0)],
+)
+def test_only_whole_numbers_are_counts(given: object, count: int) -> None:
+    assert count_of(given) == count
+    assert is_count(given) == (type(given) is int and given == count)
+
+
+def test_a_mark_may_have_blanks_around_it() -> None:
+    assert is_mark(b" [DONE]\t")
+    assert not is_mark(b"[DONE] x")
+
+
+def test_a_stream_that_is_called_a_body_is_read_as_one() -> None:
+    for wire in (b"data: a\n\ndata: b\n\n", b"\n: hm\n\ndata: a\n\ndata: b\n\n", b"\xef\xbb\xbfdata: a\n\ndata: b\n\n"):
+        decoder = BodyDecoder(lambda value: ([], ""), Echo)
+        assert decoder.feed(wire) == []
+        assert len(decoder.close()) >= 2
+        assert decoder.irregular == "a stream where a body was due"
+
+
+def test_a_byte_order_mark_before_a_body_is_irregular() -> None:
+    decoder = BodyDecoder(lambda value: ([], ""))
+    decoder.feed(b'\xef\xbb\xbf{"a": 1}')
+    assert decoder.close() == []
+    assert (decoder.value, decoder.irregular) == ({"a": 1}, "a byte order mark")
+
+
+def test_a_document_is_its_own_last_frame_even_if_it_is_no_object() -> None:
+    reader = SseReader()
+    reader.feed(b"[1")
+    assert [frame.data for frame in last_frames(reader)] == [b"[1"]

@@ -76,8 +76,11 @@ class Numbered:
     def __init__(self) -> None:
         self.number = 0
         self.wire = b""
+        self.done: list[Any] = []
 
     def add(self, kind: str, **members: Any) -> Numbered:
+        if kind == "output_item.done":
+            self.done.append(members["item"])
         self.wire += sse({"type": f"response.{kind}", "sequence_number": self.number, **members}, f"response.{kind}")
         self.number += 1
         return self
@@ -122,6 +125,10 @@ class Numbered:
             whole["encrypted_content"] = encrypted
         return self.add("output_item.done", output_index=index, item=whole)
 
+    def ended(self) -> Numbered:
+        """Completed, with the items that were done."""
+        return self.completed(*self.done)
+
     def completed(self, *output: Any, status: str = "completed", **members: Any) -> Numbered:
         return self.add(status, response=response(status, list(output), **members))
 
@@ -135,6 +142,21 @@ def response(status: str, output: list[Any], **members: Any) -> dict[str, Any]:
     usage = None if status == "in_progress" else {"input_tokens": 9, "output_tokens": 5, "total_tokens": 14}
     top = {"id": "resp_1", "object": "response", "created_at": 1700000000, "model": "m", "status": status}
     return {**top, "output": output, "usage": usage, **members}
+
+
+def gemini_chunk(*parts: Any, finish: str = "", index: int = 0, **top: Any) -> bytes:
+    """One chunk of a Gemini stream; members of top stand beside its candidates."""
+    candidate: dict[str, Any] = {"content": {"parts": list(parts), "role": "model"}} if parts else {}
+    if finish:
+        candidate["finishReason"] = finish
+    usage = {"promptTokenCount": 9, "candidatesTokenCount": 5, "totalTokenCount": 14}
+    rest = {"usageMetadata": usage, "modelVersion": "m", "responseId": "r1"}
+    return sse({"candidates": [{**candidate, "index": index}], **rest, **top})
+
+
+def gemini_call(call_id: str, name: str, args: Any, **members: Any) -> dict[str, Any]:
+    call = {"id": call_id, "name": name, "args": args}
+    return {"functionCall": {key: value for key, value in call.items() if value != ""}, **members}
 
 
 TEXT = ('Grüße, 世界 😀 "quoted"\\ ', "line\n", " end")
@@ -180,6 +202,16 @@ REGULAR: dict[str, bytes] = {
     .message(1, *TEXT)
     .call(2, "weather", *FIRST)
     .call(3, "now", *SECOND)
-    .completed()
+    .ended()
     .wire,
+    "gemini": b"".join(
+        [
+            gemini_chunk({"text": "let me ", "thought": True}),
+            gemini_chunk({"text": "think", "thought": True}),
+            *(gemini_chunk({"text": text}) for text in TEXT),
+            gemini_chunk(gemini_call("call_0", "weather", json.loads("".join(FIRST)), thoughtSignature="c2ln")),
+            gemini_chunk(gemini_call("call_1", "now", json.loads("".join(SECOND)))),
+            gemini_chunk({"text": ""}, finish="STOP"),
+        ]
+    ),
 }

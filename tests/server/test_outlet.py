@@ -129,7 +129,7 @@ def test_comments_of_the_back_end_are_no_answer(lively: Gateway, upstream: Upstr
 
 
 def test_a_steady_stream_has_no_heartbeats(lively: Gateway, upstream: Upstream) -> None:
-    upstream.on("steady", streamed("chat", pause=0.02))
+    upstream.on("steady", streamed("chat", pause=0.01))
     answer = ask(lively.port, "POST", PATHS["chat"], question("chat", "chat/steady", stream=True))
     assert beats_in("chat", answer.events) == 0
 

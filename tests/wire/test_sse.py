@@ -96,3 +96,32 @@ def test_what_was_written_is_read(values: list[bytes], data: st.DataObject) -> N
     places = [0, *cuts, len(wire)]
     chunks = [wire[start:end] for start, end in itertools.pairwise(places)]
     assert data_of(*chunks) == values
+
+
+@pytest.mark.parametrize("blank", [b"", b"\n", b"\r\n \n", b"\xef\xbb\xbf", b"\xef\xbb\xbf\n"])
+def test_a_document_comes_out_whole_at_the_end_however_it_is_cut(blank: bytes) -> None:
+    body = b'{"a":\n\n"data: x\r\n"}\n\n'
+    for size in (1, 2, 7, 1000):
+        reader = SseReader()
+        wire = blank + body
+        for place in range(0, len(wire), size):
+            assert reader.feed(wire[place : place + size]) == []
+        (frame,) = reader.close()
+        assert reader.is_document
+        assert frame.data.strip() == body.strip()
+
+
+def test_a_document_is_bounded_too() -> None:
+    reader = SseReader(limit=100)
+    reader.feed(b"{" * 90)
+    with pytest.raises(FrameTooLarge):
+        reader.feed(b"{" * 20)
+
+
+def test_what_begins_with_blank_lines_or_a_field_is_a_stream() -> None:
+    for wire in (b"\n\n \ndata: {}\n\n", b"data: {}\n\n", b": {\n\ndata: {}\n\n"):
+        for size in (1, 1000):
+            reader = SseReader()
+            found = [frame for place in range(0, len(wire), size) for frame in reader.feed(wire[place : place + size])]
+            assert [frame.data for frame in found] == [b"{}"]
+            assert not reader.is_document

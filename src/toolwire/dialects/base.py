@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol, TypeAlias
+from decimal import Decimal
+from typing import NamedTuple, Protocol, TypeAlias, TypeGuard
 
 from msgspec import Struct
 
@@ -15,6 +16,10 @@ from ..wire.exact import BadJson, decode, encode
 from ..wire.shortcut import Shortcut
 from ..wire.sse import Frame, FrameTooLarge, SseReader
 from .assembly import Assembly
+
+_BOM = b"\xef\xbb\xbf"
+_FIELDS = (b"data:", b"event:", b":", b"id:", b"retry:")  # what a line of a stream begins with, and no JSON
+_MOST = 1 << 53  # tokens; beyond, no client counts right
 
 Mint: TypeAlias = Callable[[str], str]  # prefix -> a new id that starts with it
 
@@ -62,9 +67,10 @@ class ResponseDecoder(Protocol):
 
 
 class StreamDecoder(ResponseDecoder, Protocol):
-    """is_ending: frames have begun to tell how the answer ends."""
+    """is_ending: frames have begun to tell how the answer ends; is_over: it has ended."""
 
     is_ending: bool
+    is_over: bool
 
     def frame(self, frame: Frame) -> list[Event]: ...
 
@@ -103,6 +109,9 @@ class Dialect(Protocol):
     path: str
     models_path: str
     count_path: str
+
+    def path_of(self, request: Request) -> str:
+        """Where a request goes whose bytes pass as they came."""
 
     def headers(self, profile: Profile, key: str, given: Mapping[str, str]) -> dict[str, str]:
         """What goes with a request: the key, the version, and the client's own headers that this dialect hands on."""
@@ -205,12 +214,17 @@ class FrameDecoder:
 
 
 class BodyDecoder:
-    """A whole answer: collects the body, then gives all its events at once."""
+    """A whole answer: collects the body, then gives all its events at once; a stream that is called a body is read as one."""
 
-    def __init__(self, events_of: Callable[[JsonObject], tuple[list[Event], str]]) -> None:
+    def __init__(
+        self,
+        events_of: Callable[[JsonObject], tuple[list[Event], str]],
+        stream: Callable[[], StreamDecoder] | None = None,
+    ) -> None:
         self.irregular = ""
         self.value: JsonObject | None = None
         self._events_of = events_of
+        self._stream = stream
         self._pieces: list[bytes] = []
 
     def feed(self, data: bytes) -> list[Event]:
@@ -218,7 +232,10 @@ class BodyDecoder:
         return []
 
     def close(self) -> list[Event]:
-        body = b"".join(self._pieces)
+        given = b"".join(self._pieces)
+        body = given.removeprefix(_BOM)
+        if self._stream is not None and body.lstrip().startswith(_FIELDS):
+            return self._streamed(self._stream(), given)
         try:
             value = decode(body)
         except BadJson as fault:
@@ -227,7 +244,13 @@ class BodyDecoder:
             return self._broken(f"the back end's answer is not a JSON object: {shown(body)}")
         self.value = value
         events, self.irregular = self._events_of(value)
+        if body != given:
+            self.irregular = self.irregular or "a byte order mark"
         return events
+
+    def _streamed(self, decoder: StreamDecoder, data: bytes) -> list[Event]:
+        self.irregular = "a stream where a body was due"
+        return decoder.feed(data) + decoder.close()
 
     def _broken(self, message: str) -> list[Event]:
         self.irregular = "not JSON"
@@ -290,7 +313,26 @@ def object_in(frame: Frame) -> JsonObject | None:
 
 def last_frames(reader: SseReader) -> list[Frame]:
     """A frame whose blank line never came counts only if it is whole; half of one says that the stream was cut."""
-    return [frame for frame in reader.close() if frame.data == b"[DONE]" or object_in(frame) is not None]
+    frames = reader.close()
+    if reader.is_document:
+        return frames
+    return [frame for frame in frames if is_mark(frame.data) or object_in(frame) is not None]
+
+
+def is_mark(data: bytes) -> bool:
+    """The words by which two of the dialects end a stream, and some servers any."""
+    return data.strip() == b"[DONE]"
+
+
+def count_of(value: object) -> int:
+    """A count of tokens as a server gives it; 0 where it can be none."""
+    if isinstance(value, Decimal):
+        value = int(value) if 0 <= value < _MOST and value == value.to_integral_value() else 0
+    return value if is_count(value) else 0
+
+
+def is_count(value: object) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value < _MOST
 
 
 def bearer(key: str) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 Lines end in LF, CR or CRLF, also when a chunk boundary splits the pair; only those bytes end a line, so U+2028 inside JSON does no harm.
 Bytes are scanned once: what holds no blank line yet waits in a list of pieces and is joined when its end arrives.
+What is a JSON document from its first byte on is no stream, whatever it is called: it comes out whole, as one frame, at the end.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from msgspec import Struct
 
 MAX_FRAME = 64 * 1024 * 1024
 _BOM = b"\xef\xbb\xbf"
+_DOCUMENT = (b"{", b"[")
 
 
 class Frame(Struct, gc=False):
@@ -29,7 +31,7 @@ class FrameTooLarge(ValueError):
 
 
 class SseReader:
-    """feed() gives whole frames; close() gives back a last frame whose blank line never came."""
+    """feed() gives whole frames; close() gives back a last frame whose blank line never came, or the document that it was."""
 
     def __init__(self, limit: int = MAX_FRAME) -> None:
         self._limit = limit
@@ -38,6 +40,7 @@ class SseReader:
         self._ended_in_cr = False
         self._at_start = True
         self._ends_in_lf = False
+        self.is_document = False
 
     @property
     def is_idle(self) -> bool:
@@ -58,8 +61,11 @@ class SseReader:
         return frames
 
     def _blocks(self, data: bytes) -> list[bytes]:
+        if self.is_document:
+            self._hold(data)
+            return []
         if self._at_start and data:
-            data = self._without_bom(data)
+            data = self._opened(data)
         if self._ended_in_cr or b"\r" in data:
             data = self._with_lf(data)
         if not data:
@@ -76,7 +82,11 @@ class SseReader:
         return blocks
 
     def close(self) -> list[Frame]:
-        frame = parse_block(b"".join(self._pieces).rstrip(b"\n"))
+        held = b"".join(self._pieces)
+        if self.is_document:
+            frame: Frame | None = Frame("", held, b"data: " + held)
+        else:
+            frame = parse_block(held.rstrip(b"\n"))
         self._pieces.clear()
         return [] if frame is None else [frame]
 
@@ -87,15 +97,26 @@ class SseReader:
         if self._size > self._limit:
             raise FrameTooLarge(f"an event is larger than {self._limit} bytes")
 
-    def _without_bom(self, data: bytes) -> bytes:
+    def _opened(self, data: bytes) -> bytes:
+        """The first bytes, once they tell what they begin; a byte order mark is left out."""
         data = b"".join(self._pieces) + data
         self._pieces.clear()
         self._size = 0
         if len(data) < len(_BOM) and _BOM.startswith(data):
-            self._pieces.append(data)
+            self._hold(data)
+            return b""
+        first = data.removeprefix(_BOM).lstrip()[:1]
+        if not first:  # blank so far
+            self._hold(data)
             return b""
         self._at_start = False
-        return data.removeprefix(_BOM)
+        self._ends_in_lf = False
+        data = data.removeprefix(_BOM)
+        if first in _DOCUMENT:
+            self.is_document = True
+            self._hold(data)
+            return b""
+        return data
 
     def _with_lf(self, data: bytes) -> bytes:
         if self._ended_in_cr and data[:1] == b"\n":

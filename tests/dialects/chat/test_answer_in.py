@@ -197,7 +197,7 @@ def test_H154_a_cut_in_a_call_is_an_error_not_a_call() -> None:
 def test_no_end_mark_after_a_finish_reason_is_an_end() -> None:
     events = events_in("chat", chunk({"content": "a"}), chunk(finish="stop"))
     assert isinstance(terminal(events), Finished)
-    assert irregular_in("chat", chunk({"content": "a"}) + chunk(finish="stop")) == "no end mark"
+    assert irregular_in("chat", ROLE + chunk({"content": "a"}) + chunk(finish="stop")) == "no end mark"
 
 
 def test_a_mark_without_finish_reason_after_text_is_an_end() -> None:

@@ -48,7 +48,7 @@ def test_faults_are_named() -> None:
     assert faults({"index": 0}) == "a choice without a delta"
     assert faults({"index": 0, "delta": {"content": []}}) == "content in a list"
     arguments = {"tool_calls": [{"index": 0, "function": {"name": "a", "arguments": {}}}]}
-    assert faults({"index": 0, "delta": arguments}) == "arguments as an object"
+    assert faults({"index": 0, "delta": arguments}) == "arguments that are no text"
 
 
 def test_a_message_is_read_as_the_delta_it_is() -> None:

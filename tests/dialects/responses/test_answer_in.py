@@ -154,7 +154,7 @@ def test_an_item_that_ends_as_another_kind_ends_as_it_began() -> None:
 
 def test_reasoning_of_both_kinds_and_what_is_encrypted() -> None:
     wire = started().thought(0, "one", "two", encrypted="ZW5j").thought(1, encrypted="bW9yZQ==")
-    one, two, three = parts_in(wire.completed())
+    one, two, three = parts_in(wire.ended())
     assert (one.text, one.encrypted, one.is_summary) == ("one", None, True)
     assert (two.text, two.encrypted) == ("two", "ZW5j")
     assert (three.text, three.encrypted, three.item_id) == ("", "bW9yZQ==", "rs_1")
@@ -187,7 +187,7 @@ def test_hosted_tools_are_carried_with_their_events() -> None:
     wire = started().add("output_item.added", output_index=0, item=item)
     wire.add("web_search_call.searching", item_id="ws_1", output_index=0)
     wire.add("output_item.done", output_index=0, item={**item, "status": "completed"})
-    events = events_in("responses", wire.completed().wire)
+    events = events_in("responses", wire.ended().wire)
     assert fold(events).parts_of(0) == (Opaque(dialect="responses", value={**item, "status": "completed"}),)
     (noted,) = [event for event in events if isinstance(event, Noted)]
     assert noted.index == 0

@@ -22,7 +22,11 @@ def stream_decoder(request: Request) -> StreamDecoder:
 
 
 def body_decoder(request: Request) -> BodyDecoder:
-    return BodyDecoder(partial(body_events, is_single=request.sampling.choices == 1))
+    return BodyDecoder(partial(body_events, is_single=request.sampling.choices == 1), partial(StreamDecoder, request))
+
+
+def path_of(request: Request) -> str:
+    return PATH
 
 
 def headers(profile: Profile, key: str, given: Mapping[str, str]) -> dict[str, str]:
@@ -60,5 +64,6 @@ __all__ = [
     "models_path",
     "name",
     "path",
+    "path_of",
     "stream_decoder",
 ]

@@ -2,16 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Any
+from decimal import Decimal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-from ...types import JsonObject
+from ...types import JsonObject, Reason
 from ...wire.exact import decode, encode
 
 NAME = "chat"
-MAX_ID = 40
+
+REASONS: dict[str, Reason] = {
+    "stop": "stop",
+    "length": "length",
+    "tool_calls": "tool_calls",
+    "content_filter": "refused",
+}
+# Words that servers of this dialect use instead, in any case of letters; None is an answer that failed.
+_OTHER_REASONS: dict[str, Reason | None] = {
+    "function_call": "tool_calls",
+    "tool_call": "tool_calls",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "max_output_tokens": "length",
+    "model_length": "length",  # Mistral
+    "model_context_window_exceeded": "length",
+    "safety": "refused",  # Gemini
+    "recitation": "refused",
+    "blocklist": "refused",
+    "prohibited_content": "refused",
+    "spii": "refused",
+    "sensitive": "refused",  # Zhipu
+    "refusal": "refused",
+    "error": None,
+    "abort": None,  # vLLM, SGLang
+    "aborted": None,
+    "cancelled": None,
+    "network_error": None,  # Zhipu
+    "insufficient_system_resource": None,  # DeepSeek
+}
 
 
 class Function(Struct, forbid_unknown_fields=True):
@@ -38,17 +68,18 @@ class Delta(Struct, forbid_unknown_fields=True):
 
 class ChunkChoice(Struct, forbid_unknown_fields=True):
     delta: Delta
-    index: int = 0
+    index: int
     finish_reason: str | None = None
     logprobs: dict[str, Any] | None = None
+    is_message: bool = False  # it came as a whole message
 
 
 class Chunk(Struct, forbid_unknown_fields=True):
     id: str
     choices: list[ChunkChoice]
     model: str
-    created: int = 0
-    object: str = ""
+    created: int
+    object: Literal["chat.completion.chunk"]
     usage: dict[str, Any] | None = None
     system_fingerprint: str | None = None
     service_tier: str | None = None
@@ -57,7 +88,8 @@ class Chunk(Struct, forbid_unknown_fields=True):
 
 _fast = msgspec.json.Decoder(Chunk)
 _TOP = frozenset(Chunk.__struct_fields__)
-_CHOICE = frozenset(ChunkChoice.__struct_fields__) | {"message"}
+_CHOICE = frozenset(ChunkChoice.__struct_fields__) | {"message", "text"}
+_LATEST = 1 << 40  # seconds
 _DELTA = frozenset(Delta.__struct_fields__) | {"function_call", "annotations"}
 
 
@@ -74,6 +106,15 @@ class Reading:
         self.value: JsonObject = {}
 
 
+def reason_of(raw: object) -> Reason | None:
+    """What a finish reason means; None: the answer failed."""
+    if not isinstance(raw, str):
+        return "stop"
+    word = raw.lower()
+    known = REASONS.get(word)
+    return known if known is not None else _OTHER_REASONS.get(word, "other")
+
+
 def read_fast(data: bytes) -> Chunk | None:
     """The chunk, if it is exactly as documented."""
     try:
@@ -85,7 +126,7 @@ def read_fast(data: bytes) -> Chunk | None:
 def read_by_hand(data: bytes) -> Reading:
     """Tolerant of wrong types and unknown members; raises BadJson if it is not JSON at all."""
     value = decode(data)
-    reading = Reading(Chunk(id="", choices=[], model=""))
+    reading = Reading(_empty())
     if not isinstance(value, dict):
         reading.faults = "not an object"
         return reading
@@ -94,7 +135,9 @@ def read_by_hand(data: bytes) -> Reading:
     chunk.id = _text(value.get("id")) or ""
     chunk.model = _text(value.get("model")) or ""
     created = value.get("created")
-    chunk.created = int(created) if isinstance(created, int | float) else 0
+    chunk.created = int(created) if isinstance(created, int | Decimal) and 0 < created < _LATEST else 0
+    if chunk.created != created or not chunk.model or value.get("object") != "chat.completion.chunk":
+        reading.faults = "a chunk without its time, model or kind"
     chunk.system_fingerprint = _text(value.get("system_fingerprint"))
     chunk.service_tier = _text(value.get("service_tier"))
     chunk.usage = value.get("usage") if isinstance(value.get("usage"), dict) else None
@@ -104,23 +147,34 @@ def read_by_hand(data: bytes) -> Reading:
     for choice in choices if isinstance(choices, list) else []:
         if isinstance(choice, dict):
             chunk.choices.append(_choice(choice, reading))
+        else:
+            reading.faults = "a choice that is no object"
     if not isinstance(choices, list):
         reading.faults = "no choices"
     return reading
 
 
-def read_message(message: JsonObject) -> Reading:
+def read_message(message: Any) -> Reading | None:
     """A whole message, read as the one delta that it is."""
-    reading = Reading(Chunk(id="", choices=[], model=""))
+    if not isinstance(message, dict):
+        return None
+    reading = Reading(_empty())
     reading.chunk.choices.append(_choice({"index": 0, "delta": message}, reading))
     return reading
 
 
+def _empty() -> Chunk:
+    return Chunk(id="", choices=[], model="", created=0, object="chat.completion.chunk")
+
+
 def _choice(value: JsonObject, reading: Reading) -> ChunkChoice:
-    delta = value.get("delta")
+    delta, message = value.get("delta"), value.get("message")
+    is_message = not isinstance(delta, dict) and isinstance(message, dict)
     if not isinstance(delta, dict):  # some servers put the whole message into a streamed chunk
-        delta = value.get("message") if isinstance(value.get("message"), dict) else {}
+        delta = message if is_message else {}
         reading.faults = "a choice without a delta"
+        if not delta and isinstance(value.get("text"), str):  # as servers for plain completion say it
+            delta = {"content": value["text"]}
     index = value.get("index")
     if not isinstance(index, int):
         index, reading.faults = 0, "a choice without an index"
@@ -130,6 +184,7 @@ def _choice(value: JsonObject, reading: Reading) -> ChunkChoice:
         index=index,
         finish_reason=finish if isinstance(finish, str) and finish else None,
         logprobs=logprobs if isinstance(logprobs, dict) else None,
+        is_message=is_message,
     )
     if isinstance(annotations := (delta or {}).get("annotations"), list):
         reading.annotations += [(index, annotation) for annotation in annotations]
@@ -165,6 +220,8 @@ def _delta(value: JsonObject, reading: Reading) -> Delta:
 
 def _call(value: JsonObject, reading: Reading) -> Call:
     index, custom = value.get("index"), value.get("custom")
+    if isinstance(index, str) and index.isascii() and index.isdigit() and len(index) < 10:
+        index, reading.faults = int(index), "an index in words"
     call = Call(
         index=index if isinstance(index, int) else None, id=_text(value.get("id")), type=_text(value.get("type"))
     )
@@ -179,8 +236,8 @@ def _call(value: JsonObject, reading: Reading) -> Call:
 
 def _function(value: JsonObject, reading: Reading) -> Function:
     arguments = value.get("arguments")
-    if isinstance(arguments, dict | list):
-        reading.faults = "arguments as an object"
+    if arguments is not None and not isinstance(arguments, str):
+        reading.faults = "arguments that are no text"
         arguments = encode(arguments).decode()
     return Function(name=_text(value.get("name")), arguments=_text(arguments))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from ...profiles import Profile
 from ...types import Request
@@ -21,7 +22,11 @@ def stream_decoder(request: Request) -> StreamDecoder:
 
 
 def body_decoder(request: Request) -> BodyDecoder:
-    return BodyDecoder(body_events)
+    return BodyDecoder(body_events, partial(StreamDecoder, request))
+
+
+def path_of(request: Request) -> str:
+    return PATH
 
 
 def headers(profile: Profile, key: str, given: Mapping[str, str]) -> dict[str, str]:
@@ -64,5 +69,6 @@ __all__ = [
     "models_path",
     "name",
     "path",
+    "path_of",
     "stream_decoder",
 ]

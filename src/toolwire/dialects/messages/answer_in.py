@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any
 
 import msgspec
 
+from ...errors import UpstreamError
 from ...events import Answer, Event, Failed, Finished, Noted, PartDelta, PartEnded, Started, unfold
-from ...types import Choice, Extra, JsonObject, Opaque, Part, Reason, Reasoning, Request, Text, ToolCall
+from ...types import Choice, Extra, JsonObject, Opaque, Part, Reasoning, Request, Text, ToolCall
 from ...wire.exact import encode, object_of
 from ...wire.sse import Frame
 from ..assembly import Growing
-from ..base import FrameDecoder, cut, garbage, object_in, shown
+from ..base import FrameDecoder, cut, garbage, is_count, is_mark, object_in, shown
+from ..faults import error_details
 from .faults import stream_error
-from .shapes import NAME, REASONS, Piece, citation_in, read_delta, usage_in
+from .shapes import NAME, REASONS, Piece, citation_in, read_delta, reason_of, usage_in
 
 _MESSAGE = frozenset({"id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage"})
 _HOT = b'{"type":"content_block_delta"'
+_MEMBERS = {
+    "text_delta": "text",
+    "input_json_delta": "partial_json",
+    "thinking_delta": "thinking",
+    "signature_delta": "signature",
+}
+_LATEST = 8  # blocks that are looked at for a delta that went astray
+_NAMELESS = "the back end sent a tool call without a name."
 
 
 class _Block:
@@ -24,7 +35,7 @@ class _Block:
 
     __slots__ = ("given", "growing", "signature")
 
-    def __init__(self, growing: Growing, given: JsonObject | None = None) -> None:
+    def __init__(self, growing: Growing, given: str = "") -> None:
         self.growing = growing
         self.given = given  # input that stood in the start already; used only if no fragment comes (H010)
         self.signature = ""
@@ -42,6 +53,8 @@ class StreamDecoder(FrameDecoder):
         self._extra: JsonObject = {}
         self._has_calls = False
         self._empty: Growing | None = None
+        self._ended: dict[int, Growing] = {}  # calls whose block has stopped
+        self._is_resumed = False  # something came after the end was told
 
     def frame(self, frame: Frame) -> list[Event]:
         if self.is_over:
@@ -55,24 +68,25 @@ class StreamDecoder(FrameDecoder):
                 return self._delta(event.index, event.delta)
         value = object_in(frame)
         if value is None:
-            if frame.data == b"[DONE]":  # not of this dialect, but seen from servers that speak both
+            if is_mark(frame.data):  # not of this dialect, but seen from servers that speak both
                 self.irregular = self.irregular or "[DONE]"
                 return []
             return self.fail(garbage(f"the back end sent an event that is not a JSON object: {shown(frame.data)}"))
-        if frame.event != value.get("type"):
+        kind = value.get("type")
+        if frame.event != kind:
             self.irregular = self.irregular or "an event without its name"
-        return self._event(value, frame)
+        return self._event(kind if isinstance(kind, str) else frame.event, value, frame)
 
     def end(self) -> list[Event]:
         if not self._is_started:
             return self.fail(cut("the back end's stream ended before any answer came."))
-        if self._stop is None:
+        if self._stop is None or self._is_resumed:
             return self.fail(cut("the back end's stream ended in the middle of the answer."))
         self.irregular = self.irregular or "no end mark"
         return self._finish()
 
-    def _event(self, value: JsonObject, frame: Frame) -> list[Event]:
-        match value.get("type"):
+    def _event(self, kind: str, value: JsonObject, frame: Frame) -> list[Event]:
+        match kind:
             case "message_start":
                 return self._start(value)
             case "content_block_start":
@@ -89,16 +103,29 @@ class StreamDecoder(FrameDecoder):
                 return []
             case "error":
                 return self.fail(stream_error(value, frame.data))
-            case _ if "error" in value:
+            case "message" if not self._is_started:
+                return self._whole_answer(value)
+            case _ if value.get("error"):
                 return self.fail(stream_error(value, frame.data))
+            case "":
+                return self.fail(garbage(f"the back end sent {shown(frame.data)} where an event was expected."))
             case _:
                 return [Noted(note=Opaque(dialect=NAME, value=value))] if self._is_started else []
+
+    def _whole_answer(self, value: JsonObject) -> list[Event]:
+        """A server that does not stream, and says all in one event."""
+        events, _ = body_events(value)
+        self.irregular = self.irregular or "a body in an event"
+        self.is_over = True
+        return events
 
     def _start(self, value: JsonObject) -> list[Event]:
         message = value.get("message")
         message = message if isinstance(message, dict) else {}
-        if self._is_started or not message.get("id"):
-            self.irregular = self.irregular or "a second start, or one without an id"
+        if self._is_started or not _is_opening(message):
+            self.irregular = self.irregular or "a second start, or one without id, model, role or usage"
+        if message.get("content") != [] or message.get("stop_reason") is not None:
+            self.irregular = self.irregular or "a start that tells more than a start"
         if self._is_started:
             return []
         self._is_started = True
@@ -124,27 +151,28 @@ class StreamDecoder(FrameDecoder):
 
     def _open(self, value: JsonObject) -> list[Event]:
         events = self._begin() + self._end_empty()
-        index = _index(value)
-        if index is None or index != self._next or self._blocks:
+        index, block = _index(value), value.get("content_block")
+        if index != value.get("index") or index != self._next or self._blocks or self.is_ending:
             self.irregular = self.irregular or "a block out of order"
+        self._is_resumed = self.is_ending
+        if not isinstance(block, dict):
+            self.irregular = self.irregular or "a block that is no object"
+            return events
         if index is None or index in self._blocks:
             for known in list(self._blocks):
                 events += self._close(known)
             index = self._next if index is None else index
         self._next = max(self._next, index) + 1
-        block = value.get("content_block")
-        block = block if isinstance(block, dict) else {}
-        growing, started = self._assembly.start(_opening(block))
-        given = block.get("input")
-        opened = self._blocks[index] = _Block(growing, given if isinstance(given, dict) and given else None)
-        opened.signature = _text(block, "signature")
-        events.append(started)
         if block.get("type") == "tool_use":
             self._has_calls = True
             if not _text(block, "name"):
-                return events + self.fail(garbage("the back end sent a tool call without a name."))
-            if not block.get("id") or not block.get("name") or "input" not in block or given:
-                self.irregular = self.irregular or "a call without id, name or empty input"
+                return events + self.fail(garbage(_NAMELESS))
+            if not _text(block, "id") or block.get("input") != {}:
+                self.irregular = self.irregular or "a call without id or empty input"
+        growing, started = self._assembly.start(_opening(block))
+        opened = self._blocks[index] = _Block(growing, _given(block.get("input")))
+        opened.signature = _text(block, "signature")
+        events.append(started)
         for key in ("text", "thinking"):
             if block.get("type") == key and isinstance(text := block.get(key), str) and text:
                 growing.pieces.append(text)
@@ -153,13 +181,12 @@ class StreamDecoder(FrameDecoder):
 
     def _delta(self, index: int, piece: Piece) -> list[Event]:
         block = self._blocks.get(index)
-        if block is None:
-            self.irregular = self.irregular or "a delta for a block that is not open"
-            return []
-        growing = block.growing
         text = piece.text if piece.text is not None else piece.partial_json
         if text is None:
             text = piece.thinking
+        if block is None or (text is not None and not _fits(block.growing.part, piece)):
+            return self._stray(index, piece)
+        growing = block.growing
         if text is not None:
             if isinstance(growing.part, Opaque):
                 return [Noted(note=Opaque(dialect=NAME, value=_plain(piece)), index=growing.index)]
@@ -169,51 +196,98 @@ class StreamDecoder(FrameDecoder):
             return [PartDelta(growing.index, text)]
         if piece.signature is not None:
             block.signature += piece.signature
+        else:
+            self.irregular = self.irregular or "a delta that says nothing"
         return []
+
+    def _stray(self, index: int, piece: Piece) -> list[Event]:
+        """A delta for a block that is not open, or is of another kind: no word of it may be lost, and no call made up."""
+        self.irregular = self.irregular or "a delta for a block that is not open"
+        self._is_resumed = self.is_ending
+        for known in islice(reversed(self._blocks), _LATEST):
+            if _fits(self._blocks[known].growing.part, piece):
+                return self._delta(known, piece)
+        if piece.text or piece.thinking:
+            growing, started = self._assembly.start(Text(text="") if piece.text else Reasoning(text=""))
+            place = index if index not in self._blocks else -1 - index
+            self._next = max(self._next, index + 1)
+            self._blocks[place] = _Block(growing)
+            return [*self._begin(), *self._end_empty(), started, *self._delta(place, piece)]
+        if not piece.partial_json:
+            return []
+        ended = self._ended.get(index)
+        if ended is None:
+            return self.fail(garbage(_NAMELESS))
+        if object_of(ended.content or "{}") is None:
+            return self.fail(garbage("the back end went on with a call that it had ended."))
+        return []  # complete arguments cannot go on: a copy (H015)
 
     def _slow_delta(self, value: JsonObject) -> list[Event]:
         delta = value.get("delta")
         index = _index(value)
-        if index is None and len(self._blocks) == 1:
-            index = next(iter(self._blocks))
+        if index is None:
+            index = next(reversed(self._blocks), self._next)
             self.irregular = self.irregular or "a delta without an index"
-        if not isinstance(delta, dict) or index is None or index not in self._blocks:
-            self.irregular = self.irregular or "a delta for a block that is not open"
+        if not isinstance(delta, dict):
+            self.irregular = self.irregular or "a delta that is no object"
             return []
-        growing = self._blocks[index].growing
-        if delta.get("type") == "citations_delta" and (citation := citation_in(delta.get("citation"))):
-            growing.citations.append(citation)
-            return [Noted(note=citation, index=growing.index)]
-        known = {key: delta[key] for key in Piece.__struct_fields__ if isinstance(delta.get(key), str)}
-        if len(known) > 1 and len(known) == len(delta):
-            return self._delta(index, Piece(**known))
-        return [Noted(note=Opaque(dialect=NAME, value=delta), index=growing.index)]
+        block = self._blocks.get(index)
+        growing = None if block is None else block.growing
+        if growing is not None and delta.get("type") == "citations_delta":
+            citation = citation_in(delta.get("citation"))
+            if citation is not None:
+                growing.citations.append(citation)
+                return [Noted(note=citation, index=growing.index)]
+        member = _MEMBERS.get(str(delta.get("type"))) or next((key for key in _MEMBERS.values() if key in delta), "")
+        if not member:
+            return [Noted(note=Opaque(dialect=NAME, value=delta), index=None if growing is None else growing.index)]
+        if len(delta) != 2 or not isinstance(delta.get(member), str) or _MEMBERS.get(str(delta.get("type"))) != member:
+            self.irregular = self.irregular or "a delta of an odd form"
+        found = delta.get(member)
+        text = found if isinstance(found, str) else "" if found is None else encode(found).decode()
+        return self._delta(index, Piece(type=str(delta.get("type")), **{member: text}))
 
     def _close(self, index: int | None) -> list[Event]:
+        if index is None and len(self._blocks) == 1:
+            self.irregular = self.irregular or "an end without an index"
+            index = next(iter(self._blocks))
         block = self._blocks.pop(index, None) if index is not None else None
-        if block is None:
+        if block is None or index is None:
             self.irregular = self.irregular or "an end for a block that is not open"
             return []
         growing = block.growing
-        if isinstance(growing.part, ToolCall) and not growing.pieces and block.given is not None:
-            text = encode(block.given).decode()
-            growing.pieces.append(text)
-            return [PartDelta(growing.index, text), *self._assembly.end(growing)]
+        if isinstance(growing.part, ToolCall):
+            return self._close_call(index, growing, block.given)
         if block.signature and isinstance(growing.part, Reasoning):
             return self._assembly.end(growing, signature=block.signature)
-        if isinstance(growing.part, ToolCall) and not growing.pieces:
-            self._empty = growing
-            return []
         return self._assembly.end(growing)
+
+    def _close_call(self, index: int, growing: Growing, given: str) -> list[Event]:
+        self._ended[index] = growing
+        if growing.pieces:
+            if not growing.content.strip():
+                self.irregular = self.irregular or "a call without arguments"
+            return self._assembly.end(growing)
+        if given:
+            growing.pieces.append(given)
+            return [PartDelta(growing.index, given), *self._assembly.end(growing)]
+        self._empty = growing
+        return []
 
     def _end_empty(self) -> list[Event]:
         """A call without arguments ends only here: what follows tells whether it has none or was cut before them (H031)."""
         growing, self._empty = self._empty, None
-        return [] if growing is None else self._assembly.end(growing, is_cut=self._stop == "max_tokens")
+        return [] if growing is None else self._assembly.end(growing, is_cut=self._is_cut)
+
+    @property
+    def _is_cut(self) -> bool:
+        return reason_of(self._stop) in ("length", "refused")
 
     def _end_of_message(self, value: JsonObject) -> list[Event]:
         events = self._begin()
-        delta = value.get("delta")
+        delta, usage = value.get("delta"), value.get("usage")
+        if not isinstance(delta, dict) or not {"stop_reason", "stop_sequence"} <= set(delta) or self.is_ending:
+            self.irregular = self.irregular or "a second end, or one without its members"
         delta = delta if isinstance(delta, dict) else {}
         if isinstance(stop := delta.get("stop_reason"), str):
             self._stop = stop
@@ -223,15 +297,24 @@ class StreamDecoder(FrameDecoder):
                 self.irregular = self.irregular or "a stop reason that hides or promises a call"
         self._sequence = delta["stop_sequence"] if isinstance(delta.get("stop_sequence"), str) else self._sequence
         self._extra |= {key: item for key, item in delta.items() if key not in ("stop_reason", "stop_sequence")}
-        if isinstance(usage := value.get("usage"), dict):
+        if isinstance(usage, dict):
             self._usage |= {key: item for key, item in usage.items() if item is not None}
+        if not isinstance(usage, dict) or not is_count(usage.get("output_tokens")):
+            self.irregular = self.irregular or "no usage, or one that is no count"
         if self._blocks:
             self.irregular = self.irregular or "a block that was never stopped"
+        self.is_ending = True
+        self._is_resumed = False
         return events + self._end_empty()
 
     def _finish(self) -> list[Event]:
         if not self._is_started:
             return self.fail(garbage("the back end's stream ended before it began."))
+        reason = reason_of(self._stop)
+        if reason is None:
+            return self.fail(UpstreamError("the back end ended its answer with an error and said no more."))
+        if not self._is_cut and any(_is_half(block.growing) for block in self._blocks.values()):
+            return self.fail(cut("the back end ended its answer in the middle of a call."))
         events: list[Event] = []
         for index in list(self._blocks):
             self.irregular = self.irregular or "a block that was never stopped"
@@ -241,7 +324,7 @@ class StreamDecoder(FrameDecoder):
             self.irregular = self.irregular or "no stop reason"
         self.is_over = True
         choice = Choice(
-            reason=_reason(self._stop),
+            reason=reason,
             raw_reason=self._stop or "",
             stop_sequence=self._sequence,
             extra={NAME: self._extra} if self._extra else {},
@@ -253,24 +336,31 @@ class StreamDecoder(FrameDecoder):
 def body_events(value: JsonObject) -> tuple[list[Event], str]:
     """A whole answer, and what is irregular in it; an error in a 200 is an error all the same."""
     content = value.get("content")
+    if value.get("error") or (content is None and error_details(value)):
+        return [Failed(error=stream_error(value, encode(value)))], "an error"
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
     if not isinstance(content, list):
-        if "error" in value:
-            return [Failed(error=stream_error(value, encode(value)))], "an error"
         return [Failed(error=garbage(f"the back end's answer has no content: {shown(encode(value))}"))], "no content"
     usage = value.get("usage")
     stop, sequence = value.get("stop_reason"), value.get("stop_sequence")
     parts = tuple(
         PartEnded(index=index, part=_whole(block)) for index, block in enumerate(content) if isinstance(block, dict)
     )
+    reason = reason_of(stop if isinstance(stop, str) else None)
+    if reason is None:
+        return [Failed(error=UpstreamError("the back end ended its answer with an error."))], "an error"
+    if any(isinstance(ended.part, ToolCall) and not ended.part.name for ended in parts):
+        return [Failed(error=garbage(_NAMELESS))], "a call without a name"
     choice = Choice(
-        reason=_reason(stop if isinstance(stop, str) else None),
+        reason=reason,
         raw_reason=stop if isinstance(stop, str) else "",
         stop_sequence=sequence if isinstance(sequence, str) else None,
     )
     extra: Extra = {NAME: {key: item for key, item in value.items() if key not in _MESSAGE}}
     counted = usage_in(usage) if isinstance(usage, dict) else None
     started = Started(id=str(value.get("id") or ""), model=str(value.get("model") or ""), usage=counted, extra=extra)
-    is_regular = bool(started.id) and counted is not None and choice.raw_reason in REASONS
+    is_regular = _is_opening(value) and choice.raw_reason in REASONS and content is value["content"]
     is_regular = is_regular and all(not _has_faults(block) for block in content)
     answer = Answer(started=started, parts=parts, finished=Finished(choices=(choice,), usage=counted))
     return unfold(answer), "" if is_regular else "an id, usage, stop reason or a call's member is missing"
@@ -321,8 +411,30 @@ def _rest(block: JsonObject) -> Extra:
     return {NAME: members} if members else {}
 
 
-def _reason(raw: str | None) -> Reason:
-    return REASONS.get(raw, "other") if raw is not None else "stop"
+def _is_opening(message: JsonObject) -> bool:
+    """Whether a message has what every one has, at its start or whole."""
+    usage = message.get("usage")
+    is_counted = isinstance(usage, dict) and all(is_count(usage.get(key)) for key in ("input_tokens", "output_tokens"))
+    return is_counted and message.get("role") == "assistant" and all(_text(message, key) for key in ("id", "model"))
+
+
+def _given(value: Any) -> str:
+    """Input that stands in the start of its block."""
+    return value if isinstance(value, str) else encode(value).decode() if value else ""
+
+
+def _fits(part: Part, piece: Piece) -> bool:
+    if piece.text is not None:
+        return isinstance(part, Text | Opaque)
+    if piece.partial_json is not None:
+        return isinstance(part, ToolCall | Opaque)
+    return isinstance(part, Reasoning | Opaque)
+
+
+def _is_half(growing: Growing) -> bool:
+    """A call whose arguments have begun and are not complete."""
+    content = growing.content if isinstance(growing.part, ToolCall) else ""
+    return bool(content.strip()) and object_of(content) is None
 
 
 def _plain(piece: Piece) -> JsonObject:
@@ -331,6 +443,8 @@ def _plain(piece: Piece) -> JsonObject:
 
 def _index(value: JsonObject) -> int | None:
     index: Any = value.get("index")
+    if isinstance(index, str) and index.isascii() and index.isdigit() and len(index) < 10:
+        return int(index)
     return index if isinstance(index, int) else None
 
 

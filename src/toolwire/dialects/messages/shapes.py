@@ -8,6 +8,7 @@ from msgspec import Struct, json
 
 from ...types import Citation, JsonObject, Reason, ToolCall, Usage
 from ...wire.exact import object_of
+from ..base import count_of
 
 NAME = "messages"
 MAX_ID = 64
@@ -20,6 +21,21 @@ REASONS: dict[str, Reason] = {
     "pause_turn": "paused",
     "refusal": "refused",
     "model_context_window_exceeded": "length",
+}
+# Words that servers of this dialect use instead, in any case of letters; None is an answer that failed.
+_OTHER_REASONS: dict[str, Reason | None] = {
+    "stop": "stop",
+    "length": "length",
+    "max_output_tokens": "length",
+    "max_tokens": "length",
+    "tool_calls": "tool_calls",
+    "tool_use": "tool_calls",
+    "content_filter": "refused",
+    "safety": "refused",
+    "sensitive": "refused",
+    "error": None,
+    "abort": None,
+    "cancelled": None,
 }
 STOP: dict[Reason, str] = {
     "stop": "end_turn",
@@ -50,6 +66,15 @@ class BlockDelta(Struct, forbid_unknown_fields=True):
 read_delta = json.Decoder(BlockDelta).decode
 
 
+def reason_of(raw: object) -> Reason | None:
+    """What a stop reason means; None: the answer failed."""
+    if not isinstance(raw, str):
+        return "stop"
+    word = raw.lower()
+    known = REASONS.get(word)
+    return known if known is not None else _OTHER_REASONS.get(word, "other")
+
+
 def input_of(call: ToolCall) -> JsonObject:
     """The arguments as an object; text that is none is kept in one member, never replaced by nothing (H024)."""
     if call.kind == "custom":
@@ -59,14 +84,14 @@ def input_of(call: ToolCall) -> JsonObject:
 
 
 def usage_in(value: JsonObject) -> Usage:
-    read, written = _count(value, "cache_read_input_tokens"), _count(value, "cache_creation_input_tokens")
+    read, written = count_of(value.get("cache_read_input_tokens")), count_of(value.get("cache_creation_input_tokens"))
     details = value.get("output_tokens_details")
     return Usage(
-        input=_count(value, "input_tokens") + read + written,
-        output=_count(value, "output_tokens"),
+        input=count_of(value.get("input_tokens")) + read + written,
+        output=count_of(value.get("output_tokens")),
         cached=read,
         cache_written=written,
-        reasoning=_count(details, "thinking_tokens") if isinstance(details, dict) else 0,
+        reasoning=count_of(details.get("thinking_tokens")) if isinstance(details, dict) else 0,
         extra={NAME: value},
     )
 
@@ -107,11 +132,6 @@ def citation_out(citation: Citation) -> JsonObject | None:
         "cited_text": citation.quote,
         "encrypted_index": "",
     }
-
-
-def _count(value: JsonObject, key: str) -> int:
-    number = value.get(key)
-    return number if isinstance(number, int) and number > 0 else 0
 
 
 def _text(value: JsonObject, key: str) -> str:

@@ -1,55 +1,38 @@
-"""OpenAI Responses: answers in, streamed or whole, as canonical events."""
+"""OpenAI Responses: streamed answers in, as canonical events."""
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import Any
 
 import msgspec
 
-from ...errors import UpstreamError
-from ...events import Answer, Event, Failed, Finished, Noted, PartDelta, PartEnded, Started, emptied, unfold
-from ...types import Choice, JsonObject, Opaque, Part, Reason, Reasoning, Refusal, Request, Text, ToolCall
+from ...events import Event, Finished, Noted, PartDelta, emptied
+from ...types import Choice, JsonObject, Opaque, Part, Reasoning, Refusal, Request, Text, ToolCall
 from ...wire.exact import encode
 from ...wire.sse import Frame
 from ..assembly import Growing
-from ..base import FrameDecoder, cut, garbage, object_in, shown
-from ..faults import error_from
+from ..base import FrameDecoder, cut, garbage, is_mark, object_in, shown
+from .body_in import NAMELESS, body_events, failure, is_counted, members, reason_of, started
+from .open_items import CALLS, OpenItem, matched, same_part, text_in
 from .shapes import NAME, call_in, citation_in, parts_in, read_delta, usage_in
 
 _HOT = (b'{"type":"response.output_text.delta"', b'{"type":"response.function_call_arguments.delta"')
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 _OPENINGS = ("response.created", "response.in_progress", "response.queued")
-_CALLS = ("function_call", "custom_tool_call")
-_NAMELESS = "the back end sent a tool call without a name."
-_LATEST = 10**12
-_CODES = {"rate_limit_exceeded": 429, "server_error": 500, "invalid_prompt": 400, "context_length_exceeded": 400}
-
-
-class _Item:
-    """One output item under construction: its parts by their place in it."""
-
-    __slots__ = ("held", "id", "last", "parts", "value")
-
-    def __init__(self, value: JsonObject) -> None:
-        self.value = value
-        self.id = str(value.get("id") or "")
-        self.parts: dict[tuple[str, int], Growing] = {}
-        self.last: Growing | None = None  # a reasoning part whose end waits for what the item's end tells
-        self.held: list[str] = []  # arguments of a call whose name is not known yet
-
-    @property
-    def is_nameless(self) -> bool:
-        """A call that never started, because nobody can call a tool without a name."""
-        return not self.parts and (bool(self.held) or self.value.get("type") in _CALLS)
+_NAMING = ("id", "call_id", "name")  # what an item is told by, and must end by
+_UNHAPPY = ("incomplete", "failed", "cancelled")
+_INCOMPLETE = ("max_output_tokens", "content_filter")
 
 
 class StreamDecoder(FrameDecoder):
+    """Items are known by their id, else by their index, else the last one is meant; order and places are our own."""
+
     def __init__(self, request: Request) -> None:
         super().__init__()
-        self._items: dict[int, _Item] = {}
+        self._items: list[OpenItem] = []
+        self._by_index: dict[int, OpenItem] = {}
+        self._by_id: dict[str, OpenItem] = {}
         self._is_started = False
-        self._done: set[int] = set()
         self._has_calls = False
         self._sequence = -1
 
@@ -62,7 +45,7 @@ class StreamDecoder(FrameDecoder):
             except (msgspec.DecodeError, UnicodeError, RecursionError):
                 pass
             else:
-                item = self._items.get(event.output_index)
+                item = self._by_index.get(event.output_index)
                 kind = "text" if event.type == "response.output_text.delta" else "call"
                 growing = item.parts.get((kind, event.content_index)) if item is not None else None
                 is_next = event.sequence_number == self._sequence + 1 and frame.event == event.type
@@ -79,66 +62,114 @@ class StreamDecoder(FrameDecoder):
     def _slow(self, frame: Frame) -> list[Event]:
         value = object_in(frame)
         if value is None:
-            if frame.data == b"[DONE]":
+            if is_mark(frame.data):
                 return self.end()
             return self.fail(garbage(f"the back end sent an event that is not a JSON object: {shown(frame.data)}"))
         kind = value.get("type")
-        kind = kind if isinstance(kind, str) else frame.event
+        if not isinstance(kind, str):
+            if not self._is_started and isinstance(value.get("output"), list):
+                return self._whole_answer(value)
+            kind = frame.event
         if frame.event != kind or value.get("sequence_number") != self._sequence + 1:
             self.irregular = self.irregular or "an event without its name or out of sequence"
         number = value.get("sequence_number")
         self._sequence = number if isinstance(number, int) else self._sequence + 1
         return self._event(kind, value, frame)
 
+    def _whole_answer(self, value: JsonObject) -> list[Event]:
+        """A server that does not stream, and says all in one event."""
+        events, _ = body_events(value)
+        self.irregular = self.irregular or "a body in an event"
+        self.is_over = True
+        return events
+
     def _event(self, kind: str, value: JsonObject, frame: Frame) -> list[Event]:
         if kind in _OPENINGS:
-            return self._start(value)
+            return self._start(value, kind)
         if kind in _ENDS:
             return self._finish(kind, value)
         if kind == "error" or (value.get("error") and "output_index" not in value):
-            return self.fail(_failure(value.get("error") or value, frame.data))
-        index = value.get("output_index")
-        if not isinstance(index, int):
-            return [Noted(note=Opaque(dialect=NAME, value=value))] if self._is_started else []
+            return self.fail(failure(value.get("error") or value, frame.data))
+        if kind not in _ABOUT_ITEMS and kind not in _INSIDE and not isinstance(value.get("output_index"), int):
+            return self._unknown(kind, value, frame)
         events = self._begin()
         if kind == "response.output_item.added":
-            return events + self._add(index, value.get("item"))
-        if index in self._done:
-            self.irregular = self.irregular or "an event for an item that is done"
-            return events
-        item = self._items.get(index)
+            return events + self._add(_place(value), value.get("item"))
+        item = self._item_of(value)
         if item is None:
             self.irregular = self.irregular or "an event for an item that was not added"
-            events += self._add(index, value.get("item") or {"type": _ITEM_OF.get(kind, "message"), "id": ""})
-            item = self._items[index]
+            given = value.get("item")
+            made = given if isinstance(given, dict) else {"type": _ITEM_OF.get(kind, "message")}
+            events += self._add(_place(value), {"id": value.get("item_id"), **made})
+            item = self._items[-1]
+        if item.is_done:
+            self.irregular = self.irregular or "an event for an item that is done"
+            return events
         if kind == "response.output_item.done":
-            return events + self._end_item(index, item, value.get("item"))
+            return events + self._end_item(item, value.get("item"))
         return events + self._inside(kind, item, value)
 
-    def _start(self, value: JsonObject) -> list[Event]:
+    def _unknown(self, kind: str, value: JsonObject, frame: Frame) -> list[Event]:
+        if not kind:
+            return self.fail(garbage(f"the back end sent {shown(frame.data)} where an event was expected."))
+        return [Noted(note=Opaque(dialect=NAME, value=value))] if self._is_started else []
+
+    def _item_of(self, value: JsonObject) -> OpenItem | None:
+        """Which item an event is about; None: one that nobody has told of yet."""
+        given = value.get("item")
+        given = given if isinstance(given, dict) else {}
+        item_id, index = text_in(value, "item_id") or text_in(given, "id"), _place(value)
+        if index is None or value.get("output_index") != index:
+            self.irregular = self.irregular or "an event without the index of its item"
+        if item_id and item_id in self._by_id:
+            return self._by_id[item_id]
+        item = self._by_index.get(index) if index is not None else self._items[-1] if self._items else None
+        is_other = item is not None and item.is_done and bool(item_id and item.id)
+        return None if is_other else item
+
+    def _start(self, value: JsonObject, kind: str) -> list[Event]:
         if self._is_started:
+            if kind == "response.created":
+                self.irregular = self.irregular or "a second start"
             return []
         self._is_started = True
         response = value.get("response")
         response = response if isinstance(response, dict) else {}
         if not response.get("id"):
             self.irregular = self.irregular or "an answer without an id"
-        return [_started(response)]
+        return [started(response)]
 
     def _begin(self) -> list[Event]:
         if self._is_started:
             return []
         self.irregular = self.irregular or "no response.created"
-        return self._start({})
+        return self._start({}, "")
 
-    def _add(self, index: int, value: Any) -> list[Event]:
-        value = value if isinstance(value, dict) else {}
-        if index != len(self._items) or not value.get("id"):
-            self.irregular = self.irregular or "an item out of order or without an id"
-        item = self._items[index] = _Item(value)
-        self._done.discard(index)
+    def _add(self, index: int | None, value: Any) -> list[Event]:
+        if not isinstance(value, dict):
+            self.irregular = self.irregular or "an item that is no object"
+            return []
+        item_id = given_id = text_in(value, "id")
+        known = self._by_id.get(item_id)
+        if known is not None and known.is_told_again(value):
+            self.irregular = self.irregular or "an item that was added already"
+            return []
+        if self._items and not self._items[-1].is_done:
+            self.irregular = self.irregular or "an item before the last one was done"
+        if index != len(self._items) or not item_id or known is not None:
+            self.irregular = self.irregular or "an item out of order or without an id of its own"
+            item_id = "" if known is not None else item_id
+            value = {**value, "id": item_id}
+        item = OpenItem(value, item_id)
+        self._items.append(item)
+        if index is not None:
+            self._by_index[index] = item
+        if given_id:
+            self._by_id[given_id] = item
         match value.get("type"):
             case "message" | "reasoning":
+                is_list = isinstance(value.get("content" if value["type"] == "message" else "summary"), list)
+                self.irregular = self.irregular or ("" if is_list else "an item without its list")
                 return []
             case "function_call" | "custom_tool_call":
                 self._has_calls = True
@@ -151,9 +182,10 @@ class StreamDecoder(FrameDecoder):
             case _:
                 return self._open(item, ("opaque", 0), Opaque(dialect=NAME, value=value))
 
-    def _open(self, item: _Item, key: tuple[str, int], part: Part) -> list[Event]:
+    def _open(self, item: OpenItem, key: tuple[str, int], part: Part) -> list[Event]:
         growing, started = self._assembly.start(part)
         item.parts[key] = growing
+        item.counts[key[0]] = item.counts.get(key[0], 0) + 1
         return [started]
 
     def _grow(self, growing: Growing, text: str, logprobs: tuple[Any, ...] | None = None) -> list[Event]:
@@ -167,9 +199,9 @@ class StreamDecoder(FrameDecoder):
             growing.logprobs += logprobs
         return [PartDelta(growing.index, text, logprobs)]
 
-    def _inside(self, kind: str, item: _Item, value: JsonObject) -> list[Event]:
-        if item.id and value.get("item_id", item.id) != item.id:
-            self.irregular = self.irregular or "an event with another item's id"
+    def _inside(self, kind: str, item: OpenItem, value: JsonObject) -> list[Event]:
+        if not item.id or value.get("item_id") != item.id:
+            self.irregular = self.irregular or "an event without the id of its item"
         known = _INSIDE.get(kind)
         if known is None:
             growing = item.parts.get(("opaque", 0))
@@ -177,14 +209,20 @@ class StreamDecoder(FrameDecoder):
             return [Noted(note=Opaque(dialect=NAME, value=value), index=index)]
         action, slot, member = known
         place = value.get("summary_index" if slot == "summary" else "content_index")
-        key = (slot, place if isinstance(place, int) and slot != "call" else 0)
+        if slot != "call" and not isinstance(place, int):
+            self.irregular = self.irregular or "a part without its index"
+        if slot == "call" and kind.startswith("response.custom") != (item.value.get("type") == "custom_tool_call"):
+            self.irregular = self.irregular or "an event for another kind of call"
+        key = (slot, item.place(slot, action, place) if slot != "call" else 0)
         events: list[Event] = []
         growing = item.parts.get(key)
+        if growing is not None and action == "open":
+            self.irregular = self.irregular or "a part twice"
         if growing is None:
             if action != "open":
                 self.irregular = self.irregular or "a delta before its part"
             if slot == "call" and action == "delta":
-                item.held.append(_text(value, member))
+                item.held.append(text_in(value, member))
             if slot == "call" or action == "close":
                 return []
             events += self._open_slot(item, key, value)
@@ -192,9 +230,9 @@ class StreamDecoder(FrameDecoder):
         if action == "delta":
             logprobs = value.get("logprobs")
             found = tuple(logprobs) if isinstance(logprobs, list) and logprobs else None
-            return events + self._grow(growing, _text(value, member), found)
+            return events + self._grow(growing, text_in(value, member), found)
         if action == "whole":
-            return events + self._fill(growing, _text(value, member))
+            return events + self._fill(growing, text_in(value, member))
         if action == "cite" and (citation := citation_in(value.get("annotation"))):
             growing.citations.append(citation)
             events.append(Noted(note=citation, index=growing.index))
@@ -202,7 +240,7 @@ class StreamDecoder(FrameDecoder):
             events += self._close(item, growing)
         return events
 
-    def _open_slot(self, item: _Item, key: tuple[str, int], value: JsonObject) -> list[Event]:
+    def _open_slot(self, item: OpenItem, key: tuple[str, int], value: JsonObject) -> list[Event]:
         """A part's kind is told by content_part.added, or by the delta that came without one."""
         given = value.get("part")
         kind = given.get("type") if isinstance(given, dict) else None
@@ -234,33 +272,40 @@ class StreamDecoder(FrameDecoder):
         self.irregular = self.irregular or "a text without its deltas"
         return self._grow(growing, text[len(content) :], logprobs if not content else None)
 
-    def _close(self, item: _Item, growing: Growing) -> list[Event]:
+    def _close(self, item: OpenItem, growing: Growing) -> list[Event]:
         if growing is item.last:
             return []
         return self._assembly.end(growing)
 
-    def _end_item(self, index: int, item: _Item, value: Any) -> list[Event]:
-        self._done.add(index)
+    def _end_item(self, item: OpenItem, value: Any) -> list[Event]:
+        item.is_done = True
+        if not isinstance(value, dict) or any(text_in(value, key) != text_in(item.value, key) for key in _NAMING):
+            self.irregular = self.irregular or "an item that ends by another name"
         value = value if isinstance(value, dict) else item.value
+        if item.value.get("type") in CALLS:  # what only its start or only its end told
+            value = {**value, **{key: text_in(item.value, key) or text_in(value, key) for key in _NAMING}}
+        if not item.id and self._by_id.get(text_in(value, "id"), item) is not item:
+            value = {**value, "id": ""}
+        item.value = value
         whole = parts_in(value)
         if not item.parts:
             return self._unstreamed(item, whole)
         events: list[Event] = []
         encrypted = next((part.encrypted for part in whole if isinstance(part, Reasoning) and part.encrypted), None)
         for growing in dict.fromkeys(item.parts.values()):
-            part = _same(whole, growing.part)
+            part = same_part(whole, growing.part)
             events += self._complete(growing, part, encrypted if growing is item.last else None)
         for part in whole:
             if getattr(part, "text", ""):
                 events += self._whole(part)
         return events
 
-    def _unstreamed(self, item: _Item, whole: list[Part]) -> list[Event]:
+    def _unstreamed(self, item: OpenItem, whole: list[Part]) -> list[Event]:
         """An item of which only the end has come."""
         events: list[Event] = []
         for part in whole:
             if isinstance(part, ToolCall) and not part.name:
-                return events + self.fail(garbage(_NAMELESS))
+                return events + self.fail(garbage(NAMELESS))
             if isinstance(part, ToolCall) and item.held and part.raw == "{}":
                 part = msgspec.structs.replace(part, raw="".join(item.held))
             events += self._whole(part)
@@ -276,7 +321,10 @@ class StreamDecoder(FrameDecoder):
         """End a part with what only the finished item tells."""
         match growing.part, whole:
             case ToolCall(), ToolCall(raw=raw):
-                return self._fill(growing, raw) + self._assembly.end(growing, is_cut=not raw)
+                events = self._fill(growing, raw)
+                if growing.content and growing.content != raw:
+                    self.irregular = self.irregular or "arguments that end as others"
+                return events + self._assembly.end(growing, is_cut=not raw)
             case Text(), Text():
                 events = self._fill(growing, whole.text, whole.logprobs)
                 growing.citations = growing.citations or list(whole.citations)
@@ -293,48 +341,50 @@ class StreamDecoder(FrameDecoder):
     def _finish(self, kind: str, value: JsonObject) -> list[Event]:
         response = value.get("response")
         response = response if isinstance(response, dict) else {}
+        status = kind.removeprefix("response.")
+        if response.get("status") != status:
+            self.irregular = self.irregular or "an end with another status"
+            status = response["status"] if response.get("status") in _UNHAPPY else status
         events = self._begin()
-        if kind in ("response.failed", "response.cancelled"):
-            return events + self.fail(_failure(response.get("error"), encode(response)))
+        if status in ("failed", "cancelled") or response.get("error"):
+            return events + self.fail(failure(response.get("error"), encode(response)))
         events += self._missing_items(response.get("output"))
-        if any(item.is_nameless for index, item in self._items.items() if index not in self._done):
-            events += self.fail(garbage(_NAMELESS))
+        if any(item.is_nameless for item in self._items):
+            events += self.fail(garbage(NAMELESS))
+        elif status == "completed" and any(item.is_cut for item in self._items):
+            events += self.fail(cut("the back end ended its answer in the middle of a call."))
         if self.is_over:
             return events
         if self._assembly.open:
             self.irregular = self.irregular or "an item that was never done"
-            events += self._assembly.end_all(is_cut=kind == "response.incomplete")
+            events += self._assembly.end_all(is_cut=status == "incomplete")
         self.is_over = True
         usage = response.get("usage")
-        if not isinstance(usage, dict):
-            self.irregular = self.irregular or "no usage"
-        raw, reason = _reason(response, self._has_calls)
+        if not isinstance(usage, dict) or not is_counted(usage):
+            self.irregular = self.irregular or "no usage, or one that is no count"
+        raw, reason = reason_of(response, status, self._has_calls)
+        if status == "incomplete" and raw not in _INCOMPLETE:
+            self.irregular = self.irregular or "an end for no known reason"
         counted = usage_in(usage) if isinstance(usage, dict) else None
         finished = Finished(
-            choices=(Choice(reason=reason, raw_reason=raw),), usage=counted, extra={NAME: _members(response)}
+            choices=(Choice(reason=reason, raw_reason=raw),), usage=counted, extra={NAME: members(response)}
         )
         return [*events, finished]
 
     def _missing_items(self, output: Any) -> list[Event]:
         """Items whose end, or all of them, only the final object shows."""
+        given = [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
+        if output != [item.value for item in self._items if item.is_done]:
+            self.irregular = self.irregular or "an end that shows other items than were streamed"
         events: list[Event] = []
-        for index, item in enumerate(output if isinstance(output, list) else ()):
-            if not isinstance(item, dict) or index in self._done or self.is_over:
+        for value, item in matched(given, self._items):
+            if self.is_over or (item is not None and item.is_done):
                 continue
-            self.irregular = self.irregular or "an item that was not streamed"
-            if index not in self._items:
-                events += self._add(index, item)
-            events += self._end_item(index, self._items[index], item)
+            if item is None:
+                events += self._add(len(self._items), {**value, "id": _fresh(value, self._by_id)})
+                item = self._items[-1]
+            events += self._end_item(item, value)
         return events
-
-
-def _same(whole: list[Part], part: Part) -> Part | None:
-    """The first of the finished parts that this one can have become; it is taken out of the list."""
-    for place, found in enumerate(whole):
-        is_summary = getattr(part, "is_summary", None)
-        if type(found) is type(part) and getattr(found, "is_summary", None) == is_summary:
-            return whole.pop(place)
-    return None
 
 
 # event -> what it does, in which slot of the item, and the member that holds its text
@@ -357,76 +407,25 @@ _INSIDE: dict[str, tuple[str, str, str]] = {
     "response.reasoning_text.delta": ("delta", "thought", "delta"),
     "response.reasoning_text.done": ("whole", "thought", "text"),
 }
+_ABOUT_ITEMS = ("response.output_item.added", "response.output_item.done")
 _ITEM_OF = {
-    "response.function_call_arguments.delta": "function_call",
-    "response.function_call_arguments.done": "function_call",
-    "response.reasoning_summary_part.added": "reasoning",
-    "response.reasoning_summary_text.delta": "reasoning",
+    kind: {"call": "function_call", "summary": "reasoning", "thought": "reasoning"}[slot]
+    for kind, (_, slot, _) in _INSIDE.items()
+    if slot in ("call", "summary", "thought")
+} | {
+    "response.custom_tool_call_input.delta": "custom_tool_call",
+    "response.custom_tool_call_input.done": "custom_tool_call",
 }
 
 
-def body_events(value: JsonObject) -> tuple[list[Event], str]:
-    """A whole answer, and what is irregular in it; an error in a 200 is an error all the same."""
-    output = value.get("output")
-    if value.get("status") in ("failed", "cancelled") or (value.get("error") and not output):
-        return [Failed(error=_failure(value.get("error"), encode(value)))], "an error"
-    if not isinstance(output, list):
-        return [Failed(error=garbage(f"the back end's answer has no output: {shown(encode(value))}"))], "no output"
-    parts = [part for item in output if isinstance(item, dict) for part in parts_in(item)]
-    usage = value.get("usage")
-    raw, reason = _reason(value, any(isinstance(part, ToolCall) for part in parts))
-    finished = Finished(
-        choices=(Choice(reason=reason, raw_reason=raw),),
-        usage=usage_in(usage) if isinstance(usage, dict) else None,
-        extra={NAME: _members(value)},
-    )
-    ended = tuple(PartEnded(index=index, part=part) for index, part in enumerate(parts))
-    is_regular = bool(value.get("id") and value.get("status") in ("completed", "incomplete") and finished.usage)
-    is_regular = is_regular and all(isinstance(item, dict) and _is_complete(item) for item in output)
-    answer = Answer(started=_started(value), parts=ended, finished=finished)
-    return unfold(answer), "" if is_regular else "an id, the status or the usage is missing"
+def _fresh(value: JsonObject, taken: dict[str, OpenItem]) -> str:
+    item_id = text_in(value, "id")
+    return "" if item_id in taken else item_id
 
 
-def _is_complete(item: JsonObject) -> bool:
-    return bool(item.get("id")) and (item.get("type") != "function_call" or bool(_text(item, "arguments").strip()))
+def _place(value: JsonObject) -> int | None:
+    index: Any = value.get("output_index")
+    return index if isinstance(index, int) else None
 
 
-def _started(response: JsonObject) -> Started:
-    return Started(
-        id=str(response.get("id") or ""),
-        model=str(response.get("model") or ""),
-        created=_seconds(response.get("created_at")),
-        extra={NAME: _members(response)},
-    )
-
-
-def _seconds(value: Any) -> int | None:
-    """Whole seconds; some servers send fractions, and anything can come."""
-    if isinstance(value, Decimal) and 0 <= value < _LATEST:
-        value = int(value)
-    return value if isinstance(value, int) and 0 <= value < _LATEST else None
-
-
-def _members(response: JsonObject) -> JsonObject:
-    """The response object without what the events themselves say."""
-    spoken = ("id", "object", "model", "output", "status", "usage", "created_at", "error", "incomplete_details")
-    return {key: value for key, value in response.items() if key not in spoken}
-
-
-def _reason(response: JsonObject, has_calls: bool) -> tuple[str, Reason]:
-    if response.get("status") == "incomplete":
-        details = response.get("incomplete_details")
-        raw = str(details.get("reason") or "") if isinstance(details, dict) else ""
-        return raw, "refused" if raw == "content_filter" else "length"
-    return str(response.get("status") or ""), "tool_calls" if has_calls else "stop"
-
-
-def _failure(value: Any, body: bytes) -> UpstreamError:
-    details = value if isinstance(value, dict) else {"message": value} if isinstance(value, str) else {}
-    status = _CODES.get(str(details.get("code")), 502)
-    return error_from(status, {"error": details}, body, {})
-
-
-def _text(value: JsonObject, key: str) -> str:
-    text = value.get(key)
-    return text if isinstance(text, str) else ""
+__all__ = ["StreamDecoder", "body_events"]

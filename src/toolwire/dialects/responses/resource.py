@@ -135,9 +135,13 @@ def reasoning_item(item_id: str, parts: list[Reasoning]) -> JsonObject:
         if part.encrypted is not None:
             value["encrypted_content"] = part.encrypted
     # Another dialect's proof: without it the back end would not take them back.
-    if any(part.signature or part.redacted for part in parts):
+    if any(part.signature or part.redacted or (part.encrypted and _is_foreign(part)) for part in parts):
         value["encrypted_content"] = seal(parts)
     return value
+
+
+def _is_foreign(part: Reasoning) -> bool:
+    return bool(part.extra) and NAME not in part.extra
 
 
 def is_plain_thought(part: Part) -> bool:

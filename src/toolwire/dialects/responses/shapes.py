@@ -7,10 +7,10 @@ from typing import Any
 from msgspec import Struct, json
 
 from ...types import Citation, Extra, JsonObject, Opaque, Part, Reasoning, Refusal, Text, ToolCall, Usage
-from ...wire.exact import object_of
+from ...wire.exact import encode, object_of
+from ..base import count_of
 
 NAME = "responses"
-MAX_ID = 64
 _CALL = frozenset({"type", "id", "call_id", "name", "arguments", "input", "status", "namespace"})
 
 
@@ -35,6 +35,8 @@ def parts_in(item: JsonObject) -> list[Part]:
     item_id = _text(item, "id")
     match item.get("type"):
         case "message":
+            if isinstance(words := item.get("content"), str):
+                return [Text(text=words, item_id=item_id)]
             return [_content_in(piece, item_id) for piece in _objects(item, "content")]
         case "function_call" | "custom_tool_call":
             return [call_in(item)]
@@ -47,7 +49,8 @@ def parts_in(item: JsonObject) -> list[Part]:
 def call_in(item: JsonObject) -> ToolCall:
     """A call item; call_id is what results answer, id is the item's own."""
     is_custom = item.get("type") == "custom_tool_call"
-    raw = _text(item, "input" if is_custom else "arguments")
+    given = item.get("input" if is_custom else "arguments")
+    raw = given if isinstance(given, str) else "" if given is None else encode(given).decode()
     if not is_custom and not raw.strip() and item.get("status") != "incomplete":
         raw = "{}"
     members = {key: value for key, value in item.items() if key not in _CALL}
@@ -117,11 +120,11 @@ def usage_in(value: JsonObject) -> Usage:
     details = details if isinstance(details, dict) else {}
     produced = produced if isinstance(produced, dict) else {}
     return Usage(
-        input=_count(value, "input_tokens"),
-        output=_count(value, "output_tokens"),
-        cached=_count(details, "cached_tokens"),
-        cache_written=_count(details, "cache_write_tokens"),
-        reasoning=_count(produced, "reasoning_tokens"),
+        input=count_of(value.get("input_tokens")),
+        output=count_of(value.get("output_tokens")),
+        cached=count_of(details.get("cached_tokens")),
+        cache_written=count_of(details.get("cache_write_tokens")),
+        reasoning=count_of(produced.get("reasoning_tokens")),
         extra={NAME: value},
     )
 
@@ -148,7 +151,7 @@ def usage_out(usage: Usage) -> JsonObject:
 
 def _content_in(piece: JsonObject, item_id: str) -> Part:
     match piece:
-        case {"type": "output_text", "text": str(text)}:
+        case {"type": "output_text" | "text", "text": str(text)}:
             found = [citation_in(annotation) for annotation in _objects(piece, "annotations")]
             logprobs = piece.get("logprobs")
             return Text(
@@ -166,11 +169,6 @@ def _content_in(piece: JsonObject, item_id: str) -> Part:
 def _objects(owner: JsonObject, key: str) -> list[JsonObject]:
     given = owner.get(key)
     return [item for item in given if isinstance(item, dict)] if isinstance(given, list) else []
-
-
-def _count(value: JsonObject, key: str) -> int:
-    number = value.get(key)
-    return number if isinstance(number, int) and number > 0 else 0
 
 
 def _text(value: JsonObject, key: str) -> str:

@@ -1,0 +1,147 @@
+"""Chat Completions: a whole answer in, as canonical events, and what its members mean wherever they stand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import UpstreamError
+from ...events import Answer, Event, Failed, Finished, PartEnded, Started, unfold
+from ...types import Choice, Citation, Extra, JsonObject, Opaque, Part, Reasoning, Refusal, Text, ToolCall, Usage
+from ...wire.exact import encode, object_of
+from ..base import count_of, garbage, is_count, shown
+from ..faults import error_details, error_from
+from .shapes import NAME, REASONS, read_message, reason_of
+
+NAMELESS = "the back end sent a tool call without a name."
+FAILED = "the back end ended its answer with an error and said no more."
+
+
+def body_events(value: JsonObject, *, is_single: bool) -> tuple[list[Event], str]:
+    """A whole answer, and what is irregular in it; an error in a 200 is an error all the same."""
+    choices = value.get("choices")
+    if value.get("error") or (not isinstance(choices, list) and error_details(value)):
+        return [Failed(error=error_from(502, value, encode(value), {}))], "an error"
+    if not isinstance(choices, list) or not choices:
+        return [Failed(error=garbage(f"the back end's answer has no choices: {shown(encode(value))}"))], "no choices"
+    created, usage = value.get("created"), value.get("usage")
+    irregular = "" if value.get("id") and value.get("object") == "chat.completion" else "no id or kind"
+    if isinstance(usage, dict) and usage and not is_counted(usage):
+        irregular = irregular or "usage that is no count"
+    known = {"id", "object", "created", "model", "choices", "usage", "error"}
+    extra: Extra = {NAME: {key: item for key, item in value.items() if key not in known}}
+    parts: list[PartEnded] = []
+    ends: list[Choice] = []
+    for position, choice in enumerate(choices):
+        choice = choice if isinstance(choice, dict) else {}
+        index = 0 if is_single else position
+        found, faults = _message_parts(choice)
+        if found is None:
+            return [Failed(error=garbage(f"the back end's answer has no message: {shown(encode(value))}"))], faults
+        if any(isinstance(part, ToolCall) and not part.name for part in found):
+            return [Failed(error=garbage(NAMELESS))], "a call without a name"
+        parts += [PartEnded(index=0, part=part, choice=index) for part in found]
+        finish = choice.get("finish_reason")
+        raw = finish if isinstance(finish, str) else ""
+        is_known = raw in REASONS and choice.get("index") == position == index
+        irregular = irregular or faults or ("" if is_known else "an unknown end or index")
+        reason = reason_of(raw or None)
+        if reason is None:
+            return [Failed(error=UpstreamError(FAILED))], "an error"
+        ends.append(Choice(index=index, reason=reason, raw_reason=raw))
+    if is_single:  # one answer split over two choices (H008): it ends as the one that says more than stop
+        ends = [next((end for end in ends if end.reason != "stop"), ends[0])]
+    answer = Answer(
+        started=Started(
+            id=str(value.get("id") or ""),
+            model=str(value.get("model") or ""),
+            created=created if isinstance(created, int) else None,
+            extra=extra,
+        ),
+        parts=tuple(parts),
+        finished=Finished(choices=tuple(ends), usage=usage_in(usage) if isinstance(usage, dict) else None),
+    )
+    return unfold(answer), irregular
+
+
+def usage_in(value: JsonObject) -> Usage:
+    given = value.get("prompt_tokens_details")
+    details = given if isinstance(given, dict) else {}
+    given = value.get("completion_tokens_details")
+    produced = given if isinstance(given, dict) else {}
+    return Usage(
+        input=count_of(value.get("prompt_tokens")),
+        output=count_of(value.get("completion_tokens")),
+        cached=count_of(details.get("cached_tokens")),
+        cache_written=count_of(details.get("cache_write_tokens")),
+        reasoning=count_of(produced.get("reasoning_tokens")),
+        extra={NAME: value},
+    )
+
+
+def is_counted(usage: JsonObject) -> bool:
+    counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"), usage.get("total_tokens", 0))
+    return all(map(is_count, counts))
+
+
+def citation_in(value: Any) -> Citation | None:
+    if not isinstance(value, dict) or not isinstance(inner := value.get("url_citation"), dict):
+        return None
+    start, end = inner.get("start_index"), inner.get("end_index")
+    return Citation(
+        url=str(inner.get("url") or ""),
+        title=str(inner.get("title") or ""),
+        start=start if isinstance(start, int) else None,
+        end=end if isinstance(end, int) else None,
+        extra={NAME: value},
+    )
+
+
+def logprobs_in(value: JsonObject | None, key: str) -> tuple[Any, ...] | None:
+    entries = value.get(key) if value else None
+    return tuple(entries) if isinstance(entries, list) and entries else None
+
+
+def _message_parts(choice: JsonObject) -> tuple[list[Part] | None, str]:
+    """The parts of a message, None where there is none; some servers call it a delta here too."""
+    message = choice.get("message")
+    reading = read_message(message if isinstance(message, dict) else choice.get("delta"))
+    if reading is None:
+        return None, "a choice without a message"
+    if not isinstance(message, dict) or message.get("role") != "assistant":
+        reading.faults = reading.faults or "a message without its role"
+    delta = reading.chunk.choices[0].delta
+    parts: list[Part] = []
+    if thought := delta.reasoning_content or delta.reasoning:
+        parts.append(Reasoning(text=thought, extra={NAME: {}}))
+    if delta.content:
+        citations = tuple(filter(None, (citation_in(annotation) for _, annotation in reading.annotations)))
+        logprobs = choice.get("logprobs")
+        parts.append(
+            Text(
+                text=delta.content,
+                citations=citations,
+                logprobs=logprobs_in(logprobs if isinstance(logprobs, dict) else None, "content"),
+            )
+        )
+    if delta.refusal:
+        parts.append(Refusal(text=delta.refusal))
+    for call in delta.tool_calls or ():
+        function = call.function
+        raw = (function.arguments if function else None) or ""
+        is_cut = reason_of(choice.get("finish_reason")) in ("length", "refused")
+        if not call.is_custom and not raw.strip() and not is_cut:
+            raw, reading.faults = "{}", reading.faults or "a call without arguments"
+        if call.type is None:
+            reading.faults = reading.faults or "a call without its type"
+        parts.append(
+            ToolCall(
+                id=call.id or "",
+                name=(function.name if function else None) or "",
+                raw=raw,
+                args=None if call.is_custom else object_of(raw),
+                kind="custom" if call.is_custom else "function",
+            )
+        )
+    for unknown in reading.unknown.get("choices", ()):
+        parts.append(Opaque(dialect=NAME, value=unknown.get("delta", {})))
+    return parts, reading.faults

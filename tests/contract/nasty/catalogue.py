@@ -1,0 +1,16 @@
+"""All kinds of nasty answers, by the dialect of the server that sends them."""
+
+from __future__ import annotations
+
+from . import chat_kinds, contents, framing, messages_kinds, responses_kinds
+from .kinds import DIALECTS, Nasty
+
+_OWN = {"chat": chat_kinds.kinds, "responses": responses_kinds.kinds, "messages": messages_kinds.kinds}
+
+
+def catalogue() -> list[Nasty]:
+    return [nasty for dialect in DIALECTS for nasty in kinds_of(dialect)]
+
+
+def kinds_of(dialect: str) -> list[Nasty]:
+    return [*framing.kinds(dialect), *contents.kinds(dialect), *_OWN[dialect]()]

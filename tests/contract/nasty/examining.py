@@ -1,0 +1,128 @@
+"""What a client got, against the one right outcome: every difference as a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.contract.asking import Reply
+from tests.contract.judge.framing import parse_sse
+from tests.contract.judge.official import Report
+from tests.contract.judge.validate import check
+from tests.contract.reading import Call, Seen, exact, see
+
+from .kinds import Nasty
+
+_OWN_WORDS = {"model_context_window_exceeded": "length"}
+_LAST = {"responses": ("response.completed", "response.incomplete"), "messages": ("message_stop",)}
+
+
+def faults(nasty: Nasty, client: str, request: dict[str, Any], reply: Reply) -> list[str]:
+    """Empty where all is well."""
+    is_stream = bool(request.get("stream")) and reply.status < 400
+    try:
+        report = check(client, reply.body, reply.status, reply.content_type, request)
+        seen = see(client, _by_one_name(client, reply.body), stream=is_stream)
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as fault:
+        return [f"no client can read it: {fault!r}"]
+    found = [f"judge: {path}: {words}" for _, path, words in report.errors if not _is_allowed(words, nasty)]
+    if nasty.expected.error is not None:
+        return found + list(_error_faults(nasty, client, seen, reply, is_stream=is_stream))
+    if nasty.may_fail and seen.error and not seen.finish:
+        return found
+    if reply.status != 200 or seen.error:
+        return [*found, f"it failed with {reply.status}: {seen.error}"]
+    found += _end_faults(client, reply) if is_stream else []
+    found += _answer_faults(nasty, client, seen, is_stream=is_stream)
+    found += _usage_faults(nasty, seen, is_asked=client != "chat" or not is_stream or nasty.asks_usage)
+    return found
+
+
+def _is_allowed(words: str, nasty: Nasty) -> bool:
+    return any(flaw in words for flaw in nasty.flaws)
+
+
+def _error_faults(nasty: Nasty, client: str, seen: Seen, reply: Reply, *, is_stream: bool) -> Iterator[str]:
+    if not seen.error:
+        yield f"no error, but {seen.finish!r} with {seen.text!r}"
+    if seen.finish:
+        yield f"a normal end beside the error: {seen.finish}"
+    if (nasty.expected.error or "") not in seen.error:
+        yield f"the error does not say {nasty.expected.error!r}: {seen.error}"
+    if not is_stream and reply.status < 400:
+        yield f"an error with status {reply.status}"
+    if is_stream and client == "chat" and b"[DONE]" in reply.body:
+        yield "a mark behind the error"
+
+
+def _end_faults(client: str, reply: Reply) -> Iterator[str]:
+    """One end, and it is the last event."""
+    events = parse_sse(reply.body, Report())
+    if client == "chat":
+        if [data for _, data in events].count("[DONE]") != 1 or events[-1][1] != "[DONE]":
+            yield "the mark is not there once, at the end"
+        return
+    if [name for name, _ in events if name in _LAST[client]] != [events[-1][0]]:
+        yield "the final event is not there once, at the end"
+
+
+def _answer_faults(nasty: Nasty, client: str, seen: Seen, *, is_stream: bool) -> Iterator[str]:
+    expected = nasty.expected
+    if expected.refusal is not None:
+        if _joined(seen.text) != _joined(expected.text):
+            yield f"text {seen.text[:200]!r}, expected {expected.text[:200]!r}"
+        if seen.refusal and expected.finish != "refused":
+            yield f"a refusal: {seen.refusal!r}"
+    if expected.finish and _OWN_WORDS.get(seen.finish, seen.finish) != expected.finish:
+        yield f"finish {seen.finish!r}, expected {expected.finish!r}"
+    if expected.reasoning is not None and _thought(seen.reasoning) != _thought(expected.reasoning):
+        yield f"reasoning {seen.reasoning!r}, expected {expected.reasoning!r}"
+    if [call.name for call in seen.calls] != [name for name, _ in expected.calls]:
+        yield f"calls {[call.name for call in seen.calls]}, expected {[name for name, _ in expected.calls]}"
+        return
+    ids = [call.id for call in seen.calls]
+    if len(set(ids)) != len(ids) or not all(isinstance(one, str) and one for one in ids):
+        yield f"ids are not all there and unique: {ids}"
+    carries_text = (is_stream or client != "messages") and not (nasty.dialect == "messages" and nasty.is_body)
+    for call, (_, raw) in zip(seen.calls, expected.calls, strict=True):
+        # Nothing and the empty object are one in that dialect; that the call was cut is told by the answer's end.
+        raw = "{}" if client == "messages" and not raw else raw
+        yield from _argument_faults(call, raw, carries_text=carries_text)
+
+
+def _argument_faults(call: Call, raw: str, *, carries_text: bool) -> Iterator[str]:
+    if carries_text and call.raw is not None:
+        if _joined(call.raw) != _joined(raw):
+            yield f"arguments {call.raw[:200]!r}, expected {raw[:200]!r}"
+        return
+    wanted = exact(_joined(raw))
+    wanted = wanted if isinstance(wanted, dict) else {"_raw": raw}
+    if call.arguments != wanted and exact(_joined(call.raw or "")) != wanted:
+        yield f"arguments {str(call.arguments)[:200]}, expected {str(wanted)[:200]}"
+
+
+def _usage_faults(nasty: Nasty, seen: Seen, *, is_asked: bool) -> Iterator[str]:
+    if seen.usage is None:
+        if is_asked:
+            yield "no usage"
+        return
+    counts = seen.usage[:2]
+    if not all(type(count) is int and 0 <= count < 1 << 53 for count in counts) or not sum(counts):
+        yield f"usage that cannot be: {seen.usage}"
+    if nasty.expected.usage is not None and counts != nasty.expected.usage:
+        yield f"usage {counts}, expected {nasty.expected.usage}"
+
+
+def _by_one_name(client: str, body: bytes) -> bytes:
+    """A server's own word for what it thinks passes as it is; this reader knows the other one."""
+    return body.replace(b'"reasoning":"', b'"reasoning_content":"') if client == "chat" else body
+
+
+def _joined(text: str) -> str:
+    """Two halves of a surrogate pair that came one by one are one character, as in the languages most clients are made in."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass") if text else ""
+
+
+def _thought(text: str) -> str:
+    """Several thoughts stand apart in some dialects and not in others."""
+    return text.replace("\n\n", "")

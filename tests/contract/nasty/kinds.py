@@ -1,0 +1,102 @@
+"""One kind of nasty answer: the bytes a server sends with a 200, and what every client must make of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from .regular import HELLO, WORDS, Call, Said, Value, body, body_bytes, sse, stream
+
+SSE = "text/event-stream"
+JSON = "application/json"
+DIALECTS = ("chat", "responses", "messages")
+TEXT = "".join(WORDS)
+
+
+class Expected(NamedTuple):
+    """The one right outcome: an answer, or an error that holds these words. What is None is not looked at.
+
+    calls are (name, arguments as the model wrote them).
+    """
+
+    text: str = ""
+    calls: tuple[tuple[str, str], ...] = ()
+    finish: str = "stop"
+    reasoning: str | None = ""
+    refusal: str | None = ""
+    usage: tuple[int, int] | None = (9, 5)
+    error: str | None = None
+
+
+class Nasty(NamedTuple):
+    """is_cut: the connection breaks behind the last byte. flaws are faults that the judge may find, because they are what
+    the back end said and nobody may change. may_fail: an error that says so is as right as the answer."""
+
+    name: str
+    dialect: str
+    wire: bytes
+    expected: Expected
+    kind: str = SSE
+    is_cut: bool = False
+    flaws: tuple[str, ...] = ()
+    asks_usage: bool = True
+    may_fail: bool = False
+
+    @property
+    def is_body(self) -> bool:
+        """Whether the answer comes whole, whatever it is called: there, arguments may be no text."""
+        return self.kind == JSON or "a body" in self.name
+
+    @property
+    def title(self) -> str:
+        return f"{self.dialect}: {self.name}"
+
+
+def said(words: Said, **changes: object) -> Expected:
+    """What a client sees of an answer that is right."""
+    answer = Expected(
+        text="".join(words.text + words.after),
+        calls=tuple((one.name, one.raw) for one in words.calls),
+        finish=words.reason,
+        reasoning="".join(words.reasoning),
+    )
+    return answer._replace(**changes)  # type: ignore[arg-type] # fields of Expected
+
+
+def failing(words: str = "") -> Expected:
+    return Expected(error=words)
+
+
+def streamed(
+    name: str, dialect: str, values: Iterable[Value], expected: Expected | Said, flaws: tuple[str, ...] = ()
+) -> Nasty:
+    wanted = said(expected) if isinstance(expected, Said) else expected
+    return Nasty(name, dialect, sse(list(values)), wanted, flaws=flaws)
+
+
+def whole(name: str, dialect: str, value: Value, expected: Expected | Said, flaws: tuple[str, ...] = ()) -> Nasty:
+    wanted = said(expected) if isinstance(expected, Said) else expected
+    return Nasty(f"{name}, whole", dialect, body_bytes(value), wanted, kind=JSON, flaws=flaws)
+
+
+def both(name: str, dialect: str, words: Said, flaws: tuple[str, ...] = ()) -> Iterator[Nasty]:
+    """Something nasty in what the model says itself, streamed and whole."""
+    yield streamed(name, dialect, stream(dialect, words), words, flaws)
+    yield whole(name, dialect, body(dialect, words), words, flaws)
+
+
+__all__ = [
+    "DIALECTS",
+    "HELLO",
+    "JSON",
+    "SSE",
+    "TEXT",
+    "Call",
+    "Expected",
+    "Nasty",
+    "both",
+    "failing",
+    "said",
+    "streamed",
+    "whole",
+]

@@ -1,0 +1,68 @@
+"""Output items under construction."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolwire.dialects.assembly import Assembly
+from toolwire.dialects.responses.open_items import OpenItem, matched, same_part
+from toolwire.types import Reasoning, Text, ToolCall
+
+
+def item(kind: str, item_id: str = "", call_id: str = "") -> OpenItem:
+    return OpenItem({"type": kind, "id": item_id, "call_id": call_id}, item_id)
+
+
+def test_final_items_are_matched_by_id_then_by_call_id_then_by_kind() -> None:
+    one, two, three = item("function_call", "a", "x"), item("function_call", "b", "y"), item("message", "m")
+    given: list[dict[str, Any]] = [
+        {"type": "message", "id": "other"},
+        {"type": "function_call", "id": "new", "call_id": "y"},
+        {"type": "function_call", "id": "a"},
+        {"type": "function_call", "id": "z"},
+    ]
+    assert [found for _, found in matched(given, [one, two, three])] == [three, two, one, None]
+    assert [found for _, found in matched([{"type": "message", "id": "a"}], [one])] == [None]
+
+
+def test_matching_many_items_costs_linear_work() -> None:
+    items = [item("function_call", f"a{number}") for number in range(20_000)]
+    given = [{"type": "function_call", "id": f"b{number}"} for number in range(20_000)]
+    assert [found for _, found in matched(given, items)] == items
+
+
+def test_a_call_without_its_end_is_cut_unless_its_arguments_are_complete() -> None:
+    assembly = Assembly()
+    for raw, is_cut in (('{"a":', True), ('{"a":1}', False), ("", False), ("oh", True)):
+        call = item("function_call")
+        call.parts[("call", 0)], _ = assembly.start(ToolCall(id="x", name="f", raw=""))
+        call.parts[("call", 0)].pieces.append(raw)
+        assert call.is_cut == is_cut
+        call.is_done = True
+        assert not call.is_cut
+
+
+def test_parts_without_a_number_follow_each_other() -> None:
+    thought = item("reasoning")
+    assert thought.place("summary", "open", None) == 0
+    thought.counts["summary"] = 2
+    assert thought.place("summary", "open", None) == 2
+    assert thought.place("summary", "delta", None) == 1
+    assert thought.place("summary", "delta", 7) == 7
+
+
+def test_H006_the_same_item_again_is_told_from_another_under_its_id() -> None:
+    call = item("function_call", "a", "x")
+    assert call.is_told_again({"type": "function_call", "id": "a", "call_id": "x"})
+    assert not call.is_told_again({"type": "function_call", "id": "a", "call_id": "y"})
+    message = item("message", "a")
+    assert message.is_told_again({"type": "message", "id": "a"})
+    message.is_done = True
+    assert not message.is_told_again({"type": "message", "id": "a"})
+
+
+def test_a_part_ends_as_the_first_of_its_kind() -> None:
+    whole = [Reasoning(text="t", is_summary=True), Text(text="a"), Text(text="b")]
+    assert same_part(whole, Text(text="")) == Text(text="a")
+    assert same_part(whole, Reasoning(text="")) is None
+    assert [type(part) for part in whole] == [Reasoning, Text]

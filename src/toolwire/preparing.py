@@ -10,7 +10,7 @@ from .calls.fitting import Fitter
 from .calls.history import Repair
 from .calls.ids import fit_ids
 from .calls.kinds import lower
-from .calls.ledger import losses_of, settle
+from .calls.ledger import Reader, losses_of, settle
 from .calls.loops import noticed
 from .calls.names import Names
 from .calls.schemas import Schemas, ToolSets
@@ -48,9 +48,15 @@ class Preparing:
         if level == "off" and is_own:
             return _lowered(request, (), backend.tool_kinds, 0)
         known = self._tool_sets.check(request) if level != "off" else None
-        settled = settle(request)
+        profile = backend.profile
+        reader = Reader(
+            is_strict=is_own and profile.keeps_state,
+            may_sign=is_own and profile.signs_thoughts,
+            is_formal=profile.is_formal,
+        )
+        settled = settle(request, reader)
         kinds = backend.tool_kinds if is_own else _NO_KINDS
-        prepared = _lowered(settled.request, settled.repairs, kinds, backend.profile.name_length)
+        prepared = _lowered(settled.request, settled.repairs, kinds, profile.name_length)
         if level in ("repair", "retry"):
             prepared = _noticed(prepared)
         return self._fitted(prepared, known, backend, is_own=is_own)

@@ -66,7 +66,8 @@ REMEDIES = (
         statuses=frozenset({400, 404}),
     ),
     Remedy(
-        pattern=r"invalid .{0,3}signature.{0,3} in .{0,3}thinking|thinking.{0,80} cannot be modified",
+        pattern=r"invalid .{0,3}signature.{0,3} in .{0,3}thinking|thinking.{0,80} cannot be modified"
+        r"|thinking\.signature|expected .{0,3}thinking.{0,30} found",
         change="reasoning",
         why="the back end refused its signature",
     ),
@@ -110,7 +111,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     result_content: Literal["text", "parts"] = "text"
     default_max_tokens: int = 16384
     api_version: str = ""
-    key_header: Literal["authorization", "x-api-key"] = "authorization"
+    key_header: Literal["authorization", "x-api-key", "x-goog-api-key"] = "authorization"
     bearer_from_version: str = ""  # api versions from this one on take the key as a Bearer
     has_sampling_until: str = ""  # api versions from this one on refuse temperature, top_p and top_k
     has_system_messages: bool = False  # anywhere; many templates take one, and only at the start (H112)
@@ -118,12 +119,19 @@ class Profile(Struct, frozen=True, kw_only=True):
         r"claude-[a-z]+-(?:4[-.][6-9]|[5-9]|[1-9]\d)(?!\d)"  # refuse a budget for thinking, take an effort
     )
     reasoning_models: str = ""  # models that think unasked
+    level_models: str = r"gemini-(?:[3-9]|[1-9]\d)"  # are told how much to think by a level, others by a budget
+    plain_models: str = r"gemini-(?:1|2\.0)|gemma"  # do not think, and refuse to be told how much
+    signing_models: str = ""  # sign their calls, and refuse a turn whose first call is not signed (H074)
     keeps_state: bool = False  # it remembers answers by their ids, in the way of its dialect
     tool_kinds: frozenset[str] = frozenset()  # what it knows of its dialect's tools beside functions
     name_length: int = 64  # of a tool's name, in letters, digits, _ and -
     ids: IdRule = IdRule()
+    has_call_ids: bool = False  # in a dialect where calls are known by their order alone, it takes ids as well
+    has_json_schemas: bool = True  # in a dialect that has schemas of its own form besides
     schemas: SchemaRules = ANY_SCHEMAS
     strict_schemas: SchemaRules | None = None  # for tools that ask to be strict, where it takes them so
+    is_formal: bool = False  # the user must begin a conversation, and last words must not end in white space
+    signs_thoughts: bool = False  # its dialect has proofs of thoughts, and it may want them
     needs_tools: bool = False  # past calls are refused where no tool is offered (H089)
     max_tools: int = 0  # so many in one request (H147); 0 is no limit that we know of
     has_null_content: bool = False  # of an assistant that only calls; templates want a text (H111)
@@ -195,6 +203,8 @@ ANTHROPIC = Profile(
     name_length=128,
     ids=MESSAGES_IDS,
     schemas=ANTHROPIC_SCHEMAS,
+    is_formal=True,
+    signs_thoughts=True,
     needs_tools=True,
     has_files=True,
 )
@@ -206,6 +216,21 @@ ANTHROPIC_API = replace(
     max_images=600,
     max_request_bytes=32 << 20,
 )
+GEMINI = Profile(
+    name="gemini",
+    key_header="x-goog-api-key",
+    tool_kinds=_HOSTED,
+    has_files=True,
+    image_types=frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"}),
+)
+GEMINI_API = replace(
+    GEMINI,
+    name="gemini-api",
+    signing_models=r"gemini-(?:[3-9]|[1-9]\d)",
+    has_call_ids=True,
+    max_request_bytes=100_000_000,
+)
+GEMINI_SUBSET = replace(GEMINI, name="gemini-subset", has_json_schemas=False, schemas=GEMINI_SCHEMAS)
 
 BY_NAME = {
     profile.name: profile
@@ -221,9 +246,12 @@ BY_NAME = {
         OPENROUTER_RESPONSES,
         ANTHROPIC,
         ANTHROPIC_API,
+        GEMINI,
+        GEMINI_API,
+        GEMINI_SUBSET,
     )
 }
-BY_KIND = {"openai-chat": PLAIN_CHAT, "openai-responses": RESPONSES, "anthropic": ANTHROPIC}
+BY_KIND = {"openai-chat": PLAIN_CHAT, "openai-responses": RESPONSES, "anthropic": ANTHROPIC, "gemini": GEMINI}
 BY_HOST = {
     ("openai-chat", "api.openai.com"): OPENAI_CHAT,
     ("openai-chat", "api.deepseek.com"): DEEPSEEK,
@@ -235,6 +263,7 @@ BY_HOST = {
     ("openai-responses", "api.openai.com"): OPENAI_RESPONSES,
     ("anthropic", "api.anthropic.com"): ANTHROPIC_API,
     ("openai-responses", "openrouter.ai"): OPENROUTER_RESPONSES,
+    ("gemini", "generativelanguage.googleapis.com"): GEMINI_API,
 }
 
 

@@ -9,19 +9,21 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.calls.histories import DIALECTS as ORIGINS
 from tests.calls.histories import broken, sound
 from tests.calls.refusing import refusals
 from tests.calls.telling import assistant, call, mended, result, settled, shown, system, tool, user
 from toolwire.calls.history import Repair
+from toolwire.calls.ids import fit_ids
 from toolwire.calls.kinds import lower
-from toolwire.calls.ledger import Settled, losses_of, settle
+from toolwire.calls.ledger import Reader, Settled, losses_of, settle
 from toolwire.calls.ordering import OPENING
 from toolwire.calls.pairing import INTERRUPTED
 from toolwire.dialects import DIALECTS
 from toolwire.profiles import ANTHROPIC, OPENAI_CHAT, RESPONSES
-from toolwire.types import Media, Opaque, Reasoning, Request, State, Text, ToolCall, ToolResult
+from toolwire.types import Media, Message, Opaque, Reasoning, Request, State, Text, Thinking, ToolCall, ToolResult
 
 PROFILES = {"chat": OPENAI_CHAT, "responses": RESPONSES, "messages": ANTHROPIC}
 PICTURE = Media(kind="image", url="https://example.com/a.png")
@@ -32,9 +34,10 @@ def faults(settled: Settled, marks: list[str]) -> list[str]:
     request, found = settled.request, []
     for dialect, profile in PROFILES.items():
         is_own = dialect == request.origin
-        lowered = lower(request, profile.tool_kinds if is_own else frozenset(), is_own=is_own)
-        body = DIALECTS[dialect].encode_request(lowered.request, profile).body
-        found += [f"{dialect}: {fault}" for fault in refusals(dialect, body, checks_ids=not is_own)]
+        lowered = lower(request, profile.tool_kinds if is_own else frozenset(), longest=0 if is_own else 64)
+        fitted = replace(lowered.request, messages=fit_ids(lowered.request.messages, profile.ids))
+        body = DIALECTS[dialect].encode_request(fitted, profile).body
+        found += [f"{dialect}: {fault}" for fault in refusals(dialect, body, checks_ids=True)]
         text = body.decode()
         found += [f"{dialect}: {mark} is lost" for mark in marks if mark not in text]
     return found
@@ -351,3 +354,66 @@ def _chat_pair(arguments: str) -> list[Any]:
         {"role": "assistant", "content": None, "tool_calls": [made]},
         {"role": "tool", "tool_call_id": "a", "content": "done"},
     ]
+
+
+def test_white_space_behind_the_last_words_is_left_out() -> None:
+    messages, kinds = settled(user("hi"), assistant("The answer is \n", " "))
+    assert shown(messages) == ["user:hi", "assistant:The answer is"]
+    assert kinds == ["ending"]
+
+
+def test_H140_results_of_a_turn_share_one_message_or_have_one_each() -> None:
+    messages, kinds = settled(user("hi"), assistant(call("a"), call("b")), user(result("a")), user(result("b"), "so"))
+    assert [message.role for message in messages] == ["user", "assistant", "tool", "tool", "user"]
+    assert kinds == ["order"]
+
+
+def test_H012_arguments_of_no_words_are_an_empty_object() -> None:
+    messages, kinds = settled(user("hi"), assistant(call("a", raw="", args=None)), tool(result("a")))
+    assert kinds == ["arguments"]
+    assert messages[1].parts[0] == call("a")
+
+
+def signed(*messages: Message, mode: Any = "on") -> Settled:
+    request = Request(
+        model="m", messages=messages, origin="messages", thinking=Thinking(mode=mode, budget=1024), wire=b"{}"
+    )
+    first = settle(request, Reader(is_strict=True))
+    again = settle(first.request, Reader(is_strict=True))
+    assert again.request is first.request
+    return first
+
+
+def test_H076_a_thought_that_lost_its_signature_is_left_out_for_who_signs_it() -> None:
+    bare = (user("hi"), assistant(Reasoning(text="hm"), "yes"), user("so"))
+    done = signed(*bare)
+    assert shown(list(done.request.messages)) == ["user:hi", "assistant:yes", "user:so"]
+    assert [repair.kind for repair in done.repairs] == ["reasoning"]
+    assert settled(*bare, origin="messages")[1] == []
+
+
+def test_H075_nobody_thinks_in_a_turn_that_did_not_begin_with_a_thought() -> None:
+    done = signed(user("hi"), assistant(Reasoning(text="hm"), call("a")), user(result("a")))
+    assert [repair.kind for repair in done.repairs] == ["reasoning", "thinking"]
+    assert done.request.thinking == Thinking(mode="off", budget=1024)
+    assert done.request.wire == b""
+    well = signed(user("hi"), assistant(Reasoning(text="hm", signature="s"), call("a")), user(result("a")))
+    assert well.repairs == ()
+    assert well.request.thinking == Thinking(mode="on", budget=1024)
+    assert signed(user("hi"), assistant(call("a")), user(result("a")), mode="adaptive").repairs == ()
+
+
+def test_a_result_told_as_text_parts_a_use_from_its_outcome() -> None:
+    use = Opaque(dialect="messages", value={"type": "server_tool_use", "id": "s"})
+    found = Opaque(dialect="messages", value={"type": "web_search_tool_result", "tool_use_id": "s"})
+    messages, kinds = settled(
+        user("hi"), assistant("a", use), user(result("z")), assistant(found, "b"), origin="messages"
+    )
+    assert kinds == ["orphan_result", "hosted", "hosted"]
+    assert [message.role for message in messages] == ["user", "assistant", "user", "assistant"]
+    assert shown(messages)[-1] == "assistant:b"
+
+
+def test_where_only_instructions_speak_those_without_a_word_go() -> None:
+    assert shown(settled(system("be brief"), system(" "))[0]) == ["system:be brief"]
+    assert shown(settled(system(""))[0]) == [f"user:{OPENING}"]

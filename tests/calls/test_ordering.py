@@ -70,10 +70,3 @@ def test_reasoning_that_led_to_nothing_is_left_out() -> None:
     messages, kinds = settled(*run, origin="responses")
     assert kinds == ["reasoning"]
     assert shown(messages)[-2:] == ["assistant:x", "user:so"]
-
-
-def test_calls_and_results_with_ids_that_must_be_fitted_are_written_the_same_way() -> None:
-    """Half of them as the client wrote it, and half by an encoder, would be two different ids."""
-    turn = (assistant(call("functions.Bash:0"), call("b")), tool(result("functions.Bash:0")), user("stop"))
-    messages, _ = settled(user("hi"), *turn, *[assistant(call("c.d")), tool(result("c.d"))])
-    assert [message.source is None for message in messages] == [False, True, True, True, False, False, False]

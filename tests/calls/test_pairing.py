@@ -106,6 +106,6 @@ def test_turns_are_known_by_their_last_line() -> None:
     repairs: list[Repair] = []
     messages = (user("hi"), assistant(call("a")), assistant(call("b")), tool(result("a")), tool(result("b")))
     lines = [Placed(place, message) for place, message in enumerate(messages)]
-    assert {end: len(slots) for end, slots in paired(lines, True, repairs).turns.items()} == {2: 2}
-    assert {end: len(slots) for end, slots in paired(lines, False, repairs).turns.items()} == {1: 1, 2: 1}
+    assert {end: len(slots) for end, slots in paired(lines, True, set(), repairs).turns.items()} == {2: 2}
+    assert {end: len(slots) for end, slots in paired(lines, False, set(), repairs).turns.items()} == {1: 1, 2: 1}
     assert repairs == []

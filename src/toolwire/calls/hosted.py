@@ -1,63 +1,103 @@
-"""Tools that the provider runs: parts nobody here interprets, but a use without its outcome, or the outcome alone, is refused (H035)."""
+"""Tools that the provider runs: parts nobody here interprets, but a use without its outcome, or the outcome alone, is refused (H035).
+
+So is a part that only an answer may hold where the user speaks. This is the one place outside the dialects that spells their
+words: whether two opaque parts belong together, and to whom, is all we ask of them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..types import Message, Opaque
+from ..types import Message, Opaque, Part, ToolResult
 
 
 class _Names(NamedTuple):
-    """How a dialect calls the two halves, and the member of each that ties them."""
+    """How a dialect calls the two halves, and the member of each that ties them; may_wait: the use may stand alone."""
 
     use: str
     use_id: str
     outcome: str
     outcome_id: str
+    may_wait: bool = False
 
 
-# The one place outside the dialects that spells their words: whether two opaque parts belong together is all we ask of them.
 _HALVES = {
-    "messages": _Names("_tool_use", "id", "_tool_result", "tool_use_id"),
-    "responses": _Names("_call", "call_id", "_output", "call_id"),
+    "messages": (_Names("_tool_use", "id", "_tool_result", "tool_use_id"),),
+    "responses": (
+        _Names("_call", "call_id", "_output", "call_id"),
+        _Names("_approval_request", "id", "_approval_response", "approval_request_id", may_wait=True),
+    ),
 }
+_ANSWERED = {"messages": frozenset({"tool_use", "server_tool_use", "mcp_tool_use", "thinking", "redacted_thinking"})}
+_ASKED = {"messages": frozenset({"tool_result"})}
+_NONE: frozenset[str] = frozenset()
 
 
 class _Half(NamedTuple):
     id: str
     is_use: bool
+    may_wait: bool
 
 
-def halves(messages: tuple[Message, ...]) -> set[tuple[int, int]]:
-    """Places (message, part) of what must go. In the last turn a use may wait for its outcome: the provider has paused."""
-    last = max((index for index, message in enumerate(messages) if message.role == "assistant"), default=-1)
+class Faults(NamedTuple):
+    """Places (message, part): halves that must go, and parts of an answer where the user speaks, or the other way round."""
+
+    halves: set[tuple[int, int]]
+    strays: set[tuple[int, int]]
+
+    def __bool__(self) -> bool:
+        return bool(self.halves or self.strays)
+
+
+def faults_in(messages: tuple[Message, ...]) -> Faults:
+    """A use may wait for its outcome until the user speaks: the provider has paused, or waits for results itself."""
     waiting: dict[str, tuple[int, int]] = {}
     seen: set[_Half] = set()
     wrong: set[tuple[int, int]] = set()
+    strays: set[tuple[int, int]] = set()
     for index, message in enumerate(messages):
-        for number, part in enumerate(message.parts):
-            half = _half(part) if isinstance(part, Opaque) else None
-            if half is None:
+        if message.role == "user" and any(not isinstance(part, (ToolResult, Opaque)) for part in message.parts):
+            wrong.update(waiting.values())
+            waiting.clear()
+        for number, part in _opaque(message):
+            if part.value.get("type") in (_ASKED if message.role == "assistant" else _ANSWERED).get(
+                part.dialect, _NONE
+            ):
+                strays.add((index, number))
+            elif (half := _half(part)) is None:
                 continue
-            if half in seen or (not half.is_use and half.id not in waiting):
+            elif half in seen or (not half.is_use and half.id not in waiting and not _was_asked(half, seen)):
                 wrong.add((index, number))
-                continue
-            seen.add(half)
-            if half.is_use:
-                waiting[half.id] = (index, number)
             else:
-                del waiting[half.id]
-    return wrong | {place for place in waiting.values() if place[0] != last}
+                seen.add(half)
+                if not half.is_use:
+                    waiting.pop(half.id, None)
+                elif not half.may_wait:
+                    waiting[half.id] = (index, number)
+    return Faults(wrong, strays)
+
+
+def may_be_answer(part: Part) -> bool:
+    """Whether it may be the assistant's, an item whose role nobody told."""
+    return isinstance(part, Opaque) and not str(part.value.get("type")).endswith(("_output", "_response"))
+
+
+def _opaque(message: Message) -> Iterator[tuple[int, Opaque]]:
+    return ((number, part) for number, part in enumerate(message.parts) if isinstance(part, Opaque))
+
+
+def _was_asked(half: _Half, seen: set[_Half]) -> bool:
+    return half.may_wait and half._replace(is_use=True) in seen
 
 
 def _half(part: Opaque) -> _Half | None:
-    names, kind = _HALVES.get(part.dialect), part.value.get("type")
-    if names is None or not isinstance(kind, str):
+    kind = part.value.get("type")
+    if not isinstance(kind, str):
         return None
-    if kind.endswith(names.use):
-        name, is_use = part.value.get(names.use_id), True
-    elif kind.endswith(names.outcome):
-        name, is_use = part.value.get(names.outcome_id), False
-    else:
-        return None
-    return _Half(name, is_use) if isinstance(name, str) else None
+    for names in _HALVES.get(part.dialect, ()):
+        if kind.endswith((names.use, names.outcome)):
+            is_use = kind.endswith(names.use)
+            name = part.value.get(names.use_id if is_use else names.outcome_id)
+            return _Half(name, is_use, names.may_wait) if isinstance(name, str) else None
+    return None

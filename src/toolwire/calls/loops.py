@@ -31,6 +31,16 @@ def noticed(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     )
 
 
+def repeats(messages: tuple[Message, ...]) -> int:
+    """How many of the last rounds were one and the same."""
+    count, before = 0, b""
+    for last, round_ in _rounds(messages):
+        signature = b"" if last is None else encode([_signed(part) for part in round_])
+        count = count + 1 if signature and signature == before else int(bool(signature))
+        before = signature
+    return count
+
+
 def _repeated(messages: tuple[Message, ...]) -> Iterator[tuple[int, int]]:
     """The place of the last result of each round that is one too many, and the number of rounds so far."""
     count, before = 0, b""

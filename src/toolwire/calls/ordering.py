@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
+from msgspec.structs import replace
 
 from ..errors import quote
-from ..types import Message, Opaque, Part, Reasoning, Text, ToolCall, ToolResult
+from ..types import Message, Part, Text, ToolCall, ToolResult
+from .attaching import attached
 from .history import Placed, Repair
+from .hosted import may_be_answer
 from .pairing import Fate, Pairs, Slot, paired
-from .rules import is_blank, is_mute
+from .rules import has_loose_end, is_blank, loose_thoughts
 
-_PLAIN = re.compile(r"[a-zA-Z0-9_-]{1,40}")
-_PAIRED = (ToolCall, ToolResult)
 OPENING = "(The conversation begins here.)"
 ENDING = "Go on."
 _TOLD: dict[Fate, str] = {
@@ -21,27 +21,40 @@ _TOLD: dict[Fate, str] = {
 }
 
 
-def rearranged(lines: list[Placed], is_run: bool, repairs: list[Repair]) -> list[Placed]:
-    """The same messages where they are well."""
-    pairs = paired(lines, is_run, repairs)
-    written = _without_loose_thoughts(_Writer(lines, pairs, repairs).written(), is_run, repairs)
-    has_plain_ids = all(_PLAIN.fullmatch(slot.call.id) for slot in pairs.calls.values())
-    return written if has_plain_ids else _alike(written, is_run)
+def rearranged(lines: list[Placed], is_run: bool, lost: set[int], repairs: list[Repair]) -> list[Placed]:
+    """The same messages where they are well. lost: places of calls that go on without the ids of their items."""
+    pairs = paired(lines, is_run, lost, repairs)
+    written = _Writer(lines, pairs, repairs).written()
+    return without_loose_thoughts(written if is_run else attached(written, repairs), is_run, repairs)
 
 
-def framed(lines: list[Placed], messages: tuple[Message, ...], repairs: list[Repair]) -> tuple[Message, ...]:
-    """With the user's turn at the beginning (H096), and at the end if there was one before results were moved."""
+def framed(
+    lines: list[Placed], messages: tuple[Message, ...], repairs: list[Repair], *, is_formal: bool = True
+) -> tuple[Message, ...]:
+    """With the user's turn (H096), where it is asked for at the beginning; and at the end if there was one before results were
+    moved."""
     written = [line.message for line in lines]
     before = next((message for message in reversed(messages) if _speaks(message)), None)
     first = next((number for number, message in enumerate(written) if _speaks(message)), len(written))
-    if before is not None and (first == len(written) or written[first].role != "user"):
+    is_mute = before is None and not any(not is_blank(part) for message in written for part in message.parts)
+    is_led = first < len(written) and written[first].role == "user"
+    is_asked = is_led if is_formal else any(map(_asks, written))
+    if is_mute or (before is not None and not is_asked):
         repairs.append(Repair("opening", "messages", "the conversation did not begin with the user"))
         written.insert(first, Message(role="user", parts=(Text(text=OPENING),)))
     last = next((message for message in reversed(written) if _speaks(message)), None)
     if before is not None and before.role != "assistant" and last is not None and last.role == "assistant":
         repairs.append(Repair("ending", "messages", "what ended the conversation stands elsewhere now"))
         written.append(Message(role="user", parts=(Text(text=ENDING),)))
+    elif is_formal and has_loose_end(written):
+        repairs.append(Repair("ending", "messages", "white space behind the last words was left out"))
+        number = next(number for number in reversed(range(len(written))) if written[number] is last)
+        written[number : number + 1] = _with_firm_end(written[number])
     return tuple(written)
+
+
+def _asks(message: Message) -> bool:
+    return message.role == "user" and any(not isinstance(part, ToolResult) for part in message.parts)
 
 
 class _Writer:
@@ -70,9 +83,10 @@ class _Writer:
         due = [slot for slot in slots if slot.found is not None]
         is_exact, place, number = all(map(self._is_as_found, slots)), 0, start
         while place < len(due):
-            if number == len(self._lines):
+            message = self._lines[number].message if number < len(self._lines) else None
+            if message is None or not message.parts:
                 return self._moved(start)
-            for position, part in enumerate(self._lines[number].message.parts):
+            for position, part in enumerate(message.parts):
                 slot = self._pairs.answers.get((number, position))
                 if slot is None and isinstance(part, ToolResult):
                     is_exact = False
@@ -80,6 +94,8 @@ class _Writer:
                     place += 1
                 elif slot is not None or place < len(due):
                     return self._moved(start)
+            if message.role == "user" and place < len(due):
+                return self._moved(start)
             number += 1
         return number, is_exact
 
@@ -151,64 +167,38 @@ def _with(message: Message, parts: list[Part]) -> Message:
     return message.with_parts(tuple(parts))
 
 
-def _without_loose_thoughts(lines: list[Placed], is_run: bool, repairs: list[Repair]) -> list[Placed]:
+def without_loose_thoughts(lines: list[Placed], is_run: bool, repairs: list[Repair]) -> list[Placed]:
     """Reasoning is refused where nothing follows that it led to."""
     kept: list[Placed] = []
     for line in reversed(lines):
         message = line.message
-        if message.role != "assistant" or not message.parts or not isinstance(message.parts[-1], Reasoning):
+        count = loose_thoughts(message.parts) if message.role == "assistant" else 0
+        if not count:
             kept.append(line)
             continue
         if is_run and kept and _may_follow(kept[-1].message):
             kept.append(line)
             continue
         repairs.append(Repair("reasoning", line.where, "reasoning that led to nothing was left out"))
-        count = len(message.parts)
-        while count and isinstance(message.parts[count - 1], Reasoning):
-            count -= 1
-        if not all(map(is_mute, message.parts[:count])):
-            kept.append(line.having(message.with_parts(message.parts[:count])))
+        if count < len(message.parts):
+            kept.append(line.having(message.with_parts(message.parts[:-count])))
     kept.reverse()
     return kept
 
 
-def _alike(lines: list[Placed], is_run: bool) -> list[Placed]:
-    """An encoder fits an id that its dialect does not allow, but leaves what a client of that dialect wrote as it is. Of a turn with
-    such ids, calls and results go the same way: if one was written anew, then all."""
-    written = list(lines)
-    group: list[int] = []
-    was_answering = False
-    for number, (_, message) in enumerate(lines):
-        is_answering = message.role == "assistant"
-        if is_answering and not (is_run and was_answering):
-            _write_alike(written, group)
-            group = []
-        was_answering = is_answering
-        if any(isinstance(part, _PAIRED) for part in message.parts):
-            group.append(number)
-    _write_alike(written, group)
-    return written
-
-
-def _write_alike(lines: list[Placed], group: list[int]) -> None:
-    messages = [lines[number].message for number in group]
-    sources = sum(1 for message in messages if message.source is not None)
-    if sources in (0, len(messages)) or all(map(_has_plain_ids, messages)):
-        return
-    for number in group:
-        lines[number] = lines[number].having(lines[number].message.with_parts(lines[number].message.parts))
-
-
-def _has_plain_ids(message: Message) -> bool:
-    return all(_PLAIN.fullmatch(part.id) for part in message.parts if isinstance(part, ToolCall)) and all(
-        _PLAIN.fullmatch(part.call_id) for part in message.parts if isinstance(part, ToolResult)
-    )
+def _with_firm_end(message: Message) -> list[Message]:
+    parts = list(message.parts)
+    while parts and isinstance(part := parts[-1], Text) and part.text[-1:].isspace():
+        parts.pop()
+        if text := part.text.rstrip():
+            parts.append(replace(part, text=text))
+    return [message.with_parts(tuple(parts))] if parts else []
 
 
 def _may_follow(message: Message) -> bool:
     """An item that no role is known of may be what the reasoning led to."""
     return message.role == "assistant" or (
-        message.role in ("user", "tool") and bool(message.parts) and isinstance(message.parts[0], Opaque)
+        message.role in ("user", "tool") and bool(message.parts) and may_be_answer(message.parts[0])
     )
 
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ..types import Message, Opaque, Text, ToolCall, ToolResult
 from .history import Placed, Repair
+from .items import LOST_THOUGHT
 from .rules import fits
 from .tidying import as_function
 
@@ -59,7 +60,7 @@ class Pairs(NamedTuple):
     loose: dict[Spot, Fate]
 
 
-def paired(lines: list[Placed], is_run: bool, repairs: list[Repair]) -> Pairs:
+def paired(lines: list[Placed], is_run: bool, lost: set[int], repairs: list[Repair]) -> Pairs:
     """Every call of the pairs that is not gone has a result, and an id of its own."""
     matcher = _Matcher(lines, is_run)
     matcher.match()
@@ -67,6 +68,10 @@ def paired(lines: list[Placed], is_run: bool, repairs: list[Repair]) -> Pairs:
     _drop_copies(slots, lines, repairs)
     slots = [slot for slot in slots if not slot.is_gone]
     _rename(slots, lines, repairs)
+    for slot in slots:
+        if slot.call.item_id and lines[slot.line].place in lost:
+            slot.call = as_function(replace(slot.call, item_id=""))
+            repairs.append(Repair("reasoning", lines[slot.line].where, LOST_THOUGHT))
     for slot in slots:
         _complete(slot, lines[slot.line].where, is_run, repairs)
     turns: dict[int, list[Slot]] = {}
@@ -212,6 +217,8 @@ def _complete(slot: Slot, where: str, is_run: bool, repairs: list[Repair]) -> No
         repairs.append(Repair("missing_result", where, "a call had no result; it got one that says so"))
         return
     result = slot.result
+    if is_run and slot.call.kind == "typed" and not fits(slot.call, result):  # its own item has no result of that kind
+        slot.call = as_function(slot.call)
     if is_run and not fits(slot.call, result):
         if fits(slot.given, result):
             result = replace(result, extra={}, item_id="")

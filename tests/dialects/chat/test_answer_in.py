@@ -388,3 +388,18 @@ def test_long_answers_cost_linear_work() -> None:
 def test_H031_a_call_cut_before_its_arguments_has_none() -> None:
     assert calls_in(chunk(call(0, "x", "first", "")), end=chunk(finish="length") + DONE) == [("x", "first", "")]
     assert calls_in(chunk(call(0, "x", "first", ""))) == [("x", "first", "{}")]
+
+
+def test_H074_what_a_server_adds_to_a_call_stays_with_it() -> None:
+    signature = {"google": {"thought_signature": "c2ln"}}
+    first, second = call(0, "c", "f", "{"), call(0, arguments="}")
+    first["tool_calls"][0]["extra_content"] = signature
+    (part,) = answer_in("chat", ROLE, chunk(first), chunk(second), CALLS + DONE).parts_of(0)
+    assert part == ToolCall(id="c", name="f", raw="{}", args={}, extra={"chat": {"extra_content": signature}})
+    whole = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}, "extra_content": signature}
+    message = {"role": "assistant", "content": None, "tool_calls": [whole]}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+    (part,) = fold(
+        body_in("chat", json.dumps(TOP | {"object": "chat.completion", "choices": [choice]}).encode())
+    ).parts_of(0)
+    assert part.extra == {"chat": {"extra_content": signature}}

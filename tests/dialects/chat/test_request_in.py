@@ -67,13 +67,11 @@ BROKEN = [
     ("messages.1.content.1.image_url.url", None, "messages[1].content[1].image_url.url"),
     ("messages.2.tool_calls", {}, "messages[2].tool_calls"),
     ("messages.2.tool_calls.0", "x", "messages[2].tool_calls[0]"),
-    ("messages.2.tool_calls.0.id", GONE, "messages[2].tool_calls[0].id"),
-    ("messages.2.tool_calls.0.id", "", "messages[2].tool_calls[0].id"),
+    ("messages.2.tool_calls.0.id", 5, "messages[2].tool_calls[0].id"),
     ("messages.2.tool_calls.0.function", GONE, "messages[2].tool_calls[0].function"),
     ("messages.2.tool_calls.0.function.name", "", "messages[2].tool_calls[0].function.name"),
     ("messages.2.tool_calls.0.function.arguments", {}, "messages[2].tool_calls[0].function.arguments"),
     ("messages.2.reasoning_content", 5, "messages[2].reasoning_content"),
-    ("messages.3.tool_call_id", GONE, "messages[3].tool_call_id"),
     ("messages.3.tool_call_id", 5, "messages[3].tool_call_id"),
     ("tools", {}, "tools"),
     ("tools.0", [], "tools[0]"),
@@ -149,7 +147,15 @@ def test_an_assistant_may_have_no_words(content: Any) -> None:
     assert parts(message) == (ToolCall(id="c", name="f", raw='{"a":1}', args={"a": 1}),)
 
 
-@pytest.mark.parametrize("arguments", [None, "", GONE])
+def test_H051_ids_that_are_missing_are_the_ledgers_to_give() -> None:
+    call = {"type": "function", "function": {"name": "f", "arguments": "{}"}}
+    assert parts({"role": "assistant", "tool_calls": [call]}) == (ToolCall(id="", name="f", raw="{}", args={}),)
+    (result,) = parts({"role": "tool", "content": "r"})
+    assert isinstance(result, ToolResult)
+    assert result.call_id == ""
+
+
+@pytest.mark.parametrize("arguments", [None, GONE])
 def test_H012_H022_absent_arguments_are_the_empty_object(arguments: Any) -> None:
     function = {"name": "f", "arguments": arguments}
     if arguments is GONE:

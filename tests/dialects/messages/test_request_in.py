@@ -69,7 +69,6 @@ BROKEN = [
     ("messages.1.content.0.thinking", 5, "messages[1].content[0].thinking"),
     ("messages.1.content.0.signature", 5, "messages[1].content[0].signature"),
     ("messages.1.content.1.id", GONE, "messages[1].content[1].id"),
-    ("messages.1.content.1.id", "", "messages[1].content[1].id"),
     ("messages.1.content.1.name", None, "messages[1].content[1].name"),
     ("messages.1.content.1.input", GONE, "messages[1].content[1].input"),
     ("messages.1.content.1.input", "{}", "messages[1].content[1].input"),

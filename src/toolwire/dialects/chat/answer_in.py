@@ -17,7 +17,6 @@ from ...types import (
     Refusal,
     Request,
     Text,
-    ToolCall,
     Usage,
 )
 from ...wire.exact import BadJson
@@ -281,6 +280,8 @@ class StreamDecoder(FrameDecoder):
             found.name += name
         if arguments:
             found.add(arguments)
+        if call.members and found.growing is None:
+            found.members |= call.members
         self._advance(state, choice, found, events)
 
     def _advance(
@@ -295,8 +296,7 @@ class StreamDecoder(FrameDecoder):
             if not (is_certain or call.size or not self._offered or call.name in self._offered):
                 self.irregular = self.irregular or "a name that was not offered"
                 return
-            part = ToolCall(id=call.id, name=call.name, raw="", kind="custom" if call.is_custom else "function")
-            call.growing = self._begin(state, choice, part, events)
+            call.growing = self._begin(state, choice, call.start(), events)
         elif not self._assembly.is_open(call.growing) and call.waiting:  # it ended because it was whole: a copy (H015)
             self.irregular = self.irregular or "arguments after their end"
             call.waiting.clear()

@@ -134,7 +134,7 @@ class StreamEncoder:
                 number = self._calls[choice] = self._calls.get(choice, -1) + 1
                 if "role" in delta:
                     delta["content"] = None
-                delta["tool_calls"] = [{"index": number, **call_out(part)}]
+                delta["tool_calls"] = [{"index": number, **call_out(part), **part.extra.get(NAME, {})}]
                 inner = b'"custom":{"input":' if part.kind == "custom" else b'"function":{"arguments":'
                 self._wrap(event.index, b'"tool_calls":[{"index":%d,%b' % (number, inner), b"}}]")
             case Opaque():
@@ -223,7 +223,7 @@ def choice_out(parts: tuple[Part, ...], choice: Choice) -> JsonObject:
         message["refusal"] = "".join(refusals)
     if thoughts := [part.text for part in parts if isinstance(part, Reasoning) and part.text]:
         message["reasoning_content"] = "\n\n".join(thoughts)
-    if calls := [call_out(part) for part in parts if isinstance(part, ToolCall)]:
+    if calls := [call_out(part) | part.extra.get(NAME, {}) for part in parts if isinstance(part, ToolCall)]:
         message["tool_calls"] = calls
     for part in parts:
         if isinstance(part, Opaque) and part.dialect == NAME:

@@ -140,6 +140,7 @@ def _message_parts(choice: JsonObject) -> tuple[list[Part] | None, str]:
                 raw=raw,
                 args=None if call.is_custom else object_of(raw),
                 kind="custom" if call.is_custom else "function",
+                extra={NAME: call.members} if call.members else {},
             )
         )
     for unknown in reading.unknown.get("choices", ()):

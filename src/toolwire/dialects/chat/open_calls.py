@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 
-from ...types import JsonObject
+from ...types import CallKind, Extra, JsonObject, ToolCall
 from ...wire.exact import object_of
 from ..assembly import Growing
-from .shapes import Call
+from .shapes import NAME, Call
 
 _MARKS = re.compile(r'["\\{}\[\]]')
 
@@ -66,6 +66,7 @@ class OpenCall:
         "growing",
         "id",
         "is_custom",
+        "members",
         "name",
         "places",
         "size",
@@ -77,6 +78,7 @@ class OpenCall:
         self.id = call_id
         self.name = name
         self.is_custom = is_custom
+        self.members: JsonObject = {}
         self.twin = twin
         self.size = 0
         self.places: list[int] = []  # where a doubtful one stands instead of its twin
@@ -111,6 +113,15 @@ class OpenCall:
         elif balance.is_closed and not was_closed:
             self._value = object_of(self._content)
         return self._value
+
+    def start(self) -> ToolCall:
+        """As it is told when it begins."""
+        kind: CallKind = "custom" if self.is_custom else "function"
+        return ToolCall(id=self.id, name=self.name, raw="", kind=kind, extra=self._extra)
+
+    @property
+    def _extra(self) -> Extra:
+        return {NAME: dict(self.members)} if self.members else {}
 
     @property
     def is_whole(self) -> bool:

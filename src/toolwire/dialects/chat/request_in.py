@@ -199,14 +199,14 @@ def _assistant(item: JsonObject, where: str) -> tuple[Part, ...]:
 
 def _call(item: Any, where: str) -> ToolCall:
     need_object(item, where)
-    call_id = need_name(item, "id", where)
+    call_id = text_or_none(item, "id", where) or ""  # H051: the ledger gives it one
     if item.get("type") == "custom":
         custom = need_object(item.get("custom"), f"{where}.custom")
         name = need_name(custom, "name", f"{where}.custom")
         return ToolCall(id=call_id, name=name, raw=need_text(custom, "input", f"{where}.custom"), kind="custom")
     function = need_object(item.get("function"), f"{where}.function")
     raw = function.get("arguments")
-    if raw is None or raw == "":
+    if raw is None:
         raw = "{}"
     if not isinstance(raw, str):
         raise wrong(f"{where}.function.arguments", raw, "a string that holds a JSON object")
@@ -220,7 +220,7 @@ def _call(item: Any, where: str) -> ToolCall:
 
 
 def _result(item: JsonObject, role: str, where: str) -> ToolResult:
-    call_id = need_name(item, "tool_call_id" if role == "tool" else "name", where)
+    call_id = text_or_none(item, "tool_call_id" if role == "tool" else "name", where) or ""
     content = item.get("content")
     parts = () if content is None else _content(content, f"{where}.content")
     kept = tuple(part for part in parts if isinstance(part, Text | Media | Opaque))

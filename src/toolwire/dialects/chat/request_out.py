@@ -161,6 +161,8 @@ class _Writer:
             case Opaque():
                 if part.dialect == NAME:
                     target.value.update(part.value)
+                elif isinstance(part.value.get("content"), str):  # a summary of what was said before
+                    target.grow("content", text_of((part,), where, self._losses), between="\n")
                 else:
                     kind = str(part.value.get("type", "part"))
                     self._losses.append(Loss(f"part.{kind}", where, "another dialect's own part"))
@@ -199,6 +201,10 @@ class _Writer:
             self._out.append({"role": "user", "content": self._content(parts, "messages")})
 
     def _content(self, parts: list[Part], where: str) -> str | list[JsonObject]:
+        if (
+            not self._courier.is_own and len(parts) > 1
+        ):  # an empty text beside something else says nothing, and some refuse it
+            parts = [part for part in parts if not isinstance(part, Text) or part.text]
         if not parts:
             return ""
         if len(parts) == 1 and isinstance(parts[0], Text) and NAME not in parts[0].extra:

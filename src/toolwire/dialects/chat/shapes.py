@@ -50,11 +50,14 @@ class Function(Struct, forbid_unknown_fields=True):
 
 
 class Call(Struct, forbid_unknown_fields=True):
+    """members: what a server adds to a call and wants back with it (H074)."""
+
     index: int | None = None
     id: str | None = None
     type: str | None = None
     function: Function | None = None
     is_custom: bool = False
+    members: JsonObject | None = msgspec.field(default=None, name="(members)")
 
 
 class Delta(Struct, forbid_unknown_fields=True):
@@ -89,6 +92,7 @@ class Chunk(Struct, forbid_unknown_fields=True):
 _fast = msgspec.json.Decoder(Chunk)
 _TOP = frozenset(Chunk.__struct_fields__)
 _CHOICE = frozenset(ChunkChoice.__struct_fields__) | {"message", "text"}
+_CALL = frozenset({"index", "id", "type", "function", "custom"})
 _LATEST = 1 << 40  # seconds
 _DELTA = frozenset(Delta.__struct_fields__) | {"function_call", "annotations"}
 
@@ -225,6 +229,7 @@ def _call(value: JsonObject, reading: Reading) -> Call:
     call = Call(
         index=index if isinstance(index, int) else None, id=_text(value.get("id")), type=_text(value.get("type"))
     )
+    call.members = {key: item for key, item in value.items() if key not in _CALL} or None
     if call.type == "custom" or isinstance(custom, dict):
         call.is_custom = True
         inner = custom if isinstance(custom, dict) else {}

@@ -11,19 +11,17 @@ _THOUGHTS = ("thinking", "redacted_thinking")
 
 
 def without_thinking(body: bytes) -> bytes | None:
-    """The same body without them, None where it holds none. Leaving thoughts out is always allowed but in a turn that waits for its
-    results: there thinking itself must be off (H075)."""
+    """The same body without them, None where there is nothing to leave out. Leaving thoughts out is always allowed but in a turn that
+    waits for its results: there thinking itself must be off (H075)."""
     top = object_of(body.decode("utf-8", "replace")) or {}
     given = top.get("messages")
     if not isinstance(given, list):
         return None
     messages = [_without(message) for message in given]
-    if messages == given:
-        return None
-    top = {**top, "messages": messages}
-    if _is_waiting(messages[-1]):
-        top = _unthinking(top)
-    return encode(top)
+    changed: JsonObject = {**top, "messages": messages}
+    if messages and _is_waiting(messages[-1]):
+        changed = _unthinking(changed)
+    return encode(changed) if changed != top else None
 
 
 def _without(message: Any) -> Any:

@@ -209,7 +209,7 @@ def _call(item: JsonObject, where: str) -> ToolCall:
         raise missing(f"{where}.input", "an object")
     args = need_object(item["input"], f"{where}.input")
     return ToolCall(
-        id=need_name(item, "id", where),
+        id=need_text(item, "id", where),
         name=need_name(item, "name", where),
         raw=encode(args).decode("utf-8"),
         args=args,
@@ -222,7 +222,7 @@ def _result(item: JsonObject, where: str) -> ToolResult:
     parts = () if content is None else _content(content, f"{where}.content", _user_part)
     kept = tuple(_in_words(part) for part in parts if isinstance(part, Text | Media | Opaque))
     return ToolResult(
-        call_id=need_name(item, "tool_use_id", where),
+        call_id=need_text(item, "tool_use_id", where),
         parts=kept,
         is_error=flag_or_none(item, "is_error", where) or False,
         kind="function" if kept == parts else "typed",

@@ -6,7 +6,7 @@ import re
 from typing import assert_never
 
 from ...profiles import Profile
-from ...types import JsonObject, Loss, Reasoning, Request, Text, ToolCall, ToolChoice
+from ...types import JsonObject, Loss, Reasoning, Request, ToolChoice, ToolResult
 from .shapes import NAME
 
 _BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 32768, "max": 32768}
@@ -117,14 +117,16 @@ def _thinking(request: Request, profile: Profile, body: JsonObject, losses: list
 
 
 def _is_mid_turn_unsigned(request: Request) -> bool:
-    """Whether the assistant turn that the results belong to, which may be several messages, called tools without a signed
-    thought."""
-    has_calls = False
-    for message in reversed(request.messages):
+    """Whether the turn that is still open, results of its calls included, begins without a signed thought."""
+    is_open, messages = False, request.messages
+    for number in reversed(range(len(messages))):
+        message = messages[number]
         if message.role == "assistant":
-            if any(isinstance(part, Reasoning) and (part.signature or part.redacted) for part in message.parts):
+            is_open = True
+            first = message.parts[0] if message.parts else None
+            is_first = number == 0 or messages[number - 1].role != "assistant"  # two of them in a row become one
+            if is_first and isinstance(first, Reasoning) and (first.signature or first.redacted):
                 return False
-            has_calls = has_calls or any(isinstance(part, ToolCall) for part in message.parts)
-        elif has_calls or (message.role == "user" and any(isinstance(part, Text) for part in message.parts)):
+        elif message.role in ("user", "tool") and not all(isinstance(part, ToolResult) for part in message.parts):
             break
-    return has_calls
+    return is_open

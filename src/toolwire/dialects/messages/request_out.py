@@ -44,6 +44,8 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
     writer = _Writer(profile, losses, Courier(request, profile, NAME, _TAKES, losses))
     if is_own:
         body = dict(request.source)
+        if "thinking" in body and request.thinking is not None and request.thinking.mode == "off":
+            body["thinking"] = {"type": "disabled"}  # the ledger has turned it off (H075)
     else:
         body = members(request, profile, losses)
         foreign_members(request, NAME, losses)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from ...types import Extra, JsonObject, Media, Message, Opaque, Part, Refusal, Role, Source, Text, ToolResult
 from ...wire.fields import missing, need_name, need_object, need_text, rest, text_or_none, wrong
 from ..failures import split_result
@@ -42,7 +44,10 @@ def message_in(item: Any, where: str) -> Message:
             need_name(item, "call_id", where)
             need_name(item, "name", where)
             need_text(item, "input" if kind == "custom_tool_call" else "arguments", where)
-            return Message(role="assistant", parts=(call_in(item),), source=source)
+            made = call_in(item)
+            if kind == "function_call" and not item["arguments"].strip():  # some servers refuse that in a history
+                made = replace(made, raw="", args=None)
+            return Message(role="assistant", parts=(made,), source=source)
         case "function_call_output" | "custom_tool_call_output":
             return Message(role="tool", parts=(_result(item, kind, where),), source=source)
         case "reasoning":

@@ -57,6 +57,8 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
         tools = _own_tools(request, body)
     else:
         head, rest = split_head(request.messages)
+        if not rest:  # nobody has spoken yet, and an input needs one item
+            head, rest = [], list(request.messages)
         if any(isinstance(part, Media) for message in head for part in message.parts):
             head, rest = [], list(request.messages)  # instructions are text, messages of this role are not
         body = _members(request, profile, losses)

@@ -1,0 +1,43 @@
+"""A refusal as a provider words it, and the JSON that each of them puts it in."""
+
+from __future__ import annotations
+
+import json
+import re
+
+
+class Refused(Exception):
+    """The request would be answered with a 400 of these words; where is the member at fault, "" if none is named."""
+
+    def __init__(self, words: str, where: str | None = None, code: str | None = None) -> None:
+        super().__init__(words)
+        self.words = words
+        self.where = where
+        self.code = code
+
+    @property
+    def kind(self) -> str:
+        """The words without what differs from one request to the next."""
+        words = re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`", "X", self.words)
+        words = re.sub(r"(:|id|call|of|with) (X|[a-z]+_\S*)[,.]?", r"\1 X", words)
+        return re.sub(r"\d+", "N", words)[:110]
+
+
+def openai_body(refusal: Refused) -> bytes:
+    error = {
+        "message": refusal.words,
+        "type": "invalid_request_error",
+        "param": refusal.where,
+        "code": refusal.code,
+    }
+    return json.dumps({"error": error}).encode()
+
+
+def anthropic_body(refusal: Refused) -> bytes:
+    words = f"{refusal.where}: {refusal.words}" if refusal.where else refusal.words
+    error = {"type": "invalid_request_error", "message": words}
+    return json.dumps({"type": "error", "error": error, "request_id": "req_011strict"}).encode()
+
+
+def names(text: str) -> frozenset[str]:
+    return frozenset(text.split())

@@ -1,0 +1,121 @@
+"""Three providers on one port of this machine: each refuses what its real counterpart refuses, and else says a few words."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
+
+from tests.contract.strict import chat, messages, responses
+from tests.contract.strict.refusals import Refused, anthropic_body, openai_body
+
+CHECKS: dict[str, Callable[..., None]] = {"chat": chat.check, "responses": responses.check, "messages": messages.check}
+# What a client of the provider's own dialect may do: it knows whom it asks, and the gateway does not know better.
+OWN: dict[str, dict[str, bool]] = {
+    "chat": {"has_pictures": True},
+    "responses": {},
+    "messages": {"has_system": True, "needs_tools": False},
+}
+_PATHS = {"/v1/chat/completions": "chat", "/v1/responses": "responses", "/v1/messages": "messages"}
+_BODIES = {"chat": openai_body, "responses": openai_body, "messages": anthropic_body}
+_USAGE = {"input_tokens": 9, "output_tokens": 2}
+ANSWERS: dict[str, dict[str, Any]] = {
+    "chat": {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "Fine."}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11},
+    },
+    "responses": {
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 1,
+        "status": "completed",
+        "model": "m",
+        "output": [
+            {
+                "type": "message",
+                "id": "msg_1",
+                "role": "assistant",
+                "status": "completed",
+                "content": [{"type": "output_text", "text": "Fine.", "annotations": []}],
+            }
+        ],
+        "usage": {**_USAGE, "total_tokens": 11},
+    },
+    "messages": {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [{"type": "text", "text": "Fine."}],
+        "stop_reason": "end_turn",
+        "stop_sequence": None,
+        "usage": _USAGE,
+    },
+}
+
+
+def judge(dialect: str, body: dict[str, Any], client: str) -> None:
+    """Raises Refused as the provider of this dialect would, for a request that a client of that one began."""
+    CHECKS[dialect](body, **(OWN[dialect] if client == dialect else {}))
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    wbufsize = 1 << 16  # head and body in one piece, or the body waits for the head to be acknowledged
+    client: ClassVar[list[str]]  # whose requests are coming now
+    seen: ClassVar[list[tuple[str, bytes]]]
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        dialect = _PATHS[self.path.replace("/v1/v1/", "/v1/")]
+        self.seen.append((dialect, body))
+        try:
+            judge(dialect, json.loads(body), self.client[-1])
+        except Refused as refusal:
+            self._answer(400, _BODIES[dialect](refusal))
+        else:
+            self._answer(200, json.dumps(ANSWERS[dialect]).encode())
+
+    def _answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+class Strict:
+    """seen: (dialect, body) of every request; client: the dialect of the client whose requests come next."""
+
+    def __init__(self, server: ThreadingHTTPServer, handler: type[_Handler]) -> None:
+        self.url = f"http://127.0.0.1:{server.server_address[1]}"
+        self.seen = handler.seen
+        self._client = handler.client
+
+    def expect(self, client: str) -> None:
+        self._client[:] = [client]
+
+
+@contextmanager
+def strict_upstream() -> Iterator[Strict]:
+    handler = type("_Counted", (_Handler,), {"client": [""], "seen": []})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield Strict(server, handler)
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(5)

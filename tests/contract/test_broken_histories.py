@@ -1,0 +1,155 @@
+"""Conversations broken in every way that clients are known to break them, on upstreams that refuse what providers refuse.
+
+The upstreams, the ways and the words are in strict/, written without a look at the code that repairs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import NamedTuple
+
+import pytest
+
+from tests.contract.strict.breaking import WAYS
+from tests.contract.strict.generator import DIALECTS as CLIENTS
+from tests.contract.strict.generator import Case, case, marks_in
+from tests.contract.strict.refusals import Refused
+from tests.contract.strict.upstream import judge, strict_upstream
+from tests.server.harness import ask, gateway, server_config
+from toolwire.backends.base import Backend
+from toolwire.backends.registry import build
+from toolwire.calls.ledger import Reader, settle
+from toolwire.config import BackendConfig, Config
+from toolwire.dialects import DIALECTS
+from toolwire.errors import BadRequest
+from toolwire.preparing import Preparing
+from toolwire.types import Request
+
+QUICK, MANY, SERVED = 300, 10_000, 240
+UPSTREAMS = {
+    "chat": BackendConfig(name="chat", kind="openai-chat", base_url="https://api.openai.com/v1"),
+    "responses": BackendConfig(name="responses", kind="openai-responses", base_url="https://api.openai.com/v1"),
+    "messages": BackendConfig(name="messages", kind="anthropic", base_url="https://api.anthropic.com"),
+}
+PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
+BACKENDS: dict[str, Backend] = {name: build(config) for name, config in UPSTREAMS.items()}
+PREPARING = Preparing()
+
+
+class Outcome(NamedTuple):
+    """What came of some histories: refused by the upstream, by the gateway's own decoder, and words that did not arrive."""
+
+    refused: list[str]
+    undecoded: Counter[str]
+    lost: list[str]
+
+
+def sent(request: Request, dialect: str) -> bytes:
+    """The body that the gateway writes for an upstream of this dialect."""
+    backend, is_own = BACKENDS[dialect], request.origin == dialect
+    prepared = PREPARING.prepare(request, backend, "check", is_own=is_own)
+    return DIALECTS[dialect].encode_request(prepared.request, backend.profile).body
+
+
+def decoded(broken: Case) -> Request:
+    return DIALECTS[broken.client].decode_request(json.dumps(broken.body).encode(), {})
+
+
+def outcome(numbers: range) -> Outcome:
+    found = Outcome([], Counter(), [])
+    for number in numbers:
+        broken = case(number)
+        try:
+            request = decoded(broken)
+        except BadRequest as error:
+            found.undecoded[f"{broken.client} {error.where}: {error.message}"] += 1
+            continue
+        for dialect in CLIENTS:
+            name = f"case({number}) {broken.client} -> {dialect}, {', '.join(broken.ways)}"
+            body = sent(request, dialect)
+            try:
+                judge(dialect, json.loads(body), broken.client)
+            except Refused as refusal:
+                found.refused.append(f"{name}: {refusal.where} {refusal.words}")
+            if gone := broken.words - marks_in(body.decode()):
+                found.lost.append(f"{name}: {sorted(gone)}")
+    return found
+
+
+def check(found: Outcome) -> None:
+    assert found.refused == []
+    assert found.lost == []
+    # Who sends no message at all is told so, as its own provider would.
+    assert {words.split(":")[0] for words in found.undecoded} <= {"messages messages"}
+
+
+def test_H032_H033_H034_H035_H038_H039_H040_H041_H042_H075_H076_H139_H140_no_provider_refuses_a_broken_history() -> (
+    None
+):
+    check(outcome(range(QUICK)))
+
+
+@pytest.mark.slow
+def test_no_provider_refuses_one_of_ten_thousand_broken_histories() -> None:
+    found = outcome(range(MANY))
+    check(found)
+    assert sum(found.undecoded.values()) < MANY // 50
+
+
+def test_providers_do_refuse_them_as_they_come() -> None:
+    """Else the tests above would prove nothing; each way of breaking them is refused by some provider at least once."""
+    refused: Counter[str] = Counter()
+    for number in range(MANY // 5):
+        broken = case(number)
+        try:
+            judge(broken.client, broken.body, broken.client)
+        except Refused:
+            refused.update(broken.ways)
+    assert sum(refused.values()) > MANY // 10
+    assert WAYS.keys() <= refused.keys()
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_an_unbroken_history_is_refused_by_nobody_and_stays_the_same_object(client: str) -> None:
+    for number in range(CLIENTS.index(client), QUICK, len(CLIENTS)):
+        whole = case(number, is_broken=False)
+        judge(client, whole.body, client)
+        request = decoded(whole)
+        assert settle(request).request is request, f"case({number}, is_broken=False)"
+
+
+def test_what_was_settled_once_is_settled_for_good() -> None:
+    for number in range(QUICK):
+        try:
+            request = decoded(case(number))
+        except BadRequest:
+            continue
+        for is_strict in (False, True):
+            once = settle(request, Reader(is_strict=is_strict))
+            again = settle(once.request, Reader(is_strict=is_strict))
+            assert again.request is once.request, f"case({number}), {is_strict}: {again.repairs}"
+            assert (once.request is request) == (not once.repairs)
+
+
+def test_broken_histories_go_through_the_running_gateway() -> None:
+    with strict_upstream() as upstream:
+        backends = tuple(
+            BackendConfig(
+                name=name, kind=config.kind, base_url=f"{upstream.url}/v1", profile=BACKENDS[name].profile.name
+            )
+            for name, config in UPSTREAMS.items()
+        )
+        with gateway(Config(server=server_config(), backends=backends)) as running:
+            for number in range(SERVED):
+                broken, dialect = case(number), CLIENTS[number // 3 % 3]
+                upstream.expect(broken.client)
+                kept = {"store": False} if broken.client == "responses" else {}  # else it would be kept here as well
+                body = {**broken.body, **kept, "model": f"{dialect}/m"}
+                answer = ask(running.port, "POST", PATHS[broken.client], body)
+                told = f"case({number}) {broken.client} -> {dialect}, {broken.ways}: {answer.body[:300]!r}"
+                if answer.status == 400 and b"expected at least one message" in answer.body:
+                    continue
+                assert answer.status == 200, told
+                assert b"Fine." in answer.body, told
+                assert broken.words <= marks_in(upstream.seen[-1][1].decode()), told

@@ -21,8 +21,9 @@ BYTES_PER_TOKEN = 4
 
 
 class Watcher(Protocol):
-    """Looks at calls by the names that the back end knows, before anything else does."""
+    """Looks at calls by the names that the back end knows, before anything else does. is_holding: of some calls it keeps the deltas."""
 
+    is_holding: bool
     changed: str
     losses: list[Loss]
 
@@ -42,6 +43,7 @@ class Turn:
     ) -> None:
         self._watch = watch
         self._restorer = Restorer(names) if names is not None else None
+        self._is_holding = self._restorer is not None  # somebody wants to see deltas, too
         self._dialect = request.origin
         self._mint = mint
         self._prompt_size = len(request.wire)
@@ -58,9 +60,15 @@ class Turn:
 
     def send(self, events: list[Event]) -> list[Event]:
         """The same list where nothing had to change, so that a plain stream costs little."""
+        if len(events) == 1 and not self._is_holding:
+            event = events[0]
+            if type(event) is PartDelta:
+                self._written += len(event.text)
+                return events
         if self._watch is not None:
             events = self._watch.send(events)
             self.changed = self.changed or self._watch.changed
+            self._is_holding = self._restorer is not None or self._watch.is_holding
         if self._restorer is not None:
             events = self._restorer.send(events)
         is_copied = False

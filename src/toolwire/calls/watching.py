@@ -25,13 +25,12 @@ class Watch:
         self._has_tools = has_tools
         self._ended: list[tuple[int, ToolCall]] = []  # with the number of its choice
         self._unasked: Unasked | None = None
+        self.is_holding = False
         self.changed = ""
         self.losses: list[Loss] = []
 
     def send(self, events: list[Event]) -> list[Event]:
         """The same list where nothing had to change."""
-        if len(events) == 1 and type(events[0]) is PartDelta and self._unasked is None:
-            return events
         if not self._has_tools:
             events = self._without_calls(events)
         kept = [event if type(event) is PartDelta else self._event(event) for event in events]
@@ -64,7 +63,7 @@ class Watch:
         if self._unasked is None:
             if not any(isinstance(event, PartStarted) and isinstance(event.part, ToolCall) for event in events):
                 return events
-            self._unasked = Unasked()
+            self._unasked, self.is_holding = Unasked(), True
             self.changed = self.changed or "a call where no tool was offered"
         kept = self._unasked.send(events)
         for call in self._unasked.taken():
@@ -79,6 +78,7 @@ class Count:
 
     def __init__(self, tally: Tally) -> None:
         self._tally = tally
+        self.is_holding = False
         self.changed = ""
         self.losses: list[Loss] = []
 

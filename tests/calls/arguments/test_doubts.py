@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from toolwire.calls.arguments.doubts import Fixed, is_doubtful, same_name
+from toolwire.calls.arguments.doubts import Fixed, is_doubtful
+from toolwire.calls.arguments.names import same_name
 
 SCHEMA = {"properties": {"n": {"type": "number"}, "any": {}, "text": {"type": "string"}, "kind": {"enum": ["1", 2]}}}
 
@@ -30,3 +31,25 @@ def test_a_known_name_in_other_spelling_is_in_doubt_whatever_was_repaired() -> N
     assert not is_doubtful(Fixed({"user_id": 1, "more": 2}, ("fence",)), schema)
     assert not is_doubtful(Fixed({"other": {"user-id": 1}}, ("fence",)), schema)
     assert same_name("File-Path_x") == same_name("filePathX")
+
+
+def test_among_texts_without_quotes_a_number_may_be_one() -> None:
+    schema = {"properties": {"a": {"type": "string"}, "any": {}, "n": {"type": "integer"}}}
+    assert is_doubtful(Fixed({"a": "x", "any": 5}, ("syntax.bare",)), schema)
+    assert is_doubtful(Fixed({"a": "x"}, ("syntax.bare", "null")), schema)
+    assert not is_doubtful(Fixed({"a": "x", "n": 5}, ("syntax.bare",)), schema)
+
+
+def test_where_brackets_were_mended_an_unknown_key_may_belong_elsewhere() -> None:
+    schema = {"properties": {"a": {"type": "string"}}}
+    assert is_doubtful(Fixed({"a": "x", "b": 1}, ("syntax.bracket",)), schema)
+    assert is_doubtful(Fixed({"a": ["x"]}, ("syntax.closers", "listed")), schema)
+    assert not is_doubtful(Fixed({"a": "x", "b": 1}, ("syntax.quotes",)), schema)
+    assert not is_doubtful(Fixed({"a": "x", "b": 1}, ("syntax.bracket",)), {**schema, "additionalProperties": True})
+
+
+def test_an_object_found_inside_other_text_has_only_members_that_the_tool_knows() -> None:
+    schema = {"properties": {"a": {"type": "string"}}}
+    for repair in ("junk", "unlisted", "wrapped"):
+        assert is_doubtful(Fixed({"ok": True}, (repair,)), schema)
+        assert not is_doubtful(Fixed({"a": "x"}, (repair,)), schema)

@@ -127,3 +127,28 @@ def test_many_faults_cost_bounded_time() -> None:
         {f"p{n}": "a" for n in range(40)},
     )
     assert time.process_time() - started < 10
+
+
+def test_wrappers_of_any_name_with_all_that_the_tool_knows_inside() -> None:
+    schema = {"properties": {"x": {"type": "integer"}}, "required": ["x"]}
+    assert fix(schema, {"whatever": {"x": 1}}) == {"x": 1}
+    assert fix(schema, {"whatever": {"x": 1, "y": 2}}) is None
+    assert fix(schema, {"whatever": {"x": 1}, "more": 2}) is None
+    assert fix(schema, {"action": "edit_file", "action_input": {"x": "1"}}) == {"x": 1}
+
+
+def test_a_wrapper_that_is_a_text_of_the_tool_as_well() -> None:
+    schema = {"properties": {"input": {"type": "string"}}, "required": ["input"]}
+    assert fix(schema, {"input": {"input": "x"}}) == {"input": "x"}
+
+
+def test_large_arguments_get_few_tries() -> None:
+    checker = Schemas().of({"required": ["x"]}).checker
+    assert checker is not None
+    assert Search(checker, "t", 100).tries > Search(checker, "t", 1_000_000).tries > 0
+
+
+def test_a_schema_told_back_is_no_wrapper() -> None:
+    schema = {"properties": {"x": {"type": "object"}}, "required": ["x"]}
+    assert fix(schema, {"type": "object", "properties": {"x": {"type": "object", "value": {"a": 1}}}}) is None
+    assert fix(schema, {"type": "object", "properties": {"x": {"a": 1}}}) == {"x": {"a": 1}}

@@ -9,11 +9,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolwire.calls.arguments.loose import NotLoose
-from toolwire.calls.arguments.texts import Meant, encoded, meant
+from toolwire.calls.arguments.texts import Known, Meant, encoded, meant
 
 
 def read(text: str, *, may_close: bool = False) -> Meant | None:
-    return meant(text, lambda _value, _unclosed: may_close)
+    return meant(
+        text,
+        Known(
+            may_close=lambda _value, _unclosed: may_close,
+            is_sure=lambda _path: True,
+            tool="run",
+            names=frozenset("ab"),
+            takes_empty=False,
+        ),
+    )
 
 
 @pytest.mark.parametrize(
@@ -37,9 +46,22 @@ def read(text: str, *, may_close: bool = False) -> Meant | None:
         ('{"a": 1}{"a": 1}{"a": 1}', "twice"),
         ('"{\\"a\\": 1}"', "quoted"),
         ('"\\"{\\\\\\"a\\\\\\": 1}\\""', "quoted"),
-        ('[{"a": 1}]', "listed"),
+        ('[{"a": 1}]', "unlisted"),
         ('"a": 1}', "syntax.braces"),
         ("a: 1}", "syntax.braces"),
+        ("run(a=1)", "syntax.braces"),
+        ('run({"a": 1})', "junk"),
+        ('{"a": 1</tool_call>', "junk"),
+        ('Here it is, as "asked":\n\n```json\n{"a": 1}\n```\nOr so, I think.', "fence"),
+        ('[TOOL_CALLS]{"a": 1}', "junk"),
+        ('{"a": 1}",', "junk"),
+        ('{}{"a": 1}', "twice"),
+        ('{\\"a\\": 1}', "quoted"),
+        ("`{'a': 1}`", "quoted"),
+        ("'{\"a\": 1}'", "quoted"),
+        ('"{"a": 1}"', "quoted"),
+        ('{{"a": 1}}', "syntax.braces"),
+        ('{"a": 1]', "syntax.bracket"),
     ],
 )
 def test_what_stands_around_an_object_is_taken_away(text: str, repair: str) -> None:
@@ -68,6 +90,13 @@ def test_what_stands_around_an_object_is_taken_away(text: str, repair: str) -> N
         '```json\n{"a": "x\n```',
         '{"a": 1} "b": 2',
         '{"a": 1}: 2',
+        '{"a": 1} b: 2',
+        '{"a": 1} 30',
+        'a: 5, {"a": 1}',
+        '{"a": "x}"',
+        "other(a=1)",
+        '\'{"a": "x\\\\ny"}\'',
+        '{"a": {"b": 2} "b": 1}}',
     ],
 )
 def test_what_may_be_a_part_of_it_is_never_dropped(text: str) -> None:
@@ -91,12 +120,14 @@ def test_H012_nothing_is_no_arguments_where_none_are_known(text: str) -> None:
     assert read(text) is None
 
 
-@pytest.mark.parametrize(("text", "value"), [(" [1] ", [1]), ("{'a': 1}", {"a": 1}), ("```json\n[1]\n```", [1])])
+@pytest.mark.parametrize(
+    ("text", "value"), [(" [1] ", [1]), ("{'a': 1}", {"a": 1}), ("```json\n[1]\n```", [1]), ('"[1]"', [1])]
+)
 def test_H025_text_that_holds_json_is_decoded(text: str, value: object) -> None:
     assert encoded(text) == value
 
 
-@pytest.mark.parametrize("text", ["[1", "1", "x", "", "[1] x", '{"a": "x"', "```json\n[1\n```", '"[1]"'])
+@pytest.mark.parametrize("text", ["[1", "1", "x", "", "[1] x", '{"a": "x"', "```json\n[1\n```", '"x"', "(1)"])
 def test_H025_text_that_holds_half_of_it_is_not(text: str) -> None:
     with pytest.raises(NotLoose):
         encoded(text)

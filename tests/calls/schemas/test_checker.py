@@ -10,7 +10,7 @@ import pytest
 
 from tests.calls.schemas.test_cost import chain
 from toolwire.calls.schemas import Checker, TooCostly
-from toolwire.calls.schemas.checker import depth, places
+from toolwire.calls.schemas.checker import depth, has_at_most
 from toolwire.calls.schemas.reading import read
 from toolwire.wire.exact import encode
 
@@ -118,5 +118,31 @@ def test_formats_are_words_for_people() -> None:
 
 
 def test_places_and_depth() -> None:
-    assert places({"a": [1, {"b": 2}]}) == 5
+    assert has_at_most(5, {"a": [1, {"b": 2}]})
+    assert not has_at_most(4, {"a": [1, {"b": 2}]})
+    assert has_at_most(1, "text")
+    assert not has_at_most(1000, [[0] * 10] * 1000)
     assert depth({"a": [1, {"b": 2}]}) == 4
+
+
+def test_what_nests_too_deep_for_the_validator_is_not_checked() -> None:
+    made = checker({"properties": {"a": {"type": "integer"}}, "required": ["a"]})
+    deep: Any = {"a": 1}
+    for _ in range(400):
+        deep = {"b": deep}
+    with pytest.raises(TooCostly):
+        made.faults(deep, 4000)
+
+
+def test_members_missing_by_the_thousand_are_not_told() -> None:
+    names = [f"name_{number}" for number in range(5000)]
+    made = checker({"required": names})
+    assert made.faults({}, 2) == []
+    assert len(made.faults(dict.fromkeys(names[3:], 1), 90_000)) == 3
+
+
+def test_objects_to_choose_from_count_in_full() -> None:
+    made = checker({"properties": {"a": {"items": {"enum": [{"k": number} for number in range(5000)]}}}})
+    with pytest.raises(TooCostly):
+        made.fits({"a": [{"k": 4999}] * 2000}, 30_000)
+    assert made.fits({"a": [{"k": 4999}]}, 20)

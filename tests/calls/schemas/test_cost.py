@@ -18,7 +18,7 @@ def chain(length: int, key: str = "anyOf") -> dict[str, Any]:
 
 def test_a_plain_object_costs_one_look_at_each_place() -> None:
     schema = {"properties": {name: {"type": "string"} for name in "abcdef"}, "required": ["a"]}
-    assert cost_of(schema) == (1, False)
+    assert cost_of(schema) == (1, False, 1)
 
 
 def test_ways_multiply() -> None:

@@ -34,3 +34,11 @@ def test_many_large_patterns_cost_little() -> None:
     read = [patterns.read(rf"(\p{{L}}{{1,200}}|x){number}") for number in range(500)]
     assert len([pattern for pattern in read if pattern]) <= MOST
     assert time.process_time() - started < 10
+
+
+def test_only_a_few_large_patterns_are_compiled() -> None:
+    patterns = Patterns()
+    taken = [patterns.read(f"^.{{1,{number}}}$") for number in range(100, 120)]
+    assert all(taken[:6])
+    assert not any(taken[6:])
+    assert patterns.read("^small$")

@@ -21,10 +21,10 @@ def _is_full(value: Json, schemas: list[JsonObject]) -> bool:
         limits = [schema["maxItems"] for schema in schemas if "maxItems" in schema]
         return bool(limits) and len(value) >= max(limits)
     named = {name for schema in schemas for name in schema.get("properties", ())}
-    return (bool(named) or not value) and named <= set(value) and not any(map(_is_open, schemas))
+    return (bool(named) or not value) and named <= set(value) and not any(map(is_open, schemas))
 
 
-def _is_open(schema: JsonObject) -> bool:
+def is_open(schema: JsonObject) -> bool:
     """Made for names that it does not list."""
     others = schema.get("additionalProperties")
     return others is True or isinstance(others, dict) or "patternProperties" in schema

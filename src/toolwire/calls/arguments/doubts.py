@@ -12,14 +12,21 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from ...types import Json, JsonObject
-from ..schemas.places import declared, schemas_at, types_of
+from ..schemas.places import schemas_at, types_of
 from ..schemas.positions import Path
+from .closing import is_open
+from .names import same_name
 
 _MOST = 2000
-_SEPARATORS = re.compile(r"[-_.\s]+")
 _LITERAL = re.compile(
     r"\s*(?:true|false|null|none|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*|\s*[\[{].*", re.IGNORECASE | re.DOTALL
 )
+
+
+_BRACKETS = frozenset({"syntax.bracket", "syntax.closers"})
+_SURROUNDINGS = frozenset({"junk", "unlisted", "wrapped"})  # what was found inside may not be the arguments at all
+_UNQUOTED = frozenset({"syntax.bare", "text"})  # texts came without their quotes
+_STRUCTURE = _BRACKETS | {"syntax.closed", "syntax.braces", "syntax.no_comma", "syntax.bare"}
 
 
 class Fixed(Struct, frozen=True):
@@ -28,19 +35,28 @@ class Fixed(Struct, frozen=True):
 
 
 def is_doubtful(fixed: Fixed, schema: JsonObject) -> bool:
-    slips = {"typed", "encoded", "null"}.intersection(fixed.repairs)
+    repairs = set(fixed.repairs)
+    if "listed" in repairs and not repairs.isdisjoint(_BRACKETS):  # an opening bracket was lost, and nobody knows where
+        return True
+    slips = repairs & {"typed", "encoded", "null", *_UNQUOTED}
+    if "null" in slips and not slips.isdisjoint(_UNQUOTED):  # a null among texts without quotes may be a text
+        return True
+    is_bent = not repairs.isdisjoint(_STRUCTURE | _SURROUNDINGS)
     for path, value in _values(fixed.arguments):
         if isinstance(value, dict):
-            if _has_other_spelling(value, declared(schema, path)):
+            if _has_doubtful_keys(value, schemas_at(schema, path), is_bent):
                 return True
         elif slips and _could_be_a_slip(value, slips) and _takes_anything(schemas_at(schema, path)):
             return True
     return False
 
 
-def same_name(name: str) -> str:
-    """What is left of a name without its case and separators."""
-    return _SEPARATORS.sub("", name).casefold()
+def _has_doubtful_keys(value: JsonObject, schemas: list[JsonObject], is_bent: bool) -> bool:
+    """Where brackets or what stood around was mended, a key that the schema does not have may be of another object."""
+    known = {name for schema in schemas for name in schema.get("properties", ())}
+    if is_bent and known and not value.keys() <= known and not any(map(is_open, schemas)):
+        return True
+    return _has_other_spelling(value, known)
 
 
 def _has_other_spelling(value: JsonObject, known: set[str]) -> bool:
@@ -50,9 +66,9 @@ def _has_other_spelling(value: JsonObject, known: set[str]) -> bool:
 
 
 def _could_be_a_slip(value: Json, slips: set[str]) -> bool:
-    if value is None:
-        return "null" in slips
-    return isinstance(value, str) and slips != {"null"} and _LITERAL.fullmatch(value) is not None
+    if not isinstance(value, str):
+        return not slips.isdisjoint(_UNQUOTED) or (value is None and "null" in slips)
+    return not slips <= {"null", *_UNQUOTED} and _LITERAL.fullmatch(value) is not None
 
 
 def _takes_anything(schemas: list[JsonObject]) -> bool:
@@ -63,7 +79,7 @@ def _takes_anything(schemas: list[JsonObject]) -> bool:
 
 
 def _values(value: Json) -> Iterator[tuple[Path, Json]]:
-    """Objects, texts and nulls."""
+    """Everything but lists."""
     waiting: list[tuple[Path, Json]] = [((), value)]
     for _ in range(_MOST):
         if not waiting:
@@ -74,5 +90,5 @@ def _values(value: Json) -> Iterator[tuple[Path, Json]]:
             yield path, item
         elif isinstance(item, list):
             waiting += [((*path, place), inner) for place, inner in enumerate(item[:_MOST])]
-        elif item is None or isinstance(item, str):
+        else:
             yield path, item

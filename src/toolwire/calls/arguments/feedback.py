@@ -7,8 +7,8 @@ from difflib import get_close_matches
 
 from ...types import JsonObject, Tool
 from ...wire.exact import encode
-from .doubts import same_name
 from .judge import Invalid
+from .names import same_name
 from .wording import pruned
 
 MAX_BYTES = 6000

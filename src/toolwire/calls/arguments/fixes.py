@@ -18,25 +18,30 @@ from ...wire.exact import BadJson, decode
 from ..schemas import Fault
 from ..schemas.places import declared
 from ..schemas.positions import Path
-from .doubts import same_name
 from .edits import Drop, Edit, Put, Rename, find
 from .loose import NotLoose
+from .names import same_name
+from .quoting import Steps
 from .texts import encoded
 
 Plan: TypeAlias = tuple[Edit, ...]
 
 _Kind = jsonschema_rs.ValidationErrorKind
 _SEVERAL = re.compile(r"[,;|\n]")
+_NOTHINGS = ("", "null", "None")
+_BOOLEANS = {"true": True, "false": False, "yes": True, "no": False, "on": True, "off": False, "1": True, "0": False}
 _MOST_DIGITS = 40
+_MOST_KEYS = 100  # of an object whose names are looked at
 _DEEPEST = 4  # unions inside unions
 
 
 class View(NamedTuple):
-    """What a fix may look at. may_wrap: a single value may become a list of one."""
+    """What a fix may look at. may_wrap: a single value may become a list of one. steps: for all texts that are read."""
 
     arguments: Json
     schema: JsonObject
     may_wrap: bool
+    steps: Steps | None = None
 
 
 def plans(faults: list[Fault], view: View) -> list[list[Plan]]:
@@ -101,18 +106,34 @@ def _branch(faults: list[Fault], view: View, level: int) -> list[Plan]:
 
 
 def _retyped(path: Path, value: Json, types: list[str], view: View) -> list[Edit]:
-    if value is None or value == "":
+    if _is_nothing(value, types):
         return [Drop(path, "null")] if path and isinstance(path[-1], str) else []
-    found: list[Edit] = []
-    if isinstance(value, str):
-        found = [Put(path, item, repair) for item, repair in _from_text(value, types)]
-    elif "string" in types and (text := _as_text(value)):
-        found = [Put(path, text, "typed")]
-    elif "integer" in types and isinstance(value, Decimal) and (whole := whole_number(value)) is not None:
-        found = [Put(path, whole, "whole_number")]
-    if not found and view.may_wrap and "array" in types and _is_single(value):
+    found: list[Edit] = [Put(path, item, repair) for item, repair in _other_readings(value, types, view.steps)]
+    is_member = bool(path) and isinstance(path[-1], str)  # of several items in a list, nobody knows which were one
+    if not found and view.may_wrap and "array" in types and is_member and _is_single(value):
         found = [Put(path, [value], "listed")]
     return found
+
+
+def _is_nothing(value: Json, types: list[str]) -> bool:
+    """Null, or a word for it where that is not one. For a list such a word may be its only item as well."""
+    if isinstance(value, str) and value.strip() in _NOTHINGS:
+        return "null" not in types and "array" not in types
+    return value is None
+
+
+def _other_readings(value: Json, types: list[str], steps: Steps | None) -> list[tuple[Json, str]]:
+    if isinstance(value, str):
+        return _from_text(value, types, steps)
+    if isinstance(value, list):
+        return [(value[0], "unlisted")] if len(value) == 1 and "array" not in types else []
+    if "string" in types:
+        return [(text, "text") for text in _as_texts(value)]
+    if "boolean" in types and type(value) is int and value in (0, 1):
+        return [(value == 1, "typed")]
+    if "integer" in types and isinstance(value, Decimal) and (whole := whole_number(value)) is not None:
+        return [(whole, "whole_number")]
+    return []
 
 
 def whole_number(value: Decimal) -> int | None:
@@ -122,17 +143,17 @@ def whole_number(value: Decimal) -> int | None:
     return int(value)
 
 
-def _from_text(text: str, types: list[str]) -> list[tuple[Json, str]]:
+def _from_text(text: str, types: list[str], steps: Steps | None) -> list[tuple[Json, str]]:
     word = text.strip()
     if "array" in types or "object" in types:
         try:
-            value = encoded(text)
+            value = encoded(text, steps)
         except NotLoose:
             value = None
         if (isinstance(value, list) and "array" in types) or (isinstance(value, dict) and "object" in types):
             return [(value, "encoded")]
-    if "boolean" in types and word.lower() in ("true", "false"):
-        return [(word.lower() == "true", "typed")]
+    if "boolean" in types and word.lower() in _BOOLEANS:
+        return [(_BOOLEANS[word.lower()], "typed")]
     if "null" in types and word in ("null", "None"):
         return [(None, "typed")]
     number = _number(word) if "number" in types or "integer" in types else None
@@ -142,32 +163,39 @@ def _from_text(text: str, types: list[str]) -> list[tuple[Json, str]]:
 
 
 def _number(word: str) -> int | Decimal | None:
-    if not word or word[0] not in "-0123456789" or len(word) > 400:
+    if not word or word[0] not in "+-0123456789" or len(word) > 400:
         return None
     try:
-        value = decode(word)
+        value = decode(word.removeprefix("+"))
     except BadJson:
         return None
     return value if isinstance(value, int | Decimal) else None
 
 
-def _as_text(value: Json) -> str:
-    """A number that lost its quotes. Whole ones only: how another was written is not known any more."""
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**400 else ""
+def _as_texts(value: Json) -> list[str]:
+    """What has lost its quotes: how a literal was spelled, or a number with an exponent written, is not known any more."""
+    if isinstance(value, bool):
+        return [str(value).lower(), str(value)]
+    text = str(value) if isinstance(value, Decimal) or (isinstance(value, int) and abs(value) < 10**400) else ""
+    return [text] if text and "E" not in text else []
 
 
 def _is_single(value: Json) -> bool:
-    """A text with commas may be several, and one with a bracket is a list that could not be read."""
+    """A text with commas may be several, and one with a bracket or quote is a list that could not be read."""
     if isinstance(value, list):
         return False
-    return not isinstance(value, str) or not (_SEVERAL.search(value) or value.lstrip().startswith(("[", "{")))
+    if isinstance(value, str) and value.strip() in _NOTHINGS:
+        return False
+    return not isinstance(value, str) or not (_SEVERAL.search(value) or value.lstrip().startswith(("[", "{", "(", '"')))
 
 
 def _required(path: Path, value: Json, name: str, view: View) -> list[Plan]:
     """The key that was meant, and with it every other key of this object that is a known name in other spelling."""
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or len(value) > _MOST_KEYS:
         return []
     known = declared(view.schema, path)
+    if len(known) > _MOST_KEYS:
+        return []
     names = _by_spelling(name for name in known if name not in value)
     keys = _by_spelling(key for key in value if key not in known)
     meant = [(key, names.get(spelling)) for spelling, key in keys.items()]
@@ -188,7 +216,7 @@ def _by_spelling(names: Iterable[str]) -> dict[str, str | None]:
 
 def _unexpected(path: Path, value: Json, keys: list[str], view: View) -> list[Plan]:
     """Every one of them is a known name in other spelling, or nothing is done."""
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or len(keys) > _MOST_KEYS:
         return []
     known = [name for name in declared(view.schema, path) if name not in value]
     edits: list[Edit] = []
@@ -201,6 +229,8 @@ def _unexpected(path: Path, value: Json, keys: list[str], view: View) -> list[Pl
 
 
 def _spelled(path: Path, value: Json, options: list[Json]) -> list[Edit]:
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
     if not isinstance(value, str) or len(options) > 1000:
         return []
     word = value.strip()

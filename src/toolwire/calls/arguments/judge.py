@@ -14,11 +14,14 @@ from msgspec import Struct
 from ...types import Json, JsonObject, Tool, ToolCall
 from ...wire.exact import BadJson, decode, encode
 from ..schemas import Checker, Schemas, TooCostly
+from ..schemas.places import schemas_at, types_of
+from ..schemas.positions import Path
 from .closing import is_whole
 from .doubts import Fixed
+from .names import all_names
 from .preferences import preferred
 from .search import Search
-from .texts import meant
+from .texts import Known, meant
 from .wording import Problem, missing, problems
 
 
@@ -89,8 +92,27 @@ class _Case:
             return search.fix(self._arguments)
         if self._is_cut:
             return None
-        found = meant(self._raw, lambda value, unclosed: is_whole(value, unclosed, self._checker.schema))
+        found = meant(self._raw, self._known(search))
         return None if found is None else search.fix(found.arguments, found.repairs)
+
+    def _known(self, search: Search) -> Known:
+        schema = self._checker.schema
+
+        def may_close(value: JsonObject, unclosed: list[Path]) -> bool:
+            is_wrapper = unclosed == [()] and search.unwrapped(value) is not None
+            return is_wrapper or is_whole(value, unclosed, schema)
+
+        def is_sure(path: Path) -> bool:
+            types = [types_of(found) for found in schemas_at(schema, path)]
+            return not path or (any(types) and set().union(*types) <= {"array", "object", "null"})
+
+        return Known(
+            may_close=may_close,
+            is_sure=is_sure,
+            tool=self._tool.name,
+            names=all_names(schema),
+            takes_empty=self._checker.fits({}, 2),
+        )
 
     def _invalid(self) -> Invalid:
         if not isinstance(self._arguments, dict):

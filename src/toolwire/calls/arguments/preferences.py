@@ -14,8 +14,10 @@ from .doubts import Fixed
 from .edits import Put, put_all
 from .fixes import whole_number
 from .loose import NotLoose
+from .quoting import Steps
 from .texts import encoded
 
+_STEPS = 8_000
 _MOST = 10_000  # values that are looked at
 
 
@@ -33,13 +35,14 @@ def preferred(arguments: JsonObject, raw: str, checker: Checker) -> Fixed | None
 
 
 def _edits(arguments: JsonObject, checker: Checker) -> Iterator[Put]:
+    steps = Steps(_STEPS)
     for path, value in _leaves(arguments):
         if isinstance(value, Decimal):
             whole = whole_number(value)
             if whole is not None and _is_integer(checker.schema, path):
                 yield Put(path, whole, "whole_number")
         elif value.startswith(("{", "[")) and checker.has_text_unions:
-            held = _held(value)
+            held = _held(value, steps)
             if held is not None and _is_declared(held, schemas_at(checker.schema, path)):
                 yield Put(path, held, "encoded")
 
@@ -64,9 +67,9 @@ def _is_integer(schema: JsonObject, path: Path) -> bool:
     return any("integer" in names for names in types) and not any("number" in names for names in types)
 
 
-def _held(text: str) -> Json:
+def _held(text: str, steps: Steps) -> Json:
     try:
-        return encoded(text)
+        return encoded(text, steps)
     except NotLoose:
         return None
 

@@ -1,13 +1,14 @@
 """The object a model meant, from a text that is not one: fenced, labelled, doubled, quoted, with its braces lost.
 
-Every step keeps all that was written or gives up. Words around the object may be dropped only if they cannot be part of it,
-so text with quotes, brackets or commas of its own is never junk.
+Every step keeps all that was written or gives up. Words around the object may be dropped only if they cannot be part of it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from html import unescape
+from typing import Never
 
 from msgspec import Struct
 
@@ -15,22 +16,37 @@ from ...types import Json, JsonObject
 from ...wire.exact import BadJson, decode
 from ..schemas.positions import Path
 from .loose import Loose, NotLoose
+from .names import same_name
+from .quoting import ENDS, Steps
+from .surroundings import is_junk_behind, is_sentence_before, without_marks
 
 LARGEST = 1 << 20  # characters; reading loosely is Python's work, not C's
-_FENCED = re.compile(r"\s*(?:```|~~~)[\w-]*[ \t]*\n?(.*?)\s*(?:```|~~~)\s*", re.DOTALL)
-_OPENED = re.compile(r"(?:```|~~~)[\w-]*[ \t]*\n")
-_TAG = re.compile(r"\s*<\|?/?[A-Za-z_][\w:. =\"/-]{0,60}\|?>\s*")
-_CLOSING = re.compile(r"(?:[}\])\s;`]|</?[\w:|.-]{1,60}>|<\|[\w:.-]{1,60}\|>|\[/?[A-Z_]{2,20}\])*")
-_PROSE = re.compile(r"[^{}\[\]\"`:,=]*")
-_BEFORE = re.compile(r"(?:[^{}\[\]\"'`:=]|(?<=\w)'(?=\w))*[:=]?\s*")
-_LABEL = re.compile(
-    r"(?:arguments?|args|input|parameters?|params|json|(?:tool|function)?_?call)\s*[:=]\s*(?=[{\[])", re.I
-)
-_MEMBER = re.compile(r"\w+\s*:\s*[\"'\[{\d-]")
+_QUOTED = re.compile(r"([\"'`“‘])\s*(?:[{\[]|\\\")")
+_ESCAPED = re.compile(r"[\[{](?:\s|\\[nrt])*\\\"")
+_ENTITY = re.compile(r"[\[{]{1,2}\s*&(?:quot|apos|#34|#39);")
+_MEMBER = re.compile(r"\w+\s*[:=]\s*(?:[\"'\[{\d-]|(?:true|false|null|None)\b)", re.IGNORECASE)
+_CALL = re.compile(r"([\w.-]{1,100})\(\s*(?=\w+\s*=|\)\s*\Z)")
 _EMPTY = ("", "null", "None")
-_ROUNDS = 3
+_RISKY = frozenset({"syntax.inner_quotes", "syntax.no_comma", "syntax.bare", "syntax.bracket"})
+_ROUNDS = 4
+_NOTHING: frozenset[str] = frozenset()
 
 MayClose = Callable[[JsonObject, list[Path]], bool]
+IsSure = Callable[[Path], bool]
+
+
+class Known(Struct, frozen=True):
+    """What is known of the tool. may_close: nothing can be missing where these containers of an object were not closed.
+
+    is_sure: the schema says that a list or an object must be at this place. names: of the properties that it has at any
+    depth. takes_empty: {} is a call of its own.
+    """
+
+    may_close: MayClose
+    is_sure: IsSure = lambda _: False
+    tool: str = ""
+    names: frozenset[str] = _NOTHING
+    takes_empty: bool = True
 
 
 class Meant(Struct, frozen=True):
@@ -38,109 +54,141 @@ class Meant(Struct, frozen=True):
     repairs: tuple[str, ...]
 
 
-def meant(raw: str, may_close: MayClose) -> Meant | None:
-    """may_close says whether nothing can be missing where these containers of the object were not closed."""
+def meant(raw: str, known: Known) -> Meant | None:
     if len(raw) > LARGEST:
         return None
-    return _Reader(may_close).read(raw, _ROUNDS)
+    return _Reader(known).read(raw, _ROUNDS)
 
 
-def encoded(text: str) -> Json:
-    """The list or object that a text holds as JSON, complete; raises NotLoose."""
-    stripped = text.strip()
-    if not stripped.startswith(("{", "[", "```")) or len(text) > LARGEST:
+def encoded(text: str, steps: Steps | None = None, rounds: int = 2) -> Json:
+    """The list or object that a text holds as JSON, complete; raises NotLoose. steps: what many texts share."""
+    if len(text) > LARGEST:
+        raise NotLoose("too long")
+    stripped = without_marks(text).text.strip() if text.lstrip().startswith(("```", "~~~")) else text.strip()
+    if not stripped.startswith(("{", "[", "(", '"')):
         raise NotLoose("no list or object")
-    if fence := _FENCED.fullmatch(stripped):
-        stripped = fence.group(1).strip()
-    try:
-        return decode(stripped)
-    except BadJson:
-        pass
-    loose = Loose(stripped)
+    value = _strict(stripped)
+    if isinstance(value, str) and rounds:
+        return encoded(value, steps, rounds - 1)
+    if value is not None:
+        return value
+    loose = Loose(stripped, steps=steps)
     value = loose.value()
-    if loose.unclosed or stripped[loose.position :].strip():
+    if loose.unclosed or stripped[loose.position :].strip() or not isinstance(value, dict | list):
         raise NotLoose("it does not end where it should")
+    if not _RISKY.isdisjoint(loose.repairs):
+        raise NotLoose("only who knows the schema could read it")
     return value
 
 
 class _Reader:
-    def __init__(self, may_close: MayClose) -> None:
-        self._may_close = may_close
+    def __init__(self, known: Known) -> None:
+        self._known = known
         self._repairs: list[str] = []
 
     def read(self, raw: str, rounds: int) -> Meant | None:
-        text, is_ended = self._bare(raw)
-        if text in _EMPTY:
-            return self._done({}, "empty") if self._may_close({}, [()]) else None
+        bare = without_marks(raw)
+        self._repairs += bare.repairs
+        if bare.text.strip() in _EMPTY:
+            return self._done({}, "empty") if self._known.may_close({}, [()]) else None
         try:
-            value = self._value(text, is_ended)
+            value = self._value(bare.text, bare.is_ended)
         except NotLoose:
             return None
         if isinstance(value, str) and rounds:
             self._repairs.append("quoted")
             return self.read(value, rounds - 1)
-        if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
-            return self._done(value[0], "listed")
+        if isinstance(value, list) and value and isinstance(value[0], dict) and value == value[:1] * len(value):
+            return self._done(value[0], "unlisted", *(["twice"] if len(value) > 1 else []))
         return self._done(value) if isinstance(value, dict) else None
 
     def _done(self, arguments: JsonObject, *more: str) -> Meant:
         return Meant(arguments, tuple(dict.fromkeys((*self._repairs, *more))))
 
-    def _bare(self, raw: str) -> tuple[str, bool]:
-        """Without fence and tags; is_ended: the model itself wrote an end behind it."""
-        text, is_ended = raw.strip(" \t\r\n\ufeff"), False
-        if fence := _FENCED.fullmatch(text):
-            self._repairs.append("fence")
-            text, is_ended = fence.group(1).strip(), True
-        elif opened := _OPENED.match(text):
-            self._repairs.append("fence")
-            text = text[opened.end() :]
-        if tag := _TAG.match(text):
-            self._repairs.append("junk")
-            text = text[tag.end() :]
-        return text, is_ended
-
     def _value(self, text: str, is_ended: bool) -> Json:
         if (whole := _strict(text)) is not None:
             return whole
-        if label := _LABEL.match(text):
-            self._repairs.append("junk")
-            text = text[label.end() :]
-        if text.startswith(('"', "'")) or _MEMBER.match(text):
+        if _QUOTED.match(text):
+            return self._quoted(text)
+        if _ESCAPED.match(text):
+            return _strict(f'"{text.strip()}"') or self._fail("no text's inside")
+        if _ENTITY.match(text):
+            return unescape(text)
+        if call := self._call(text):
+            return {} if text[call:].strip() == ")" else self._without_brace(text[call:], is_ended)
+        if text.startswith(tuple(ENDS)) or _MEMBER.match(text):
             return self._without_brace(text, is_ended)
         start = self._start(text)
-        loose = Loose(text, start)
+        loose = Loose(text, start, self._known.names)
         value = loose.value()
-        self._repairs += loose.repairs
-        self._check_end(loose, value, is_ended)
+        self._accept(loose, value, is_ended)
         self._check_rest(text[start:], loose.position - start, value)
         return value
 
     def _start(self, text: str) -> int:
         found = re.search(r"[{\[]", text)
         if found is None:
-            raise NotLoose("there is no object")
-        before = text[: found.start()]
-        if before.strip() and not _BEFORE.fullmatch(before):
-            raise NotLoose("what stands before the object may be a part of it")
-        if before.strip():
+            self._fail("there is no object")
+        start = found.start()
+        if not is_sentence_before(text[:start], self._known.names) and text[:start].strip("( \n"):
+            self._fail("what stands before the object may be a part of it")
+        if text[:start].strip():
             self._repairs.append("junk")
-        return found.start()
+        if text.startswith("{}", start) and text[start + 2 :].lstrip().startswith("{") and not self._known.takes_empty:
+            self._repairs.append("twice")  # the empty start that some upstreams send, and then the arguments
+            return text.index("{", start + 2)
+        return start
+
+    def _call(self, text: str) -> int:
+        """Where the members begin in tool(name=value)."""
+        found = _CALL.match(text)
+        return found.end() if found and same_name(found.group(1)) == same_name(self._known.tool) else 0
+
+    def _quoted(self, text: str) -> Json:
+        """A text that holds the arguments: written as one, or only with quotes around."""
+        text = text.strip()
+        try:
+            if text[0] == '"':
+                loose = Loose(text)
+                value = loose.text()
+                self._check_rest(text, loose.position, value)
+                self._repairs += loose.repairs
+                return value
+        except NotLoose:
+            pass
+        if len(text) < 2 or text[-1] != ENDS[text[0]]:
+            self._fail("quotes around something else")
+        return self._unescaped(text[1:-1])
+
+    def _unescaped(self, text: str) -> str:
+        """A shell keeps backslashes between quotes, Python does not: where that makes a difference, one must be no JSON."""
+        if "\\\\" not in text:
+            return text
+        readings = [reading for reading in (text, text.replace("\\\\", "\\")) if _strict(reading) is not None]
+        if len(readings) != 1:
+            self._fail("one or two backslashes")
+        return readings[0]
 
     def _without_brace(self, text: str, is_ended: bool) -> Json:
-        loose = Loose(text)
+        loose = Loose(text, 0, self._known.names)
         value = loose.members()
-        self._repairs += [*loose.repairs, "syntax.braces"]
-        if text[loose.position :].strip(" \n\r\t}"):
-            raise NotLoose("more follows")
-        self._check_end(loose, value, is_ended)
+        self._repairs.append("syntax.braces")
+        self._accept(loose, value, is_ended)
+        self._check_rest(text, loose.position, value)
         return value
 
-    def _check_end(self, loose: Loose, value: Json, is_ended: bool) -> None:
+    def _accept(self, loose: Loose, value: Json, is_ended: bool) -> None:
+        self._repairs += loose.repairs
+        if "syntax.inner_quotes" in loose.repairs and not set(_keys(value)) <= self._known.names:
+            self._fail("quotes inside a text may have made members of it")
+        if not all(map(self._known.is_sure, loose.mended)):
+            self._fail("the bracket that opens may be the wrong one")
         if not loose.unclosed or is_ended:
             return
-        if loose.ends_in_number or not isinstance(value, dict) or not self._may_close(value, loose.unclosed):
-            raise NotLoose("it may have been cut")
+        if loose.ends_in_number or not isinstance(value, dict) or not self._known.may_close(value, loose.unclosed):
+            self._fail("it may have been cut")
+        if any(loose.last_text.count(closer) > loose.last_text.count(mark) for mark, closer in ("{}", "[]")):
+            self._fail("the closer may be inside the last text")
 
     def _check_rest(self, text: str, end: int, value: Json) -> None:
         rest = text[end:].strip()
@@ -148,12 +196,23 @@ class _Reader:
             return
         if _is_copy(text[:end], rest, value):
             self._repairs.append("twice")
-            return
-        closing = _CLOSING.match(rest)
-        rest = rest[closing.end() :] if closing else rest
-        if not _PROSE.fullmatch(rest):
-            raise NotLoose("what follows the object may be a part of it")
-        self._repairs.append("junk")
+        elif rest[0] in "}])" and "syntax.no_comma" in self._repairs:
+            self._fail("neither closers nor commas can be trusted")
+        elif is_junk_behind(text[end:], self._known.names):
+            self._repairs += ["junk", "syntax.closers"] if rest[0] in "}]" else ["junk"]
+        else:
+            self._fail("what follows the object may be a part of it")
+
+    @staticmethod
+    def _fail(words: str) -> Never:
+        raise NotLoose(words)
+
+
+def _keys(value: Json) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from _keys(item)
 
 
 def _strict(text: str) -> Json:

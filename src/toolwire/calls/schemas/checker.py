@@ -15,10 +15,13 @@ from .reading import Reading
 
 Fault: TypeAlias = jsonschema_rs.ValidationError
 
-_MOST_LOOKS = 20_000_000  # about a second
-_MOST_SAID = 20_000  # a fault costs a thousand looks, because it is told in full
+_MOST_LOOKS = 3_000_000  # about a tenth of a second
+_MOST_SAID = 20_000  # a fault costs a hundred looks and more, because it is told in full
+_MOST_TOLD = 4_000_000  # characters: each member that is missing is told with the whole object that lacks it
 _MOST_FAULTS = 200
 _DEEPEST_SAID = 10  # what unions of a recursive schema have to say doubles with each level
+_DEEPEST = 200  # levels of arguments; the validator itself gives up a little later
+_CONTAINERS = (dict, list)
 _LONG = 16_384  # characters of arguments; beyond, patterns that backtrack are left out
 
 
@@ -33,7 +36,7 @@ class Checker:
         self.schema = reading.schema
         self.notes = reading.notes
         self._patterns = reading.patterns
-        self._looks, self._is_recursive = cost_of(reading.schema)
+        self._looks, self._is_recursive, self._demands = cost_of(reading.schema)
         if self._looks > _MOST_LOOKS:
             raise ValueError(f"the schema has {self._looks} ways through it or more")
         self.has_integers, self.has_text_unions = _features(reading.schema)
@@ -45,17 +48,20 @@ class Checker:
 
     def fits(self, arguments: Json, size: int) -> bool:
         """size is that of the arguments as text, or a little more; raises TooCostly."""
-        if self._looks * size > _MOST_LOOKS and self._looks * places(arguments) > _MOST_LOOKS:
+        if self._looks * size > _MOST_LOOKS and not has_at_most(_MOST_LOOKS // self._looks, arguments):
             raise TooCostly("the schema has too many ways through it for so large a value")
         validator = self._for_long if size > _LONG else self._validator
         try:
             return validator.is_valid(arguments)
-        except ValueError:  # half a surrogate pair, which the validator cannot hold
+        except ValueError:
             return validator.is_valid(_whole_characters(arguments))
 
     def faults(self, arguments: Json, size: int) -> list[Fault]:
         """Why it does not fit; none where they would be too many to tell."""
-        if self._looks * size > _MOST_SAID and self._looks * places(arguments) > _MOST_SAID:
+        if self._looks * size > _MOST_SAID and not has_at_most(_MOST_SAID // self._looks, arguments):
+            return []
+        told = max(size, 4000)
+        if self._demands * told > _MOST_TOLD and self._lacks(arguments) * told > _MOST_TOLD:
             return []
         if self._is_recursive and self._looks > 1 and depth(arguments) > _DEEPEST_SAID:
             return []
@@ -66,18 +72,27 @@ class Checker:
             found = validator.iter_errors(_whole_characters(arguments))
         return [fault for fault, _ in zip(found, range(_MOST_FAULTS), strict=False)]
 
+    def _lacks(self, arguments: Json) -> int:
+        """How many members may be missing: of the root those that are, of all others those that could be."""
+        required = self.schema.get("required", ())
+        if len(required) < self._demands or not isinstance(arguments, dict):
+            return self._demands
+        return sum(name not in arguments for name in required)
 
-def places(value: Json) -> int:
-    """How many values this one is made of."""
-    count, waiting = 0, [value]
+
+def has_at_most(count: int, value: Json) -> bool:
+    """Whether a value is made of no more values than that; looks no further."""
+    waiting = [value]
+    count -= 1
     while waiting:
         item = waiting.pop()
-        count += 1
-        if isinstance(item, dict):
-            waiting += item.values()
-        elif isinstance(item, list):
-            waiting += item
-    return count
+        if isinstance(item, dict | list):
+            count -= len(item)
+            if count < 0:
+                return False
+            inner = item.values() if isinstance(item, dict) else item
+            waiting += [one for one in inner if isinstance(one, _CONTAINERS)]
+    return True
 
 
 def depth(value: Json) -> int:
@@ -136,8 +151,15 @@ def _without_slow(schema: Json, patterns: Patterns) -> Json:
 
 
 def _whole_characters(value: Json) -> Json:
+    """For what the validator refuses to hold: half a surrogate pair. What nests too deep for it stays as it is."""
+    if depth(value) > _DEEPEST:
+        raise TooCostly(f"the arguments nest deeper than {_DEEPEST} levels")
+    return _replaced(value)
+
+
+def _replaced(value: Json) -> Json:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8")
     if isinstance(value, dict):
-        return {_whole_characters(key): _whole_characters(item) for key, item in value.items()}
-    return [_whole_characters(item) for item in value] if isinstance(value, list) else value
+        return {_replaced(key): _replaced(item) for key, item in value.items()}
+    return [_replaced(item) for item in value] if isinstance(value, list) else value

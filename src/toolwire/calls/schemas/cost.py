@@ -23,17 +23,21 @@ class Looks(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """looks: the most at any one place. is_recursive: there are as many places as the value has."""
+    """looks: the most at any one place. is_recursive: there are as many places as the value has.
+
+    demands: the most members that one object must have.
+    """
 
     looks: int
     is_recursive: bool
+    demands: int
 
 
 def cost_of(schema: JsonObject) -> Cost:
     """For a schema as the reader wrote it, with every reference into its own $defs."""
     counter = _Counter(schema)
     looks = counter.looks(schema)
-    return Cost(max(looks), counter.is_recursive)
+    return Cost(max(looks), counter.is_recursive, counter.demands)
 
 
 class _Counter:
@@ -42,11 +46,13 @@ class _Counter:
         self._known: dict[str, Looks] = {}
         self._open: set[str] = {"#"}
         self.is_recursive = False
+        self.demands = 0
 
     def looks(self, schema: Json) -> Looks:
         if not isinstance(schema, dict):
             return Looks(1, 0)
-        here, below = 1 + len(schema.get("enum", ())) // 16, 0
+        self.demands = max(self.demands, len(schema.get("required", ())))
+        here, below = 1 + _options(schema.get("enum", ())), 0
         for item in self._same(schema):
             more = self.looks(item)
             here, below = here + more.here, below + more.below
@@ -79,3 +85,8 @@ class _Counter:
         found = [item for key in INNER_LISTS for item in schema.get(key, ())]
         found += [schema[key] for key in INNER if key in schema]
         return found + list(schema.get("patternProperties", {}).values())
+
+
+def _options(enum: list[Json]) -> int:
+    """Words and numbers are soon compared, sixteen in the time of a look; objects and lists are not."""
+    return len(enum) // 16 + sum(isinstance(option, dict | list) for option in enum)

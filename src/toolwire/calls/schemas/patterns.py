@@ -13,6 +13,7 @@ from functools import lru_cache
 import jsonschema_rs
 
 MOST = 60
+_MOST_LARGE = 6  # those that repeat something a hundred times: each takes a hundredth of a second to compile or refuse
 _LONGEST = 1000
 _SIZE = 1_000_000  # bytes of compiled automaton; `^.{1,500}$` needs half of it
 LINEAR = jsonschema_rs.RegexOptions(size_limit=_SIZE, dfa_size_limit=_SIZE)
@@ -28,6 +29,7 @@ class Patterns:
         self._slow: set[str] = set()
         self._known: dict[str, str] = {}
         self.weight = 0
+        self._large = 0
 
     @property
     def needs_backtracking(self) -> bool:
@@ -39,12 +41,19 @@ class Patterns:
     def read(self, given: str) -> str:
         """The pattern as the engine takes it; "" where it cannot be run."""
         if given not in self._known and len(self._known) < MOST and len(given) <= _LONGEST:
-            plain, is_slow = _compiled(given)
-            self._known[given] = plain
-            self.weight += len(given) * 50 + (_SIZE if _REPEATED.search(given) else 0)
-            if is_slow:
-                self._slow.add(plain)
+            self._known[given] = self._compiled(given)
         return self._known.get(given, "")
+
+    def _compiled(self, given: str) -> str:
+        is_large = _REPEATED.search(given) is not None
+        self._large += is_large
+        if is_large and self._large > _MOST_LARGE:
+            return ""
+        plain, is_slow = _compiled(given)
+        self.weight += len(given) * 50 + (_SIZE if is_large else 0)
+        if is_slow:
+            self._slow.add(plain)
+        return plain
 
 
 @lru_cache(maxsize=2000)

@@ -18,7 +18,7 @@ from .patterns import Patterns
 from .positions import Path, children, pointer, target
 
 DEEPEST = 60
-MOST_NODES = 50_000
+MOST_NODES = 20_000
 
 _TYPES = {"null", "boolean", "object", "array", "number", "string", "integer"}
 _ALIASES = {

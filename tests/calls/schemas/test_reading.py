@@ -39,7 +39,7 @@ from toolwire.calls.schemas.reading import Uncheckable, Unreadable, read
             {"properties": {"a": {"prefixItems": [{"type": "integer"}]}}},
         ),
         ({"required": "a"}, {"required": ["a"]}),
-        ({"enum": "a", "anyOf": [], "additionalProperties": "no"}, {}),
+        ({"anyOf": [], "additionalProperties": "no"}, {}),
         (
             {"dependencies": {"a": ["b"], "c": {"required": ["d"]}}},
             {"dependentRequired": {"a": ["b"]}, "dependentSchemas": {"c": {"required": ["d"]}}},
@@ -132,3 +132,22 @@ def test_numbers_that_are_traps_are_no_limits() -> None:
         }
     }
     assert read(given).schema == {"properties": {"a": {}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "path"),
+    [
+        ({"type": "strng"}, ("type",)),
+        ({"type": "object", "properties": {"c": {"type": ["string", "nul"]}}}, ("properties", "c", "type")),
+        ({"type": "object", "properties": {"c": {"enum": "x"}}}, ("properties", "c", "enum")),
+    ],
+)
+def test_a_word_that_nobody_knows_is_named_with_its_place(schema: dict[str, Any], path: tuple[str, ...]) -> None:
+    with pytest.raises(Unreadable) as fault:
+        read(schema)
+    assert fault.value.path == path
+
+
+@pytest.mark.parametrize("word", ["any", "Date", "file", "", "string|null", "List[str]", "HashMap", "dict"])
+def test_words_that_people_use_for_types_are_no_fault(word: str) -> None:
+    assert read({"type": "object", "properties": {"c": {"type": word}}})

@@ -13,6 +13,7 @@ from decimal import Decimal
 
 from msgspec import Struct
 
+from ...errors import quote
 from ...types import Json, JsonObject
 from .patterns import Patterns
 from .positions import Path, children, pointer, target
@@ -41,6 +42,43 @@ _ALIASES = {
     "bool": "boolean",
     "none": "null",
 }
+# Words that stand for no type of JSON, and whoever writes them means something: whatever comes is taken.
+_FREE = frozenset(
+    [
+        "any",
+        "mixed",
+        "unknown",
+        "undefined",
+        "date",
+        "datetime",
+        "time",
+        "timestamp",
+        "duration",
+        "uuid",
+        "file",
+        "path",
+        "url",
+        "uri",
+        "email",
+        "json",
+        "bytes",
+        "binary",
+        "enum",
+        "union",
+        "callable",
+        "function",
+        "literal",
+        "optional",
+        "decimal",
+        "set",
+        "sequence",
+        "iterable",
+        "class",
+        "image",
+        "audio",
+        "video",
+    ]
+)
 _NUMBERS = ("minimum", "maximum", "multipleOf")
 _BOUNDS = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 _COUNTS = (
@@ -151,6 +189,11 @@ class _Reader:
         if not isinstance(given, str | list) or not all(isinstance(item, str) for item in _listed(given)):
             raise Unreadable((*path, "type"), f"found {_kind(given)}, expected the name of a type")
         names = [type_name(name) for name in _listed(given)]
+        for name, found in zip(_listed(given), names, strict=True):
+            if not found and name.isalpha() and name.lower() not in _FREE:
+                raise Unreadable(
+                    (*path, "type"), f"found {quote(name[:60])}, expected one of {', '.join(sorted(_TYPES))}"
+                )
         if names and all(names):
             out["type"] = names[0] if len(names) == 1 else list(dict.fromkeys(names))
         else:
@@ -162,7 +205,7 @@ class _Reader:
             if enum:
                 out["enum"] = enum
         elif enum is not None:
-            self._note((*path, "enum"), "not a list")
+            raise Unreadable((*path, "enum"), f"found {_kind(enum)}, expected a list of values")
         if "const" in node:
             out["const"] = node["const"]
 

@@ -76,7 +76,9 @@ def sent(request: Request, dialect: str, profile: Profile | None = None) -> dict
     chosen = profile or PROFILES[dialect]
     is_own = request.origin == dialect
     fitted = fit(
-        lower(request, chosen.tool_kinds if is_own else frozenset(), longest=0 if is_own else 64).request, chosen, is_own=is_own
+        lower(request, chosen.tool_kinds if is_own else frozenset(), longest=0 if is_own else 64).request,
+        chosen,
+        is_own=is_own,
     )
     body: dict[str, Any] = json.loads(DIALECTS[dialect].encode_request(fitted.request, chosen).body)
     return body

@@ -51,24 +51,18 @@ def is_settled(messages: tuple[Message, ...], asked: Asked) -> bool:
                     if not text:
                         return False
                 else:
-                    text = ""
-                    if type(part) is Opaque:
-                        has_opaque = True
-                    elif type(part) is Reasoning:
+                    text, has_opaque = "", has_opaque or type(part) is Opaque
+                    if type(part) is Reasoning:
                         thoughts.append(message)
             if called == before and (not text or text.isspace()):
                 is_thinking = loose_thoughts(message.parts) > 0
                 if not (is_run if is_thinking else _is_said(message)):
                     return False
-            if is_formal and not has_begun:
-                return False
         elif role == "tool" or role == "user":
             was_answering = False
             for part in message.parts:
                 if type(part) is ToolResult:
-                    if answered == called or part.call_id != calls[answered].id:
-                        return False
-                    if not fits(calls[answered], part) if is_run else part.is_error and is_loaded(part):
+                    if answered == called or not _answers(part, calls[answered], is_run):
                         return False
                     answered += 1
                 elif answered != called or is_blank(part):
@@ -80,16 +74,30 @@ def is_settled(messages: tuple[Message, ...], asked: Asked) -> bool:
             has_begun = has_begun or role == "user"
             if is_thinking or not message.parts or (role == "user" and answered != called):
                 return False
-            if is_formal and not has_begun:
+        else:
+            was_answering = was_answering and message.is_head
+            if not message.is_head and (answered != called or is_thinking or _is_faulty(message, has_begun)):
                 return False
-        elif not message.is_head:
-            was_answering = False
-            if answered != called or is_thinking or _is_faulty(message, has_begun):
-                return False
-    is_whole = answered == called and not is_thinking and (has_asked or (is_formal and has_begun) or is_instructing(messages))
-    if not is_whole or (is_formal and has_loose_end(messages)) or (has_opaque and faults_in(messages)):
+            continue
+        if is_formal and not has_begun:
+            return False
+    is_heard = has_asked or (is_formal and has_begun) or is_instructing(messages)
+    if answered != called or is_thinking or not is_heard:
         return False
-    return _are_callable(calls) and not (is_run and has_copies(messages)) and _are_known(messages, asked, thoughts)
+    return _are_callable(calls) and _holds_together(messages, asked, thoughts, has_opaque=has_opaque)
+
+
+def _holds_together(messages: tuple[Message, ...], asked: Asked, thoughts: list[Message], *, has_opaque: bool) -> bool:
+    """What one look at each part does not show."""
+    if (asked.is_formal and has_loose_end(messages)) or (has_opaque and faults_in(messages)):
+        return False
+    return not (asked.is_run and has_copies(messages)) and _are_known(messages, asked, thoughts)
+
+
+def _answers(result: ToolResult, call: ToolCall, is_run: bool) -> bool:
+    if result.call_id != call.id:
+        return False
+    return fits(call, result) if is_run else not (result.is_error and is_loaded(result))
 
 
 def is_instructing(messages: tuple[Message, ...]) -> bool:

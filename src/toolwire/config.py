@@ -450,4 +450,6 @@ def _expected(kind: Any) -> str:
         return str(kind.__metadata__[0].description)
     if kind is Secret:
         return 'a string: "env:NAME", "file:PATH" or the key itself'
-    return {bool: "true or false", str: "a string", tuple: "a list of strings", dict: "a table of strings"}[get_origin(kind) or kind]
+    return {bool: "true or false", str: "a string", tuple: "a list of strings", dict: "a table of strings"}[
+        get_origin(kind) or kind
+    ]

@@ -146,7 +146,9 @@ def test_H075_the_open_turn_begins_with_a_thought_or_not() -> None:
     bare = (user("hi"), assistant(THOUGHT, call("a")), answered)
     assert not lacks_thought(bare, lambda part: isinstance(part, Reasoning))
     assert lacks_thought((user("hi"), assistant("so"), assistant(signed, call("a")), answered), is_proven)
-    assert lacks_thought((assistant(signed, "x"), user("hi"), assistant(call("a")), answered, system("note")), is_proven)
+    assert lacks_thought(
+        (assistant(signed, "x"), user("hi"), assistant(call("a")), answered, system("note")), is_proven
+    )
 
 
 @pytest.mark.parametrize(

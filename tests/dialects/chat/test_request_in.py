@@ -10,6 +10,7 @@ import pytest
 
 from tests.dialects.refusing import GONE, refusal, with_change
 from toolwire.dialects import chat
+from toolwire.profiles import PLAIN_CHAT
 from toolwire.types import (
     Media,
     Opaque,
@@ -279,3 +280,15 @@ def test_outputs_and_efforts() -> None:
     assert read(reasoning_effort="none").thinking == Thinking(mode="off", effort="none")
     assert read(reasoning_effort="high").thinking == Thinking(effort="high")
     assert read(reasoning_effort=None).thinking is None
+
+
+def test_the_bare_functions_of_old_clients_are_tools() -> None:
+    body = {
+        "model": "m",
+        "messages": [{"role": "user", "content": "x"}],
+        "functions": [{"name": "f", "parameters": {}}],
+    }
+    request = chat.decode_request(json.dumps(body).encode(), {})
+    assert [(tool.name, tool.schema, tool.source) for tool in request.tools] == [("f", {}, None)]
+    again = json.loads(chat.encode_request(request, PLAIN_CHAT).body)
+    assert again == body

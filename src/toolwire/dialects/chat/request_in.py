@@ -53,6 +53,7 @@ _KNOWN = frozenset(
         "model",
         "messages",
         "tools",
+        "functions",
         "tool_choice",
         "parallel_tool_calls",
         "max_tokens",
@@ -229,7 +230,13 @@ def _result(item: JsonObject, role: str, where: str) -> ToolResult:
 
 
 def _tools(top: JsonObject) -> tuple[Tool, ...]:
-    return tuple(_tool(item, f"tools[{index}]") for index, item in enumerate(list_or_none(top, "tools") or ()))
+    """Old clients list bare functions; a back end of this dialect gets them as they are, others as tools."""
+    legacy = tuple(
+        _function(need_object(item, f"functions[{index}]"), f"functions[{index}]", None)
+        for index, item in enumerate(list_or_none(top, "functions") or ())
+    )
+    tools = tuple(_tool(item, f"tools[{index}]") for index, item in enumerate(list_or_none(top, "tools") or ()))
+    return (*tools, *legacy)
 
 
 def _tool(item: Any, where: str) -> Tool:
@@ -237,15 +244,7 @@ def _tool(item: Any, where: str) -> Tool:
     kind = need_text(item, "type", where)
     source = Source(NAME, item)
     if kind == "function":
-        function = need_object(item.get("function"), f"{where}.function")
-        return Tool(
-            name=need_name(function, "name", f"{where}.function"),
-            description=text_or_none(function, "description", f"{where}.function"),
-            schema=object_or_none(function, "parameters", f"{where}.function"),
-            strict=flag_or_none(function, "strict", f"{where}.function"),
-            extra=rest(function, _FUNCTION, NAME),
-            source=source,
-        )
+        return _function(need_object(item.get("function"), f"{where}.function"), f"{where}.function", source)
     if kind == "custom":
         custom = need_object(item.get("custom"), f"{where}.custom")
         return Tool(
@@ -256,6 +255,17 @@ def _tool(item: Any, where: str) -> Tool:
             source=source,
         )
     return Tool(name=kind, kind="hosted", source=source)
+
+
+def _function(function: JsonObject, where: str, source: Source | None) -> Tool:
+    return Tool(
+        name=need_name(function, "name", where),
+        description=text_or_none(function, "description", where),
+        schema=object_or_none(function, "parameters", where),
+        strict=flag_or_none(function, "strict", where),
+        extra=rest(function, _FUNCTION, NAME),
+        source=source,
+    )
 
 
 def _grammar(form: Any) -> str:

@@ -274,7 +274,7 @@ def _media(media: Media, where: str, losses: list[Loss]) -> JsonObject:
 
 def _offer(request: Request, body: JsonObject, losses: list[Loss]) -> None:
     """Tools, and the choice among them, written anew."""
-    for key in ("tools", "tool_choice"):
+    for key in ("tools", "tool_choice", "functions", "function_call"):
         body.pop(key, None)
     if not request.tools:
         body.pop("parallel_tool_calls", None)

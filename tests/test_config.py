@@ -170,7 +170,7 @@ def test_a_file_that_cannot_be_read(content: bytes | None) -> None:
         (
             '[backends.openai]\nkey = "x"\nkind = "opena-chat"',
             'toolwire.toml, line 3, backends.openai.kind: found "opena-chat"; expected one of "openai-chat", '
-            '"openai-responses", "anthropic", "demo", "scripted"; did you mean "openai-chat"?',
+            '"openai-responses", "anthropic", "gemini", "demo", "scripted"; did you mean "openai-chat"?',
         ),
         (
             '[backends.a]\nkind = "demo"\nguards = { "x-*" = "retyr" }',
@@ -292,7 +292,7 @@ def test_a_back_end_needs_a_kind() -> None:
     assert refused("[backends.x]\nkey = 'k'").startswith("toolwire.toml, line 1, backends.x: kind is missing; expected")
 
 
-@pytest.mark.parametrize("kind", ["gemini", "cursor", "codex", "vscode"])
+@pytest.mark.parametrize("kind", ["cursor", "codex", "vscode"])
 def test_a_kind_of_a_later_version_says_what_to_use_instead(kind: str) -> None:
     sentence = refused(f'[backends.x]\nclient_type = "cli"\nkind = "{kind}"')
     assert sentence.startswith(f'toolwire.toml, line 3, backends.x.kind: kind "{kind}" is not in this version. ')

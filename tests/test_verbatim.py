@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dialects.messages.test_answer_out import well_formed as well_formed_messages
-from tests.dialects.playing import NAMES, NOW, asking, frames, minting, pieces
+from tests.dialects.playing import ALL, NAMES, NOW, asking, frames, minting, pieces
 from tests.dialects.responses.test_answer_out import well_formed as well_formed_responses
 from tests.dialects.wires import (
     DONE,
@@ -21,6 +21,8 @@ from tests.dialects.wires import (
     call_item,
     chunk,
     event,
+    gemini_call,
+    gemini_chunk,
     message_end,
     message_start,
     response,
@@ -91,7 +93,7 @@ def well_formed(dialect: str, wire: bytes) -> None:
             assert [one["index"] for one in opened] == list(range(len(opened)))
 
 
-@pytest.mark.parametrize("dialect", NAMES)
+@pytest.mark.parametrize("dialect", ALL)
 def test_H078_a_regular_stream_passes_to_the_byte(dialect: str) -> None:
     wire = REGULAR[dialect]
     for cuts in ([], [1], [len(wire) // 2], range(0, len(wire), 7)):
@@ -169,7 +171,7 @@ def test_H154_a_cut_ends_in_the_dialects_own_error(dialect: str) -> None:
             assert [value["sequence_number"] for _, value in frames(out)] == list(range(half + 1))
 
 
-@pytest.mark.parametrize("dialect", NAMES)
+@pytest.mark.parametrize("dialect", ALL)
 def test_a_transport_that_fails_ends_in_the_dialects_own_error(dialect: str) -> None:
     tap = tapped(dialect)
     first = tap.feed(lines(dialect)[0]).wire
@@ -601,3 +603,42 @@ def test_what_is_only_queued_passes_untouched(body: bytes) -> None:
     assert pipe.is_over
     final = pipe.final()
     assert (final or {}).get("id") == ("resp_1" if body.startswith(b"{") else None)
+
+
+def test_H050_a_call_without_an_id_is_written_anew_and_what_left_before_stays() -> None:
+    before = gemini_chunk({"text": "I look."})
+    rest = gemini_chunk(gemini_call("", "weather", {})) + gemini_chunk({"text": ""}, finish="STOP")
+    tap = tapped("gemini")
+    out, _ = through(tap, before, rest)
+    assert out.startswith(before)
+    assert "id" in tap.took_over
+    again = fold(through(tapped("gemini"), out)[1])
+    assert [part.id for part in again.parts_of(0) if isinstance(part, ToolCall)] == ["call_000000000000000000000001"]
+    assert len([value for _, value in frames(out) if "finishReason" in value["candidates"][0]]) == 1
+
+
+def test_H029_without_an_end_mark_the_last_bytes_are_the_end_and_what_was_held_leaves_then() -> None:
+    pieces_of = [gemini_chunk({"text": "a"}, finish="STOP"), gemini_chunk({"text": "b"}), gemini_chunk(finish="STOP")]
+    tap = tapped("gemini")
+    assert tap.feed(pieces_of[0]).wire == b""
+    assert tap.feed(pieces_of[1]).wire == pieces_of[0] + pieces_of[1]
+    assert tap.feed(pieces_of[2]).wire == b""
+    assert tap.close().wire == pieces_of[2]
+    assert (tap.took_over, tap.is_over) == ("", True)
+
+
+def test_usage_that_is_missing_is_added_to_an_end_that_has_no_mark() -> None:
+    tap = tapped("gemini")
+    out, _ = through(tap, gemini_chunk({"text": "a"}, finish="STOP", usageMetadata={}))
+    assert tap.took_over == "usage was missing"
+    ends = [value for _, value in frames(out) if "finishReason" in value["candidates"][0]]
+    assert len(ends) == 1
+    assert ends[0]["usageMetadata"]["promptTokenCount"] > 0
+
+
+def test_a_cut_without_an_end_mark_is_told_as_an_error() -> None:
+    tap = tapped("gemini")
+    out, _ = through(tap, gemini_chunk({"text": "a"}))
+    assert tap.error is not None
+    assert tap.error.code == "upstream_cut"
+    assert "error" in frames(out)[-1][1]

@@ -22,7 +22,7 @@ from .toml_lines import Document, KeyPath
 FILE_NAME = "toolwire.toml"
 DEFAULT_PORT = 18741
 
-Kind: TypeAlias = Literal["openai-chat", "openai-responses", "anthropic", "demo", "scripted"]
+Kind: TypeAlias = Literal["openai-chat", "openai-responses", "anthropic", "gemini", "demo", "scripted"]
 Port: TypeAlias = Annotated[int, Meta(ge=1, le=65535, description="a whole number from 1 to 65535")]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000, description="a whole number from 1 to 1000000")]
 Days: TypeAlias = Annotated[int, Meta(ge=1, le=36500, description="a whole number of days from 1 to 36500")]
@@ -36,12 +36,12 @@ BASE_URLS: dict[str, str] = {
     "openai-chat": "https://api.openai.com/v1",
     "openai-responses": "https://api.openai.com/v1",
     "anthropic": "https://api.anthropic.com",
+    "gemini": "https://generativelanguage.googleapis.com",
 }
 GEMINI_URL = "https://generativelanguage.googleapis.com/v1beta/openai"
 
 _KINDS: tuple[str, ...] = get_args(Kind)
 _LATER = {
-    "gemini": f'Use kind = "openai-chat" with base_url = "{GEMINI_URL}".',
     "cursor": "Remove this back end, or reach the same models by a key of their provider.",
     "codex": 'Remove this back end, or use kind = "openai-responses" with an API key.',
     "vscode": "Remove this back end, or reach the same models by a key of their provider.",

@@ -72,6 +72,12 @@ REMEDIES = (
         why="the back end refused its signature",
     ),
     Remedy(
+        pattern=r"thought[_ ]?signature.{0,80}(?:not valid|invalid|corrupted|missing)"
+        r"|(?:missing a|corrupted|invalid) .{0,3}thought[_ ]?signature",
+        change="reasoning",
+        why="the back end refused the signature of a call, or missed one",
+    ),
+    Remedy(
         pattern=r"encrypted content is not supported",
         change="proof",
         why="the model has no proofs of its reasoning",
@@ -120,7 +126,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     )
     reasoning_models: str = ""  # models that think unasked
     level_models: str = r"gemini-(?:[3-9]|[1-9]\d)"  # are told how much to think by a level, others by a budget
-    plain_models: str = r"gemini-(?:1|2\.0)|gemma"  # do not think, and refuse to be told how much
+    plain_models: str = r"gemini-(?:1\.|2\.0)|gemma"  # do not think, and refuse to be told how much
     signing_models: str = ""  # sign their calls, and refuse a turn whose first call is not signed (H074)
     keeps_state: bool = False  # it remembers answers by their ids, in the way of its dialect
     tool_kinds: frozenset[str] = frozenset()  # what it knows of its dialect's tools beside functions
@@ -230,6 +236,7 @@ GEMINI_API = replace(
     has_call_ids=True,
     max_request_bytes=100_000_000,
 )
+GEMINI_OAUTH = replace(GEMINI_API, name="gemini-oauth", key_header="authorization")
 GEMINI_SUBSET = replace(GEMINI, name="gemini-subset", has_json_schemas=False, schemas=GEMINI_SCHEMAS)
 
 BY_NAME = {
@@ -248,6 +255,7 @@ BY_NAME = {
         ANTHROPIC_API,
         GEMINI,
         GEMINI_API,
+        GEMINI_OAUTH,
         GEMINI_SUBSET,
     )
 }

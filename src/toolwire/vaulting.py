@@ -216,6 +216,8 @@ def needs_of(dialect: str, profile: Profile) -> Needs | None:
             return Needs(dialect=dialect, proofs=proofs, is_marked=True)
         case "chat":
             return Needs(dialect=dialect, proofs=("text",) if profile.reasoning_field else (), has_members=True)
+        case "gemini":
+            return Needs(dialect=dialect, proofs=("encrypted",), is_marked=True, has_members=True)
         case _:
             return None
 

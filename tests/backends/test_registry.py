@@ -20,6 +20,7 @@ EXPECTED = {
     "openai-chat": (HttpBackend, "chat"),
     "openai-responses": (HttpBackend, "responses"),
     "anthropic": (HttpBackend, "messages"),
+    "gemini": (HttpBackend, "gemini"),
     "demo": (Demo, ""),
     "scripted": (Scripted, ""),
 }

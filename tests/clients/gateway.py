@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-KINDS = {"chat": "openai-chat", "responses": "openai-responses", "messages": "anthropic"}
+KINDS = {"chat": "openai-chat", "responses": "openai-responses", "messages": "anthropic", "gemini": "gemini"}
 CLIENT_KEY = "client-key-for-tests"
 UPSTREAM_KEY = "upstream-key-for-tests"
 _SOURCES = Path(__file__).resolve().parents[2] / "src"
@@ -86,7 +86,7 @@ def _gateway_config(port: int, upstream: int) -> str:
 
 
 def _backend(name: str, kind: str, port: int, variable: str, verbatim: str) -> str:
-    path = "" if kind == "anthropic" else "/v1"
+    path = "" if kind in ("anthropic", "gemini") else "/v1"
     return f"""
         [backends.{name}]
         kind = "{kind}"

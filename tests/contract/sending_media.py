@@ -7,7 +7,7 @@ from base64 import b64decode, b64encode
 from typing import Any, NamedTuple
 
 from toolwire.dialects import DIALECTS
-from toolwire.profiles import ANTHROPIC, OPENAI_CHAT, PLAIN_CHAT, RESPONSES, Profile
+from toolwire.profiles import ANTHROPIC, GEMINI, OPENAI_CHAT, PLAIN_CHAT, RESPONSES, Profile
 from toolwire.types import Loss, Media, Request, Text, ToolResult
 
 Body = dict[str, Any]
@@ -17,6 +17,7 @@ TARGETS: dict[str, tuple[str, Profile]] = {
     "Chat, OpenAI": ("chat", OPENAI_CHAT),
     "Responses": ("responses", RESPONSES),
     "Messages": ("messages", ANTHROPIC),
+    "Gemini": ("gemini", GEMINI),
 }
 PLACES = ("user", "assistant", "system", "result")
 
@@ -160,7 +161,8 @@ def _messages_body(parts: dict[str, list[Body]]) -> Body:
 def arrived(request: Request, dialect: str, profile: Profile) -> Found:
     """What a back end of this dialect reads in what it is sent."""
     encoded = DIALECTS[dialect].encode_request(request, profile)
-    again = DIALECTS[dialect].decode_request(encoded.body, {})
+    body = {"model": request.model, **json.loads(encoded.body)}  # where the path names it, the body does not
+    again = DIALECTS[dialect].decode_request(json.dumps(body).encode(), {})
     media: list[Media] = []
     words: list[str] = []
     for message in again.messages:

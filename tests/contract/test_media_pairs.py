@@ -129,6 +129,10 @@ def test_H098_H099_results_stay_together_and_media_follow_them(client: str, targ
     elif target == "Responses":
         assert [part["type"] for part in body["input"][-2]["output"]] == ["input_text", "input_image", "input_image"]
         assert body["input"][-1]["output"] == "plain"
+    elif target == "Gemini":
+        kinds = [next(iter(part)) for part in body["contents"][-1]["parts"]]
+        assert kinds == ["functionResponse", "functionResponse", "text", "inlineData", "inlineData"]
+        assert "call_1" in body["contents"][-1]["parts"][2]["text"]
     else:
         (first, second) = body["messages"][-1]["content"]
         assert [block["type"] for block in first["content"]] == ["text", "image", "image"]
@@ -249,6 +253,10 @@ def check_shape(dialect: str, body: dict[str, Any]) -> None:
         assert all(fits(message, ChatCompletionMessageParam) for message in body["messages"]), body
     elif dialect == "responses":
         assert all(fits(item, ResponseInputItemParam) for item in body["input"]), body
+    elif dialect == "gemini":
+        held = {"text", "inlineData", "fileData", "functionCall", "functionResponse"}
+        parts = [part for content in body["contents"] for part in content["parts"]]
+        assert all(len(part.keys() & held) == len(part) == 1 for part in parts), body
     else:
         assert all(fits(message, MessageParam) for message in body["messages"]), body
         assert fits(body["system"], str | Iterable[TextBlockParam]), body

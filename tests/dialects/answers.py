@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 from hypothesis import strategies as st
 
 from toolwire.events import Answer, Finished, PartEnded, Started
@@ -147,10 +148,44 @@ def responses_answers(draw: st.DrawFn) -> Answer:
     return _answer("responses", ended, [Choice(reason=draw(st.sampled_from(ends)))], draw(USAGES))
 
 
+@st.composite
+def gemini_answers(draw: st.DrawFn) -> Answer:
+    """Parts in any order, but no two texts or unsigned thoughts beside each other: in a stream these are one."""
+    ended: list[PartEnded] = []
+    choices: list[Choice] = []
+    for index in range(draw(st.sampled_from([1, 1, 1, 2]))):
+        parts: list[Part] = []
+        for number in range(draw(st.integers(1, 5))):
+            kinds = ["text", "thought", "call", "call"]
+            before = type(parts[-1]).__name__ if parts else ""
+            kind = draw(st.sampled_from([one for one in kinds if (one, before) not in _MERGED]))
+            if kind == "text":
+                parts.append(Text(text=draw(WORDS)))
+            elif kind == "thought":
+                signature = draw(st.none() | st.text("abc=+/", min_size=1, max_size=8))
+                parts.append(Reasoning(text=draw(WORDS), encrypted=signature, extra={"gemini": {}}))
+            else:
+                extra = draw(st.sampled_from([{}, {"gemini": {"thoughtSignature": "c2ln"}}]))
+                parts.append(msgspec.structs.replace(draw(calls(10 * index + number)), extra=extra))
+        ended += [PartEnded(index=0, part=part, choice=index) for part in parts]
+        has_calls = any(isinstance(part, ToolCall) for part in parts)
+        ends: list[Reason] = ["length", "refused", "tool_calls" if has_calls else "stop"]
+        reason = (
+            "length" if not any(isinstance(part, Text | ToolCall) for part in parts) else draw(st.sampled_from(ends))
+        )
+        choices.append(Choice(index=index, reason=reason))
+    usage = draw(USAGES)
+    return _answer("gemini", ended, choices, msgspec.structs.replace(usage, cache_written=0))
+
+
+_MERGED = {("text", "Text"), ("thought", "Reasoning")}
+
+
 FAMILIES: dict[str, Strategy[Answer]] = {
     "chat": chat_answers(),
     "messages": messages_answers(),
     "responses": responses_answers(),
+    "gemini": gemini_answers(),
 }
 
 

@@ -18,11 +18,13 @@ from toolwire.wire.exact import decode
 from toolwire.wire.sse import SseReader
 
 NAMES = ("chat", "responses", "messages")
+ALL = (*NAMES, "gemini")
 NOW = 1_800_000_000
 PROMPTS: dict[str, dict[str, Any]] = {
     "chat": {"messages": [{"role": "user", "content": "hi"}], "stream_options": {"include_usage": True}},
     "responses": {"input": "hi"},
     "messages": {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 100},
+    "gemini": {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]},
 }
 
 

@@ -67,3 +67,12 @@ def test_without_an_effort_or_a_dialect() -> None:
     assert with_effort(request, "") is request
     bare = Request(model="m", messages=())
     assert with_effort(bare, "high") == msgspec.structs.replace(bare, thinking=Thinking(effort="high"))
+
+
+def test_gemini_says_it_by_a_level_and_has_no_highest_but_one() -> None:
+    given = with_effort(asking("gemini", generationConfig={"temperature": 1}), "xhigh")
+    assert given.thinking == Thinking(effort="xhigh")
+    config = {"temperature": 1, "thinkingConfig": {"thinkingLevel": "high"}}
+    assert given.source["generationConfig"] == json.loads(given.wire)["generationConfig"] == config
+    said = asking("gemini", generationConfig={"thinkingConfig": {"thinkingBudget": 5}})
+    assert with_effort(said, "high") is said

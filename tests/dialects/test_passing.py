@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.dialects.playing import NAMES, events_in
+from tests.dialects.playing import ALL, NAMES, events_in
 from tests.dialects.wires import REGULAR
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.passing import passed_on
-from toolwire.profiles import ANTHROPIC, PLAIN_CHAT, RESPONSES, Profile
+from toolwire.profiles import ANTHROPIC, GEMINI, PLAIN_CHAT, RESPONSES, Profile
 
 GIVEN = {
     "authorization": "Bearer client",
@@ -67,9 +67,22 @@ def test_who_claims_a_request_that_the_path_does_not_tell() -> None:
     assert not DIALECTS["responses"].claims({})
 
 
-@pytest.mark.parametrize("dialect", NAMES)
+@pytest.mark.parametrize("dialect", ALL)
 def test_H151_a_heartbeat_says_nothing(dialect: str) -> None:
     beat = DIALECTS[dialect].heartbeat()
     assert events_in(dialect, beat, REGULAR[dialect].replace(b"\n\n", b"\n\n" + beat)) == events_in(
         dialect, REGULAR[dialect]
     )
+
+
+def test_geminis_key_has_a_header_of_its_own_and_a_token_is_a_bearer() -> None:
+    plain = DIALECTS["gemini"].headers(GEMINI, "AIza-key", GIVEN)
+    assert (plain["x-goog-api-key"], plain["traceparent"]) == ("AIza-key", "t")
+    assert "client" not in str(plain)
+    token = DIALECTS["gemini"].headers(GEMINI, "ya29.token", {})
+    assert token == {"authorization": "Bearer ya29.token"}
+    by_profile = DIALECTS["gemini"].headers(Profile(key_header="authorization"), "k", {})
+    assert by_profile == {"authorization": "Bearer k"}
+    assert DIALECTS["gemini"].headers(GEMINI, "", {}) == {}
+    assert DIALECTS["gemini"].claims({"x-goog-api-client": "x"})
+    assert not DIALECTS["gemini"].claims({"x-api-key": "k"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Mapping
+from urllib.parse import quote
 
 from ..config import BackendConfig
 from ..dialects import DIALECTS
@@ -16,11 +17,13 @@ from .base import Model
 from .refusals import check_tools, is_passing, mended
 from .transport import Response, Timeouts, Transport
 
-DIALECT_OF = {"openai-chat": "chat", "openai-responses": "responses", "anthropic": "messages"}
+DIALECT_OF = {"openai-chat": "chat", "openai-responses": "responses", "anthropic": "messages", "gemini": "gemini"}
 _KINDS: dict[str, frozenset[str]] = {
     "all": frozenset({"custom", "namespace", "typed", "hosted", "deferred"}),
     "functions": frozenset(),
 }
+_VERSIONS = ("/v1", "/v1beta")  # that paths and addresses both may name
+_COUNTED = ("input_tokens", "totalTokens")
 _RETRIED = frozenset({429, 502, 503, 504, 529})
 _LONGEST_WAIT = 2.0  # a longer Retry-After is the client's to wait for
 _MAX_ERROR = 1 << 20
@@ -87,7 +90,7 @@ class HttpBackend:
         self._need_key()
         check_tools(request, self.profile)
         encoded = self._wire.encode_request(request, self.profile) if not is_verbatim else None
-        path = self._wire.path if encoded is None else encoded.path
+        path = self._wire.path_of(request) if encoded is None else encoded.path
         body = request.wire if encoded is None else encoded.body
         losses = [] if encoded is None else list(encoded.losses)
         response = await self._accepted(path, body, request, losses)
@@ -111,14 +114,15 @@ class HttpBackend:
             return None
         self._need_key()
         try:
-            response = await self._send(self._wire.count_path, request.wire, request)
+            path = self._wire.count_path.format(model=quote(request.model, safe=""))
+            response = await self._send(path, request.wire, request)
         except UpstreamError as error:
             if error.status not in (404, 405, 501):
                 raise
             return None  # many servers of this dialect cannot count
         counted = await response.read_all(_MAX_ERROR)
         value = object_of(counted.decode("utf-8", "replace"))
-        return counted if value is not None and isinstance(value.get("input_tokens"), int) else None
+        return counted if value is not None and any(isinstance(value.get(key), int) for key in _COUNTED) else None
 
     async def relay(self, method: str, path: str, query: str, given: Mapping[str, str]) -> HttpReply:
         """A request without a body for something that this back end keeps, asked once; its refusal is an UpstreamError."""
@@ -138,8 +142,9 @@ class HttpBackend:
 
     def _url(self, path: str) -> str:
         base = self._base
-        if path.startswith("/v1/") and base.endswith("/v1"):
-            base = base.removesuffix("/v1")
+        version = path[: path.find("/", 1)]
+        if version in _VERSIONS and base.endswith(version):
+            base = base.removesuffix(version)
         return base + path
 
     def _need_key(self) -> None:

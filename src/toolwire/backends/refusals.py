@@ -7,6 +7,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from ..dialects.chat.templates import with_plain_roles, with_texts
+from ..dialects.gemini.forgetting import without_signatures
 from ..dialects.messages.forgetting import without_thinking
 from ..dialects.responses.forgetting import without_proof, without_reasoning
 from ..errors import BadRequest, UpstreamError, quote
@@ -17,6 +18,7 @@ _CHANGES = {  # (dialect, change) -> the body so changed, None where there is no
     ("responses", "reasoning"): without_reasoning,
     ("responses", "proof"): without_proof,
     ("messages", "reasoning"): without_thinking,
+    ("gemini", "reasoning"): without_signatures,
     ("chat", "roles"): with_plain_roles,
     ("chat", "texts"): with_texts,
 }

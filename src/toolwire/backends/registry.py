@@ -16,6 +16,7 @@ _KINDS: dict[str, Callable[[BackendConfig, Transport], Backend]] = {
     "openai-chat": HttpBackend,
     "openai-responses": HttpBackend,
     "anthropic": HttpBackend,
+    "gemini": HttpBackend,
     "demo": lambda config, transport: Demo(),
     "scripted": lambda config, transport: Scripted(config.name, Path(config.script) if config.script else None),
 }

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from . import chat, messages, responses
+from . import chat, gemini, messages, responses
 from .base import Dialect
 from .memory import Memory
 from .messages import threads
 from .responses import state
 
-DIALECTS: dict[str, Dialect] = {chat.name: chat, responses.name: responses, messages.name: messages}
+DIALECTS: dict[str, Dialect] = {
+    chat.name: chat,
+    responses.name: responses,
+    messages.name: messages,
+    gemini.name: gemini,
+}
 MEMORIES: dict[str, Memory] = {responses.name: state, messages.name: threads}  # those that lean on the past at all
 
 __all__ = ["DIALECTS", "MEMORIES", "Dialect"]

@@ -7,13 +7,14 @@ import msgspec
 from ..types import JsonObject, Request, Thinking
 from ..wire.exact import decode, encode
 
-# Where a request of each dialect says it. Messages has no "minimal".
+# Where a request of each dialect says it. Messages has no "minimal", Gemini no "xhigh".
 _MEMBERS: dict[str, tuple[str, ...]] = {
     "chat": ("reasoning_effort",),
+    "gemini": ("generationConfig", "thinkingConfig", "thinkingLevel"),
     "messages": ("output_config", "effort"),
     "responses": ("reasoning", "effort"),
 }
-_LEAST = {"messages": {"minimal": "low"}}
+_LEAST = {"messages": {"minimal": "low"}, "gemini": {"xhigh": "high"}}
 
 
 def with_effort(request: Request, effort: str) -> Request:

@@ -22,6 +22,7 @@ _HARMLESS: dict[str, frozenset[str]] = {
         ]
     ),
     "messages": frozenset({"service_tier", "cache_control"}),
+    "gemini": frozenset({"safetySettings", "serviceTier", "store"}),
 }
 
 

@@ -17,8 +17,8 @@ _END = b"\n\n"
 # A string, with what follows it if that makes it the name of a member; or a bracket. A string without an end takes all the
 # rest, so that the work stays linear whatever comes.
 _TOKEN = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")(\s*+:\s*+)?|[][{}]|".*+', re.DOTALL)
-# The member of a streamed event that is the answer; in chat the event itself is.
-_ANSWER = {"chat": b"", "messages": b'"message"', "responses": b'"response"'}
+# The member of a streamed event that is the answer; in chat the event itself is. None: it names a version of the back end's own.
+_ANSWER: dict[str, bytes | None] = {"chat": b"", "gemini": None, "messages": b'"message"', "responses": b'"response"'}
 
 
 class Renamer:
@@ -40,6 +40,8 @@ class Renamer:
 
     def frame(self, frame: Frame) -> Frame:
         """The frame itself, changed where it names the model."""
+        if self._answer is None:
+            return frame
         block = frame.block
         if self._head or self._tail:
             known = self._like_before(block)
@@ -80,7 +82,7 @@ class Renamer:
             self._tail, self._new_tail = name + data[place] + end, name + self._asked + end
 
     def body(self, body: bytes) -> bytes:
-        return self._renamed(body, model_places(body))
+        return body if self._answer is None else self._renamed(body, model_places(body))
 
     def _renamed(self, data: bytes, places: list[slice]) -> bytes:
         pieces, start = [], 0

@@ -32,6 +32,7 @@ from .asked import Asked, query_in
 from .auth import Guard, owner_of
 from .body import ClientGone, Receive, Send, check_type, read_body
 from .exchange import Exchange, while_here
+from .gemini import Door, counted, door_of
 from .logs import Log
 from .reply import Reply, WrongMethod
 from .state import State, is_stateful
@@ -132,18 +133,23 @@ class App:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         path: str = scope["path"]
         short = path.removeprefix("/v1").rstrip("/") or "/"
-        dialect = dialect_of(short, headers)
+        door = door_of(path, scope.get("query_string", b""))
+        dialect = DIALECTS["gemini"] if door is not None else dialect_of(short, headers)
         request_id = headers.get("x-request-id", "")
         if not _CLEAN_ID.fullmatch(request_id):
             request_id = mint("req_")
         record = Record(request_id=request_id, dialect=dialect.name, started=time.monotonic())
-        reply = Reply(send, dialect, request_id, self._guard.allowed_origin(headers.get("origin")))
+        origin = self._guard.allowed_origin(headers.get("origin"))
+        reply = Reply(send, dialect, request_id, origin) if door is None else door.reply(send, request_id, origin)
+        headers = headers if door is None else door.headers(headers)
         try:
             if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
                 await reply.preflight()
                 return
             self._guard.admit(headers)
-            if is_stateful(short):
+            if door is not None:
+                await self._through(door, scope["method"], headers, receive, reply, record)
+            elif is_stateful(short):
                 await self._show_state(scope, short, headers, receive, reply)
             else:
                 await self._route(scope["method"], short, headers, receive, reply, record)
@@ -188,6 +194,17 @@ class App:
             raise WrongMethod(method, "GET, HEAD")
         await get(reply)
 
+    async def _through(
+        self, door: Door, method: str, headers: Mapping[str, str], receive: Receive, reply: Reply, record: Record
+    ) -> None:
+        """A path of the dialect that names the model there."""
+        if method not in (("POST",) if door.is_post else ("GET", "HEAD")):
+            raise WrongMethod(method, "POST" if door.is_post else "GET, HEAD")
+        if door.is_post:
+            await self._model_request("", headers, receive, reply, record, door)
+        else:
+            await (self._one_model(door.model, reply) if door.model else self._list_models)(reply)
+
     async def _show_state(
         self, scope: MutableMapping[str, Any], path: str, headers: Mapping[str, str], receive: Receive, reply: Reply
     ) -> None:
@@ -213,7 +230,13 @@ class App:
         }
 
     async def _model_request(
-        self, path: str, headers: Mapping[str, str], receive: Receive, reply: Reply, record: Record
+        self,
+        path: str,
+        headers: Mapping[str, str],
+        receive: Receive,
+        reply: Reply,
+        record: Record,
+        door: Door | None = None,
     ) -> None:
         runtime = self._running()
         if self._open >= self._config.server.max_streams:
@@ -229,13 +252,15 @@ class App:
         try:
             check_type(headers)
             body = await read_body(receive, headers, self._limit, _BODY_SECONDS, self._loop)
-            if path == "/messages/count_tokens":
-                counting = messages.decode_count(body, headers)
+            if path == "/messages/count_tokens" or (door is not None and door.is_counting):
+                counting = messages.decode_count(body, headers) if door is None else door.decode(body, headers)
                 record.model = counting.model[:100]
-                await reply.json(await while_here(receive, runtime.count(counting, owner_of(headers))))
+                tokens = await while_here(receive, runtime.count(counting, owner_of(headers)))
+                await reply.json(tokens if door is None else counted(tokens))
                 record.status = 200
                 return
-            request = reply.dialect.decode_request(body, headers)
+            decode = reply.dialect.decode_request if door is None else door.decode
+            request = decode(body, headers)
             record.model, record.is_stream = request.model[:100], request.stream
             record.is_debugged = headers.get("x-toolwire-debug", "0") not in ("0", "false", "")
             assert self._loop is not None

@@ -94,4 +94,4 @@ def key_in(headers: Mapping[str, str]) -> str:
     scheme, _, value = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and value.strip():
         return value.strip()
-    return headers.get("x-api-key", "").strip()
+    return (headers.get("x-api-key") or headers.get("x-goog-api-key", "")).strip()

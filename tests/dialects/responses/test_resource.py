@@ -18,6 +18,7 @@ from toolwire.dialects.responses.resource import (
     text_part,
     tool_echo,
 )
+from toolwire.dialects.sealed import unseal
 from toolwire.errors import BadRequest, GatewayError, UpstreamError
 from toolwire.events import Started
 from toolwire.types import Citation, JsonObject, Reasoning, Refusal, Text, ToolCall
@@ -100,3 +101,11 @@ def test_parts_of_a_message() -> None:
     assert len(value["annotations"]) == 1
     assert logprobs_out(({"token": "a"}, 5)) == [{"bytes": [], "top_logprobs": [], "token": "a"}]
     assert tool_echo("odd") == "odd"
+
+
+def test_H074_a_proof_of_another_dialect_is_sealed() -> None:
+    own = reasoning_item("rs_1", [Reasoning(text="hm", encrypted="ZW5j", extra={"responses": {}})])
+    assert own["encrypted_content"] == "ZW5j"
+    foreign = Reasoning(text="hm", encrypted="ZW5j", extra={"gemini": {}})
+    sealed = reasoning_item("rs_1", [foreign])["encrypted_content"]
+    assert unseal(sealed, ["hm"]) == [foreign]

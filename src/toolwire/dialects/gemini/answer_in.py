@@ -1,0 +1,192 @@
+"""Gemini: answers in, streamed or whole, as canonical events.
+
+A stream has no mark at its end: it has ended when its bytes have, and it is complete if each candidate has told how it ended.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...errors import UpstreamError
+from ...events import Event, Failed, Finished, PartDelta, PartEnded, PartStarted, Started
+from ...types import Choice, JsonObject, Refusal, Request
+from ...wire.exact import BadJson, decode, encode
+from ...wire.sse import Frame
+from ..base import FrameDecoder, cut, garbage, is_mark, shown
+from ..faults import error_details
+from .candidates import Candidate, Nameless
+from .faults import stream_error
+from .shapes import NAME, text_in, usage_in
+
+_READ = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId"})
+_MOST_CANDIDATES = 128
+_NAMELESS = "the back end sent a tool call without a name."
+
+
+class StreamDecoder(FrameDecoder):
+    def __init__(self, request: Request, *, is_whole: bool = False) -> None:
+        super().__init__()
+        self._is_whole = is_whole
+        self._offered = frozenset(tool.name for tool in request.tools)
+        choice = request.tool_choice
+        self._may_call = bool(request.tools) and (choice is None or choice.mode != "none")
+        self._is_started = False
+        self._candidates: dict[int, Candidate] = {}
+        self._usage: JsonObject = {}
+        self._members: JsonObject = {}
+        self._blocked = ""
+
+    def frame(self, frame: Frame) -> list[Event]:
+        if self.is_over:
+            return []
+        try:
+            value = decode(frame.data)
+        except BadJson:
+            value = None
+        if isinstance(value, list):  # a stream that was not asked for as server-sent events
+            self.irregular = self.irregular or "an array of chunks"
+            return [event for item in value for event in self.value(item, frame.data)]
+        if value is None and is_mark(frame.data):
+            self.irregular = self.irregular or "[DONE]"
+            return []
+        return self.value(value, frame.data)
+
+    def value(self, value: Any, data: bytes) -> list[Event]:
+        """One chunk, or the whole answer."""
+        if self.is_over:
+            return []
+        if not isinstance(value, dict):
+            return self.fail(garbage(f"the back end sent an event that is not a JSON object: {shown(data)}"))
+        if isinstance(inner := value.get("response"), dict) and "candidates" not in value:
+            self.irregular, value = self.irregular or "a wrapped answer", inner
+        if value.get("error"):
+            return self.fail(stream_error(value, data))
+        listed = value.get("candidates")
+        if not self._is_started and not isinstance(listed, list) and not _tells(value):
+            details = error_details(value)
+            error = stream_error(value, data) if details else garbage(f"the back end sent {shown(data)}.")
+            return self.fail(error)
+        return self._begin(value) + self._chunk(value, listed if isinstance(listed, list) else [])
+
+    def end(self) -> list[Event]:
+        if not self._is_started:
+            return self.fail(cut("the back end's stream ended before any answer came."))
+        if self._blocked and not self._candidates:
+            return self._refused()
+        if not self._candidates or not all(candidate.finish for candidate in self._candidates.values()):
+            return self.fail(cut("the back end's stream ended in the middle of the answer."))
+        for candidate in self._candidates.values():
+            if candidate.failed:
+                return self.fail(_failure(candidate))
+        if self._may_call and len(self._candidates) == 1 and self._is_empty():
+            return self.fail(_emptiness())
+        events: list[Event] = []
+        choices: list[Choice] = []
+        for _, candidate in sorted(self._candidates.items()):
+            ended, choice = candidate.end()
+            events += ended
+            choices.append(choice)
+        return self._finished(events, choices)
+
+    def _begin(self, value: JsonObject) -> list[Event]:
+        if not value.keys() <= _READ:
+            self._members |= {key: item for key, item in value.items() if key not in _READ}
+        if isinstance(usage := value.get("usageMetadata"), dict):
+            self._usage |= usage
+        if self._is_started:
+            return []
+        self._is_started = True
+        return [
+            Started(
+                id=text_in(value, "responseId"),
+                model=text_in(value, "modelVersion"),
+                usage=usage_in(self._usage) if self._usage else None,
+                extra={NAME: dict(self._members)},
+            )
+        ]
+
+    def _chunk(self, value: JsonObject, listed: list[Any]) -> list[Event]:
+        feedback = value.get("promptFeedback")
+        if isinstance(feedback, dict):
+            self._blocked = text_in(feedback, "blockReason") or self._blocked
+        events: list[Event] = []
+        for place, item in enumerate(listed[:_MOST_CANDIDATES]):
+            if not isinstance(item, dict):
+                self.irregular = self.irregular or "a candidate that is no object"
+                continue
+            given = item.get("index", place)
+            index = given if type(given) is int and 0 <= given < _MOST_CANDIDATES else place
+            known = self._candidates.get(index)
+            if known is None:
+                known = self._candidates[index] = Candidate(self._assembly, index, self._offered)
+            try:
+                events += known.read(item, is_whole=self._is_whole)
+            except Nameless:
+                return events + self.fail(garbage(_NAMELESS))
+        if self._candidates:
+            self.is_ending = all(candidate.finish for candidate in self._candidates.values())
+        else:
+            self.is_ending = bool(self._blocked)
+        return events
+
+    def _is_empty(self) -> bool:
+        (candidate,) = self._candidates.values()
+        return candidate.finish == "STOP" and not candidate.has_content
+
+    def _refused(self) -> list[Event]:
+        """The prompt was blocked: there is no candidate, and the reason is all there is."""
+        feedback = self._members.get("promptFeedback")
+        more = text_in(feedback, "blockReasonMessage") if isinstance(feedback, dict) else ""
+        words = f"The provider blocked the prompt: {self._blocked}. {more}".strip()
+        refusal = Refusal(text="", extra={NAME: {}})
+        growing, started = self._assembly.start(refusal)
+        growing.pieces.append(words)
+        events = [started, PartDelta(growing.index, words), *self._assembly.end(growing)]
+        return self._finished(events, [Choice(reason="refused", raw_reason=self._blocked)])
+
+    def _finished(self, events: list[Event], choices: list[Choice]) -> list[Event]:
+        self.is_over = True
+        usage = usage_in(self._usage) if self._usage else None
+        extra = {NAME: self._members} if self._members else {}
+        return [*events, Finished(choices=tuple(choices), usage=usage, extra=extra)]
+
+
+def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
+    """A whole answer is a stream of one chunk; what is irregular in it comes with it."""
+    decoder = StreamDecoder(request, is_whole=True)
+    events = decoder.value(value, encode(value))
+    if not decoder.is_over:
+        events += decoder.end()
+    if isinstance(events[-1], Failed) and any(isinstance(event, PartStarted | PartEnded) for event in events):
+        events = [events[-1]]  # of a body nobody has seen anything yet
+    return events, decoder.irregular
+
+
+def _tells(value: JsonObject) -> bool:
+    """Whether a chunk without candidates is one of this dialect."""
+    return isinstance(value.get("promptFeedback"), dict) or isinstance(value.get("usageMetadata"), dict)
+
+
+def _failure(candidate: Candidate) -> UpstreamError:
+    """A call that the model wrote wrong, or for a tool that it was not given: asked again, it may write it right."""
+    message = f"the back end ended its answer with {candidate.finish}"
+    return UpstreamError(
+        f"{message}: {candidate.told}" if candidate.told else f"{message} and said no more.",
+        status=502,
+        code="malformed_tool_call" if "CALL" in candidate.finish else "upstream_error",
+        hint="The model wrote a tool call that its provider could not read; ask again, or simplify the tools' schemas."
+        if "CALL" in candidate.finish
+        else "",
+        retryable=True,
+    )
+
+
+def _emptiness() -> UpstreamError:
+    """Nothing at all is no answer to somebody who offers tools: some schemas are refused in this way (H061)."""
+    return UpstreamError(
+        "the back end ended its answer without a word and without a call.",
+        status=502,
+        code="empty_answer",
+        hint="Ask again; if it stays so, a tool's schema may be one that the back end does not take.",
+        retryable=True,
+    )

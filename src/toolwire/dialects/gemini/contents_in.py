@@ -1,0 +1,240 @@
+"""Gemini: contents in, as messages.
+
+Calls and their responses need no ids here: who has none is known by order. So each call gets an id that depends on its place alone,
+and a response without an id, or with one that no call has, answers the first open call of its name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from ...errors import BadRequest
+from ...types import (
+    Extra,
+    JsonObject,
+    Media,
+    MediaKind,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Role,
+    Source,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from ...wire.exact import encode
+from ...wire.fields import need_name, need_object, need_text, object_or_none, rest, text_or_none, wrong
+from ..media import from_url
+from ..sealed import unseal
+from .shapes import NAME, SIGNATURE, camel, sealed_in
+
+_ROLES: dict[str, Role] = {"user": "user", "model": "assistant", "function": "user", "system": "system"}
+_CONTENT = frozenset({"role", "parts"})
+_TEXT = frozenset({"text", "thought"})
+_CALL = frozenset({"id", "name", "args"})
+_RESPONSE = frozenset({"id", "name", "response", "parts"})
+_DATA = frozenset({"mimeType", "data", "displayName"})
+_FILE = frozenset({"mimeType", "fileUri", "displayName"})
+_SAID = ("output", "result")  # by which a response may wrap what it says
+
+
+def system_in(value: Any, where: str) -> tuple[Message, ...]:
+    """Instructions are one content, or a text, or parts alone."""
+    if value is None or value == "":
+        return ()
+    parts = _Reader().parts(_listed(value, where), where)
+    return (Message(role="system", parts=parts, is_head=True, source=Source(NAME, value)),) if parts else ()
+
+
+def contents_in(value: Any) -> tuple[Message, ...]:
+    if isinstance(value, str | dict):
+        value = [value]
+    if not isinstance(value, list):
+        raise wrong("contents", value, "an array of contents")
+    if not value:
+        raise BadRequest("it is empty; expected at least one content.", where="contents")
+    reader = _Reader()
+    return tuple(reader.content(item, f"contents[{index}]") for index, item in enumerate(value))
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self._count = 0
+        self._open: list[ToolCall] = []  # calls without a response so far
+
+    def content(self, given: Any, where: str) -> Message:
+        if isinstance(given, str):
+            return Message(role="user", parts=(Text(text=given),) if given else ())
+        item = camel(need_object(given, where))
+        role = _ROLES.get(spelled := text_or_none(item, "role", where) or "user")
+        if role is None:
+            raise wrong(f"{where}.role", spelled, "one of user, model")
+        parts = self.parts(_listed(item, where), f"{where}.parts")
+        is_ours = any(_is_sealed(part) for part in _listed(item, where))
+        return Message(
+            role=role,
+            parts=parts,
+            extra=rest(item, _CONTENT, NAME),
+            source=None if is_ours else Source(NAME, given),
+        )
+
+    def parts(self, given: list[Any], where: str) -> tuple[Part, ...]:
+        found: list[Part] = []
+        for index, item in enumerate(given):
+            self._add(found, item, f"{where}[{index}]")
+        return tuple(found)
+
+    def _add(self, found: list[Part], given: Any, where: str) -> None:
+        if isinstance(given, str):
+            found.append(Text(text=given))
+            return
+        item = camel(need_object(given, where))
+        if "functionCall" in item:
+            found.append(self._call(item, where))
+        elif "functionResponse" in item:
+            found.append(self._response(item, where))
+        elif item.get("thought") is True:
+            _add_thought(found, item, where)
+        elif "text" in item:
+            _add_text(found, item, where)
+        elif "inlineData" in item or "fileData" in item:
+            found.append(_medium(item, where))
+        elif item:
+            found.append(Opaque(dialect=NAME, value=item))
+
+    def _call(self, item: JsonObject, where: str) -> ToolCall:
+        value = camel(need_object(item["functionCall"], f"{where}.functionCall"))
+        args = object_or_none(value, "args", f"{where}.functionCall") or {}
+        self._count += 1
+        call = ToolCall(
+            id=text_or_none(value, "id", f"{where}.functionCall") or f"call_{self._count}",
+            name=need_name(value, "name", f"{where}.functionCall"),
+            raw=encode(args).decode("utf-8"),
+            args=args,
+            extra=_extra(item, "functionCall", value, _CALL),
+        )
+        self._open.append(call)
+        return call
+
+    def _response(self, item: JsonObject, where: str) -> ToolResult:
+        where = f"{where}.functionResponse"
+        value = camel(need_object(item["functionResponse"], where))
+        name = need_name(value, "name", where)
+        is_error, parts = _said(object_or_none(value, "response", where) or {})
+        for index, piece in enumerate(value.get("parts") or ()):
+            part = _medium(camel(need_object(piece, f"{where}.parts[{index}]")), f"{where}.parts[{index}]")
+            parts.append(part)
+        return ToolResult(
+            call_id=self._answered(text_or_none(value, "id", where) or "", name),
+            parts=tuple(parts),
+            is_error=is_error,
+            name=name,
+            extra=_extra(item, "functionResponse", value, _RESPONSE),
+        )
+
+    def _answered(self, call_id: str, name: str) -> str:
+        """The id of the call that this response answers."""
+        by_id = [call for call in self._open if call.id == call_id] if call_id else []
+        by_name = [call for call in self._open if call.name == name]
+        call = next(iter(by_id or by_name), None)
+        if call is None:
+            return call_id or f"unknown_{name}"
+        self._open.remove(call)
+        return call.id
+
+
+def _listed(owner: Any, where: str) -> list[Any]:
+    """The parts of a content, in any of the forms that the API takes."""
+    if isinstance(owner, dict):
+        owner = owner.get("parts") if "parts" in owner or "role" in owner else [owner] if owner else []
+    if owner is None:
+        return []
+    if isinstance(owner, str | dict):
+        return [owner]
+    if not isinstance(owner, list):
+        raise wrong(f"{where}.parts", owner, "an array of parts")
+    return owner
+
+
+def _extra(part: JsonObject, key: str, value: JsonObject, known: frozenset[str]) -> Extra:
+    """Members that are not read: of the part, and under its own name those of what it holds."""
+    members = {name: item for name, item in part.items() if name != key}
+    inner = {name: item for name, item in value.items() if name not in known}
+    found = members | ({key: inner} if inner else {})
+    return {NAME: found} if found else {}
+
+
+def _is_sealed(part: Any) -> bool:
+    signature = camel(part).get(SIGNATURE) if isinstance(part, dict) else None
+    return isinstance(signature, str) and bool(sealed_in(signature))
+
+
+def _add_thought(found: list[Part], item: JsonObject, where: str) -> None:
+    """A seal is for all the words of its thought, which streams hand over in pieces."""
+    text, signature = text_or_none(item, "text", where) or "", text_or_none(item, SIGNATURE, where) or ""
+    seal = sealed_in(signature)
+    if not seal:
+        if text or signature:
+            extra: Extra = rest(item, _TEXT | {SIGNATURE}, NAME) or {NAME: {}}
+            found.append(Reasoning(text=text, encrypted=signature or None, extra=extra))
+        return
+    while found and isinstance(before := found[-1], Reasoning) and not before.encrypted:
+        text = before.text + text
+        found.pop()
+    found.extend(unseal(seal, [text] if text else []))
+
+
+def _add_text(found: list[Part], item: JsonObject, where: str) -> None:
+    """A signature without a word belongs to the text before it, or to what it led to."""
+    text, signature = need_text(item, "text", where), text_or_none(item, SIGNATURE, where)
+    if text:
+        found.append(Text(text=text, extra=rest(item, _TEXT, NAME)))
+    elif signature and found and isinstance(last := found[-1], Text):
+        found[-1] = replace(last, extra={NAME: {**last.extra.get(NAME, {}), SIGNATURE: signature}})
+    elif signature:
+        found.append(Reasoning(text="", encrypted=signature, extra={NAME: {}}))
+
+
+def _said(response: JsonObject) -> tuple[bool, list[Text | Media | Opaque]]:
+    """Whether it tells of a failure, and what it says: its words where it wraps only these, else itself as JSON."""
+    if not response:
+        return False, []
+    if len(response) == 1:
+        ((key, value),) = response.items()
+        if key == "error":
+            return True, [Text(text=_words(value))]
+        if key in _SAID:
+            return False, [Text(text=_words(value))]
+    return False, [Text(text=encode(response).decode("utf-8"))]
+
+
+def _words(value: Any) -> str:
+    return value if isinstance(value, str) else encode(value).decode("utf-8")
+
+
+def _medium(item: JsonObject, where: str) -> Media | Opaque:
+    key = "inlineData" if "inlineData" in item else "fileData"
+    known, member = (_DATA, "data") if key == "inlineData" else (_FILE, "fileUri")
+    if key not in item:
+        return Opaque(dialect=NAME, value=item)
+    value = camel(need_object(item[key], f"{where}.{key}"))
+    given = need_text(value, member, f"{where}.{key}")
+    mime = text_or_none(value, "mimeType", f"{where}.{key}") or ""
+    inner = rest(value, known, NAME).get(NAME, {})
+    outer = rest(item, frozenset({key}), NAME).get(NAME, {})
+    extra: Extra = {NAME: {**inner, **outer}} if inner or outer else {}
+    name = text_or_none(value, "displayName", f"{where}.{key}") or ""
+    if member == "data":
+        return Media(kind=_kind(mime), mime=mime, data=given, name=name, extra=extra)
+    if "/files/" in given and "generativelanguage" in given[:60]:  # only the provider that keeps it can open it
+        return Media(kind=_kind(mime), mime=mime, file_id=given, name=name, extra=extra)
+    return from_url(_kind(mime), given, mime=mime, name=name, extra=extra)
+
+
+def _kind(mime: str) -> MediaKind:
+    main = mime.partition("/")[0]
+    return "image" if main == "image" else "audio" if main == "audio" else "file"

@@ -1,0 +1,169 @@
+"""Gemini: requests in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...types import Extra, JsonObject, Output, Request, Sampling, Thinking
+from ...wire.exact import encode
+from ...wire.fields import (
+    count_or_none,
+    flag_or_none,
+    list_or_none,
+    missing,
+    need_name,
+    need_object,
+    number_or_none,
+    object_or_none,
+    rest,
+    text_or_none,
+    wrong,
+)
+from ..opening import body_object
+from .contents_in import contents_in, system_in
+from .paths import plain_name
+from .shapes import NAME, camel
+from .tools_in import choice_in, schema_of, tools_in
+
+_KNOWN = frozenset(["contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "labels"])
+_ASKED = ("model", "stream")  # what the path says; seen in bodies all the same
+_SEALED = b'"dHcxL'  # as a seal begins in a request
+_CONFIG = "generationConfig"
+
+
+def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
+    """A body that names its model itself, and whether it wants a stream: nobody has told us the path."""
+    top = body_object(body)
+    model = need_name(top, "model", "")
+    return _request(top, b"", headers, plain_name(model), flag_or_none(top, "stream") or False)
+
+
+def decode_asked(body: bytes, headers: Mapping[str, str], *, model: str, is_stream: bool) -> Request:
+    """A body, and what its path said."""
+    return _request(body_object(body), body, headers, model, is_stream)
+
+
+def decode_count(body: bytes, headers: Mapping[str, str], *, model: str) -> Request:
+    """A request to count tokens has the contents alone, or all that would be asked; that names its model once more, which the back
+    end may know by another name, so only the contents are counted."""
+    top = camel(body_object(body))
+    inner = object_or_none(top, "generateContentRequest")
+    return _request(top if inner is None else {"contents": camel(inner).get("contents")}, b"", headers, model, False)
+
+
+def _request(given: JsonObject, body: bytes, headers: Mapping[str, str], model: str, is_stream: bool) -> Request:
+    source = {key: value for key, value in given.items() if key not in _ASKED}
+    if isinstance(listed := source.get("tools"), list) and (empty := [item for item in listed if _is_empty(item)]):
+        source["tools"] = [item for item in listed if item not in empty]
+        body = b""
+        if not source["tools"]:
+            del source["tools"]
+    if not body or len(source) < len(given):
+        body = encode(source)
+    if not model:
+        raise missing("model", "a model's name in the path")
+    top = camel(source)
+    if "contents" not in top:
+        raise missing("contents", "an array of contents")
+    config = camel(object_or_none(top, _CONFIG) or {})
+    chosen = object_or_none(top, "toolConfig")
+    return Request(
+        model=model,
+        messages=(*system_in(top.get("systemInstruction"), "systemInstruction"), *contents_in(top["contents"])),
+        tools=tools_in(top),
+        tool_choice=choice_in(None if chosen is None else camel(chosen)),
+        max_tokens=count_or_none(config, "maxOutputTokens", _CONFIG, least=1),
+        sampling=_sampling(config),
+        thinking=_thinking(config),
+        output=_output(config),
+        stream=is_stream,
+        stream_usage=True,
+        metadata=object_or_none(top, "labels"),
+        extra=_extra(top, config, chosen),
+        origin=NAME,
+        source=source,
+        wire=b"" if _SEALED in body else body,  # seals are ours: the back end must not see them
+        headers=dict(headers),
+    )
+
+
+_READ = frozenset(
+    [
+        "temperature",
+        "topP",
+        "topK",
+        "candidateCount",
+        "maxOutputTokens",
+        "stopSequences",
+        "responseMimeType",
+        "responseSchema",
+        "responseJsonSchema",
+        "seed",
+        "presencePenalty",
+        "frequencyPenalty",
+        "responseLogprobs",
+        "logprobs",
+        "thinkingConfig",
+    ]
+)
+
+
+def _is_empty(tool: Any) -> bool:
+    """A list of no functions, which the API refuses (H063)."""
+    return isinstance(tool, dict) and len(tool) == 1 and next(iter(camel(tool).items())) == ("functionDeclarations", [])
+
+
+def _extra(top: JsonObject, config: JsonObject, chosen: JsonObject | None) -> Extra:
+    """Members that are not read, those of the two configs under their names."""
+    found = rest(top, _KNOWN, NAME).get(NAME, {})
+    if more := {key: value for key, value in config.items() if key not in _READ}:
+        found = {**found, _CONFIG: more}
+    choice = {} if chosen is None else camel(chosen)
+    if more := {key: value for key, value in choice.items() if key != "functionCallingConfig"}:
+        found = {**found, "toolConfig": more}
+    return {NAME: found} if found else {}
+
+
+def _sampling(config: JsonObject) -> Sampling:
+    stops = list_or_none(config, "stopSequences", _CONFIG) or []
+    if not all(isinstance(stop, str) for stop in stops):
+        raise wrong(f"{_CONFIG}.stopSequences", stops, "an array of strings")
+    return Sampling(
+        temperature=number_or_none(config, "temperature", _CONFIG),
+        top_p=number_or_none(config, "topP", _CONFIG),
+        top_k=number_or_none(config, "topK", _CONFIG),
+        seed=number_or_none(config, "seed", _CONFIG),
+        frequency_penalty=number_or_none(config, "frequencyPenalty", _CONFIG),
+        presence_penalty=number_or_none(config, "presencePenalty", _CONFIG),
+        stop=tuple(stops),
+        choices=count_or_none(config, "candidateCount", _CONFIG, least=1) or 1,
+        logprobs=flag_or_none(config, "responseLogprobs", _CONFIG) or False,
+        top_logprobs=count_or_none(config, "logprobs", _CONFIG),
+    )
+
+
+def _thinking(config: JsonObject) -> Thinking | None:
+    """A budget of 0 is none, and one of -1 as much as the model likes."""
+    given = object_or_none(config, "thinkingConfig", _CONFIG)
+    if given is None:
+        return None
+    where = f"{_CONFIG}.thinkingConfig"
+    value = camel(given)
+    level = (text_or_none(value, "thinkingLevel", where) or "").lower()
+    budget = number_or_none(value, "thinkingBudget", where)
+    effort = level if level not in ("", "thinking_level_unspecified") else None
+    if budget is not None and budget <= 0:
+        return Thinking(mode="off" if budget == 0 else "adaptive", effort=effort)
+    return Thinking(mode="on" if budget else "", effort=effort, budget=int(budget) if budget else None)
+
+
+def _output(config: JsonObject) -> Output:
+    mime = text_or_none(config, "responseMimeType", _CONFIG) or ""
+    schema: Any = config.get("responseJsonSchema")
+    if schema is None and config.get("responseSchema") is not None:
+        where = f"{_CONFIG}.responseSchema"
+        schema = schema_of(need_object(config["responseSchema"], where), where)
+    if schema is not None:
+        return Output(format="schema", name="answer", schema=need_object(schema, f"{_CONFIG}.responseJsonSchema"))
+    return Output(format="json") if mime == "application/json" else Output()

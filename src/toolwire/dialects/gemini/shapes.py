@@ -1,0 +1,200 @@
+"""Gemini: words that both directions share."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode, b64encode
+from typing import Any
+
+from ...types import Citation, JsonObject, Reason, Reasoning, ToolCall, Usage
+from ...wire.exact import object_of
+from ..base import count_of
+from ..sealed import is_sealed, seal
+
+NAME = "gemini"
+SIGNATURE = "thoughtSignature"
+# The provider's own word for a call that was made elsewhere, and so has no signature. It is no signature, and proves nothing.
+UNSIGNED = "skip_thought_signature_validator"
+
+# What a finish reason means; None is an answer that failed.
+REASONS: dict[str, Reason | None] = {
+    "STOP": "stop",
+    "MAX_TOKENS": "length",
+    "SAFETY": "refused",
+    "RECITATION": "refused",
+    "LANGUAGE": "refused",
+    "BLOCKLIST": "refused",
+    "PROHIBITED_CONTENT": "refused",
+    "SPII": "refused",
+    "IMAGE_SAFETY": "refused",
+    "IMAGE_PROHIBITED_CONTENT": "refused",
+    "IMAGE_RECITATION": "refused",
+    "MODEL_ARMOR": "refused",
+    "CONTINUATION": "paused",
+    "MALFORMED_FUNCTION_CALL": None,
+    "UNEXPECTED_TOOL_CALL": None,
+    "TOO_MANY_TOOL_CALLS": None,
+    "MALFORMED_RESPONSE": None,
+    "MISSING_THOUGHT_SIGNATURE": None,
+}
+FINISH: dict[Reason, str] = {
+    "stop": "STOP",
+    "tool_calls": "STOP",
+    "length": "MAX_TOKENS",
+    "refused": "SAFETY",
+    "paused": "OTHER",
+    "other": "OTHER",
+}
+# Every member of more than one word that is read by its name.
+_READ = (
+    "systemInstruction toolConfig generationConfig safetySettings cachedContent generateContentRequest "
+    "functionCall functionResponse inlineData fileData thoughtSignature mimeType fileUri displayName "
+    "functionDeclarations parametersJsonSchema functionCallingConfig allowedFunctionNames googleSearch codeExecution "
+    "urlContext googleSearchRetrieval googleMaps fileSearch computerUse "
+    "topP topK candidateCount maxOutputTokens stopSequences responseMimeType responseSchema responseJsonSchema "
+    "presencePenalty frequencyPenalty responseLogprobs thinkingConfig thinkingBudget thinkingLevel includeThoughts "
+    "anyOf minItems maxItems minLength maxLength minProperties maxProperties prefixItems propertyOrdering "
+    "additionalProperties"
+)
+_SPELLED = {re.sub(r"[A-Z]", lambda match: f"_{match[0].lower()}", name): name for name in _READ.split()}
+_STANDARD = str.maketrans("-_", "+/")
+_ADDED = re.compile(r"_[0-9-]")
+_STARTS = re.compile(r"[A-Za-z_]")
+
+
+def camel(value: JsonObject) -> JsonObject:
+    """The same object with the members that we read named as answers have them; requests may spell them either way."""
+    if not any("_" in key for key in value):
+        return value
+    return {_SPELLED.get(key, key): item for key, item in value.items()}
+
+
+def name_out(name: str) -> str:
+    """Names begin with a letter or an underscore (H054)."""
+    return name if _STARTS.match(name) else f"_{name}"
+
+
+def name_in(name: str, offered: frozenset[str]) -> str:
+    return name[1:] if _ADDED.match(name) and name not in offered else name
+
+
+def args_of(call: ToolCall) -> JsonObject:
+    """The arguments as an object; text that is none is kept in one member, never replaced by nothing (H024)."""
+    if call.kind == "custom":
+        return {"input": call.raw}
+    args = call.args if call.args is not None else object_of(call.raw or "{}")
+    return args if args is not None else {"_raw": call.raw}
+
+
+def sealed_out(part: Reasoning) -> str:
+    """Another dialect's proof, in the only letters that clients of this one hand back unharmed; "" where there is none."""
+    is_proven = part.signature or part.redacted or part.encrypted
+    return b64encode(seal([part]).encode()).decode() if is_proven else ""
+
+
+def sealed_in(signature: str) -> str:
+    """The seal in a signature, "" where it is the provider's own; some clients write base64 in its other alphabet."""
+    if not signature.startswith("dHcxL"):  # as every seal begins
+        return ""
+    try:
+        seal_text = b64decode(signature.translate(_STANDARD) + "=" * (-len(signature) % 4)).decode("ascii")
+    except ValueError:
+        return ""
+    return seal_text if is_sealed(seal_text) else ""
+
+
+def usage_in(value: JsonObject) -> Usage:
+    thoughts = count_of(value.get("thoughtsTokenCount"))
+    return Usage(
+        input=count_of(value.get("promptTokenCount")) + count_of(value.get("toolUsePromptTokenCount")),
+        output=count_of(value.get("candidatesTokenCount")) + thoughts,
+        cached=count_of(value.get("cachedContentTokenCount")),
+        reasoning=thoughts,
+        extra={NAME: value},
+    )
+
+
+def usage_out(usage: Usage) -> JsonObject:
+    """Thoughts are counted apart from what was said; counters of its own stay as they came."""
+    own = usage.extra.get(NAME, {})
+    thoughts = min(usage.reasoning, usage.output)
+    counted: JsonObject = {
+        "promptTokenCount": max(0, usage.input - count_of(own.get("toolUsePromptTokenCount"))),
+        "candidatesTokenCount": usage.output - thoughts,
+        "totalTokenCount": usage.input + usage.output,
+    }
+    if usage.cached:
+        counted["cachedContentTokenCount"] = usage.cached
+    if thoughts:
+        counted["thoughtsTokenCount"] = thoughts
+    return {**own, **counted}
+
+
+def citations_in(candidate: JsonObject, text: str) -> list[Citation]:
+    """Sources of the text: what it quotes, and what a search found for it. Offsets count bytes here."""
+    data = text.encode("utf-8", "replace")
+    found: list[Citation] = []
+    for item in _objects(candidate.get("citationMetadata"), "citations", "citationSources"):
+        found.append(
+            Citation(
+                url=text_in(item, "uri"),
+                title=text_in(item, "title"),
+                start=_letters(data, item.get("startIndex", 0)),
+                end=_letters(data, item.get("endIndex")),
+            )
+        )
+    chunks = _objects(candidate.get("groundingMetadata"), "groundingChunks")
+    for support in _objects(candidate.get("groundingMetadata"), "groundingSupports"):
+        found += _supported(support, chunks, data)
+    return found
+
+
+def citation_out(citation: Citation, text: str) -> JsonObject | None:
+    if not citation.url:
+        return None
+    value: JsonObject = {"uri": citation.url}
+    if citation.title:
+        value["title"] = citation.title
+    for key, place in (("startIndex", citation.start), ("endIndex", citation.end)):
+        if place is not None:
+            value[key] = len(text[:place].encode("utf-8", "replace"))
+    return value
+
+
+def text_in(value: JsonObject, key: str) -> str:
+    text = value.get(key)
+    return text if isinstance(text, str) else ""
+
+
+def _supported(support: JsonObject, chunks: list[JsonObject], data: bytes) -> list[Citation]:
+    segment, numbers = support.get("segment"), support.get("groundingChunkIndices")
+    segment = segment if isinstance(segment, dict) else {}
+    found: list[Citation] = []
+    for number in numbers if isinstance(numbers, list) else ():
+        source = chunks[number].get("web") if type(number) is int and 0 <= number < len(chunks) else None
+        if isinstance(source, dict):
+            found.append(
+                Citation(
+                    url=text_in(source, "uri"),
+                    title=text_in(source, "title"),
+                    quote=text_in(segment, "text"),
+                    start=_letters(data, segment.get("startIndex", 0)),
+                    end=_letters(data, segment.get("endIndex")),
+                )
+            )
+    return found
+
+
+def _objects(owner: Any, *keys: str) -> list[JsonObject]:
+    for key in keys:
+        items = owner.get(key) if isinstance(owner, dict) else None
+        if isinstance(items, list):
+            return [item if isinstance(item, dict) else {} for item in items]
+    return []
+
+
+def _letters(data: bytes, place: Any) -> int | None:
+    """How many letters stand before a byte."""
+    if type(place) is not int or not 0 <= place <= len(data):
+        return None
+    return len(data[:place].decode("utf-8", "ignore"))

@@ -1,0 +1,96 @@
+"""What a tool of an MCP server gave back, as parts that every dialect can carry; and arguments as the SDK can send them.
+
+Results are read by their attributes and never by the SDK's classes, so this needs no SDK.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+from ...errors import quote
+from ...types import Json, Media, MediaKind, Text
+from ...wire import exact
+from ..base import Output
+from ..plain import plain, whole
+from ..results import NOTHING
+
+
+def output_of(result: Any) -> Output:
+    """Every part of a CallToolResult, its order kept; what is structured is added where no text says the same."""
+    parts = [_part(block) for block in result.content]
+    structured = result.structured_content
+    if structured is not None and not _is_told(structured, [part.text for part in parts if isinstance(part, Text)]):
+        parts.append(Text(text=exact.encode(structured).decode("utf-8", "surrogatepass")))
+    parts = [part for part in parts if not isinstance(part, Text) or part.text]
+    return Output(parts=tuple(parts) or (Text(text=NOTHING),), is_error=result.is_error)
+
+
+def sendable(value: Json) -> Json:
+    """Arguments with plain numbers and whole characters; ValueError where a number has no plain form."""
+    return _whole_characters(plain(value))
+
+
+def _whole_characters(value: Json) -> Json:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_whole_characters(key): _whole_characters(item) for key, item in value.items()}
+    return [_whole_characters(item) for item in value] if isinstance(value, list) else value
+
+
+def _part(block: Any) -> Text | Media:
+    match block.type:
+        case "text":
+            return Text(text=block.text)
+        case "image" | "audio":
+            return _media(block.type, block.mime_type, block.data, "")
+        case "resource":
+            return _resource(block.resource)
+        case "resource_link":
+            about = f": {block.description}" if block.description else ""
+            return Text(text=f"[resource {block.title or block.name} at {block.uri}]{about}")
+        case _:
+            return Text(text=f"[a part of the kind {quote(block.type)}, which cannot be shown]")
+
+
+def _resource(resource: Any) -> Text | Media:
+    if (text := getattr(resource, "text", None)) is not None:
+        return Text(text=f"[resource {resource.uri}]\n{text}")
+    mime = resource.mime_type or ""
+    family = mime.partition("/")[0]
+    kind: MediaKind = "image" if family == "image" else "audio" if family == "audio" else "file"
+    return _media(kind, mime, resource.blob, PurePosixPath(str(resource.uri)).name)
+
+
+def _media(kind: MediaKind, mime: str, data: str, name: str) -> Text | Media:
+    """Data that is not base64 would make a provider refuse the whole conversation."""
+    try:
+        base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return Text(text=f"[{kind} whose data could not be read]")
+    if not data:
+        return Text(text=f"[{kind} without data]")
+    return Media(kind=kind, mime=mime, data=data, name=name)
+
+
+def _is_told(structured: Json, texts: Sequence[str]) -> bool:
+    """Whether the texts say it already: as JSON, or item by item as servers do that wrap a result in `result`."""
+    said = [_read(text) for text in texts]
+    wanted = whole(structured)
+    if wanted in said:
+        return True
+    if not isinstance(wanted, dict) or wanted.keys() != {"result"}:
+        return False
+    inner = wanted["result"]
+    return inner in said or inner in texts or inner == said or inner == list(texts)
+
+
+def _read(text: str) -> Json:
+    try:
+        return whole(exact.decode(text))
+    except ValueError:
+        return text

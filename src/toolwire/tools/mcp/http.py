@@ -1,0 +1,76 @@
+"""A server at an address, by streamable HTTP: the SDK's transport, with bounds on what an answer may weigh."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Any
+
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+
+from .target import Target
+
+LARGEST = 32 << 20  # bytes of one answer or event
+_TIMES = httpx2.Timeout(30.0, read=300.0)  # as the SDK has them: a server may be silent for long while a tool runs
+
+
+class HttpTransport:
+    """Entered and left in one task; status is that of the server's last refusal, 0 where it refused nothing."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._stack = AsyncExitStack()
+        self.ended = asyncio.Event()  # never set: a connection that fails raises
+        self.status = 0
+
+    async def __aenter__(self) -> tuple[Any, Any]:
+        async with AsyncExitStack() as stack:
+            client = await stack.enter_async_context(
+                httpx2.AsyncClient(
+                    # A small answer that unpacks to a large one is one more thing to bound; plain ones weigh what they weigh.
+                    headers={"accept-encoding": "identity", **self._target.headers},
+                    timeout=_TIMES,
+                    event_hooks={"response": [self._look]},
+                )
+            )
+            streams = await stack.enter_async_context(
+                streamable_http_client(self._target.url, http_client=client, max_sse_event_size=LARGEST)
+            )
+            self._stack = stack.pop_all()
+        return streams[0], streams[1]
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._stack.__aexit__(kind, error, traceback)
+
+    async def _look(self, response: httpx2.Response) -> None:
+        if response.request.method == "POST":  # servers without a stream of their own refuse GET, and nothing is wrong
+            self.status = response.status_code if response.status_code >= 400 else 0
+        is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
+        is_packed = response.headers.get("content-encoding", "identity") != "identity"
+        if (is_packed or not is_stream) and isinstance(response.stream, httpx2.AsyncByteStream):
+            response.stream = _Bounded(response.stream, 0 if is_packed else LARGEST)
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """Raises what the SDK's transport turns into an error of the one call."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, most: int) -> None:
+        self._stream = stream
+        self._left = most
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._stream:
+            self._left -= len(chunk)
+            if self._left < 0:
+                raise httpx2.StreamError(
+                    f"the answer has over {LARGEST} bytes, or is packed though that was not asked for"
+                )
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()

@@ -1,0 +1,186 @@
+"""A server as a child process: one JSON message a line on its standard input and output.
+
+It differs from the SDK's own in what a hostile or broken server can do: lines are bounded, garbage is endured only for so long, what it
+writes to standard error is kept for the explanation, and nothing of its process group outlives the session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from contextlib import suppress
+from types import TracebackType
+from typing import Any
+
+import anyio
+from mcp.client.stdio import get_default_environment
+from mcp.shared.message import SessionMessage
+from mcp.types import jsonrpc_message_adapter
+
+from ...errors import quote
+from .target import Target
+
+LONGEST_LINE = 32 << 20  # a picture in base64 is one line
+MOST_GARBAGE = 1 << 20  # bytes that are no messages, since the last one that was
+_STDERR_KEPT = 8192
+_GRACE = 1.0  # seconds to leave after its input has ended, and again after SIGTERM
+_CHUNK = 1 << 16
+
+
+class StdioTransport:
+    """Entered and left in one task; `ended` is set as soon as the server says nothing more, `fault` is why where we know."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self.ended = asyncio.Event()
+        self.fault = ""
+        self._stderr = b""
+        self._process: asyncio.subprocess.Process | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def stderr(self) -> str:
+        """The last that it wrote to standard error."""
+        return self._stderr.decode("utf-8", "replace")
+
+    @property
+    def exit_code(self) -> int | None:
+        return self._process.returncode if self._process is not None else None
+
+    async def __aenter__(self) -> tuple[Any, Any]:
+        self._process = process = await asyncio.create_subprocess_exec(
+            *self._target.command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=get_default_environment() | self._target.env,
+            start_new_session=True,
+        )
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._to_session, self._incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        self._outgoing, self._from_session = anyio.create_memory_object_stream[SessionMessage](0)
+        self._tasks = [
+            asyncio.create_task(self._read(process.stdout)),
+            asyncio.create_task(self._write(process.stdin)),
+            asyncio.create_task(self._keep_errors(process.stderr)),
+        ]
+        return self._incoming, self._outgoing
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with anyio.CancelScope(shield=True):
+            await self._stop()
+
+    def abandon(self) -> None:
+        """Ends the server from outside its loop, when that is no more."""
+        if self._process is not None:
+            self._end(self._process)
+
+    async def _read(self, stdout: asyncio.StreamReader) -> None:
+        lines = _Lines()
+        try:
+            while chunk := await stdout.read(_CHUNK):
+                for line in lines.feed(chunk):
+                    await self._take(line, lines)
+                if len(lines.rest) > LONGEST_LINE:
+                    self.fault = f"it wrote a line of over {LONGEST_LINE} bytes"
+                if self.fault:
+                    break
+        except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+            pass  # the pipe broke or the session has left; either way there is nobody to talk to
+        finally:
+            self.ended.set()
+            self._to_session.close()
+        # A server that cannot get rid of its output cannot read that it is to end.
+        while not self.fault and await stdout.read(_CHUNK):
+            pass
+
+    async def _take(self, line: bytes, lines: _Lines) -> None:
+        try:
+            message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+        except ValueError:
+            lines.garbage += len(line) + 1
+        else:
+            lines.garbage = 0
+            await self._to_session.send(SessionMessage(message))
+        if lines.garbage > MOST_GARBAGE:
+            self.fault = f"it writes something that is not MCP to its standard output, such as {quote(_shown(line))}"
+
+    async def _write(self, stdin: asyncio.StreamWriter) -> None:
+        try:
+            async for message in self._from_session:
+                stdin.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+                await stdin.drain()
+        except (OSError, ValueError):
+            self.ended.set()
+            self._to_session.close()
+        finally:
+            self._from_session.close()
+
+    async def _keep_errors(self, stderr: asyncio.StreamReader) -> None:
+        with suppress(OSError):
+            while chunk := await stderr.read(_CHUNK):
+                self._stderr = (self._stderr + chunk)[-_STDERR_KEPT:]
+
+    async def _stop(self) -> None:
+        """End of input, SIGTERM, SIGKILL, each with its time; then whatever is left of the group."""
+        process = self._process
+        if process is None:
+            return
+        assert process.stdin is not None
+        process.stdin.close()
+        if self.fault or not await self._has_left(process):
+            self._end(process, is_asked=not self.fault)
+        if not await self._has_left(process):
+            self._end(process)
+            await self._has_left(process)
+        self._end(process)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for stream in (self._to_session, self._incoming, self._outgoing, self._from_session):
+            stream.close()
+        # asyncio keeps the pipes open while a grandchild in a group of its own holds them; nothing public closes them.
+        process._transport.close()  # type: ignore[attr-defined]  # every loop's has it
+        self.ended.set()
+
+    async def _has_left(self, process: asyncio.subprocess.Process) -> bool:
+        """wait() would wait for the pipes, too, which a grandchild may hold."""
+        for _ in range(int(_GRACE * 100)):
+            if process.returncode is not None:
+                return True
+            await asyncio.sleep(0.01)
+        return process.returncode is not None
+
+    def _end(self, process: asyncio.subprocess.Process, *, is_asked: bool = False) -> None:
+        """The whole group that it leads, also when it has left itself; is_asked: it may still tidy up."""
+        with suppress(ProcessLookupError, PermissionError):
+            if hasattr(os, "killpg"):
+                os.killpg(process.pid, signal.SIGTERM if is_asked else signal.SIGKILL)
+            elif process.returncode is None:
+                process.kill()
+
+
+class _Lines:
+    """Bytes into lines, in linear time; the reader watches over rest and garbage."""
+
+    def __init__(self) -> None:
+        self.rest = bytearray()
+        self.garbage = 0
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        *whole, rest = chunk.split(b"\n")
+        if not whole:
+            self.rest += rest
+            return []
+        whole[0] = bytes(self.rest) + whole[0]
+        self.rest = bytearray(rest)
+        return [line for line in whole if line.strip()]
+
+
+def _shown(line: bytes) -> str:
+    return line[:80].decode("utf-8", "replace")

@@ -1,0 +1,202 @@
+"""What a value must look like, and what it becomes: the pieces that the schemas of tools are made of.
+
+A shape's schema and its conversion say the same: a JSON value that fits the schema converts, any other is a Mismatch. Only texts with
+a format are judged more strictly by the conversion, because most validators do not look at formats.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path, PosixPath, PurePath, PurePosixPath
+from typing import Any
+from uuid import UUID
+
+import msgspec
+from msgspec import Struct
+
+from ..errors import quote
+from ..types import Json, JsonObject
+from .plain import float_of, int_of, plain
+
+
+class Mismatch(ValueError):
+    """A value that does not fit; where is the way to it from the outside in."""
+
+    def __init__(self, message: str, where: Sequence[str | int] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.where = tuple(where)
+
+    def inside(self, step: str | int) -> Mismatch:
+        return Mismatch(self.message, (step, *self.where))
+
+    def __str__(self) -> str:
+        path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.where)
+        return f"{quote(path.removeprefix('.'))[1:-1]}: {self.message}" if path else self.message
+
+
+class Shape(Struct, frozen=True):
+    """convert raises Mismatch where the value does not fit the schema."""
+
+    schema: JsonObject
+    convert: Callable[[Json], Any]
+
+
+def found(value: Json) -> str:
+    """A value as it stands in a message, without building the whole of a large one."""
+    match value:
+        case None | bool():
+            return {None: "null", True: "true", False: "false"}[value]
+        case str():
+            return quote(value)
+        case dict():
+            return f"an object with {len(value)} members"
+        case list():
+            return f"an array of {len(value)}"
+        case int() if value.bit_length() > 512:
+            return "a number of many digits"
+        case _:
+            return str(value)[:40]
+
+
+def _expect(kind: type | tuple[type, ...], words: str, value: Json) -> Json:
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise Mismatch(f"found {found(value)}, expected {words}.")
+    return value
+
+
+def _text(value: Json) -> str:
+    return str(_expect(str, "a string", value))
+
+
+def _bool(value: Json) -> bool:
+    return bool(_expect(bool, "true or false", value))
+
+
+def _null(value: Json) -> None:
+    if value is not None:
+        raise Mismatch(f"found {found(value)}, expected null.")
+
+
+def _int(value: Json) -> int:
+    number = _numeric(int_of, _expect((int, float, Decimal), "an integer", value))
+    if number is None:
+        raise Mismatch(f"found {found(value)}, expected an integer.")
+    return int(number)
+
+
+def _float(value: Json) -> float:
+    return float(_numeric(float_of, _expect((int, float, Decimal), "a number", value)))
+
+
+def _numeric(turn: Callable[[Any], Any], value: Json) -> Any:
+    try:
+        return turn(value)
+    except ValueError as error:
+        raise Mismatch(f"{error}.") from None
+
+
+def _any(value: Json) -> Json:
+    return _numeric(plain, value)
+
+
+ANY = Shape({}, _any)
+TEXT = Shape({"type": "string"}, _text)
+NULL = Shape({"type": "null"}, _null)
+SCALARS: dict[object, Shape] = {
+    str: TEXT,
+    int: Shape({"type": "integer"}, _int),
+    float: Shape({"type": "number"}, _float),
+    bool: Shape({"type": "boolean"}, _bool),
+    None: NULL,
+    type(None): NULL,
+    Any: ANY,
+    object: ANY,
+}
+
+
+def _formatted(kind: type, name: str, example: str) -> Shape:
+    def convert(value: Json) -> Any:
+        try:
+            return msgspec.convert(_text(value), kind)
+        except msgspec.ValidationError:
+            raise Mismatch(f"found {found(value)}, expected a {name} such as {example}.") from None
+
+    return Shape({"type": "string", "format": name}, convert)
+
+
+def _base64(value: Json) -> bytes:
+    try:
+        return base64.b64decode(_text(value), validate=True)
+    except (binascii.Error, ValueError):
+        raise Mismatch(f"found {found(value)}, expected bytes in base64.") from None
+
+
+def _path(kind: type[PurePath]) -> Shape:
+    def convert(value: Json) -> PurePath:
+        if "\0" in _text(value):
+            raise Mismatch(f"found {found(value)}, expected a path without a null character.")
+        return kind(value)
+
+    return Shape({"type": "string", "format": "path"}, convert)
+
+
+FORMATS: dict[object, Shape] = {
+    datetime: _formatted(datetime, "date-time", "2026-01-31T18:30:00Z"),
+    date: _formatted(date, "date", "2026-01-31"),
+    time: _formatted(time, "time", "18:30:00"),
+    timedelta: _formatted(timedelta, "duration", "PT1H30M"),
+    UUID: _formatted(UUID, "uuid", "123e4567-e89b-12d3-a456-426614174000"),
+    Decimal: _formatted(Decimal, "decimal", '"12.50"'),
+    bytes: Shape({"type": "string", "format": "byte", "contentEncoding": "base64"}, _base64),
+    **{kind: _path(kind) for kind in (Path, PurePath, PosixPath, PurePosixPath)},
+}
+
+
+def choices(values: Sequence[tuple[Json, Any]]) -> Shape:
+    """One of several JSON scalars, each with what it stands for."""
+    table = {_identity(value): meaning for value, meaning in values}
+    told = [value for value, _ in values]
+    types = {_TYPES[type(value)] for value in told}
+    schema: JsonObject = {"enum": told}
+    if len(types) == 1:
+        schema = {"type": types.pop(), **schema}
+
+    def convert(value: Json) -> Any:
+        if isinstance(value, str | int | float | Decimal | None) and _identity(value) in table:
+            return table[_identity(value)]
+        raise Mismatch(f"found {found(value)}, expected one of {', '.join(map(found, told[:20]))}.")
+
+    return Shape(schema, convert)
+
+
+_TYPES: dict[type, str] = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+
+
+def _identity(value: Json) -> tuple[bool, Json]:
+    """Python takes True for 1, JSON does not."""
+    return isinstance(value, bool), value
+
+
+def scalar_of(value: object) -> Json:
+    """The JSON scalar that a member of a Literal or Enum is told as; ValueError where it is none."""
+    if isinstance(value, Enum):
+        return enum_scalars(type(value))[value]
+    if value is None or type(value) in _TYPES:
+        return value
+    if isinstance(value, str | int | float):
+        return next(kind(value) for kind in (str, int, float) if isinstance(value, kind))
+    raise ValueError(f"{type(value).__name__} is no JSON value")
+
+
+def enum_scalars(kind: type[Enum]) -> dict[Enum, Json]:
+    """How its members are told: by their values where JSON has them all, otherwise by their names."""
+    values = {member: member.value for member in kind}
+    if all(type(value) in _TYPES or isinstance(value, str | int | float) for value in values.values()):
+        return {member: scalar_of(value) for member, value in values.items()}
+    return {member: member.name for member in kind}

@@ -1,0 +1,267 @@
+"""One folder, and no way out of it.
+
+A path is walked from the root, a component at a time, each opened relative to the folder before it (openat) and never through a
+link (O_NOFOLLOW). Links are read and their targets walked in the same way: an absolute target begins at the root again, if it
+names the root at all, and ".." goes back along the folders that are open, never above the first. So there is no moment between a
+check and a use: whoever swaps a folder for a link in between makes the next open fail. What is held at the end is the folder of
+the last component, and everything done to a file is done relative to it, again without following links.
+
+Out of reach: a hard link is a file of the root like any other; a mount inside the root belongs to it; and a folder that another
+program moves away while it is open is still that folder.
+"""
+
+from __future__ import annotations
+
+import difflib
+import errno
+import os
+import stat
+import unicodedata
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import islice
+from pathlib import Path
+
+from msgspec import Struct
+
+from ...errors import ConfigError, quote
+from .sentences import Refused, explaining, meant, shown
+
+FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+_MAX_PATH = 4096
+_MAX_LINKS = 40
+_MAX_FOLDERS = 128
+_PROTECTED = ".git"
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFLNK: "a link",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """Where a path leads: name in an open folder, "" for that folder itself; parts is the same from the root."""
+
+    folder: int
+    name: str
+    parts: tuple[str, ...]
+
+    @property
+    def inside(self) -> str:
+        return shown("/".join(self.parts)) or "."
+
+
+class Root:
+    def __init__(self, path: Path) -> None:
+        self.path = os.path.realpath(path)
+        if os.open not in os.supports_dir_fd:
+            raise ConfigError("workspace tools need a system that opens files relative to a folder: Linux or macOS.")
+        if not os.path.isdir(self.path):
+            raise ConfigError(f"the workspace {quote(str(path))} is no folder; make it, or name another.")
+        if self.path == os.path.dirname(self.path):
+            raise ConfigError("the workspace is the whole file system; name a folder in it.")
+        spelled = os.path.abspath(path)
+        self._spellings = [_components(self.path)]
+        if spelled != self.path and os.path.realpath(spelled) == self.path:
+            self._spellings.append(_components(spelled))
+
+    @contextmanager
+    def place(self, path: str, *, for_writing: bool = False, create: bool = False) -> Iterator[Place]:
+        """Where path leads, with all links followed; create makes the folders on the way. Faults inside become refusals."""
+        with explaining(path):
+            walk = _Walk(self, path, for_writing, create)
+            try:
+                yield walk.place()
+            finally:
+                walk.close()
+
+    @contextmanager
+    def folder(self, path: str) -> Iterator[Place]:
+        """The folder at path, open."""
+        with self.place(path) as place:
+            if not place.name:
+                yield place
+                return
+            folder = os.open(place.name, FOLDER, dir_fd=place.folder)
+            try:
+                yield Place(folder=folder, name="", parts=place.parts)
+            finally:
+                os.close(folder)
+
+    @contextmanager
+    def file(self, path: str) -> Iterator[tuple[Place, int]]:
+        """The file at path, open for reading."""
+        with self.place(path) as place, opened(place, path) as file:
+            yield place, file
+
+    def within(self, path: str) -> list[str]:
+        """The components of an absolute path below the root."""
+        components = _components(path)
+        for spelling in self._spellings:
+            if components[: len(spelling)] == spelling:
+                return components[len(spelling) :]
+        raise Refused(f"{quote(path)} lies outside of the workspace; name a path in it, relative to its root.")
+
+
+@contextmanager
+def opened(place: Place, path: str) -> Iterator[int]:
+    """The regular file of a place; anything else is refused without being opened, or at once after it."""
+    if not place.name:
+        raise Refused(f"{quote(path)} is a folder, expected a file; look with list what is in it.")
+    try:
+        _require_file(os.lstat(place.name, dir_fd=place.folder), path)
+    except FileNotFoundError:
+        raise Refused(_nothing_at(place, path)) from None
+    file = os.open(place.name, _FILE, dir_fd=place.folder)
+    try:
+        _require_file(os.fstat(file), path)
+        yield file
+    finally:
+        os.close(file)
+
+
+def contents(file: int, most: int, path: str) -> bytes:
+    """All of an open file, or a refusal if it is larger than most (or grows while it is read)."""
+    pieces, size = list[bytes](), 0
+    while piece := os.read(file, min(1 << 20, most + 1 - size)):
+        pieces.append(piece)
+        size += len(piece)
+        if size > most:
+            found = max(size, os.fstat(file).st_size)
+            raise Refused(f"{quote(path)} has {found:,} bytes, expected at most {most:,}; choose a smaller file.")
+    return b"".join(pieces)
+
+
+def _require_file(found: os.stat_result, path: str) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "something else")
+        hint = "; look with list what is in it" if stat.S_ISDIR(found.st_mode) else ""
+        raise Refused(f"{quote(path)} is {kind}, expected a file{hint}.")
+
+
+def _nothing_at(place: Place, path: str) -> str:
+    with os.scandir(place.folder) as entries:
+        names = [shown(entry.name) for entry in islice(entries, 2000)]
+    near = difflib.get_close_matches(shown(place.name)[:100], names, n=3)
+    hint = f"beside it are {', '.join(map(quote, near))}." if near else "look with list or glob what there is."
+    home = ' "~" is not expanded: paths begin at the workspace.' if path.startswith("~") else ""
+    return f"there is nothing at {quote(path)}; {hint}{home}"
+
+
+class _Walk:
+    """The folders that are open on the way to a path, the root first."""
+
+    def __init__(self, root: Root, path: str, for_writing: bool, create: bool) -> None:
+        self._root = root
+        self._path = path
+        self._for_writing = for_writing
+        self._create = create
+        self._parts = list[str]()
+        self._links = 0
+        self._pending = deque(self._begin(path))
+        self._folders = [os.open(root.path, FOLDER)]
+
+    def place(self) -> Place:
+        name = self._last()
+        if name:
+            self._parts.append(name)
+        return Place(folder=self._folders[-1], name=name, parts=tuple(self._parts))
+
+    def close(self) -> None:
+        while self._folders:
+            os.close(self._folders.pop())
+
+    def _begin(self, path: str) -> list[str]:
+        if "\0" in path:
+            raise Refused("a path holds a NUL character, which no file name can; leave it out.")
+        try:
+            size = len(os.fsencode(path))
+        except UnicodeEncodeError:
+            raise Refused(f"{quote(path)} holds half a character (a lone surrogate); write the name in full.") from None
+        if size > _MAX_PATH:
+            raise Refused(f"{quote(path)} has {size:,} bytes, expected at most {_MAX_PATH}; use a shorter path.")
+        return self._root.within(path) if path.startswith("/") else _components(path)
+
+    def _last(self) -> str:
+        """Walk to the last component and give its name, "" if the path ends at a folder that is open already."""
+        while self._pending:
+            name = self._pending.popleft()
+            if name == "..":
+                self._up()
+                continue
+            name = self._spelled(name)
+            if (target := self._link(name)) is not None:
+                self._follow(target)
+                continue
+            if self._for_writing and _is_protected(name):
+                raise Refused(f"{quote(self._path)} is in a .git folder, which is not written to; leave that to git.")
+            if not self._pending:
+                return name
+            self._down(name)
+        return ""
+
+    def _up(self) -> None:
+        if len(self._folders) == 1:
+            raise Refused(f"{quote(self._path)} leads out of the workspace; name a path in it, relative to its root.")
+        os.close(self._folders.pop())
+        self._parts.pop()
+
+    def _down(self, name: str) -> None:
+        if len(self._folders) >= _MAX_FOLDERS:
+            raise Refused(f"{quote(self._path)} has more than {_MAX_FOLDERS} folders in folders; use a shorter path.")
+        if self._create:
+            with suppress(FileExistsError):
+                os.mkdir(name, dir_fd=self._folders[-1])
+        self._folders.append(os.open(name, FOLDER, dir_fd=self._folders[-1]))
+        self._parts.append(name)
+
+    def _link(self, name: str) -> str | None:
+        try:
+            return os.readlink(name, dir_fd=self._folders[-1])
+        except OSError as fault:
+            if fault.errno in (errno.EINVAL, errno.ENOENT):
+                return None
+            raise
+
+    def _follow(self, target: str) -> None:
+        self._links += 1
+        if self._links > _MAX_LINKS:
+            raise Refused(f"{quote(self._path)} goes through more than {_MAX_LINKS} links; they may go in a circle.")
+        if target.startswith("/"):
+            try:
+                steps = self._root.within(target)
+            except Refused:
+                raise Refused(
+                    f"{quote(self._path)} is a link that leads out of the workspace; it is not followed."
+                ) from None
+            while len(self._folders) > 1:
+                self._up()
+        else:
+            steps = _components(target)
+        self._pending.extendleft(reversed(steps))
+
+    def _spelled(self, name: str) -> str:
+        """A name that is shown with \\xNN means the file that has those bytes, unless there is one that is spelled so."""
+        other = meant(name) if "\\x" in name else name
+        if other != name:
+            try:
+                os.lstat(name, dir_fd=self._folders[-1])
+            except OSError:
+                return other
+        return name
+
+
+def _components(path: str) -> list[str]:
+    return [component for component in path.split("/") if component not in ("", ".")]
+
+
+def _is_protected(name: str) -> bool:
+    """.git by any spelling that a file system may take for it: other case, characters without a width."""
+    plain = "".join(letter for letter in unicodedata.normalize("NFKC", name) if unicodedata.category(letter) != "Cf")
+    return plain.casefold() == _PROTECTED

@@ -1,0 +1,148 @@
+"""Which paths a pattern means, as .gitignore and ripgrep's --glob read it: * ? [...] within a name, ** for any folders.
+
+Time is linear in the pattern and the path: a star never gives back more than one name, because only the last ** is ever tried again
+and fnmatch writes the stars of one name as atomic groups.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Callable, Sequence
+
+from .sentences import Refused
+
+_MAX_PATTERN = 1000
+_MAX_BRACES = 64
+_WILD = re.compile(r"[*?\[\\]")
+_BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_Name = Callable[[str], object]
+
+
+class Pattern:
+    """A pattern without a slash in it (but at its end) means a name at any depth; any other means a path from its base."""
+
+    def __init__(self, text: str) -> None:
+        is_floating = "/" not in text.rstrip("/")
+        names = [name for name in text.split("/") if name]
+        if names and names[-1] == "**":
+            names.append("*")  # a/** is what lies in a, not a itself
+        self._names: list[_Name | None] = [None if name == "**" else _name(name) for name in names]
+        self._only = self._names[0] if is_floating and len(names) == 1 else None
+
+    def matches(self, parts: Sequence[str]) -> bool:
+        if self._only is not None:
+            return bool(self._only(parts[-1]))
+        return bool(self._names) and _fits(self._names, parts)
+
+
+class Patterns:
+    """A pattern of a model, with {a,b} for alternatives."""
+
+    def __init__(self, text: str) -> None:
+        if len(text) > _MAX_PATTERN:
+            raise Refused(
+                f"the pattern has {len(text):,} characters, expected at most {_MAX_PATTERN}; use a shorter one."
+            )
+        if not text.strip("/"):
+            raise Refused('the pattern is empty; write one such as "*.py" or "src/**/test_*.py".')
+        if ".." in text.split("/"):
+            raise Refused('the pattern holds "..", expected names below the folder; give the folder as path.')
+        self._patterns = [Pattern(alternative) for alternative in _alternatives(text.removeprefix("./"))]
+
+    def matches(self, parts: Sequence[str]) -> bool:
+        return any(pattern.matches(parts) for pattern in self._patterns)
+
+
+class IgnoreFile:
+    """The lines of one .gitignore; depth is how far below the root it lies."""
+
+    def __init__(self, text: str, depth: int) -> None:
+        self._depth = depth
+        lines = [line for line in map(_tidied, text.splitlines()) if line and len(line) <= _MAX_PATTERN]
+        self._rules = [_Rule(line) for line in lines]
+
+    def verdict(self, parts: Sequence[str], *, is_folder: bool) -> bool | None:
+        """Whether it is ignored by the last line that means it; None if no line does."""
+        below = parts[self._depth :]
+        for rule in reversed(self._rules):
+            if (is_folder or not rule.is_for_folders) and rule.pattern.matches(below):
+                return not rule.is_exception
+        return None
+
+
+def is_ignored(files: Sequence[IgnoreFile], parts: Sequence[str], *, is_folder: bool) -> bool:
+    """By the deepest file that says something about it."""
+    for file in reversed(files):
+        if (verdict := file.verdict(parts, is_folder=is_folder)) is not None:
+            return verdict
+    return False
+
+
+class _Rule:
+    def __init__(self, line: str) -> None:
+        self.is_exception = line.startswith("!")
+        line = line.removeprefix("!")
+        self.is_for_folders = line.endswith("/")
+        self.pattern = Pattern(line)
+
+
+def _tidied(line: str) -> str:
+    if line.startswith("#"):
+        return ""
+    stripped = line.rstrip(" \t")
+    return stripped + " " if stripped.endswith("\\") and stripped != line else stripped
+
+
+def _fits(names: Sequence[_Name | None], parts: Sequence[str]) -> bool:
+    at = position = retry = 0
+    any_folders = -1
+    while position < len(parts):
+        if at < len(names) and names[at] is None:
+            any_folders, retry = at, position
+            at += 1
+        elif at < len(names) and _is_named(names[at], parts[position]):
+            at += 1
+            position += 1
+        elif any_folders >= 0:
+            retry += 1
+            position, at = retry, any_folders + 1
+        else:
+            return False
+    return all(name is None for name in names[at:])
+
+
+def _is_named(name: _Name | None, part: str) -> bool:
+    return name is not None and bool(name(part))
+
+
+def _name(text: str) -> _Name:
+    if not _WILD.search(text):
+        return text.__eq__
+    if text.startswith("*") and not _WILD.search(text, 1):
+        ending = text[1:]
+        return lambda name: name.endswith(ending)
+    try:
+        return re.compile(fnmatch.translate(_in_fnmatch(text))).match
+    except re.error:
+        return lambda name: False
+
+
+def _in_fnmatch(text: str) -> str:
+    """fnmatch knows no backslash and writes [!a] where others also write [^a]."""
+    text = re.sub(r"\\(.?)", lambda found: f"[{found[1]}]" if found[1] in tuple("*?[") else found[1], text)
+    return text.replace("[^", "[!")
+
+
+def _alternatives(text: str) -> list[str]:
+    waiting, done = [text], list[str]()
+    while waiting:
+        text = waiting.pop()
+        if found := _BRACES.search(text):
+            choices = found[1].split(",")
+            waiting += [text[: found.start()] + choice + text[found.end() :] for choice in reversed(choices)]
+        else:
+            done.append(text)
+        if len(waiting) + len(done) > _MAX_BRACES:
+            raise Refused(f"the braces of the pattern mean more than {_MAX_BRACES} patterns; use fewer.")
+    return done

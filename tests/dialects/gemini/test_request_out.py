@@ -1,0 +1,314 @@
+"""Gemini requests out: one content for the responses of a turn, names and signatures that the API accepts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from toolwire.dialects import DIALECTS
+from toolwire.dialects.gemini import decode_asked, encode_request
+from toolwire.profiles import ANTHROPIC, GEMINI, GEMINI_API, GEMINI_SUBSET, RESPONSES, Profile
+from toolwire.types import (
+    Loss,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Request,
+    Role,
+    Text,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
+
+HI = Message(role="user", parts=(Text(text="hi"),))
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": False}
+
+
+def said(role: Role, *parts: Part) -> Message:
+    return Message(role=role, parts=parts)
+
+
+def call(call_id: str, name: str = "f", raw: str = "{}", **members: Any) -> ToolCall:
+    return ToolCall(id=call_id, name=name, raw=raw, **members)
+
+
+def result(call_id: str, *parts: Any, **members: Any) -> ToolResult:
+    return ToolResult(call_id=call_id, parts=parts or (Text(text="ok"),), **members)
+
+
+def write(
+    *messages: Message, profile: Profile = GEMINI, model: str = "m", **members: Any
+) -> tuple[dict[str, Any], list[Loss]]:
+    request = Request(model=model, messages=messages or (HI,), origin="chat", **members)
+    encoded = encode_request(request, profile)
+    return json.loads(encoded.body), list(encoded.losses)
+
+
+def contents_of(*messages: Message, **members: Any) -> list[Any]:
+    found: list[Any] = write(*messages, **members)[0]["contents"]
+    return found
+
+
+def test_the_path_is_told_with_the_body() -> None:
+    encoded = encode_request(Request(model="m", messages=(HI,), stream=True), GEMINI)
+    assert encoded.path == "/v1beta/models/m:streamGenerateContent?alt=sse"
+    assert "model" not in json.loads(encoded.body)
+
+
+def test_instructions_at_the_head_and_later() -> None:
+    body, losses = write(
+        said("system", Text(text="a")), said("developer", Text(text="b")), HI, said("system", Text(text="c"))
+    )
+    assert body["systemInstruction"] == {"parts": [{"text": "a"}, {"text": "b"}]}
+    assert body["contents"] == [{"role": "user", "parts": [{"text": "hi"}, {"text": "<system>\nc\n</system>"}]}]
+    assert [loss.feature for loss in losses] == ["role.system"]
+
+
+def test_H042_the_responses_of_a_turn_are_one_content_in_order_and_number() -> None:
+    contents = contents_of(
+        HI,
+        said("assistant", Text(text="I look."), call("x", "a"), call("y", "b"), call("z", "a")),
+        said("tool", result("x")),
+        said("tool", result("y", is_error=True)),
+        said("user", Text(text="and hurry")),
+        said("tool", result("z")),
+    )
+    assert [content["role"] for content in contents] == ["user", "model", "user"]
+    assert [part["functionCall"]["name"] for part in contents[1]["parts"][1:]] == ["a", "b", "a"]
+    assert contents[2]["parts"] == [
+        {"functionResponse": {"name": "a", "response": {"output": "ok"}}},
+        {"functionResponse": {"name": "b", "response": {"error": "ok"}}},
+        {"functionResponse": {"name": "a", "response": {"output": "ok"}}},
+        {"text": "and hurry"},
+    ]
+
+
+def test_ids_travel_only_where_they_are_taken() -> None:
+    messages = (HI, said("assistant", call("x")), said("tool", result("x")))
+    plain = contents_of(*messages)
+    assert "id" not in plain[1]["parts"][0]["functionCall"]
+    known = contents_of(*messages, profile=GEMINI_API)
+    assert known[1]["parts"][0]["functionCall"]["id"] == known[2]["parts"][0]["functionResponse"]["id"] == "x"
+
+
+def test_H054_names_begin_with_a_letter_everywhere() -> None:
+    body, _ = write(
+        HI,
+        said("assistant", call("x", "3d")),
+        said("tool", result("x")),
+        tools=(Tool(name="3d", schema=SCHEMA),),
+        tool_choice=ToolChoice(mode="named", names=("3d",)),
+    )
+    assert body["tools"][0]["functionDeclarations"][0]["name"] == "_3d"
+    assert body["contents"][1]["parts"][0]["functionCall"]["name"] == "_3d"
+    assert body["contents"][2]["parts"][0]["functionResponse"]["name"] == "_3d"
+    assert body["toolConfig"]["functionCallingConfig"]["allowedFunctionNames"] == ["_3d"]
+
+
+def test_H060_H062_any_schema_goes_as_json_schema_where_it_is_taken() -> None:
+    schema = {
+        "$schema": "x", "type": "object", "additionalProperties": False, "$defs": {"n": {"const": 1}},
+        "properties": {"a": {"$ref": "#/$defs/n"}, "m": {"type": "array", "items": {"anyOf": [{"type": "array"}]}}},
+    }  # fmt: skip
+    tools = (Tool(name="f", description="d", schema=schema),)
+    (declared,) = write(tools=tools)[0]["tools"][0]["functionDeclarations"]
+    assert declared == {"name": "f", "description": "d", "parametersJsonSchema": schema}
+    (older,) = write(tools=tools, profile=GEMINI_SUBSET)[0]["tools"][0]["functionDeclarations"]
+    assert "parameters" in older
+
+
+def test_H063_without_tools_neither_list_nor_choice_is_sent() -> None:
+    body, _ = write(tools=(), tool_choice=ToolChoice(mode="auto"))
+    assert not {"tools", "toolConfig"} & body.keys()
+    only = ToolChoice(mode="allowed", names=("other",))
+    assert "tools" not in write(tools=(Tool(name="f"),), tool_choice=only)[0]
+
+
+@pytest.mark.parametrize("schema", [None, {}, {"type": "object"}, {"type": "object", "properties": {}, "required": []}])
+def test_H067_a_function_that_takes_nothing_has_no_schema(schema: Any) -> None:
+    for profile in (GEMINI, GEMINI_SUBSET):
+        body, _ = write(tools=(Tool(name="now", schema=schema),), profile=profile)
+        assert body["tools"] == [{"functionDeclarations": [{"name": "now"}]}]
+
+
+def test_an_open_object_keeps_its_schema() -> None:
+    schema = {"type": "object", "additionalProperties": {"type": "string"}}
+    (declared,) = write(tools=(Tool(name="f", schema=schema),))[0]["tools"][0]["functionDeclarations"]
+    assert declared["parametersJsonSchema"] == schema
+
+
+def test_a_choice_among_some_offers_only_those_or_names_them() -> None:
+    tools = (Tool(name="a", schema=SCHEMA), Tool(name="b", schema=SCHEMA))
+    free = write(tools=tools, tool_choice=ToolChoice(mode="allowed", names=("b",)))[0]
+    assert [one["name"] for one in free["tools"][0]["functionDeclarations"]] == ["b"]
+    assert free["toolConfig"] == {"functionCallingConfig": {"mode": "AUTO"}}
+    forced = write(tools=tools, tool_choice=ToolChoice(mode="allowed", names=("b",), is_required=True))[0]
+    assert len(forced["tools"][0]["functionDeclarations"]) == 2
+    assert forced["toolConfig"]["functionCallingConfig"] == {"mode": "ANY", "allowedFunctionNames": ["b"]}
+
+
+def test_H072_numbers_keep_their_digits_on_our_side_and_long_ones_are_told() -> None:
+    raw = '{"n":12345678901234567890123,"f":1.10}'
+    request = Request(model="m", messages=(HI, said("assistant", call("x", raw=raw)), said("tool", result("x"))))
+    encoded = encode_request(request, GEMINI)
+    assert b'"args":{"n":12345678901234567890123,"f":1.10}' in encoded.body
+    assert [loss.feature for loss in encoded.losses] == ["number"]
+    assert write(HI, said("assistant", call("x", raw=f'{{"n":{"9" * 5000}}}')))[1]
+    assert not write(HI, said("assistant", call("x", raw='{"n":9007199254740992,"s":0.12345678901234567}')))[1]
+
+
+def test_H072_what_a_result_says_is_text_and_so_loses_no_digit() -> None:
+    said_so = '{"id":12345678901234567890123}'
+    contents = contents_of(HI, said("assistant", call("x")), said("tool", result("x", Text(text=said_so))))
+    assert contents[2]["parts"][0]["functionResponse"]["response"] == {"output": said_so}
+
+
+def test_H024_broken_arguments_are_kept_in_one_member() -> None:
+    contents = contents_of(HI, said("assistant", call("x", raw='{"a":')))
+    assert contents[1]["parts"][0]["functionCall"]["args"] == {"_raw": '{"a":'}
+
+
+def test_H074_signatures_go_back_on_their_own_parts() -> None:
+    signed = {"gemini": {"thoughtSignature": "Yw=="}}
+    contents = contents_of(
+        HI,
+        said(
+            "assistant",
+            Reasoning(text="hm", encrypted="YQ==", extra={"gemini": {}}),
+            Text(text="so", extra={"gemini": {"thoughtSignature": "Yg=="}}),
+            Reasoning(text="", encrypted="ZA==", extra={"gemini": {}}),
+            call("x", extra=signed),
+            call("y"),
+        ),
+        profile=GEMINI_API,
+        model="gemini-3-pro",
+    )
+    assert contents[1]["parts"] == [
+        {"text": "hm", "thought": True, "thoughtSignature": "YQ=="},
+        {"text": "so", "thoughtSignature": "Yg=="},
+        {"text": "", "thoughtSignature": "ZA=="},
+        {"functionCall": {"id": "x", "name": "f", "args": {}}, "thoughtSignature": "Yw=="},
+        {"functionCall": {"id": "y", "name": "f", "args": {}}},
+    ]
+
+
+def test_H074_H076_a_call_of_another_model_gets_no_signature_but_the_word_for_none() -> None:
+    messages = (HI, said("assistant", call("x"), call("y")), said("tool", result("x")), said("tool", result("y")))
+    body, losses = write(*messages, profile=GEMINI_API, model="gemini-3-pro")
+    signatures = [part.get("thoughtSignature") for part in body["contents"][1]["parts"]]
+    assert signatures == ["skip_thought_signature_validator", None]
+    assert [loss.feature for loss in losses] == ["signature"]
+    for profile, model in ((GEMINI, "gemini-3-pro"), (GEMINI_API, "gemini-2.5-flash")):
+        assert "thoughtSignature" not in json.dumps(contents_of(*messages, profile=profile, model=model))
+
+
+@pytest.mark.parametrize(
+    "thought",
+    [
+        Reasoning(text="t", signature="c2ln"),
+        Reasoning(text="t", encrypted="ZW5j", extra={"responses": {}}),
+        Reasoning(text="", redacted="x"),
+        Reasoning(text="t", extra={"chat": {}}),
+    ],
+)
+def test_H076_thoughts_of_others_stay_out(thought: Reasoning) -> None:
+    body, losses = write(HI, said("assistant", thought, Text(text="x")))
+    assert body["contents"][1]["parts"] == [{"text": "x"}]
+    assert [loss.feature for loss in losses] == ["reasoning"]
+
+
+@pytest.mark.parametrize("client", ["messages", "responses"])
+def test_H076_thoughts_of_gemini_stay_out_of_others(client: str) -> None:
+    thought = Reasoning(text="hm", encrypted="YQ==", extra={"gemini": {}})
+    request = Request(model="m", messages=(HI, said("assistant", thought, Text(text="x"))), origin="gemini")
+    encoded = DIALECTS[client].encode_request(request, {"messages": ANTHROPIC, "responses": RESPONSES}[client])
+    assert b"YQ==" not in encoded.body
+    assert [loss.feature for loss in encoded.losses] == ["reasoning"]
+
+
+def test_media_in_every_form() -> None:
+    png, pdf = "iVBORw0KGgo=", "JVBERi0xLjc="
+    parts = contents_of(
+        said(
+            "user",
+            Media(kind="image", mime="image/png", data=png),
+            Media(kind="file", mime="application/pdf", data=pdf, name="a.pdf"),
+            Media(kind="image", url="https://a.example/x.png"),
+            Media(kind="file", mime="text/markdown", data="IyBI"),
+            Media(kind="audio", mime="audio/wav", data="UklGRgAAAABXQVZF"),
+        )
+    )[0]["parts"]
+    assert parts == [
+        {"inlineData": {"mimeType": "image/png", "data": png}},
+        {"inlineData": {"mimeType": "application/pdf", "data": pdf}},
+        {"fileData": {"fileUri": "https://a.example/x.png", "mimeType": "image/png"}},
+        {"inlineData": {"mimeType": "text/plain", "data": "IyBI"}},
+        {"inlineData": {"mimeType": "audio/wav", "data": "UklGRgAAAABXQVZF"}},
+    ]
+
+
+def test_media_that_it_does_not_take_are_named() -> None:
+    body, losses = write(
+        said("user", Media(kind="image", mime="image/gif", data="R0lGODlh"), Media(kind="file", file_id="file-1"))
+    )
+    assert all("not shown" in part["text"] for part in body["contents"][0]["parts"])
+    assert [loss.feature for loss in losses] == ["media.image", "media.file"]
+
+
+def test_H101_media_of_results_stand_behind_all_responses() -> None:
+    image = Media(kind="image", mime="image/png", data="iVBORw0KGgo=")
+    contents = contents_of(
+        HI,
+        said("assistant", call("x"), call("y")),
+        said("tool", result("x", Text(text="see"), image)),
+        said("tool", result("y")),
+    )
+    kinds = [next(iter(part)) for part in contents[2]["parts"]]
+    assert kinds == ["functionResponse", "functionResponse", "text", "inlineData"]
+
+
+def test_foreign_parts_are_words() -> None:
+    body, losses = write(said("user", Opaque(dialect="messages", value={"type": "x", "text": "words"})))
+    assert body["contents"][0]["parts"] == [{"text": "words"}]
+    assert losses[0].feature == "part.x"
+
+
+def test_its_own_requests_keep_every_member() -> None:
+    body = {
+        "contents": [
+            {"role": "user", "parts": [{"text": "hi", "x_new": 1}]},
+            {
+                "role": "model",
+                "parts": [{"function_call": {"name": "f", "args": {"a": 1.0}}, "thought_signature": "YQ=="}],
+            },
+            {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {"any": [1]}}}]},
+        ],
+        "tools": [{"functionDeclarations": [{"name": "f"}]}, {"googleSearch": {}}],
+        "safetySettings": [],
+        "generationConfig": {"unknown": True},
+        "systemInstruction": {"parts": [{"text": "s"}]},
+    }
+    request = decode_asked(json.dumps(body).encode(), {}, model="m", is_stream=False)
+    encoded = encode_request(request, GEMINI_API)
+    assert json.loads(encoded.body) == body
+    assert encoded.losses == ()
+
+
+def test_lowered_tools_of_its_own_are_written_anew_beside_those_of_the_provider() -> None:
+    tools = [{"functionDeclarations": [{"name": "a.b.c", "parameters": {"type": "OBJECT"}}]}, {"googleSearch": {}}]
+    config = {"retrievalConfig": {}, "functionCallingConfig": {"mode": "ANY"}}
+    body = {"contents": [{"parts": [{"text": "x"}]}], "tools": tools, "toolConfig": config}
+    request = decode_asked(json.dumps(body).encode(), {}, model="m", is_stream=False)
+    lowered = (Tool(name="a_b_c", schema=SCHEMA), request.tools[1])
+    written = json.loads(encode_request(replace(request, tools=lowered, is_lowered=True), GEMINI).body)
+    assert written["tools"] == [
+        {"functionDeclarations": [{"name": "a_b_c", "parametersJsonSchema": SCHEMA}]}, {"googleSearch": {}},
+    ]  # fmt: skip
+    assert written["toolConfig"] == {"retrievalConfig": {}, "functionCallingConfig": {"mode": "ANY"}}

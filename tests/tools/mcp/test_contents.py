@@ -1,0 +1,84 @@
+"""Results of MCP servers as parts."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from types import SimpleNamespace as Made
+from typing import Any
+
+import pytest
+
+from toolwire.tools.mcp.contents import output_of, sendable
+from toolwire.types import Media, Text
+
+
+def result(*content: Any, structured: Any = None, is_error: bool = False) -> Any:
+    return Made(content=list(content), structured_content=structured, is_error=is_error)
+
+
+def text(words: str) -> Any:
+    return Made(type="text", text=words)
+
+
+def texts(given: Any) -> list[str]:
+    return [part.text for part in output_of(given).parts if isinstance(part, Text)]
+
+
+def test_errors_stay_errors() -> None:
+    output = output_of(result(text("no"), is_error=True))
+    assert output.is_error
+    assert output.parts == (Text(text="no"),)
+
+
+def test_nothing_is_said_so() -> None:
+    assert texts(result()) == ["(no output)"]
+    assert texts(result(text(""))) == ["(no output)"]
+
+
+@pytest.mark.parametrize("kind", ["image", "audio"])
+def test_media(kind: Any) -> None:
+    block = Made(type=kind, mime_type=f"{kind}/x", data="AAE=")
+    assert output_of(result(block)).parts == (Media(kind=kind, mime=f"{kind}/x", data="AAE="),)
+
+
+@pytest.mark.parametrize(("data", "words"), [("not base64!", "could not be read"), ("", "without data")])
+def test_media_that_would_be_refused_become_words(data: str, words: str) -> None:
+    (said,) = texts(result(Made(type="image", mime_type="image/png", data=data)))
+    assert words in said
+
+
+def test_resources() -> None:
+    inner = Made(uri="file:///a.txt", text="body", mime_type=None)
+    assert texts(result(Made(type="resource", resource=inner))) == ["[resource file:///a.txt]\nbody"]
+    for mime, kind in (("image/png", "image"), ("audio/wav", "audio"), ("application/pdf", "file"), (None, "file")):
+        blob = Made(type="resource", resource=Made(uri="file:///x/a.bin", blob="AAE=", mime_type=mime))
+        assert output_of(result(blob)).parts == (Media(kind=kind, mime=mime or "", data="AAE=", name="a.bin"),)  # type: ignore[arg-type]
+    link = Made(type="resource_link", title=None, name="n", uri="x://y", description="about")
+    assert texts(result(link)) == ["[resource n at x://y]: about"]
+
+
+def test_kinds_of_the_future_are_named() -> None:
+    assert texts(result(Made(type="hologram"))) == ['[a part of the kind "hologram", which cannot be shown]']
+
+
+@pytest.mark.parametrize(
+    ("structured", "said", "told"),
+    [
+        ({"a": 1}, ["summary"], ["summary", '{"a":1}']),
+        ({"a": 1}, ['{ "a": 1.0 }'], ['{ "a": 1.0 }']),
+        ({"a": 1}, [], ['{"a":1}']),
+        ({"result": 5}, ["5"], ["5"]),
+        ({"result": "words"}, ["words"], ["words"]),
+        ({"result": ["a", "b"]}, ["a", "b"], ["a", "b"]),
+        ({"result": [1, 2]}, ["1", "2"], ["1", "2"]),
+        ({"result": 6}, ["5"], ["5", '{"result":6}']),
+    ],
+)
+def test_what_is_structured_is_told_once(structured: Any, said: list[str], told: list[str]) -> None:
+    assert texts(result(*map(text, said), structured=structured)) == told
+
+
+def test_arguments_can_be_sent() -> None:
+    assert sendable({"a": [Decimal("1.5"), "lone \ud800"], "b\udfff": 1}) == {"a": [1.5, "lone ?"], "b?": 1}
+    with pytest.raises(ValueError, match="too large"):
+        sendable({"a": Decimal("1e999")})

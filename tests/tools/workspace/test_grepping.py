@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.tools.workspace.using import CANARY, Box
+from toolwire.tools.workspace import Limits
+
+engines = pytest.mark.usefixtures("_engine")
+
+
+@pytest.fixture(params=["own", "ripgrep"])
+def _engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each engine that this machine has."""
+    if request.param == "own":
+        monkeypatch.setenv("PATH", "/nonexistent")
+    elif shutil.which("rg") is None:
+        pytest.skip("there is no ripgrep (rg) on PATH here")
+
+
+@engines
+def test_lines_files_and_counts(tmp_path: Path) -> None:
+    box = Box(tmp_path)
+    box.file("a.py", "import os\nx = 1\nimport re\n")
+    box.file("b/c.txt", "Import this\n")
+    assert box.text("grep", pattern="^import").splitlines() == ["a.py:1:import os", "a.py:3:import re"]
+    assert box.text("grep", pattern="^import", ignore_case=True, mode="files").splitlines() == ["a.py", "b/c.txt"]
+    assert box.text("grep", pattern="^import", ignore_case=True, mode="count").splitlines() == ["a.py:2", "b/c.txt:1"]
+    assert box.text("grep", pattern="import", ignore_case=True, glob="*.txt") == "b/c.txt:1:Import this"
+    assert box.text("grep", pattern="x =", context=1).splitlines() == [
+        "a.py-1-import os",
+        "a.py:2:x = 1",
+        "a.py-3-import re",
+    ]
+    assert box.text("grep", pattern="nowhere") == "[no line matches]"
+
+
+@engines
+def test_one_file_is_searched_also_when_it_is_ignored(tmp_path: Path) -> None:
+    box = Box(tmp_path)
+    box.file(".gitignore", "*.log\n")
+    box.file("a.log", "needle\n")
+    assert box.text("grep", pattern="needle") == "[no line matches]"
+    assert box.text("grep", pattern="needle", path="a.log") == "a.log:1:needle"
+    assert box.text("grep", pattern="needle", include_ignored=True) == "a.log:1:needle"
+
+
+@engines
+def test_more_files_than_are_opened_at_once(tmp_path: Path) -> None:
+    box = Box(tmp_path)
+    for number in range(600):
+        box.file(f"{number:03}", f"needle {number}\n")
+    before = len(os.listdir("/dev/fd"))
+    assert box.text("grep", pattern=r"needle \d*7$", mode="files").count("\n") == 59
+    assert len(os.listdir("/dev/fd")) == before
+
+
+@engines
+def test_binary_links_and_other_things_are_left_out(tmp_path: Path) -> None:
+    box = Box(tmp_path)
+    box.file("a.bin", b"canary\0")
+    (box.root / "link").symlink_to(box.canary)
+    (box.root / "folder").symlink_to(box.outside)
+    os.mkfifo(box.root / "pipe")
+    assert box.text("grep", pattern="canary") == "[no line matches]"
+    assert CANARY not in box.refusal("grep", pattern="canary", path="link")
+
+
+@engines
+def test_limits_are_told(tmp_path: Path) -> None:
+    box = Box(tmp_path, limits=Limits(matches=5, file_bytes=1000, line_characters=40, entries=3))
+    for number in range(6):
+        box.file(f"{number}", "needle\n" * 3)
+    box.file("large", "needle\n" * 1000)
+    box.file("long", "needle" + "x" * 500)
+    lines = box.text("grep", pattern="needle").splitlines()
+    assert len([line for line in lines if ":needle" in line]) == 5
+    assert "[there are more; use a narrower pattern, a glob or a folder as path]" in lines
+    assert "[1 files of more than 1,000 bytes were not searched]" in box.text("grep", pattern="nothing")
+    assert "more characters in this line" in box.text("grep", pattern="needle", path="long")
+    assert box.text("grep", pattern="needle", mode="files").startswith("0\n1\n2\n[there are more;")
+    assert "more than 1,000 bytes" in box.refusal("grep", pattern="needle", path="large")
+    small = Box(tmp_path, limits=Limits(output_characters=20))
+    assert "there are more" in small.text("grep", pattern="needle")
+
+
+@pytest.mark.parametrize("pattern", ["", "a\nb", "a\0b", "\ud800", "x" * 2001, "(", "a{2,1}"])
+def test_what_is_no_pattern(tmp_path: Path, pattern: str) -> None:
+    box = Box(tmp_path)
+    box.file("a", "a")
+    box.refusal("grep", pattern=pattern)
+    assert "expected" in box.refusal("grep", pattern="a", mode="all")
+
+
+def test_a_pattern_that_takes_for_ever_ends_in_time(tmp_path: Path) -> None:
+    box = Box(tmp_path, limits=Limits(seconds=0.3))
+    box.file("a", "a" * 3000 + "!\n")
+    started = time.monotonic()
+    assert "stopped after 0.3 seconds" in box.text("grep", pattern=r"(?=(a+)+$)(a+)+$")
+    assert time.monotonic() - started < 2
+
+
+def test_a_cancelled_search_is_over_at_once(tmp_path: Path) -> None:
+    box = Box(tmp_path)
+    box.file("a", "a" * 3000 + "!\n")
+
+    async def main() -> float:
+        task = asyncio.create_task(box.start("grep", pattern=r"(?=(a+)+$)(a+)+$"))
+        await asyncio.sleep(0.1)
+        started = time.monotonic()
+        task.cancel()
+        await asyncio.wait({task})
+        return time.monotonic() - started
+
+    assert asyncio.run(main()) < 1

@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from toolwire.tools.workspace.limits import Budget, Stopped, off_loop
+
+
+def test_a_budget_is_over_when_its_time_is() -> None:
+    assert Budget(0).is_over
+    assert not Budget(10).is_over
+    Budget(0).check()
+
+
+def test_a_budget_that_is_given_up_stops_the_work() -> None:
+    budget = Budget(10)
+    shorter = budget.shortened(5)
+    budget.give_up()
+    assert budget.is_over
+    assert shorter.is_over
+    with pytest.raises(Stopped):
+        shorter.check()
+
+
+def test_a_shortened_budget_is_never_longer() -> None:
+    assert Budget(0).shortened(10).is_over
+
+
+def test_work_is_done_off_the_loop() -> None:
+    async def main() -> tuple[int, int]:
+        return await off_loop(lambda budget: threading.get_ident(), 1), threading.get_ident()
+
+    there, here = asyncio.run(main())
+    assert there != here
+
+
+def test_cancelling_tells_the_work_and_waits_for_it() -> None:
+    steps = list[str]()
+
+    def work(budget: Budget) -> None:
+        while not budget.is_given_up:
+            time.sleep(0.005)
+        steps.append("told")
+        budget.check()
+        steps.append("went on")
+
+    async def main() -> None:
+        task = asyncio.create_task(off_loop(work, 10))
+        await asyncio.sleep(0.02)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert steps == ["told"]
+
+    asyncio.run(main())
+
+
+def test_long_work_does_not_keep_others_waiting() -> None:
+    async def main() -> int:
+        waiting = [asyncio.create_task(off_loop(_until_told, 10)) for _ in range(12)]
+        await asyncio.sleep(0)
+        answer = await asyncio.to_thread(lambda: 42)
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        return answer
+
+    assert asyncio.run(main()) == 42
+
+
+def _until_told(budget: Budget) -> None:
+    while not budget.is_over:
+        time.sleep(0.005)

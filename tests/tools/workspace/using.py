@@ -1,0 +1,58 @@
+"""A workspace in a folder of its own, used as a loop would use it, with something outside that must not be touched."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from toolwire.tools import Output
+from toolwire.tools.workspace import Limits, Shell, workspace
+from toolwire.types import Text
+
+ALL = ("read", "list", "glob", "grep", "write", "edit")
+CANARY = "outside-canary-4711"
+
+
+class Box:
+    def __init__(self, folder: Path, *, limits: Limits | None = None, shell: bool | Shell = False) -> None:
+        self.root = folder / "root"
+        self.outside = folder / "outside"
+        self.root.mkdir(exist_ok=True)
+        self.outside.mkdir(exist_ok=True)
+        self.canary = self.outside / "canary.txt"
+        self.canary.write_text(CANARY)
+        tools = workspace(self.root, allow=ALL, shell=shell, limits=limits or Limits())
+        self.tools = {runnable.tool.name: runnable for runnable in tools}
+
+    def file(self, path: str, content: str | bytes = "") -> Path:
+        place = self.root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content.encode() if isinstance(content, str) else content)
+        return place
+
+    async def start(self, name: str, /, **arguments: object) -> Output:
+        return await self.tools[name].run(arguments)
+
+    def use(self, name: str, /, **arguments: object) -> Output:
+        return asyncio.run(self.start(name, **arguments))
+
+    def text(self, name: str, /, **arguments: object) -> str:
+        """What the tool says; it must have worked."""
+        output = self.use(name, **arguments)
+        assert not output.is_error, output
+        return text_of(output)
+
+    def refusal(self, name: str, /, **arguments: object) -> str:
+        """What the tool says; it must have refused, in a sentence."""
+        output = self.use(name, **arguments)
+        assert output.is_error, output
+        text = text_of(output)
+        assert text.endswith(".")
+        return text
+
+    def is_untouched(self) -> bool:
+        return [entry.name for entry in self.outside.iterdir()] == ["canary.txt"] and self.canary.read_text() == CANARY
+
+
+def text_of(output: Output) -> str:
+    return "".join(part.text for part in output.parts if isinstance(part, Text))

@@ -10,7 +10,6 @@ from ...types import Choice, Citation, Extra, JsonObject, Opaque, Part, Reasonin
 from ...wire.exact import encode, object_of
 from ..base import count_of, garbage, is_count, shown
 from ..faults import error_details, error_from
-from .details import MEMBER, words_in
 from .shapes import NAME, REASONS, read_message, reason_of
 
 NAMELESS = "the back end sent a tool call without a name."
@@ -112,10 +111,8 @@ def _message_parts(choice: JsonObject) -> tuple[list[Part] | None, str]:
         reading.faults = reading.faults or "a message without its role"
     delta = reading.chunk.choices[0].delta
     parts: list[Part] = []
-    details = delta.reasoning_details
-    thought = delta.reasoning_content or delta.reasoning or words_in(details or ())
-    if thought or details:
-        parts.append(Reasoning(text=thought, extra={NAME: {MEMBER: details} if details else {}}))
+    if thought := delta.reasoning_content or delta.reasoning:
+        parts.append(Reasoning(text=thought, extra={NAME: {}}))
     if delta.content:
         citations = tuple(filter(None, (citation_in(annotation) for _, annotation in reading.annotations)))
         logprobs = choice.get("logprobs")

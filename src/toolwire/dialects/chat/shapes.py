@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from ...types import JsonObject, Reason
 from ...wire.exact import decode, encode
-from .details import MEMBER as DETAILS
-from .details import NAME
+
+NAME = "chat"
 
 REASONS: dict[str, Reason] = {
     "stop": "stop",
@@ -67,7 +67,6 @@ class Delta(Struct, forbid_unknown_fields=True):
     tool_calls: list[Call] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
-    reasoning_details: list[Any] | None = msgspec.field(default=None, name="(reasoning_details)")  # read by hand only
 
 
 class ChunkChoice(Struct, forbid_unknown_fields=True):
@@ -194,7 +193,7 @@ def _choice(value: JsonObject, reading: Reading) -> ChunkChoice:
     if isinstance(annotations := (delta or {}).get("annotations"), list):
         reading.annotations += [(index, annotation) for annotation in annotations]
     unknown: JsonObject = {key: item for key, item in value.items() if key not in _CHOICE}
-    if inner := {key: item for key, item in (delta or {}).items() if key not in _DELTA or _is_odd(key, item)}:
+    if inner := {key: item for key, item in (delta or {}).items() if key not in _DELTA}:
         unknown["delta"] = inner
     if unknown:
         reading.unknown.setdefault("choices", []).append({"index": index, **unknown})
@@ -208,8 +207,6 @@ def _delta(value: JsonObject, reading: Reading) -> Delta:
         reasoning_content=_text(value.get("reasoning_content")),
         reasoning=_text(value.get("reasoning")),
     )
-    if isinstance(details := value.get(DETAILS), list) and details:
-        delta.reasoning_details = details
     content = value.get("content")
     if isinstance(content, list):
         reading.faults = "content in a list"
@@ -223,10 +220,6 @@ def _delta(value: JsonObject, reading: Reading) -> Delta:
         found.append(Call(index=0, id=None, type="function", function=_function(legacy, reading)))
     delta.tool_calls = found or None
     return delta
-
-
-def _is_odd(key: str, value: Any) -> bool:
-    return key == DETAILS and not isinstance(value, list)
 
 
 def _call(value: JsonObject, reading: Reading) -> Call:

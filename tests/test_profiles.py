@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from tests.dialects.playing import asking
+from toolwire.config import load
+from toolwire.dialects import DIALECTS
 from toolwire.profiles import (
     ANTHROPIC,
     ANTHROPIC_API,
+    AZURE,
+    BY_HOST,
     BY_KIND,
     BY_NAME,
     DEEPSEEK,
+    GROQ,
+    OLLAMA,
     OPENAI_CHAT,
     OPENAI_RESPONSES,
     PLAIN_CHAT,
     RESPONSES,
+    IdRule,
     Profile,
+    SchemaRules,
     profile_for,
 )
 
@@ -33,6 +48,15 @@ from toolwire.profiles import (
         ("anthropic", "https://api.deepseek.com/anthropic", "", ANTHROPIC),
         ("openai-chat", "http://proxy", "deepseek", DEEPSEEK),
         ("openai-chat", "", "", PLAIN_CHAT),
+        ("openai-chat", "https://mine.openai.azure.com/openai/v1", "", AZURE),
+        ("openai-chat", "https://MINE.OpenAI.Azure.com/openai/v1", "", AZURE),
+        ("openai-chat", "https://openai.azure.com/v1", "", PLAIN_CHAT),
+        ("openai-chat", "https://mine.openai.azure.com.example.org/v1", "", PLAIN_CHAT),
+        ("openai-chat", "https://mineopenai.azure.com/v1", "", PLAIN_CHAT),
+        ("openai-chat", "https://a.api.groq.com/v1", "", PLAIN_CHAT),
+        ("openai-responses", "https://mine.openai.azure.com/openai/v1", "", RESPONSES),
+        ("openai-chat", "http://localhost/v1", "", PLAIN_CHAT),
+        ("openai-chat", "http://127.0.0.1:11434/v1", "ollama", OLLAMA),
         ("demo", "", "", PLAIN_CHAT),
     ],
 )
@@ -60,13 +84,100 @@ def test_servers_that_we_do_not_know_have_no_limits() -> None:
 
 def test_H111_H112_who_may_have_a_template_is_told_the_plainest_form() -> None:
     plain = {name for name, profile in BY_NAME.items() if not profile.has_null_content}
-    plain -= {"gemini", "gemini-api", "gemini-oauth", "gemini-subset"}
-    assert plain == {"chat", "responses", "openai-responses", "openrouter-responses", "anthropic", "anthropic-api"}
+    plain = {name for name in plain if not name.startswith(("gemini", "anthropic")) and not name.endswith("responses")}
+    assert plain == {
+        "chat", "cerebras", "xai", "fireworks", "together", "ollama", "vllm", "llamacpp", "lmstudio",
+    }  # fmt: skip
     anywhere = {name for name, profile in BY_NAME.items() if profile.has_system_messages}
-    assert anywhere == {"openai", "deepseek", "kimi", "openrouter"}
+    assert anywhere == {"openai", "deepseek", "kimi", "openrouter", "xai"}
 
 
 def test_H147_limits_of_tools_are_those_that_are_known() -> None:
     assert {name: profile.max_tools for name, profile in BY_NAME.items() if profile.max_tools} == {
-        "openai": 128, "openai-responses": 128,
+        "openai": 128, "openai-responses": 128, "azure": 128, "groq": 128,
     }  # fmt: skip
+
+
+PAGE = (Path(__file__).resolve().parents[1] / "docs" / "providers.md").read_text(encoding="utf-8")
+ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.splitlines() if line.startswith("| `")]
+
+
+def shown(value: Any) -> str:
+    """As the page writes it."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case frozenset():
+            return ", ".join(sorted(value))
+        case IdRule() | SchemaRules():
+            plain = type(value)()
+            fields = [field for field in value.__struct_fields__ if getattr(value, field) != getattr(plain, field)]
+            return ", ".join(f"{field}={getattr(value, field)}" for field in fields)
+    return str(value)
+
+
+def test_the_page_lists_the_hosts() -> None:
+    listed = {
+        (kind.strip("`"), host.replace("*", "")): name.strip("`")
+        for name, kind, hosts in [row for row in ROWS if len(row) == 3]
+        for host in re.findall(r"`([^`]+)`", hosts)
+    }
+    assert listed == {key: profile.name for key, profile in BY_HOST.items()}
+    alone = re.findall(r"`([^`]+)`", PAGE.split("By name alone:")[1].split("\n\n")[0])
+    assert set(alone) == BY_NAME.keys() - set(listed.values())
+
+
+def test_the_page_lists_what_is_set_for_chat() -> None:
+    listed = {
+        (name.strip("`"), setting.strip("`")): value for name, setting, value, _ in [r for r in ROWS if len(r) == 4]
+    }
+    others = [
+        name for name in BY_NAME if not name.startswith(("gemini", "anthropic")) and not name.endswith("responses")
+    ]
+    assert listed == {
+        (name, field): shown(getattr(BY_NAME[name], field))
+        for name in others
+        for field in Profile.__struct_fields__
+        if field != "name" and getattr(BY_NAME[name], field) != getattr(PLAIN_CHAT, field)
+    }
+    assert all(why for *_, why in ROWS)
+
+
+def test_the_examples_of_the_page_load(tmp_path: Path) -> None:
+    samples = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    assert len(samples) == 3
+    for sample in samples:
+        path = tmp_path / "toolwire.toml"
+        path.write_text(sample, encoding="utf-8")
+        config = load(path, {"AZURE_OPENAI_API_KEY": "a", "ANTHROPIC_AUTH_TOKEN": "sk-ant-oat01-x"})
+        (name,) = tomllib.loads(sample)["backends"]
+        assert config.backends[0].name == name
+
+
+def test_what_a_back_end_refuses_is_left_out_and_told() -> None:
+    sampling = {"temperature": 0.5, "stop_sequences": ["x"], "top_k": 3}
+    request = asking("messages", **sampling)
+    body = json.loads(DIALECTS["chat"].encode_request(request, PLAIN_CHAT).body)
+    refusing = Profile(name="odd", refused=frozenset({"temperature", "logprobs"}))
+    encoded = DIALECTS["chat"].encode_request(request, refusing)
+    assert json.loads(encoded.body) == {key: value for key, value in body.items() if key != "temperature"}
+    assert [(loss.feature, "odd" in loss.why) for loss in encoded.losses if loss.feature == "temperature"] == [
+        ("temperature", True)
+    ]
+
+
+def test_the_words_of_a_client_of_the_dialect_stay() -> None:
+    body = json.loads(DIALECTS["chat"].encode_request(asking("chat", n=2, logprobs=True), GROQ).body)
+    assert (body["n"], body["logprobs"]) == (2, True)
+
+
+def test_reasoning_goes_back_by_the_name_that_each_server_has_for_it() -> None:
+    named = {name: profile.reasoning_field for name, profile in BY_NAME.items() if profile.reasoning_field}
+    assert named == {
+        "deepseek": "reasoning_content",
+        "kimi": "reasoning_content",
+        "fireworks": "reasoning_content",
+        "llamacpp": "reasoning_content",
+        "ollama": "reasoning",
+        "vllm": "reasoning",
+    }

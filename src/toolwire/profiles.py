@@ -118,6 +118,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     default_max_tokens: int = 16384
     api_version: str = ""
     key_header: Literal["authorization", "x-api-key", "x-goog-api-key"] = "authorization"
+    oauth_beta: str = ""  # the feature that goes with a token in place of a key
     bearer_from_version: str = ""  # api versions from this one on take the key as a Bearer
     has_sampling_until: str = ""  # api versions from this one on refuse temperature, top_p and top_k
     has_system_messages: bool = False  # anywhere; many templates take one, and only at the start (H112)
@@ -150,6 +151,9 @@ class Profile(Struct, frozen=True, kw_only=True):
     max_file_bytes: int = 0
     max_images: int = 0
     max_request_bytes: int = 0
+    refused: frozenset[str] = (
+        frozenset()
+    )  # members of a request, beside messages and tools, that it answers with an error
 
 
 _HOSTED = frozenset({"hosted"})  # many servers have some of their own; who asks for one knows whom it asks
@@ -178,6 +182,41 @@ DEEPSEEK = replace(_HOSTED_CHAT, name="deepseek", reasoning_field="reasoning_con
 MISTRAL = replace(PLAIN_CHAT, name="mistral", ids=MISTRAL_IDS, has_null_content=True)
 KIMI = replace(_HOSTED_CHAT, name="kimi", ids=KIMI_IDS, reasoning_field="reasoning_content")
 OPENROUTER = replace(_HOSTED_CHAT, name="openrouter", has_files=True)
+# What is set here, and on whose word, is in docs/providers.md; where nothing is known the plain form stays.
+AZURE = replace(
+    PLAIN_CHAT,
+    name="azure",
+    max_tokens_field="max_completion_tokens",
+    has_null_content=True,
+    max_tools=128,
+    ids=OPENAI_IDS,
+)
+GROQ = replace(
+    PLAIN_CHAT,
+    name="groq",
+    max_tokens_field="max_completion_tokens",
+    has_null_content=True,
+    max_tools=128,
+    refused=frozenset({"logprobs", "top_logprobs", "logit_bias", "n"}),
+)
+CEREBRAS = replace(
+    PLAIN_CHAT,
+    name="cerebras",
+    max_tokens_field="max_completion_tokens",
+    refused=frozenset({"frequency_penalty", "presence_penalty", "logit_bias", "parallel_tool_calls", "service_tier"}),
+)
+XAI = replace(PLAIN_CHAT, name="xai", max_tokens_field="max_completion_tokens", has_system_messages=True)
+FIREWORKS = replace(PLAIN_CHAT, name="fireworks", reasoning_field="reasoning_content")
+TOGETHER = replace(PLAIN_CHAT, name="together")
+OLLAMA = replace(
+    PLAIN_CHAT,
+    name="ollama",
+    reasoning_field="reasoning",
+    image_types=frozenset({"image/png", "image/jpeg", "image/webp"}),
+)
+VLLM = replace(PLAIN_CHAT, name="vllm", reasoning_field="reasoning")
+LLAMA_CPP = replace(PLAIN_CHAT, name="llamacpp", reasoning_field="reasoning_content")
+LM_STUDIO = replace(PLAIN_CHAT, name="lmstudio")
 RESPONSES = Profile(
     name="responses",
     has_developer_role=True,
@@ -202,6 +241,7 @@ ANTHROPIC = Profile(
     name="anthropic",
     api_version="2023-06-01",
     key_header="x-api-key",
+    oauth_beta="oauth-2025-04-20",
     bearer_from_version="2026-10-21",
     has_sampling_until="2026-10-21",
     result_content="parts",
@@ -222,6 +262,7 @@ ANTHROPIC_API = replace(
     max_images=600,
     max_request_bytes=32 << 20,
 )
+ANTHROPIC_OAUTH = replace(ANTHROPIC_API, name="anthropic-oauth", key_header="authorization")
 GEMINI = Profile(
     name="gemini",
     key_header="x-goog-api-key",
@@ -248,11 +289,22 @@ BY_NAME = {
         MISTRAL,
         KIMI,
         OPENROUTER,
+        AZURE,
+        GROQ,
+        CEREBRAS,
+        XAI,
+        FIREWORKS,
+        TOGETHER,
+        OLLAMA,
+        VLLM,
+        LLAMA_CPP,
+        LM_STUDIO,
         RESPONSES,
         OPENAI_RESPONSES,
         OPENROUTER_RESPONSES,
         ANTHROPIC,
         ANTHROPIC_API,
+        ANTHROPIC_OAUTH,
         GEMINI,
         GEMINI_API,
         GEMINI_OAUTH,
@@ -268,6 +320,14 @@ BY_HOST = {
     ("openai-chat", "api.moonshot.ai"): KIMI,
     ("openai-chat", "api.moonshot.cn"): KIMI,
     ("openai-chat", "openrouter.ai"): OPENROUTER,
+    ("openai-chat", ".openai.azure.com"): AZURE,  # a dot before it: every host right below it
+    ("openai-chat", "api.groq.com"): GROQ,
+    ("openai-chat", "api.cerebras.ai"): CEREBRAS,
+    ("openai-chat", "api.x.ai"): XAI,
+    ("openai-chat", "api.fireworks.ai"): FIREWORKS,
+    ("openai-chat", "api.together.xyz"): TOGETHER,
+    ("openai-chat", "api.together.ai"): TOGETHER,
+    ("openai-chat", "ollama.com"): OLLAMA,
     ("openai-responses", "api.openai.com"): OPENAI_RESPONSES,
     ("anthropic", "api.anthropic.com"): ANTHROPIC_API,
     ("openai-responses", "openrouter.ai"): OPENROUTER_RESPONSES,
@@ -280,4 +340,5 @@ def profile_for(kind: str, base_url: str, name: str = "") -> Profile:
     if name:
         return BY_NAME[name]
     host = urlsplit(base_url).hostname or ""
-    return BY_HOST.get((kind, host)) or BY_KIND.get(kind, PLAIN_CHAT)
+    names = (host, host[host.find(".") :] if "." in host else "")
+    return next((BY_HOST[kind, name] for name in names if (kind, name) in BY_HOST), BY_KIND.get(kind, PLAIN_CHAT))

@@ -179,6 +179,9 @@ def _thoughts(parts: Sequence[Part], needs: Needs) -> tuple[Thoughts, ...]:
                 calls, text = (calls + 1, 0) if isinstance(part, ToolCall) else (calls, text + len(part.text))
             case _:
                 pass
+    if open_parts and needs.has_members:  # a message has one place for them, and they may be told behind its calls
+        last = groups.pop() if groups else Thoughts(parts=())
+        groups.append(Thoughts(parts=(*last.parts, *open_parts), calls=last.calls, text=last.text))
     has_reasoning = any(isinstance(part, Reasoning) for group in groups for part in group.parts)
     return tuple(groups) if has_reasoning else ()
 

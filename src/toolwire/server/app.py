@@ -25,6 +25,7 @@ from ..runtime import Runtime
 from ..step import mint
 from ..store import Store, open_store
 from ..telemetry import Record
+from ..telemetry.history import History
 from ..telemetry.prometheus import Prometheus
 from ..types import Request
 from ..vaulting import Vault
@@ -34,6 +35,7 @@ from .body import ClientGone, Receive, Send, check_type, read_body
 from .exchange import Exchange, while_here
 from .gemini import Door, counted, door_of
 from .logs import Log
+from .recording import Recorder
 from .reply import Reply, WrongMethod
 from .state import State, is_stateful
 
@@ -54,6 +56,8 @@ class App:
         self._guard = Guard(config.server)
         self._log = Log(config.server.log, config.server.log_format)
         self._metrics = Prometheus()
+        self._history = History()
+        self._recorder: Recorder | None = None
         self._open = 0
         self._is_ready = False
         self._runtime: Runtime | None = None
@@ -82,6 +86,8 @@ class App:
         searching = Searching(build_search(asked, self._transport)) if asked is not None else None
         self._runtime = Runtime(backends, router_for(self._config), handlings, keeping, searching, vault)
         self._state = State(self._runtime, keeping, self._done, self._config.server.keep_alive_seconds)
+        self._recorder = Recorder(store, self._history)
+        self._recorder.start()
         _settle_memory()
         self._is_ready = True
 
@@ -101,6 +107,8 @@ class App:
 
     async def stop(self) -> None:
         self._is_ready = False
+        if self._recorder is not None:
+            await self._recorder.stop()
         if self._state is not None:
             await self._state.stop()
         if self._runtime is not None:
@@ -175,6 +183,7 @@ class App:
     def _close(self, record: Record) -> None:
         record.ended = time.monotonic()
         self._metrics.closed(record)
+        self._history.closed(record)
         self._log.request(record)
 
     async def _route(

@@ -10,6 +10,7 @@ from ...errors import UpstreamError
 from ...events import Event, Finished, Noted, PartDelta, Started
 from ...types import (
     Choice,
+    Json,
     JsonObject,
     Opaque,
     Part,
@@ -24,7 +25,8 @@ from ...wire.sse import Frame
 from ..assembly import Growing
 from ..base import FrameDecoder, cut, garbage, is_mark, shown
 from ..faults import error_from
-from .body_in import FAILED, NAMELESS, body_events, citation_in, is_counted, logprobs_in, usage_in
+from .body_in import FAILED, NAMELESS, body_events, citation_in, fault_in, is_counted, logprobs_in, usage_in
+from .details import MEMBER, Details, words_in
 from .open_calls import OpenCall, OpenCalls
 from .shapes import (
     NAME,
@@ -45,11 +47,26 @@ _LATEST = 8  # calls that are looked at when another part begins: real servers i
 class _Choice:
     """What is open in one choice. is_told: something came as a delta, so that a whole message can only repeat it."""
 
-    __slots__ = ("calls", "ended_by", "finish", "is_resumed", "is_told", "reasoning", "refusal", "text")
+    __slots__ = (
+        "calls",
+        "details",
+        "ended_by",
+        "finish",
+        "has_details",
+        "has_thoughts",
+        "is_resumed",
+        "is_told",
+        "reasoning",
+        "refusal",
+        "text",
+    )
 
     def __init__(self) -> None:
         self.text: Growing | None = None
         self.reasoning: Growing | None = None
+        self.details: Details | None = None  # of the open reasoning
+        self.has_details = False
+        self.has_thoughts = False  # told in words of their own, so that those in the details repeat them
         self.refusal: Growing | None = None
         self.calls = OpenCalls()
         self.finish: str | None = None
@@ -111,11 +128,10 @@ class StreamDecoder(FrameDecoder):
 
     def _fault_in(self, reading: Reading, frame: Frame) -> list[Event]:
         value = reading.value
-        if value.get("error") or frame.event == "error":
-            inner = value.get("error")
-            code = inner.get("code") if isinstance(inner, dict) else value.get("status")
-            status = code if isinstance(code, int) and 400 <= code <= 599 else 502
-            return self.fail(error_from(status, value, frame.data, {}))
+        if (fault := fault_in(value)) is not None:
+            return self.fail(fault)
+        if frame.event == "error":
+            return self.fail(error_from(502, value, frame.data, {}))
         is_chunk = isinstance(value.get("choices"), list) or value.get("object") == "chat.completion.chunk"
         if not is_chunk and not isinstance(
             value.get("usage"), dict
@@ -202,10 +218,10 @@ class StreamDecoder(FrameDecoder):
 
     def _words(self, state: _Choice, choice: ChunkChoice, delta: Delta, events: list[Event]) -> None:
         if thought := delta.reasoning_content or delta.reasoning:
-            if state.reasoning is None:
-                state.reasoning = self._begin(state, choice.index, Reasoning(text="", extra={NAME: {}}), events)
-            state.reasoning.pieces.append(thought)
-            events.append(PartDelta(state.reasoning.index, thought))
+            state.has_thoughts = True
+            self._think(state, choice.index, thought, events)
+        if delta.reasoning_details is not None:
+            self._detail(state, choice.index, delta.reasoning_details, events)
         if delta.content:
             growing = state.text
             if growing is None:
@@ -215,6 +231,31 @@ class StreamDecoder(FrameDecoder):
                 growing.logprobs += logprobs
             growing.pieces.append(delta.content)
             events.append(PartDelta(growing.index, delta.content, logprobs))
+
+    def _think(self, state: _Choice, choice: int, thought: str, events: list[Event]) -> Growing:
+        growing = state.reasoning
+        if growing is None:
+            growing = state.reasoning = self._begin(state, choice, Reasoning(text="", extra={NAME: {}}), events)
+        if thought:
+            growing.pieces.append(thought)
+            events.append(PartDelta(growing.index, thought))
+        return growing
+
+    def _detail(self, state: _Choice, choice: int, pieces: list[Json], events: list[Event]) -> None:
+        """A client of this dialect gets the pieces as they come; the part ends with what they add up to."""
+        growing = self._think(state, choice, "" if state.has_thoughts else words_in(pieces), events)
+        state.has_details = True
+        state.details = state.details or Details()
+        state.details.add(pieces)
+        told: JsonObject = {"choices": [{"index": choice, "delta": {MEMBER: pieces}}]}
+        events.append(Noted(note=Opaque(dialect=NAME, value=told), index=growing.index))
+
+    def _prove(self, state: _Choice) -> None:
+        """The open reasoning is about to end: its own members, empty since its start, are known now."""
+        growing, details = state.reasoning, state.details
+        if growing is not None and details is not None and isinstance(growing.part, Reasoning):
+            growing.part.extra[NAME][MEMBER] = details.whole()
+        state.details = None
 
     def _end_choice(self, state: _Choice, choice: ChunkChoice, finish: str) -> None:
         """Held until the stream really ends (H029)."""
@@ -236,6 +277,7 @@ class StreamDecoder(FrameDecoder):
 
     def _begin(self, state: _Choice, choice: int, part: Part, events: list[Event]) -> Growing:
         """Start a part; whatever is certainly complete ends first, so that parts do not overlap."""
+        self._prove(state)
         for growing in (state.reasoning, state.text, state.refusal):
             if growing is not None:
                 events += self._assembly.end(growing)
@@ -311,6 +353,7 @@ class StreamDecoder(FrameDecoder):
         events: list[Event] = []
         for index, state in self._choices.items():
             self._settle(state, index, events)
+            self._prove(state)
         states = self._choices.values()
         if any(state.finish is None for state in states):
             self.irregular = self.irregular or "no finish reason"
@@ -354,6 +397,7 @@ def _missing(delta: Delta, state: _Choice) -> Delta:
         content=delta.content if state.text is None and not state.calls.all else None,
         tool_calls=delta.tool_calls if not state.calls.all else None,
         refusal=delta.refusal if state.refusal is None else None,
+        reasoning_details=delta.reasoning_details if not state.has_details else None,
     )
 
 

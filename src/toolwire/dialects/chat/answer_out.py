@@ -24,6 +24,7 @@ from ...wire.exact import encode
 from ...wire.sse import Frame
 from ..base import BodyEncoder, Context
 from ..faults import error_object
+from .details import MEMBER, details_of
 from .shapes import NAME, read_by_hand
 
 FINISH: dict[Reason, str] = {
@@ -56,6 +57,7 @@ class StreamEncoder:
         self._choice_of: dict[int, int] = {}
         self._ended: set[int] = set()  # choices whose finish reason has left already
         self._has_usage = False
+        self._told: set[int] = set()  # parts whose details have left in pieces
 
     def send(self, event: Event) -> bytes:
         match event:
@@ -73,7 +75,7 @@ class StreamEncoder:
                 return self._open(event)
             case PartEnded():
                 self._around.pop(event.index, None)
-                return b""
+                return self._prove(event) if type(event.part) is Reasoning else b""
             case Noted():
                 return self._note(event)
             case Finished():
@@ -93,6 +95,8 @@ class StreamEncoder:
                 self._open(event)
             case PartEnded():
                 self._around.pop(event.index, None)
+            case Noted(index=int(index)):
+                self._told.add(index)
             case _:
                 pass
 
@@ -159,12 +163,18 @@ class StreamEncoder:
         value = {"index": choice, "delta": delta, "logprobs": None, "finish_reason": None, **members}
         return self._head + encode(value) + b"]" + self._tail
 
+    def _prove(self, event: PartEnded) -> bytes:
+        details = details_of((event.part,))
+        return self._chunk(event.choice, {MEMBER: details}) if details and event.index not in self._told else b""
+
     def _note(self, event: Noted) -> bytes:
         match event.note:
             case Citation():
                 choice = self._choice_of.get(event.index or 0, 0)
                 return self._chunk(choice, {"annotations": [citation_out(event.note)]})
             case Opaque(dialect="chat", value=value):
+                if event.index is not None:
+                    self._told.add(event.index)
                 return self._unknown(value)
             case _:
                 return b""
@@ -223,6 +233,8 @@ def choice_out(parts: tuple[Part, ...], choice: Choice) -> JsonObject:
         message["refusal"] = "".join(refusals)
     if thoughts := [part.text for part in parts if isinstance(part, Reasoning) and part.text]:
         message["reasoning_content"] = "\n\n".join(thoughts)
+    if details := details_of(parts):
+        message[MEMBER] = details
     if calls := [call_out(part) | part.extra.get(NAME, {}) for part in parts if isinstance(part, ToolCall)]:
         message["tool_calls"] = calls
     for part in parts:

@@ -10,6 +10,7 @@ from ...types import Choice, Citation, Extra, JsonObject, Opaque, Part, Reasonin
 from ...wire.exact import encode, object_of
 from ..base import count_of, garbage, is_count, shown
 from ..faults import error_details, error_from
+from .details import MEMBER, words_in
 from .shapes import NAME, REASONS, read_message, reason_of
 
 NAMELESS = "the back end sent a tool call without a name."
@@ -19,7 +20,9 @@ FAILED = "the back end ended its answer with an error and said no more."
 def body_events(value: JsonObject, *, is_single: bool) -> tuple[list[Event], str]:
     """A whole answer, and what is irregular in it; an error in a 200 is an error all the same."""
     choices = value.get("choices")
-    if value.get("error") or (not isinstance(choices, list) and error_details(value)):
+    if (fault := fault_in(value)) is not None:
+        return [Failed(error=fault)], "an error"
+    if not isinstance(choices, list) and error_details(value):
         return [Failed(error=error_from(502, value, encode(value), {}))], "an error"
     if not isinstance(choices, list) or not choices:
         return [Failed(error=garbage(f"the back end's answer has no choices: {shown(encode(value))}"))], "no choices"
@@ -61,6 +64,18 @@ def body_events(value: JsonObject, *, is_single: bool) -> tuple[list[Event], str
         finished=Finished(choices=tuple(ends), usage=usage_in(usage) if isinstance(usage, dict) else None),
     )
     return unfold(answer), irregular
+
+
+def fault_in(value: JsonObject) -> UpstreamError | None:
+    """An error in a 200: beside the choices, or in one of them, as OpenRouter tells what its providers failed in."""
+    choices = value.get("choices")
+    given = [value, *choices] if isinstance(choices, list) else [value]
+    error = next((found for one in given if isinstance(one, dict) and (found := one.get("error"))), None)
+    if error is None:
+        return None
+    code = error.get("code") if isinstance(error, dict) else value.get("status")
+    status = code if isinstance(code, int) and 400 <= code <= 599 else 502
+    return error_from(status, {"error": error}, encode(value), {})
 
 
 def usage_in(value: JsonObject) -> Usage:
@@ -111,8 +126,10 @@ def _message_parts(choice: JsonObject) -> tuple[list[Part] | None, str]:
         reading.faults = reading.faults or "a message without its role"
     delta = reading.chunk.choices[0].delta
     parts: list[Part] = []
-    if thought := delta.reasoning_content or delta.reasoning:
-        parts.append(Reasoning(text=thought, extra={NAME: {}}))
+    details = delta.reasoning_details
+    thought = delta.reasoning_content or delta.reasoning or words_in(details or ())
+    if thought or details:
+        parts.append(Reasoning(text=thought, extra={NAME: {MEMBER: details} if details else {}}))
     if delta.content:
         citations = tuple(filter(None, (citation_in(annotation) for _, annotation in reading.annotations)))
         logprobs = choice.get("logprobs")

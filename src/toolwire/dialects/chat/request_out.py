@@ -6,6 +6,7 @@ from typing import assert_never
 
 from ...profiles import Profile
 from ...types import (
+    Json,
     JsonObject,
     Loss,
     Media,
@@ -32,6 +33,7 @@ from ..media_policy import Courier, Takes
 from ..media_words import placeholder, text_of
 from ..opening import as_note, with_listener, with_one_head
 from .answer_out import call_out
+from .details import MEMBER, joined
 from .shapes import NAME
 
 PATH = "/chat/completions"
@@ -151,8 +153,8 @@ class _Writer:
                     target.grow(field, part.text)
                 elif not own:
                     lose_thinking(part, where, self._losses)
-                if own:  # what proves it to who made it, such as OpenRouter's reasoning_details
-                    target.value |= own
+                if own:  # what proves it to who made it
+                    target.prove(own)
             case Media():
                 pieces = self._courier.deliver(part, where, "an assistant message holds text only")
                 if isinstance(pieces[0], Media):  # our own dialect's, and its provider's matter
@@ -234,13 +236,21 @@ class _Growing:
         self.value = value
         self.place = place
         self._texts: dict[str, list[str]] = {}
+        self._details: list[list[Json]] = []
 
     def grow(self, field: str, text: str, between: str = "") -> None:
         pieces = self._texts.setdefault(field, [])
         pieces += [between, text] if between and any(pieces) else [text]
 
+    def prove(self, own: JsonObject) -> None:
+        self.value |= own
+        if isinstance(details := own.get(MEMBER), list):
+            self._details.append(details)
+
     def is_said(self) -> bool:
         """Write the texts; False if there is nothing to say."""
+        if self._details:
+            self.value[MEMBER] = joined(self._details)
         self.value |= {field: "".join(pieces) for field, pieces in self._texts.items()}
         return any(value is not None for field, value in self.value.items() if field != "role")
 
@@ -318,6 +328,9 @@ def _members(request: Request, profile: Profile, losses: list[Loss]) -> JsonObje
     if request.stream:
         body["stream"] = True
     foreign_members(request, NAME, losses)
+    for name in sorted(profile.refused & body.keys()):
+        del body[name]
+        losses.append(Loss(name, name, f"the back end ({profile.name}) refuses requests that say it"))
     return body
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from ...types import JsonObject, Reason
 from ...wire.exact import decode, encode
+from .details import MEMBER as DETAILS
 
 NAME = "chat"
 
@@ -67,6 +68,7 @@ class Delta(Struct, forbid_unknown_fields=True):
     tool_calls: list[Call] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
+    reasoning_details: list[Any] | None = msgspec.field(default=None, name="(reasoning_details)")  # read by hand only
 
 
 class ChunkChoice(Struct, forbid_unknown_fields=True):
@@ -193,7 +195,7 @@ def _choice(value: JsonObject, reading: Reading) -> ChunkChoice:
     if isinstance(annotations := (delta or {}).get("annotations"), list):
         reading.annotations += [(index, annotation) for annotation in annotations]
     unknown: JsonObject = {key: item for key, item in value.items() if key not in _CHOICE}
-    if inner := {key: item for key, item in (delta or {}).items() if key not in _DELTA}:
+    if inner := {key: item for key, item in (delta or {}).items() if key not in _DELTA or _is_odd(key, item)}:
         unknown["delta"] = inner
     if unknown:
         reading.unknown.setdefault("choices", []).append({"index": index, **unknown})
@@ -207,6 +209,8 @@ def _delta(value: JsonObject, reading: Reading) -> Delta:
         reasoning_content=_text(value.get("reasoning_content")),
         reasoning=_text(value.get("reasoning")),
     )
+    if isinstance(details := value.get(DETAILS), list) and details:
+        delta.reasoning_details = details
     content = value.get("content")
     if isinstance(content, list):
         reading.faults = "content in a list"
@@ -220,6 +224,10 @@ def _delta(value: JsonObject, reading: Reading) -> Delta:
         found.append(Call(index=0, id=None, type="function", function=_function(legacy, reading)))
     delta.tool_calls = found or None
     return delta
+
+
+def _is_odd(key: str, value: Any) -> bool:
+    return key == DETAILS and not isinstance(value, list)
 
 
 def _call(value: JsonObject, reading: Reading) -> Call:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from ...profiles import Profile
 from ...types import Request
-from ..base import BodyDecoder, bearer
-from ..passing import passed_on
+from ..base import BodyDecoder
 from .answer_in import StreamDecoder, body_events
 from .answer_out import encoder
+from .credentials import headers
 from .faults import decode_error, decode_models, encode_error, encode_model, encode_models
 from .request_in import decode_count, decode_request
 from .request_out import PATH, encode_request
@@ -27,14 +26,6 @@ def body_decoder(request: Request) -> BodyDecoder:
 
 def path_of(request: Request) -> str:
     return PATH
-
-
-def headers(profile: Profile, key: str, given: Mapping[str, str]) -> dict[str, str]:
-    """The client's own version counts; from some version on the key travels as a Bearer."""
-    passed = passed_on(given, "anthropic-version", "anthropic-beta")
-    version = passed.setdefault("anthropic-version", profile.api_version or "2023-06-01")
-    is_bearer = profile.key_header == "authorization" or version >= (profile.bearer_from_version or "9")
-    return passed | (bearer(key) if is_bearer else {"x-api-key": key} if key else {})
 
 
 def claims(given: Mapping[str, str]) -> bool:

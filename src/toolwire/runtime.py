@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from .answering import Answering
 from .backends.base import Backend, EventReply, Model, WireReply, is_streamed
 from .backends.correcting import CorrectingBackend, Terms
+from .backends.reading import Reading
 from .backends.searching import Searching
 from .calls.checking import Checking, Offer
 from .calls.turn import BYTES_PER_TOKEN, Turn, Watcher
@@ -23,11 +25,14 @@ from .dialects.renaming import Renamer
 from .errors import BadRequest, GatewayError
 from .guarding import Handling
 from .keeping import Keeping, Kept
+from .looping import Loop
+from .looping import Terms as LoopTerms
 from .preparing import Prepared, Preparing
 from .router import Route, Router
 from .step import Step, mint
 from .telemetry import Record
-from .types import Request
+from .tools import Runnable
+from .types import Loss, Request
 from .vaulting import Recall, Recalled, Vault, maker_of
 from .verbatim import BodyTap, Plan, Translator, Untouched, plan, tap_of, with_model
 from .wire.exact import BadJson, encode
@@ -64,39 +69,59 @@ class Runtime:
 
     async def step(self, request: Request, record: Record, owner: str = "") -> Step:
         """Send it to the back end its model names. Raises GatewayError while nothing of an answer has come."""
+        asked = await self._asked(request, record, owner)
+        backend, watch = self._guarded(asked, record)
+        chosen = _chosen(asked, backend)
+        record.is_verbatim = chosen.is_verbatim
+        reply = await _opened(backend, asked, chosen)
+        turn = Turn(request, mint, asked.prepared.names, watch)
+        step = self._piped(asked, chosen, turn, reply, record)
+        step.lose(asked.losses)
+        return step
+
+    async def answer(self, request: Request, record: Record, owner: str = "") -> Answering:
+        """The same for whoever runs the tools here: events in place of bytes, and calls as the model made them, judged by nobody."""
+        asked = await self._asked(request, record, owner)
+        reply = await _opened(asked.backend, asked, _chosen(asked, asked.backend))
+        turn = Turn(request, mint, asked.prepared.names)
+        answering = Answering(Reading(reply, asked.backend.dialect, request), turn, record, asked.recall)
+        answering.lose((*reply.losses, *asked.losses))
+        return answering
+
+    def loop(self, request: Request, tools: Sequence[Runnable], terms: LoopTerms, owner: str = "") -> Loop:
+        """A task in which the tools are run here: its events say how it goes, its messages are the conversation at any time."""
+        return Loop(self, request, tools, terms, owner)
+
+    async def _asked(self, request: Request, record: Record, owner: str) -> _Asked:
+        """Who answers it, and what that one is sent."""
         route = await self.route(request.model)
         request = with_effort(request, route.effort)
         backend = self.backends[route.backend]
         record.backend, record.sent_model = backend.name, route.model[:100]
-        kept = await self._kept(request, backend, owner)
-        sent = request if kept is None else kept.request
         handling = self._handlings.get(backend.name, _PLAINLY)
         level = handling.level(route.model)
+        kept = await self._kept(request, backend, owner)
+        sent = request if kept is None else kept.request
         recall = self._recall(sent, backend, route, owner) if level != "off" else None
-        recalled = await recall.restored() if recall is not None else Recalled(sent)
+        recalled = Recalled(sent) if recall is None else await recall.restored()
         sent = recalled.request
         if self._searching is not None:
             backend, sent = self._searching.around(backend, sent)
-        is_own = backend.dialect == request.origin
-        prepared = self._preparing.prepare(sent, backend, level, is_own=is_own)
+        prepared = self._preparing.prepare(sent, backend, level, is_own=backend.dialect == request.origin)
         record.history.update(repair.kind for repair in prepared.repairs)
-        record.history.update({"reasoning_restored": recalled.turns} if recalled.turns else {})
-        asked = _Asked(request, backend, prepared, kept, handling, level, recall if backend.dialect else None)
-        backend, watch = self._guarded(asked, record)
-        chosen = plan(prepared.request, backend.dialect, handling.verbatim)
-        if chosen.is_verbatim and prepared.why:
-            chosen = Plan(False, prepared.why)
-        chosen = replace(chosen, is_renamed=route.model != request.model)
-        record.is_verbatim = chosen.is_verbatim
-        try:
-            outgoing = _outgoing(prepared.request, route, chosen)
-            reply = await backend.open(outgoing, is_verbatim=chosen.is_verbatim)
-        except BadJson as fault:
-            raise BadRequest(f"the request cannot be written: {fault}.", code="invalid_json") from None
-        turn = Turn(request, mint, prepared.names, watch)
-        step = self._piped(asked, chosen, turn, reply, record)
-        step.lose((*recalled.losses, *prepared.losses))
-        return step
+        if recalled.turns:
+            record.history["reasoning_restored"] += recalled.turns
+        return _Asked(
+            request=request,
+            route=route,
+            backend=backend,
+            prepared=prepared,
+            handling=handling,
+            level=level,
+            kept=kept,
+            recall=recall if backend.dialect else None,
+            losses=(*recalled.losses, *prepared.losses),
+        )
 
     def _recall(self, request: Request, backend: Backend, route: Route, owner: str) -> Recall | None:
         maker = maker_of(backend, route.model) if self._vault is not None else None
@@ -248,16 +273,18 @@ class Runtime:
         return Step(reply, pipe, turn, record, kept, recall)
 
 
-class _Asked(Struct, frozen=True):
+class _Asked(Struct, frozen=True, kw_only=True):
     """A request on its way: as the client wrote it, and what became of it."""
 
     request: Request
+    route: Route
     backend: Backend
     prepared: Prepared
-    kept: Kept | None
     handling: Handling
     level: Guard
+    kept: Kept | None
     recall: Recall | None
+    losses: tuple[Loss, ...]
 
     @property
     def terms(self) -> Terms:
@@ -276,8 +303,18 @@ class _Asked(Struct, frozen=True):
         return is_there and state is not None and state.is_background
 
 
-def _outgoing(request: Request, route: Route, chosen: Plan) -> Request:
-    if not chosen.is_verbatim:
-        return replace(request, model=route.model)
-    wire = with_model(request.wire, request.model, route.model)
-    return replace(request, model=route.model, wire=wire)
+def _chosen(asked: _Asked, backend: Backend) -> Plan:
+    """backend: the one that is really asked, which may be one that stands before it."""
+    chosen = plan(asked.prepared.request, backend.dialect, asked.handling.verbatim)
+    if chosen.is_verbatim and asked.prepared.why:
+        chosen = Plan(False, asked.prepared.why)
+    return replace(chosen, is_renamed=asked.route.model != asked.request.model)
+
+
+async def _opened(backend: Backend, asked: _Asked, chosen: Plan) -> WireReply | EventReply:
+    sent, model = asked.prepared.request, asked.route.model
+    try:
+        wire = with_model(sent.wire, sent.model, model) if chosen.is_verbatim else sent.wire
+        return await backend.open(replace(sent, model=model, wire=wire), is_verbatim=chosen.is_verbatim)
+    except BadJson as fault:
+        raise BadRequest(f"the request cannot be written: {fault}.", code="invalid_json") from None

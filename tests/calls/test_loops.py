@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolwire.calls.loops import MOST, noticed
+from toolwire.calls.loops import MOST, noticed, repeats
 from toolwire.types import Message, Text, ToolCall, ToolResult
 
 
@@ -77,3 +77,15 @@ def test_parallel_calls_are_one_round() -> None:
 def test_a_history_without_calls_is_not_touched() -> None:
     messages = (user(), Message(role="assistant", parts=(Text(text="hello"),)), user())
     assert noticed(messages) is messages
+
+
+def test_how_often_the_last_round_was_made() -> None:
+    same = [message for number in range(4) for message in called(number, "same")]
+    assert repeats(()) == 0
+    assert repeats((user(),)) == 0
+    assert repeats((user(), *called(0, "a"))) == 1
+    assert repeats((user(), *same)) == 4
+    assert repeats((user(), *same, *called(9, "other"))) == 1
+    assert repeats((user(), *same, user("go on"))) == 0
+    assert repeats((user(), *same, user("go on"), *called(9, "same"))) == 1
+    assert repeats(tuple(same)) == 4

@@ -33,8 +33,9 @@ def noticed(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 
 def repeats(messages: tuple[Message, ...]) -> int:
     """How many of the last rounds were one and the same."""
+    since = max((place for place, message in enumerate(messages) if message.role == "user"), default=0)
     count, before = 0, b""
-    for last, round_ in _rounds(messages):
+    for last, round_ in _rounds(messages[since:]):
         signature = b"" if last is None else encode([_signed(part) for part in round_])
         count = count + 1 if signature and signature == before else int(bool(signature))
         before = signature

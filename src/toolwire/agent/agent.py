@@ -1,0 +1,188 @@
+"""An agent: a model, tools, and how far it may go by itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from contextlib import AsyncExitStack, aclosing
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..config import Config
+from ..errors import ConfigError, quote
+from ..loop_events import CompleteEvent, Ending, LoopEvent
+from ..loop_tools import Approve
+from ..looping import Loop, Terms
+from ..tools import Runnable, ToolSource
+from ..tools.functions import function_tool
+from ..types import Message, Request, Text, Thinking, Usage
+from .blocking import iterate
+from .conversation import Conversation, marked, readable
+from .host import Host, host_at, host_of
+from .opening import Opening
+
+_TERMS = Terms()
+
+AnyTool: TypeAlias = Callable[..., Any] | Runnable | ToolSource | Iterable[Any]
+Keep: TypeAlias = Callable[[Conversation], None]
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """What a task came to."""
+
+    text: str
+    reason: Ending
+    conversation: Conversation
+    usage: Usage
+    iterations: int
+
+
+class Agent:
+    """url: a running gateway; without one the back ends of config (a file, or what the command line would read) are asked directly.
+
+    Used with `async with` it keeps its connections and servers between tasks; without, a task opens them, and tasks at one time
+    share them.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        tools: Iterable[AnyTool] = (),
+        *,
+        instructions: str = "",
+        url: str = "",
+        key: str = "",
+        config: Config | Path | None = None,
+        terms: Terms = _TERMS,
+        approve: Approve | None = None,
+        effort: str | None = None,
+        answer_tokens: int | None = None,
+    ) -> None:
+        self.model = model
+        # Now, while the names around a function are at hand that its hints may need.
+        self._given = tuple(tools_in(tools))
+        self._instructions = instructions
+        self._url, self._key, self._config = url, key, config
+        self._terms = terms if approve is None else replace(terms, approve=approve)
+        self._effort = effort
+        self._answer_tokens = answer_tokens
+        self._opening = Opening(self._open)
+
+    async def __aenter__(self) -> Agent:
+        await self._opening.enter()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._opening.leave()
+
+    async def run(self, prompt: str, conversation: Conversation | None = None, keep: Keep | None = None) -> Result:
+        """To the end. Raises GatewayError where the model could not answer; keep gets the conversation then, too."""
+        async with self._opening.used() as host:
+            loop = await self._loop(host, prompt, conversation or Conversation())
+            ending: CompleteEvent | None = None
+            try:
+                async with aclosing(loop.events()) as events:
+                    async for event in events:
+                        ending = event if isinstance(event, CompleteEvent) else ending
+            finally:
+                said = self._said(loop, conversation)
+                if keep is not None:
+                    keep(said)
+            if loop.failure is not None:
+                raise loop.failure
+            assert ending is not None
+            return Result(
+                text=ending.text,
+                reason=ending.reason,
+                conversation=said,
+                usage=ending.usage,
+                iterations=ending.iterations,
+            )
+
+    async def stream(
+        self, prompt: str, conversation: Conversation | None = None, keep: Keep | None = None
+    ) -> AsyncGenerator[LoopEvent, None]:
+        """Events as they come. keep gets the conversation at the end, also where the reader stops before: it is whole then, too."""
+        async with self._opening.used() as host:
+            loop = await self._loop(host, prompt, conversation or Conversation())
+            try:
+                async with aclosing(loop.events()) as events:
+                    async for event in events:
+                        yield event
+            finally:
+                if keep is not None:
+                    keep(self._said(loop, conversation))
+
+    def run_sync(self, prompt: str, conversation: Conversation | None = None, keep: Keep | None = None) -> Result:
+        """The same for programs without an event loop."""
+        return asyncio.run(self.run(prompt, conversation, keep))
+
+    def stream_sync(
+        self, prompt: str, conversation: Conversation | None = None, keep: Keep | None = None
+    ) -> Iterator[LoopEvent]:
+        """The same for programs without an event loop; keep and tools are called in another thread."""
+        return iterate(lambda: self.stream(prompt, conversation, keep))
+
+    async def _open(self, stack: AsyncExitStack) -> Host:
+        host = host_at(self._url, self._key) if self._url else await host_of(self._config)
+        stack.push_async_callback(host.close)
+        for given in self._given:
+            if isinstance(given, ToolSource):
+                stack.push_async_callback(given.close)  # before it is open: half of it may be when this fails
+                await given.open()
+        return host
+
+    async def _loop(self, host: Host, prompt: str, conversation: Conversation) -> Loop:
+        head = (Message(role="system", parts=(Text(text=self._instructions),)),) if self._instructions else ()
+        asked = Message(role="user", parts=(Text(text=prompt),))
+        request = Request(
+            model=host.model(self.model),
+            messages=(*head, *readable(conversation.messages, self.model), asked),
+            max_tokens=self._answer_tokens,
+            thinking=Thinking(effort=self._effort) if self._effort else None,
+            stream=True,
+            stream_usage=True,
+        )
+        return host.runtime.loop(request, await self._tools(), self._terms)
+
+    async def _tools(self) -> list[Runnable]:
+        found = await runnables_of(self._given)
+        names = [runnable.tool.name for runnable in found]
+        if doubled := {name for name in names if names.count(name) > 1}:
+            raise ConfigError(f"found several tools of one name: {', '.join(sorted(doubled))}; give each its own.")
+        return found
+
+    def _said(self, loop: Loop, before: Conversation | None) -> Conversation:
+        """Without the instructions: they are the agent's, and another one may have others."""
+        messages = loop.messages[1 if self._instructions else 0 :]
+        known = before.messages if before is not None else ()
+        return Conversation(
+            messages=(*known, *marked(messages, self.model, len(known))[len(known) :]), model=self.model
+        )
+
+
+async def runnables_of(given: AnyTool) -> list[Runnable]:
+    """As they are now; sources among them are open."""
+    found: list[Runnable] = []
+    for one in tools_in(given):
+        found += await one.tools() if isinstance(one, ToolSource) else [one]
+    return found
+
+
+def tools_in(given: AnyTool) -> Iterator[Runnable | ToolSource]:
+    """The tools and sources that somebody means by this."""
+    if isinstance(given, ToolSource | Runnable):
+        yield given
+    elif callable(given):
+        yield function_tool(given)
+    elif isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise ConfigError(f"found {quote(given)} among the tools; expected a function, a tool, or a source of tools.")
+    else:
+        for one in given:
+            yield from tools_in(one)

@@ -1,0 +1,72 @@
+"""A runtime for a program of one's own: with the back ends of a configuration, or with a gateway that runs elsewhere."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ..backends import build
+from ..backends.transport import Transport
+from ..config import BackendConfig, Config, load, with_backends
+from ..discovery import discover
+from ..errors import ConfigError, GatewayError
+from ..guarding import handling_of
+from ..router import router_for
+from ..runtime import Runtime
+from ..secret import Secret
+from ..vaulting import Vault
+
+_GATEWAY = "gateway"
+
+
+class Host:
+    """Opened where it is first needed, closed by whoever opened it."""
+
+    def __init__(self, config: Config, prefix: str = "") -> None:
+        self._prefix = prefix
+        self._transport = Transport()
+        backends = {backend.name: build(backend, self._transport) for backend in config.backends}
+        handlings = {backend.name: handling_of(backend) for backend in config.backends}
+        self.runtime = Runtime(backends, router_for(config), handlings, vault=Vault())
+
+    def model(self, name: str) -> str:
+        """The name by which the runtime knows this model."""
+        return f"{self._prefix}{name}"
+
+    async def close(self) -> None:
+        await self.runtime.close()
+        await self._transport.close()
+
+
+def host_at(url: str, key: str = "") -> Host:
+    """A gateway that runs elsewhere answers; every model name is its own matter."""
+    if not url.startswith(("http://", "https://")):
+        raise ConfigError(f'found the address "{url[:100]}"; expected one such as "http://127.0.0.1:18741".')
+    base = url.rstrip("/").removesuffix("/v1")
+    gateway = BackendConfig(name=_GATEWAY, kind="anthropic", base_url=base, key=Secret(key or "none"), guard="off")
+    return Host(with_backends(Config(), (gateway,)), f"{_GATEWAY}/")
+
+
+async def host_of(config: Config | Path | None) -> Host:
+    """The back ends of a configuration, or of the file that the command line would read, or what this machine offers."""
+    if not isinstance(config, Config):
+        config = load(config, os.environ)
+        if not config.path:
+            config = with_backends(config, await _discovered())
+    return Host(config)
+
+
+async def _discovered() -> tuple[BackendConfig, ...]:
+    transport = Transport()
+
+    async def probe(url: str) -> list[str] | None:
+        server = BackendConfig(name="probe", kind="openai-chat", base_url=url.removesuffix("/models"), retries=0)
+        try:
+            return [model.id for model in await build(server, transport).models()]
+        except GatewayError:
+            return None
+
+    try:
+        return await discover(os.environ, probe)
+    finally:
+        await transport.close()

@@ -1,0 +1,66 @@
+"""The programs of examples/ and those of docs/agent.md run as a reader would start them, and say what they should."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SAID = {
+    "function_tool": "get_weather said: Paris: rain, 1 day(s) long.\n2 requests, 40 tokens, ended by: done\n",
+    "streaming": "> search_files {'pattern': '*.txt'}\n< [\"notes.txt\",\"todo.txt\"]\n"
+    'search_files said: ["notes.txt","todo.txt"].\n(done)\n',
+    "save_and_resume": "demo/echo-tools: roll_dice said: 4.\n" * 2 + "4 messages then, 8 now\n",
+    "approvals": 'list_files said: ["notes.txt","old.txt"].\n'
+    "delete_file failed: Denied: the user did not allow this call, and it was not made. Nobody is here to be asked.\n",
+}
+
+
+def output_of(path: Path, folder: Path) -> str:
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "TMPDIR": str(folder),
+        "PYTHONPATH": str(ROOT / "src"),
+    }
+    command = [sys.executable, "-W", "error", str(path)]
+    found = subprocess.run(
+        command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60
+    )
+    assert (found.returncode, found.stderr) == (0, "")
+    return found.stdout
+
+
+def test_there_are_no_others() -> None:
+    assert {path.stem for path in (ROOT / "examples").glob("*.py")} == {*SAID, "mcp_server"}
+
+
+@pytest.mark.parametrize("name", SAID)
+def test_an_example(name: str, tmp_path: Path) -> None:
+    assert output_of(ROOT / "examples" / f"{name}.py", tmp_path) == SAID[name]
+
+
+@pytest.mark.slow
+def test_the_example_with_a_server(tmp_path: Path) -> None:
+    if importlib.util.find_spec("mcp") is None:
+        pytest.skip("the extra toolwire[mcp] is not installed")
+    said = output_of(ROOT / "examples" / "mcp_server.py", tmp_path)
+    assert said == "['stock__count_items']\nstock__count_items said: 7 of lamp.\n"
+
+
+def test_the_page_about_agents(tmp_path: Path) -> None:
+    """All of its programs, one after the other."""
+    page = (ROOT / "docs" / "agent.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 6
+    program = tmp_path / "page.py"
+    program.write_text("\n".join(blocks), encoding="utf-8")
+    said = output_of(program, tmp_path).splitlines()
+    assert said[0] == "get_weather said: Paris: rain for 1 days."
+    assert said[-1] == "get_weather failed: Denied: the user did not allow this call, and it was not made."

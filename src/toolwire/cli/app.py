@@ -10,10 +10,12 @@ from cyclopts import App, CycloptsError
 
 from .. import __version__
 from ..errors import GatewayError
+from .chat import chat
 from .connect import connect
 from .doctor import doctor
 from .models import models
 from .serve import serve
+from .stats import stats
 
 WRONG_USE = 2
 INTERRUPTED = 130
@@ -30,6 +32,8 @@ app.command(serve)
 app.command(models)
 app.command(doctor)
 app.command(connect)
+app.command(stats)
+app.command(chat)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -1,0 +1,182 @@
+"""`toolwire stats`: how often each back end and model fails, and how good its calls are, over days, from the store."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from cyclopts import Parameter
+from msgspec import Struct
+
+from ..config import Config, default_store_path
+from ..errors import ConfigError
+from ..store.sqlite import SqliteStore
+from ..telemetry.history import Counts, Line
+from .found import ConfigFlag, found_config
+from .models import plain
+
+_DAY = 86400
+_HOURS = 24
+_MOST_DAYS = 366
+_NONE = "-"
+
+
+class Row(Struct, frozen=True, kw_only=True):
+    """One line of a table: whose numbers they are (a back end and a model, or a day and a back end)."""
+
+    names: tuple[str, ...]
+    counts: Counts
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """What was counted from the first day to the last, in days since 1970."""
+
+    first: int
+    last: int
+    lines: tuple[Line, ...]
+
+
+def stats(
+    *,
+    days: Annotated[int, Parameter(help="So many days, today among them, in UTC.")] = 7,
+    backend: Annotated[str, Parameter(help="Only this back end.")] = "",
+    json: Annotated[bool, Parameter(help="Write JSON, for programs.", negative="")] = False,
+    config: ConfigFlag = None,
+) -> int:
+    """Compare back ends and models by how often they fail, from what the gateway has counted."""
+    if not 1 <= days <= _MOST_DAYS:
+        raise ConfigError(f"found {days}; expected a whole number from 1 to {_MOST_DAYS}.", where="--days")
+    found = asyncio.run(_found(config, days, backend))
+    if json:
+        print(msgspec.json.format(msgspec.json.encode(as_json(found)), indent=2).decode())
+        return 0
+    print("\n".join(shown(found)))
+    return 0
+
+
+def by_model(lines: Iterable[Line]) -> list[Row]:
+    return _added(lines, lambda line: (line.backend, line.model))
+
+
+def by_day(lines: Iterable[Line]) -> list[Row]:
+    return _added(lines, lambda line: (date_of(line.hour // _HOURS), line.backend))
+
+
+def as_json(found: Found) -> dict[str, Any]:
+    return {
+        "from": date_of(found.first),
+        "to": date_of(found.last),
+        "models": [_row_as_json(("backend", "model"), row) for row in by_model(found.lines)],
+        "days": [_row_as_json(("day", "backend"), row) for row in by_day(found.lines)],
+    }
+
+
+def shown(found: Found) -> list[str]:
+    """The lines that a person sees."""
+    span = f"{date_of(found.first)} to {date_of(found.last)} (UTC)"
+    if not found.lines:
+        return [f"Nothing was counted from {span}."]
+    return [
+        f"From {span}:",
+        *_table(("back end", "model"), by_model(found.lines)),
+        "",
+        "By day:",
+        *_table(("day", "back end"), by_day(found.lines)),
+    ]
+
+
+def date_of(day: int) -> str:
+    return datetime.fromtimestamp(day * _DAY, UTC).date().isoformat()
+
+
+def rates(counts: Counts) -> dict[str, float | None]:
+    """None where there is nothing to have a part of. Accuracy: the part of calls that fitted their schema, as the model wrote them and repaired."""
+    return {
+        "error_rate": _part(counts.errors, counts.requests),
+        "accuracy_before": _part(counts.accepted, counts.calls),
+        "accuracy_after": _part(counts.accepted + counts.repaired, counts.calls),
+        "seconds_per_request": _part(counts.seconds, counts.requests),
+    }
+
+
+async def _found(path: Path | None, days: int, backend: str) -> Found:
+    from ..server.recording import recorded
+
+    config = await found_config(path)
+    last = int(time.time()) // _DAY
+    first = last - days + 1
+    file = _file_of(config)
+    if not file.exists():  # to look must not make one
+        return Found(first=first, last=last, lines=())
+    asked = config.store
+    store = SqliteStore(file, max_bytes=asked.max_mb << 20, max_age=asked.max_age_days * float(_DAY))
+    try:
+        lines = await recorded(store, range(first, last + 1))
+    finally:
+        await store.close()
+    return Found(first=first, last=last, lines=tuple(line for line in lines if backend in ("", line.backend)))
+
+
+def _file_of(config: Config) -> Path:
+    if config.store.kind != "sqlite":
+        raise ConfigError(
+            "the store of this configuration is in memory, so nothing is left to compare.",
+            where="[store] kind",
+            hint='Set kind to "sqlite"; what the running gateway has counted is at /metrics.',
+        )
+    return Path(config.store.path) if config.store.path else default_store_path()
+
+
+def _added(lines: Iterable[Line], names_of: Callable[[Line], tuple[str, ...]]) -> list[Row]:
+    sums: dict[tuple[str, ...], Counts] = {}
+    for line in lines:
+        sums.setdefault(names_of(line), Counts()).add(line.counts)
+    return [Row(names=names, counts=sums[names]) for names in sorted(sums)]
+
+
+def _row_as_json(titles: Sequence[str], row: Row) -> dict[str, Any]:
+    counted = {name: getattr(row.counts, name) for name in Counts.__struct_fields__}
+    return {**dict(zip(titles, row.names, strict=True)), **counted, **rates(row.counts)}
+
+
+def _table(titles: Sequence[str], rows: Sequence[Row]) -> list[str]:
+    heads = [*titles, "requests", "errors", "400s", "calls", "right", "repaired", "corrections", "seconds"]
+    cells = [[*(plain(name) for name in row.names), *_cells(row.counts)] for row in rows]
+    widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
+    return [_line(line, widths, len(titles)) for line in (heads, *cells)]
+
+
+def _cells(counts: Counts) -> list[str]:
+    part = rates(counts)
+    corrections = f"{counts.corrected}/{counts.corrections}" if counts.corrections else _NONE
+    return [
+        f"{counts.requests:,}",
+        _percent(part["error_rate"]),
+        f"{counts.refused:,}",
+        f"{counts.calls:,}",
+        _percent(part["accuracy_before"]),
+        _percent(part["accuracy_after"]),
+        corrections,
+        f"{part['seconds_per_request'] or 0.0:.1f}",
+    ]
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], names: int) -> str:
+    placed = [
+        cell.ljust(width) if number < names else cell.rjust(width)
+        for number, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    ]
+    return "  ".join(placed).rstrip()
+
+
+def _percent(part: float | None) -> str:
+    return _NONE if part is None else f"{part:.1%}"
+
+
+def _part(some: float, whole: float) -> float | None:
+    return some / whole if whole else None

@@ -35,7 +35,7 @@ def test_keys_in_the_environment() -> None:
     assert {name: (each.kind, each.base_url) for name, each in backends.items()} == {
         "openai": ("openai-chat", "https://api.openai.com/v1"),
         "anthropic": ("anthropic", "https://api.anthropic.com"),
-        "gemini": ("openai-chat", "https://generativelanguage.googleapis.com/v1beta/openai"),
+        "gemini": ("gemini", "https://generativelanguage.googleapis.com"),
         "openrouter": ("openai-chat", "https://openrouter.ai/api/v1"),
     }
     assert [each.key.reveal() for each in backends.values()] == [f"key of {name}" for name in names]

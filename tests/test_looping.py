@@ -15,6 +15,7 @@ from tests.loop_stage import IN_PROCESS, Weather, asked, calls, folded, kinds_of
 from tests.server.harness import Upstream
 from toolwire.agent.host import Host
 from toolwire.config import BackendConfig, Config, with_backends
+from toolwire.errors import ConfigError
 from toolwire.loop_events import (
     ApprovalEvent,
     CompleteEvent,
@@ -26,8 +27,9 @@ from toolwire.loop_events import (
     ToolResultEvent,
 )
 from toolwire.loop_tools import Decision
-from toolwire.looping import Terms
+from toolwire.looping import Terms, Watching
 from toolwire.secret import Secret
+from toolwire.telemetry import Record
 from toolwire.tools.running import Bounds
 from toolwire.types import Message, Text, ToolCall, ToolChoice, Usage
 
@@ -454,3 +456,65 @@ def test_timeouts_and_failures_do_not_end_the_task() -> None:
     ]
     assert ending(events).text == "ok"
     assert [text.partition(":")[0] for _, text in pairs(loop.messages)] == ["Timed out", "ValueError"]
+
+
+class Noted:
+    """Telemetry that remembers."""
+
+    def __init__(self) -> None:
+        self.opened_ones = 0
+        self.records: list[Record] = []
+
+    def opened(self, record: Record) -> None:
+        self.opened_ones += 1
+
+    def closed(self, record: Record) -> None:
+        self.records.append(record)
+
+
+def watched(prompt: str, tools: list[Any], watching: Watching) -> list[Any]:
+    async def main() -> list[Any]:
+        host = Host(IN_PROCESS)
+        try:
+            loop = host.runtime.loop(asked(prompt), tools, Terms(), watching=watching)
+            return [event async for event in loop.events()]
+        finally:
+            await host.close()
+
+    return asyncio.run(main())
+
+
+def test_each_answer_is_counted_with_what_was_found_of_its_calls() -> None:
+    noted, weather = Noted(), Weather()
+    turns = (calls(("weather", {})), calls(("weather", {"city": "Rome"}), ("climate", {})), {"text": "ok"})
+    watched(script(*turns, strict=False), weather.tools, Watching(telemetry=noted))
+    assert noted.opened_ones == len(noted.records) == 3
+    tallies = [(one.tally.made, one.tally.invalid, one.tally.unknown) for one in noted.records]
+    assert tallies == [(1, 1, 0), (2, 0, 1), (0, 0, 0)]
+    assert all(one.backend == "s" and one.ended >= one.started > 0 and one.usage is not None for one in noted.records)
+
+
+def test_tools_that_come_and_go_are_offered_as_they_are_now() -> None:
+    weather = Weather()
+    offers = [weather.tools, []]
+
+    async def refresh() -> list[Any]:
+        return offers.pop(0)
+
+    turns = (calls(("weather", {"city": "Rome"})), calls(("weather", {"city": "Oslo"})), {"text": "ok"})
+    events = watched(
+        script(calls(("weather", {"city": "Bern"})), *turns[1:], strict=False), [], Watching(refresh=refresh)
+    )
+    assert [kind for kind, _ in errors(events)] == ["unknown"]
+    assert weather.asked == ["Oslo"]
+
+
+def test_a_source_that_cannot_be_asked_keeps_its_tools() -> None:
+    weather = Weather()
+
+    async def refresh() -> list[Any]:
+        raise ConfigError("the server is gone.")
+
+    turns = (calls(("weather", {"city": "Rome"})), calls(("weather", {"city": "Oslo"})), {"text": "ok"})
+    watched(script(*turns), weather.tools, Watching(refresh=refresh))
+    assert weather.asked == ["Rome", "Oslo"]

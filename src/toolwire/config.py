@@ -38,7 +38,6 @@ BASE_URLS: dict[str, str] = {
     "anthropic": "https://api.anthropic.com",
     "gemini": "https://generativelanguage.googleapis.com",
 }
-GEMINI_URL = "https://generativelanguage.googleapis.com/v1beta/openai"
 
 _KINDS: tuple[str, ...] = get_args(Kind)
 _LATER = {

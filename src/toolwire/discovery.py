@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from .config import BASE_URLS, DEFAULT_PORT, GEMINI_URL, BackendConfig, Kind, is_loopback, url_fault
+from .config import BASE_URLS, DEFAULT_PORT, BackendConfig, Kind, is_loopback, url_fault
 from .errors import ConfigError
 from .secret import Resolver, Secret
 
@@ -45,7 +45,7 @@ ACCOUNTS = (
         base_url=BASE_URLS["anthropic"],
         base_url_from="ANTHROPIC_BASE_URL",
     ),
-    Account(name="gemini", kind="openai-chat", key="GEMINI_API_KEY", base_url=GEMINI_URL),
+    Account(name="gemini", kind="gemini", key="GEMINI_API_KEY", base_url=BASE_URLS["gemini"]),
     Account(name="openrouter", kind="openai-chat", key="OPENROUTER_API_KEY", base_url="https://openrouter.ai/api/v1"),
 )
 

@@ -50,7 +50,15 @@ class Toolbox:
     def offered(self) -> tuple[Tool, ...]:
         return tuple(runnable.tool for runnable in self._tools.values())
 
-    def begin(self, parts: Sequence[Part], *, is_cut: bool) -> Calls:
+    def having(self, tools: Sequence[Runnable]) -> Toolbox:
+        """The same with these tools; itself, if they are those that it has."""
+        if [runnable.tool for runnable in tools] == list(self.offered):
+            return self
+        return Toolbox(tools, self._bounds, self._approve)
+
+    def begin(self, parts: Sequence[Part], *, is_cut: bool, tally: Tally | None = None) -> Calls:
+        """tally counts what is found of its calls."""
+        self._checking.tally = self.tally = tally if tally is not None else self.tally
         named = [self._offer.named(part) if isinstance(part, ToolCall) else part for part in parts]
         return Calls(self, named, is_cut=is_cut)
 

@@ -6,8 +6,9 @@ moment, also where the loop was stopped in the middle of an answer or of a tool:
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import aclosing, suppress
 from typing import Protocol
 
 from msgspec import Struct
@@ -20,7 +21,8 @@ from .errors import GatewayError
 from .events import Event, Failed, Finished, PartDelta, PartStarted
 from .loop_events import CompleteEvent, Ending, ErrorEvent, LoopEvent, ReasoningEvent, StatusEvent, TextEvent
 from .loop_tools import Approve, Calls, Toolbox
-from .telemetry import Record
+from .telemetry import Record, Telemetry
+from .telemetry.record import Silence
 from .tools import Runnable
 from .tools.running import Bounds
 from .types import Message, Part, Reasoning, Refusal, Request, Text, ToolCall, ToolResult, Usage
@@ -51,13 +53,30 @@ class Answers(Protocol):
     async def answer(self, request: Request, record: Record, owner: str = "") -> Answering: ...
 
 
+class Watching(Struct, frozen=True, kw_only=True):
+    """Who is asked for the tools before each round, where they may change; and who is told what came of each answer."""
+
+    refresh: Callable[[], Awaitable[Sequence[Runnable]]] | None = None
+    telemetry: Telemetry = Silence()
+
+
+_UNWATCHED = Watching()
+
+
 class Loop:
     """One task, from a request to the last word."""
 
     def __init__(
-        self, runtime: Answers, request: Request, tools: Sequence[Runnable], terms: Terms, owner: str = ""
+        self,
+        runtime: Answers,
+        request: Request,
+        tools: Sequence[Runnable],
+        terms: Terms,
+        owner: str = "",
+        watching: Watching = _UNWATCHED,
     ) -> None:
         self._runtime = runtime
+        self._watching = watching
         self._request = request
         self._terms = terms
         self._owner = owner
@@ -120,17 +139,39 @@ class Loop:
         """One answer of the model, and the tools it calls."""
         self.iterations += 1
         self._ending, self._is_calling = "done", False
+        if self.iterations > 1:
+            await self._refresh()
+        record = Record(model=self._request.model, is_stream=self._request.stream, started=time.monotonic(), status=200)
+        self._watching.telemetry.opened(record)
+        try:
+            async with aclosing(self._answered(record, with_tools)) as told:
+                async for event in told:
+                    yield event
+        finally:
+            record.ended = time.monotonic()
+            self._watching.telemetry.closed(record)
+
+    async def _refresh(self) -> None:
+        """Servers may have other tools by now; where they cannot be asked, those before stay."""
+        if self._watching.refresh is None:
+            return
+        with suppress(GatewayError):
+            self._toolbox = self._toolbox.having(await self._watching.refresh())
+
+    async def _answered(self, record: Record, with_tools: bool) -> AsyncGenerator[LoopEvent, None]:
         yield StatusEvent(status="asking", detail=str(self.iterations))
         parts: list[Part] = []
-        async with aclosing(self._asked(with_tools, parts)) as told:
+        async with aclosing(self._asked(record, with_tools, parts)) as told:
             async for event in told:
                 yield event
         if self.failure is not None:
+            record.outcome, record.status = "error", self.failure.status
+            record.error = self.failure.code
             return
         self._partial.clear()
         if not parts:
             return
-        self._calls = calls = self._toolbox.begin(parts, is_cut=self._is_cut)
+        self._calls = calls = self._toolbox.begin(parts, is_cut=self._is_cut, tally=record.tally)
         async with aclosing(calls.events()) as told:
             async for event in told:
                 yield event
@@ -139,8 +180,7 @@ class Loop:
         self._is_calling = self._said[-1].role == "tool"
         self._calls = None
 
-    async def _asked(self, with_tools: bool, parts: list[Part]) -> AsyncGenerator[LoopEvent, None]:
-        record = Record(model=self._request.model, is_stream=self._request.stream)
+    async def _asked(self, record: Record, with_tools: bool, parts: list[Part]) -> AsyncGenerator[LoopEvent, None]:
         try:
             answering = await self._runtime.answer(self._next(with_tools), record, self._owner)
         except GatewayError as error:

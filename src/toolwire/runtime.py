@@ -25,7 +25,7 @@ from .dialects.renaming import Renamer
 from .errors import BadRequest, GatewayError
 from .guarding import Handling
 from .keeping import Keeping, Kept
-from .looping import Loop
+from .looping import Loop, Watching
 from .looping import Terms as LoopTerms
 from .preparing import Prepared, Preparing
 from .router import Route, Router
@@ -88,9 +88,16 @@ class Runtime:
         answering.lose((*reply.losses, *asked.losses))
         return answering
 
-    def loop(self, request: Request, tools: Sequence[Runnable], terms: LoopTerms, owner: str = "") -> Loop:
+    def loop(
+        self,
+        request: Request,
+        tools: Sequence[Runnable],
+        terms: LoopTerms,
+        owner: str = "",
+        watching: Watching | None = None,
+    ) -> Loop:
         """A task in which the tools are run here: its events say how it goes, its messages are the conversation at any time."""
-        return Loop(self, request, tools, terms, owner)
+        return Loop(self, request, tools, terms, owner, watching or Watching())
 
     async def _asked(self, request: Request, record: Record, owner: str) -> _Asked:
         """Who answers it, and what that one is sent."""

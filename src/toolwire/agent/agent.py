@@ -16,7 +16,9 @@ from ..config import Config
 from ..errors import ConfigError, quote
 from ..loop_events import CompleteEvent, Ending, LoopEvent
 from ..loop_tools import Approve
-from ..looping import Loop, Terms
+from ..looping import Loop, Terms, Watching
+from ..telemetry import Telemetry
+from ..telemetry.record import Silence
 from ..tools import Runnable, ToolSource
 from ..tools.functions import function_tool
 from ..types import Message, Request, Text, Thinking, Usage
@@ -61,8 +63,10 @@ class Agent:
         approve: Approve | None = None,
         effort: str | None = None,
         answer_tokens: int | None = None,
+        telemetry: Telemetry | None = None,
     ) -> None:
         self.model = model
+        self._telemetry = telemetry or Silence()
         # Now, while the names around a function are at hand that its hints may need.
         self._given = tuple(tools_in(tools))
         self._instructions = instructions
@@ -149,7 +153,8 @@ class Agent:
             stream=True,
             stream_usage=True,
         )
-        return host.runtime.loop(request, await self._tools(), self._terms)
+        watching = Watching(refresh=self._tools, telemetry=self._telemetry)
+        return host.runtime.loop(request, await self._tools(), self._terms, watching=watching)
 
     async def _tools(self) -> list[Runnable]:
         found = await runnables_of(self._given)

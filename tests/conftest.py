@@ -5,12 +5,13 @@ Sockets, processes, disks and thousands of generated cases take time; every modu
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 _HERE = Path(__file__).parent
-_SLOW = tuple(
+_SLOW = frozenset(
     _HERE / name
     for name in (
         "agent/test_agent.py",
@@ -24,30 +25,59 @@ _SLOW = tuple(
         "calls/schemas",
         "calls/test_ids.py",
         "calls/test_ledger.py",
+        "clients",
         "cli/chatting",
         "cli/test_chat.py",
         "cli/test_connect.py",
+        "cli/test_found.py",
+        "contract/test_broken_histories.py",
         "contract/test_dialect_requests.py",
         "contract/test_dialects.py",
+        "contract/test_guard_hostile.py",
+        "contract/test_hazards_answers.py",
+        "contract/test_hazards_requests.py",
+        "contract/test_judge.py",
+        "contract/test_matrix.py",
+        "contract/test_tool_kinds.py",
+        "contract/test_web_search.py",
         "contract/test_examples.py",
         "contract/test_hazards_transport.py",
         "contract/test_loop.py",
         "contract/test_loop_cost.py",
         "contract/test_media_pairs.py",
         "contract/test_openrouter.py",
+        "contract/test_reasoning_kept.py",
         "dialects/responses/test_state.py",
         "dialects/test_renaming.py",
+        "programs",
+        "server/test_app.py",
+        "server/test_background.py",
         "server/test_exchange.py",
+        "server/test_launch.py",
         "server/test_outlet.py",
         "server/test_recording.py",
+        "server/test_state.py",
+        "server/test_stored.py",
         "store/test_sqlite.py",
+        "test_runtime.py",
         "tools/mcp",
         "tools/workspace",
     )
 )
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """What is not run need not be imported either: that alone took a third of the minute."""
+    is_quick = config.getoption("markexpr") == "not slow"
+    return True if is_quick and collection_path in _SLOW else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if any(place == item.path or place in item.path.parents for place in _SLOW):
+        if _is_slow(item.path):
             item.add_marker(pytest.mark.slow)
+
+
+@cache
+def _is_slow(path: Path) -> bool:
+    return path in _SLOW or not _SLOW.isdisjoint(path.parents)

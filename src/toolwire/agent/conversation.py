@@ -61,7 +61,7 @@ class Conversation(Struct, frozen=True, kw_only=True):
         try:
             data = decode(path.read_bytes())
         except OSError as fault:
-            raise BadRequest(f"{path} cannot be read: {fault.strerror or fault}.") from None
+            raise BadRequest(f"{path}: this conversation cannot be read: {fault.strerror or fault}.") from None
         except BadJson as fault:
             raise BadRequest(f"{path} is no JSON: {fault}.") from None
         if not isinstance(data, dict):

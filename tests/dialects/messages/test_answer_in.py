@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.dialects.playing import answer_in, body_in, events_in, failure, irregular_in, terminal
+from tests.dialects.playing import answer_in, asking, body_in, events_in, failure, irregular_in, terminal
 from tests.dialects.wires import (
     DONE,
     block,
@@ -19,6 +19,7 @@ from tests.dialects.wires import (
     text_delta,
     tool_use,
 )
+from toolwire.dialects import DIALECTS
 from toolwire.events import Finished, Noted, fold
 from toolwire.types import Citation, Opaque, Reasoning, Text, ToolCall
 
@@ -240,3 +241,9 @@ def test_input_of_a_body_in_any_form(given: Any, raw: str) -> None:
 )
 def test_a_body_that_is_no_answer(body: bytes, words: str) -> None:
     assert words in failure(body_in("messages", body)).error.message
+
+
+def test_a_delta_that_says_nothing_before_the_answer_begins_is_nothing() -> None:
+    wire = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"delta":{}}\n\n'
+    events = DIALECTS["messages"].stream_decoder(asking("messages")).feed(wire)
+    assert events == []

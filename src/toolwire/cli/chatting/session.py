@@ -201,7 +201,5 @@ def with_note(conversation: Conversation) -> Conversation:
 def resumed(path: Path) -> Conversation:
     try:
         return Conversation.load(path)
-    except OSError as error:
-        raise ConfigError(f"{path}: this conversation cannot be read: {error.strerror or error}.") from None
     except BadRequest as fault:
         raise ConfigError(fault.message) from None

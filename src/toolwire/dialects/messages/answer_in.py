@@ -240,7 +240,8 @@ class StreamDecoder(FrameDecoder):
                 return [Noted(note=citation, index=growing.index)]
         member = _MEMBERS.get(str(delta.get("type"))) or next((key for key in _MEMBERS.values() if key in delta), "")
         if not member:
-            return [Noted(note=Opaque(dialect=NAME, value=delta), index=None if growing is None else growing.index)]
+            place = None if growing is None else growing.index
+            return [Noted(note=Opaque(dialect=NAME, value=delta), index=place)] if self._is_started else []
         if len(delta) != 2 or not isinstance(delta.get(member), str) or _MEMBERS.get(str(delta.get("type"))) != member:
             self.irregular = self.irregular or "a delta of an odd form"
         found = delta.get(member)

@@ -220,16 +220,8 @@ class Loop:
     def _finished(self, event: Finished) -> None:
         reason = event.choices[0].reason if event.choices else "stop"
         self._ending = reason if reason == "length" or reason == "refused" else "done"
-        if (usage := event.usage) is None:
-            return
-        mine = self.usage
-        self.usage = Usage(
-            input=mine.input + usage.input,
-            output=mine.output + usage.output,
-            cached=mine.cached + usage.cached,
-            cache_written=mine.cache_written + usage.cache_written,
-            reasoning=mine.reasoning + usage.reasoning,
-        )
+        if event.usage is not None:
+            self.usage = self.usage.plus(replace(event.usage, extra={}))
 
     def _complete(self, reason: Ending) -> CompleteEvent:
         said = self.messages[self._known :]

@@ -253,6 +253,17 @@ class Usage(Struct, frozen=True, kw_only=True):
     reasoning: int = 0
     extra: Extra = {}
 
+    def plus(self, more: Usage) -> Usage:
+        """Of two answers together; what a dialect counts besides is the last one's."""
+        return Usage(
+            input=self.input + more.input,
+            output=self.output + more.output,
+            cached=self.cached + more.cached,
+            cache_written=self.cache_written + more.cache_written,
+            reasoning=self.reasoning + more.reasoning,
+            extra=more.extra,
+        )
+
 
 class Choice(Struct, frozen=True, kw_only=True):
     """How one choice ended: reason is ours, raw_reason the back end's own word."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from ..events import Event, Noted
 from ..types import Loss, Usage
 from .base import EventReply, WireReply
@@ -35,14 +37,7 @@ class Rounds:
         if before is None or more is None:
             self.usage = before or more
             return
-        self.usage = Usage(
-            input=before.input + more.input,
-            output=before.output + more.output,
-            cached=before.cached + more.cached,
-            cache_written=before.cache_written + more.cache_written,
-            reasoning=before.reasoning + more.reasoning,
-            extra=_added(before.extra, more.extra, _LEVELS),
-        )
+        self.usage = before.plus(replace(more, extra=_added(before.extra, more.extra, _LEVELS)))
 
     def new_losses(self, losses: tuple[Loss, ...]) -> list[Event]:
         fresh = [loss for loss in dict.fromkeys(losses) if loss not in self._seen]

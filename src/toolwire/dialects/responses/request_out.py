@@ -48,6 +48,13 @@ _TAKES = Takes(
 
 def encode_request(request: Request, profile: Profile) -> Encoded:
     losses: list[Loss] = []
+    is_own = request.origin == NAME and bool(request.source)
+    encoded = encode(body_of(request, profile, losses))
+    return Encoded(PATH, encoded if is_own else check_size(encoded, profile), tuple(losses))
+
+
+def body_of(request: Request, profile: Profile, losses: list[Loss]) -> JsonObject:
+    """For whoever sends it in a wrapping of his own."""
     writer = _Writer(profile, losses, Courier(request, profile, NAME, _TAKES, losses))
     is_own = request.origin == NAME and bool(request.source)
     if is_own:
@@ -72,8 +79,7 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
     body["model"] = request.model
     if tools:
         body["tools"] = tools
-    encoded = encode(body)
-    return Encoded(PATH, encoded if is_own else check_size(encoded, profile), tuple(losses))
+    return body
 
 
 class _Writer:
@@ -319,7 +325,7 @@ def _thinking(request: Request, profile: Profile, body: JsonObject, losses: list
     effort = None if thinking is None else thinking.effort
     thinks = bool(profile.reasoning_models) and re.match(profile.reasoning_models, request.model) is not None
     if effort != "none" and (effort is not None or thinks):
-        body["include"] = [*body.get("include", ()), "reasoning.encrypted_content"]
+        body["include"] = list(dict.fromkeys([*body.get("include", ()), "reasoning.encrypted_content"]))
     if effort is not None:
         body["reasoning"] = {"effort": effort}
     elif thinking is not None and thinking.budget is not None:

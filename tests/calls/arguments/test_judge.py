@@ -156,7 +156,14 @@ def test_a_schema_that_cannot_be_checked_makes_no_call_invalid() -> None:
 
 
 def test_freeform_tools_take_what_comes() -> None:
-    assert verdict("*** Begin Patch", Tool(name="apply_patch", kind="custom")) == Valid(args=None)
+    patch = Tool(name="apply_patch", kind="custom")
+    assert verdict("*** Begin Patch", patch) == Valid(args=None)
+    assert verdict('{"input": ""}', patch) == Valid(args=None)
+    for nothing in ("", " ", "{}"):
+        judged = verdict(nothing, patch)
+        assert isinstance(judged, Invalid)
+        assert judged.missing == ("input",)
+    assert judge(ToolCall(id="1", name="apply_patch", raw="", kind="custom"), patch, Schemas()) == Valid(args=None)
 
 
 def test_hostile_arguments_cost_bounded_time() -> None:

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from ...types import Json, JsonObject, Tool, ToolCall
 from ...wire.exact import BadJson, decode, encode
+from ..freeform import FIELD
 from ..schemas import Checker, Schemas, TooCostly
 from ..schemas.places import schemas_at, types_of
 from ..schemas.positions import Path
@@ -54,7 +55,7 @@ Verdict: TypeAlias = Valid | Repaired | Invalid
 def judge(call: ToolCall, tool: Tool, schemas: Schemas, *, is_cut: bool = False, may_repair: bool = True) -> Verdict:
     """is_cut: the answer ended early (a limit on length, a lost connection), so what is missing is never filled in."""
     if tool.kind in ("custom", "hosted") or call.kind == "custom":
-        return Valid(args=None)
+        return _textless() if tool.kind == "custom" and _is_empty(call) else Valid(args=None)
     compiled = schemas.of(tool.schema)
     arguments = call.args if call.args is not None else _strict(call.raw)
     if compiled.checker is None:
@@ -124,6 +125,15 @@ class _Case:
             missing=missing(faults),
             received=self._arguments,
         )
+
+
+def _is_empty(call: ToolCall) -> bool:
+    """Told as a function, and called without the text that it is about."""
+    return call.kind == "function" and (call.args == {} or call.raw.strip() in ("", "{}"))
+
+
+def _textless() -> Invalid:
+    return Invalid(errors=(Problem("", f'"{FIELD}" is missing.'),), missing=(FIELD,), received={})
 
 
 def _repaired(fixed: Fixed) -> Repaired:

@@ -15,6 +15,7 @@ _SLOW = frozenset(
     _HERE / name
     for name in (
         "agent/test_agent.py",
+        "backends/codex",
         "backends/test_connection.py",
         "backends/test_correcting.py",
         "backends/test_demo.py",
@@ -22,6 +23,7 @@ _SLOW = frozenset(
         "backends/test_schema_check.py",
         "backends/test_transport.py",
         "calls/arguments",
+        "calls/formats",
         "calls/schemas",
         "calls/test_ids.py",
         "calls/test_ledger.py",
@@ -31,6 +33,7 @@ _SLOW = frozenset(
         "cli/test_connect.py",
         "cli/test_found.py",
         "contract/test_broken_histories.py",
+        "contract/test_codex_held.py",
         "contract/test_dialect_requests.py",
         "contract/test_dialects.py",
         "contract/test_guard_hostile.py",

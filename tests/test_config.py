@@ -170,7 +170,7 @@ def test_a_file_that_cannot_be_read(content: bytes | None) -> None:
         (
             '[backends.openai]\nkey = "x"\nkind = "opena-chat"',
             'toolwire.toml, line 3, backends.openai.kind: found "opena-chat"; expected one of "openai-chat", '
-            '"openai-responses", "anthropic", "gemini", "demo", "scripted"; did you mean "openai-chat"?',
+            '"openai-responses", "anthropic", "gemini", "codex", "demo", "scripted"; did you mean "openai-chat"?',
         ),
         (
             '[backends.a]\nkind = "demo"\nguards = { "x-*" = "retyr" }',
@@ -292,7 +292,7 @@ def test_a_back_end_needs_a_kind() -> None:
     assert refused("[backends.x]\nkey = 'k'").startswith("toolwire.toml, line 1, backends.x: kind is missing; expected")
 
 
-@pytest.mark.parametrize("kind", ["cursor", "codex", "vscode"])
+@pytest.mark.parametrize("kind", ["cursor", "vscode"])
 def test_a_kind_of_a_later_version_says_what_to_use_instead(kind: str) -> None:
     sentence = refused(f'[backends.x]\nclient_type = "cli"\nkind = "{kind}"')
     assert sentence.startswith(f'toolwire.toml, line 3, backends.x.kind: kind "{kind}" is not in this version. ')
@@ -490,3 +490,36 @@ def test_a_config_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         setattr(Config(), "path", "x")  # noqa: B010 (mypy knows better)
     assert msgspec.structs.replace(Config(), path="x").path == "x"
+
+
+def test_simulated_tools_are_corrected_unless_the_owner_says_otherwise() -> None:
+    plain = backend('kind = "openai-chat"\ntools = "simulate"')
+    assert (plain.is_simulated, plain.guard, plain.policy, plain.unknown_tool) == (True, "retry", "text", "correct")
+    own = backend('kind = "openai-chat"\ntools = "simulate"\nguard = "check"\npolicy = "error"\nunknown_tool = "emit"')
+    assert (own.guard, own.policy, own.unknown_tool) == ("check", "error", "emit")
+    assert backend('kind = "codex"\ntier = "sentinel"').is_simulated
+    native = backend('kind = "openai-chat"')
+    assert (native.is_simulated, native.guard, native.policy) == (False, "check", "pass")
+
+
+def test_a_program_of_the_users_has_settings_that_others_have_not() -> None:
+    codex = backend(
+        'kind = "codex"\ncommand = ["codex", "app-server"]\nconfig = { model = "m", sk = "secret" }\nworkers = 3'
+    )
+    assert (codex.command, codex.config["model"], codex.workers, codex.tier) == (
+        ("codex", "app-server"),
+        "m",
+        3,
+        "auto",
+    )
+    assert "secret" not in repr(codex)
+    for key, value in (("command", '["x"]'), ("config", "{}"), ("workers", "2"), ("tier", '"held"')):
+        sentence = refused(f'[backends.x]\nkind = "openai-chat"\n{key} = {value}')
+        assert (
+            sentence
+            == f'toolwire.toml, line 3, backends.x.{key}: found {key} for kind "openai-chat"; expected it only for kind "codex".'
+        )
+    assert "an empty word" in refused('[backends.x]\nkind = "codex"\ncommand = ["codex", ""]')
+    assert "beside tools" in refused('[backends.x]\nkind = "codex"\ntools = "simulate"\ntier = "held"')
+    assert "beside tools" in refused('[backends.x]\nkind = "codex"\ntools = "native"\ntier = "sentinel"')
+    assert "expected a table" in refused('[backends.x]\nkind = "codex"\nconfig = "x"')

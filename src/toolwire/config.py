@@ -22,12 +22,13 @@ from .toml_lines import Document, KeyPath
 FILE_NAME = "toolwire.toml"
 DEFAULT_PORT = 18741
 
-Kind: TypeAlias = Literal["openai-chat", "openai-responses", "anthropic", "gemini", "demo", "scripted"]
+Kind: TypeAlias = Literal["openai-chat", "openai-responses", "anthropic", "gemini", "codex", "demo", "scripted"]
 Port: TypeAlias = Annotated[int, Meta(ge=1, le=65535, description="a whole number from 1 to 65535")]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000, description="a whole number from 1 to 1000000")]
 Days: TypeAlias = Annotated[int, Meta(ge=1, le=36500, description="a whole number of days from 1 to 36500")]
 Results: TypeAlias = Annotated[int, Meta(ge=1, le=20, description="a whole number from 1 to 20")]
 Retries: TypeAlias = Annotated[int, Meta(ge=0, le=10, description="a whole number from 0 to 10")]
+Workers: TypeAlias = Annotated[int, Meta(ge=1, le=64, description="a whole number from 1 to 64")]
 Corrections: TypeAlias = Annotated[int, Meta(ge=0, le=20, description="a whole number from 0 to 20")]
 Guard: TypeAlias = Literal["off", "check", "repair", "retry"]
 Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=86400, description="a number of seconds above 0, at most 86400")]
@@ -42,10 +43,9 @@ BASE_URLS: dict[str, str] = {
 _KINDS: tuple[str, ...] = get_args(Kind)
 _LATER = {
     "cursor": "Remove this back end, or reach the same models by a key of their provider.",
-    "codex": 'Remove this back end, or use kind = "openai-responses" with an API key.',
     "vscode": "Remove this back end, or reach the same models by a key of their provider.",
 }
-_HIDDEN = {"key", "keys", "headers"}
+_HIDDEN = {"key", "keys", "headers", "config"}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s?#@]+")
@@ -78,11 +78,16 @@ class BackendConfig(Struct, frozen=True, kw_only=True):
     guards: dict[str, Guard] = {}  # by model, * stands for anything
     max_corrections: Corrections = 2
     policy: Literal["pass", "text", "error"] = "pass"
+    unknown_tool: Literal["correct", "emit", "text", "error"] = "correct"
     verbatim: Literal["auto", "never"] = "auto"
     state: Literal["auto", "upstream", "gateway"] = "auto"
     models: tuple[str, ...] = ()
     headers: dict[str, str] = {}
     script: str = ""
+    command: tuple[str, ...] = ()  # codex: how its app-server is started, or where it listens
+    config: dict[str, Any] = {}
+    workers: Workers = 2
+    tier: Literal["auto", "replay", "held", "mcp", "sentinel"] = "auto"
     profile: str = ""
     connect_timeout: Seconds = 10.0
     first_byte_timeout: Seconds = 600.0
@@ -93,9 +98,15 @@ class BackendConfig(Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         return f"BackendConfig({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
 
+    @property
+    def is_simulated(self) -> bool:
+        """Its models are told of tools in words, and answer in words."""
+        return self.tools == "simulate" or self.tier == "sentinel"
+
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        """Header values are often keys, so only the names are shown."""
-        shown = {name: getattr(self, name) for name in self.__struct_fields__} | {"headers": list(self.headers)}
+        """Header values are often keys, and so may be what a program is told, so only the names are shown."""
+        hidden = {"headers": list(self.headers), "config": list(self.config)}
+        shown = {name: getattr(self, name) for name in self.__struct_fields__} | hidden
         return list(shown.items())
 
 
@@ -319,8 +330,27 @@ class _Reader:
         fields["script"] = self._script(path, fields)
         if fields.get("profile") and fields["profile"] not in profiles.BY_NAME:
             raise self._unexpected((*path, "profile"), fields["profile"], profiles.BY_NAME)
+        self._check_program(path, fields)
         self._warnings += resolver.warnings
+        if fields.get("tools") == "simulate" or fields.get("tier") == "sentinel":
+            fields = {"guard": "retry", "policy": "text", **fields}
         return BackendConfig(name=name, missing="; ".join(resolver.missing), **fields)
+
+    def _check_program(self, path: KeyPath, fields: dict[str, Any]) -> None:
+        """What only a back end that is a program of the user's can have."""
+        kind, tier = fields["kind"], fields.get("tier", "auto")
+        for key in ("command", "config", "workers", "tier"):
+            if key in fields and kind != "codex":
+                message = f'found {key} for kind {quote(kind)}; expected it only for kind "codex".'
+                raise self._document.error((*path, key), message)
+        if "command" in fields and not all(fields["command"]):
+            raise self._document.error((*path, "command"), "found an empty word; expected a program and its arguments.")
+        if fields.get("tools") == "simulate" and tier not in ("auto", "sentinel"):
+            message = f'found tier {quote(tier)} beside tools = "simulate"; expected "sentinel", or no tier.'
+            raise self._document.error((*path, "tier"), message)
+        if fields.get("tools") == "native" and tier == "sentinel":
+            message = 'found tier "sentinel" beside tools = "native"; expected another tier, or tools = "simulate".'
+            raise self._document.error((*path, "tier"), message)
 
     def _check_kind(self, path: KeyPath, table: dict[str, Any]) -> None:
         kind = table.get("kind")
@@ -449,6 +479,8 @@ def _expected(kind: Any) -> str:
         return str(kind.__metadata__[0].description)
     if kind is Secret:
         return 'a string: "env:NAME", "file:PATH" or the key itself'
+    if kind == dict[str, Any]:
+        return "a table"
     return {bool: "true or false", str: "a string", tuple: "a list of strings", dict: "a table of strings"}[
         get_origin(kind) or kind
     ]

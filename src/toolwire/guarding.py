@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from typing import Literal
 
 from msgspec import Struct
 
@@ -16,6 +17,7 @@ class Handling(Struct, frozen=True, kw_only=True):
     retry: calls wait until they are right."""
 
     verbatim: str = "auto"
+    tools: Literal["auto", "native", "simulate"] = "auto"
     guard: Guard = "check"
     guards: Mapping[str, Guard] = {}
     terms: Terms = Terms()
@@ -31,7 +33,13 @@ class Handling(Struct, frozen=True, kw_only=True):
 def handling_of(config: BackendConfig) -> Handling:
     return Handling(
         verbatim=config.verbatim,
+        tools="simulate" if config.is_simulated else config.tools,
         guard=config.guard,
         guards=config.guards,
-        terms=Terms(corrections=config.max_corrections, policy=config.policy),
+        terms=Terms(
+            corrections=config.max_corrections,
+            policy=config.policy,
+            unknown=config.unknown_tool,
+            is_strict=config.is_simulated,
+        ),
     )

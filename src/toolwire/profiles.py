@@ -141,6 +141,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     signs_thoughts: bool = False  # its dialect has proofs of thoughts, and it may want them
     needs_tools: bool = False  # past calls are refused where no tool is offered (H089)
     max_tools: int = 0  # so many in one request (H147); 0 is no limit that we know of
+    writes_calls: bool = False  # its server may pass on a model's calls as text (H117, H120, H123, H128)
     has_null_content: bool = False  # of an assistant that only calls; templates want a text (H111)
     remedies: tuple[Remedy, ...] = REMEDIES
     passing_faults: str = r"error parsing tool call"  # the model's own, which may not come again (H113)
@@ -160,7 +161,7 @@ _HOSTED = frozenset({"hosted"})  # many servers have some of their own; who asks
 _ALL = frozenset({"custom", "namespace", "typed", "hosted", "deferred"})
 
 PLAIN = Profile()  # answers in this process
-PLAIN_CHAT = Profile(name="chat", tool_kinds=_HOSTED, ids=CHAT_IDS, schemas=OPENAI_SCHEMAS)
+PLAIN_CHAT = Profile(name="chat", tool_kinds=_HOSTED, ids=CHAT_IDS, schemas=OPENAI_SCHEMAS, writes_calls=True)
 OPENAI_CHAT = Profile(
     name="openai",
     max_tokens_field="max_completion_tokens",
@@ -186,6 +187,7 @@ OPENROUTER = replace(_HOSTED_CHAT, name="openrouter", has_files=True)
 AZURE = replace(
     PLAIN_CHAT,
     name="azure",
+    writes_calls=False,
     max_tokens_field="max_completion_tokens",
     has_null_content=True,
     max_tools=128,
@@ -219,6 +221,7 @@ LLAMA_CPP = replace(PLAIN_CHAT, name="llamacpp", reasoning_field="reasoning_cont
 LM_STUDIO = replace(PLAIN_CHAT, name="lmstudio")
 RESPONSES = Profile(
     name="responses",
+    writes_calls=True,
     has_developer_role=True,
     result_content="parts",
     tool_kinds=_ALL,
@@ -229,6 +232,7 @@ RESPONSES = Profile(
 OPENAI_RESPONSES = replace(
     RESPONSES,
     name="openai-responses",
+    writes_calls=False,
     reasoning_models=r"o\d|gpt-[5-9]|codex",
     strict_schemas=STRICT_SCHEMAS,
     keeps_state=True,
@@ -237,8 +241,18 @@ OPENAI_RESPONSES = replace(
     max_images=1500,
 )
 OPENROUTER_RESPONSES = replace(RESPONSES, name="openrouter-responses", tool_kinds=_HOSTED)
+# Not by name or host: it is a program. Names leave room for a prefix that one of its ways of calling puts before them.
+CODEX = replace(
+    RESPONSES,
+    name="codex",
+    writes_calls=False,
+    tool_kinds=frozenset(),
+    has_files=False,
+    name_length=55,
+)
 ANTHROPIC = Profile(
     name="anthropic",
+    writes_calls=True,
     api_version="2023-06-01",
     key_header="x-api-key",
     oauth_beta="oauth-2025-04-20",
@@ -257,6 +271,7 @@ ANTHROPIC = Profile(
 ANTHROPIC_API = replace(
     ANTHROPIC,
     name="anthropic-api",
+    writes_calls=False,
     keeps_state=True,
     max_image_bytes=7_864_320,  # 10 MiB as base64; it was half of that until spring 2026
     max_images=600,

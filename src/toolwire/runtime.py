@@ -10,11 +10,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .answering import Answering
-from .backends.base import Backend, EventReply, Model, WireReply, is_streamed
+from .backends.base import Backend, EventReply, Model, WireReply, how_of, is_streamed
 from .backends.correcting import CorrectingBackend, Terms
 from .backends.reading import Reading
 from .backends.searching import Searching
+from .backends.simulating import ListeningBackend, SimulatingBackend
 from .calls.checking import Checking, Offer
+from .calls.simulate import Wanted, reminder, wanted_of
+from .calls.spoken import Manner, Spoken
 from .calls.turn import BYTES_PER_TOKEN, Turn, Watcher
 from .calls.watching import Count, Watch, has_tools
 from .config import Guard
@@ -74,7 +77,8 @@ class Runtime:
         chosen = _chosen(asked, backend)
         record.is_verbatim = chosen.is_verbatim
         reply = await _opened(backend, asked, chosen)
-        turn = Turn(request, mint, asked.prepared.names, watch)
+        record.how = how_of(reply)
+        turn = Turn(request, mint, asked.prepared.names, watch, self._spoken(asked) if watch is not None else None)
         step = self._piped(asked, chosen, turn, reply, record)
         step.lose(asked.losses)
         return step
@@ -83,7 +87,7 @@ class Runtime:
         """The same for whoever runs the tools here: events in place of bytes, and calls as the model made them, judged by nobody."""
         asked = await self._asked(request, record, owner)
         reply = await _opened(asked.backend, asked, _chosen(asked, asked.backend))
-        turn = Turn(request, mint, asked.prepared.names)
+        turn = Turn(request, mint, asked.prepared.names, spoken=self._spoken(asked))
         answering = Answering(Reading(reply, asked.backend.dialect, request), turn, record, asked.recall)
         answering.lose((*reply.losses, *asked.losses))
         return answering
@@ -103,7 +107,7 @@ class Runtime:
         """Who answers it, and what that one is sent."""
         route = await self.route(request.model)
         request = with_effort(request, route.effort)
-        backend = self.backends[route.backend]
+        backend = self._backend(route)
         record.backend, record.sent_model = backend.name, route.model[:100]
         handling = self._handlings.get(backend.name, _PLAINLY)
         level = handling.level(route.model)
@@ -130,6 +134,27 @@ class Runtime:
             losses=(*recalled.losses, *prepared.losses),
         )
 
+    def _backend(self, route: Route) -> Backend:
+        """Who answers: the back end itself, or one that tells it of tools in words."""
+        backend = self.backends[route.backend]
+        handling = self._handlings.get(route.backend, _PLAINLY)
+        if handling.tools != "simulate":
+            return backend
+        return SimulatingBackend(backend, self._preparing.schemas, _manner(handling, handling.level(route.model)))
+
+    def _listening(self, asked: _Asked) -> ListeningBackend | None:
+        """Whoever looks through the text of a back end that has tools, and may write its calls there all the same."""
+        backend = asked.backend
+        if asked.handling.tools != "auto" or asked.level == "off" or not backend.dialect:
+            return None
+        if not backend.profile.writes_calls or not asked.prepared.offered or not has_tools(asked.prepared.request):
+            return None
+        return ListeningBackend(backend, self._preparing.schemas, _manner(asked.handling, asked.level))
+
+    def _spoken(self, asked: _Asked) -> Spoken | None:
+        listening = self._listening(asked)
+        return None if listening is None else listening.spoken(asked.prepared.request)
+
     def _recall(self, request: Request, backend: Backend, route: Route, owner: str) -> Recall | None:
         maker = maker_of(backend, route.model) if self._vault is not None else None
         return Recall(self._vault, request, maker, owner) if self._vault is not None and maker is not None else None
@@ -141,20 +166,26 @@ class Runtime:
             return backend, Count(record.tally)
         state = prepared.request.state
         is_all = state is None or not (state.is_leaning or state.is_upstreams)
-        offer = Offer(prepared.offered, prepared.names, is_all=is_all)
+        wanted = wanted_of(prepared.request) if asked.handling.tools == "simulate" else Wanted()
+        if wanted.names is None:
+            offer = Offer(prepared.offered, prepared.names, is_all=is_all)
+        else:  # the model knows of all tools, and may call some of them
+            offer = Offer([tool for tool in prepared.offered if tool.name in wanted.names])
         checking = Checking(offer, self._preparing.schemas, record.tally, prepared.loosened)
         may_call = has_tools(prepared.request)
         if not may_call or asked.is_queued_there or (asked.level == "check" and not prepared.loosened):
             return backend, Watch(checking, has_tools=may_call)
-        return CorrectingBackend(backend, checking, asked.terms), None
+        terms = replace(asked.terms, reminder=reminder(wanted)) if wanted.must_call else asked.terms
+        return CorrectingBackend(self._listening(asked) or backend, checking, terms), None
 
     async def count(self, request: Request, owner: str = "") -> bytes:
         """How many tokens a prompt has: the back end's count where it gives one, else an estimate by length."""
         route = await self.route(request.model)
-        kept = await self._kept(request, self.backends[route.backend], owner)
+        backend = self._backend(route)
+        kept = await self._kept(request, backend, owner)
         if kept is not None and kept.is_here:
             request = replace(kept.request, wire=encode(kept.request.source))
-        ask = getattr(self.backends[route.backend], "count", None)
+        ask = getattr(backend, "count", None)
         outgoing = replace(request, model=route.model, wire=with_model(request.wire, request.model, route.model))
         counted: bytes | None = await ask(outgoing) if ask is not None else None
         return counted or encode({"input_tokens": max(1, len(request.wire) // BYTES_PER_TOKEN)})
@@ -234,12 +265,12 @@ class Runtime:
 
     async def keeps(self, request: Request) -> bool:
         """Whether the gateway, not the back end, is the one to remember this answer."""
-        backend = self.backends[(await self.route(request.model)).backend]
+        backend = self._backend(await self.route(request.model))
         return self.keeping is not None and not self.keeping.is_upstreams(backend, request.origin)
 
     async def remember(self, request: Request, owner: str) -> Kept | None:
         """What the memory has for this request; nobody is asked for an answer yet."""
-        return await self._kept(request, self.backends[(await self.route(request.model)).backend], owner)
+        return await self._kept(request, self._backend(await self.route(request.model)), owner)
 
     async def _kept(self, request: Request, backend: Backend, owner: str) -> Kept | None:
         state = request.state
@@ -308,6 +339,11 @@ class _Asked(Struct, frozen=True, kw_only=True):
         state = self.request.state
         is_there = self.kept is not None and not self.kept.is_here
         return is_there and state is not None and state.is_background
+
+
+def _manner(handling: Handling, level: Guard) -> Manner:
+    terms = handling.terms
+    return Manner(is_held=level in ("repair", "retry"), policy=terms.policy, unknown=terms.unknown)
 
 
 def _chosen(asked: _Asked, backend: Backend) -> Plan:

@@ -46,16 +46,21 @@ class WireReply(Protocol):
 
 
 class EventReply(Struct):
-    """An answer made in this process."""
+    """An answer made in this process. how: by what means, for whoever looks into it."""
 
     events: AsyncIterator[list[Event]]
     losses: tuple[Loss, ...] = ()
     headers: Mapping[str, str] = {}
+    how: str = ""
 
     async def close(self) -> None:
         """Nobody reads on: whoever makes it stops now, not when memory is tidied up."""
         if isinstance(self.events, AsyncGenerator):
             await self.events.aclose()
+
+
+def how_of(reply: WireReply | EventReply) -> str:
+    return reply.how if isinstance(reply, EventReply) else ""
 
 
 def is_streamed(reply: WireReply, request: Request) -> bool:

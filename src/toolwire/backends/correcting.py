@@ -17,11 +17,12 @@ from ..calls.checking import Checking, Unknown
 from ..calls.holding import Held, HeldCall, Holding
 from ..calls.ids import fit_ids
 from ..calls.ledger import settle
+from ..calls.spoken import UnknownTool
 from ..errors import GatewayError, UpstreamError, quote
 from ..events import Event, Failed, Noted
 from ..types import Loss, Message, Request, Text, ToolCall, ToolResult
 from ..wire.exact import BadJson, encode
-from .base import Backend, EventReply, Model, WireReply
+from .base import Backend, EventReply, Model, WireReply, how_of
 from .reading import Reading
 from .rounds import Rounds, RoundsReply
 from .synthesis import new_id
@@ -35,10 +36,17 @@ _WAITING = (
 
 
 class Terms(Struct, frozen=True, kw_only=True):
-    """How often a model may try again, and what becomes of calls that are wrong to the end."""
+    """How often a model may try again, and what becomes of calls that are wrong to the end.
+
+    unknown: for calls of no tool at all, "correct" as any other, else "emit", "text" or "error" at once. is_strict: a wrong call of a
+    tool that wants to be strict fails the answer. reminder: what a model is told that had to call and did not, "" where it need not.
+    """
 
     corrections: int = 2
     policy: str = "pass"
+    unknown: UnknownTool = "correct"
+    is_strict: bool = False
+    reminder: str = ""
 
 
 class CorrectingBackend:
@@ -61,7 +69,7 @@ class CorrectingBackend:
         reply = await self._inner.open(request, is_verbatim=False)
         turn = CorrectingTurn(self._inner, self._checking, self._terms)
         events = turn.play(request, reply)
-        return RoundsReply(events=events, losses=reply.losses, headers=reply.headers, first=reply)
+        return RoundsReply(events=events, losses=reply.losses, headers=reply.headers, how=how_of(reply), first=reply)
 
     async def close(self) -> None:
         """The inner one belongs to somebody else."""
@@ -114,13 +122,16 @@ class CorrectingTurn:
     async def _again(self, request: Request, answer: Holding) -> tuple[Request, WireReply | EventReply] | None:
         """Tell the model and ask once more; None where nothing is wrong, it would not help, or is no longer allowed."""
         self._look_through(answer)
-        tally, wrong = self._checking.tally, answer.wrong
-        if not wrong or answer.is_cut or tally.corrections >= self._terms.corrections or self._is_looping(wrong):
+        tally, wrong = self._checking.tally, self._correctable(answer)
+        is_silent = self._is_silent(answer)
+        if not (wrong or is_silent) or answer.is_cut or tally.corrections >= self._terms.corrections:
+            return None
+        if self._is_looping(wrong):
             return None
         if len(answer.calls) > _MOST_CALLS:
             self._note(f"the answer has {len(answer.calls)} calls, and the model is told about {_MOST_CALLS} at most")
             return None
-        told = self._told(request, answer)
+        told = self._reminded(request, answer) if is_silent else self._told(request, answer)
         try:
             reply = await self._inner.open(told, is_verbatim=False)
         except GatewayError as error:
@@ -132,6 +143,20 @@ class CorrectingTurn:
             return None
         tally.corrections += 1
         return told, reply
+
+    def _correctable(self, answer: Holding) -> list[HeldCall]:
+        is_corrected = self._terms.unknown == "correct"
+        return [held for held in answer.wrong if is_corrected or not isinstance(held.fault, Unknown)]
+
+    def _is_silent(self, answer: Holding) -> bool:
+        """It had to call a tool, and has not in any of its answers."""
+        return bool(self._terms.reminder) and not answer.calls and not self._kept
+
+    def _reminded(self, request: Request, answer: Holding) -> Request:
+        said = Message(role="assistant", parts=answer.said)
+        reminder = Message(role="user", parts=(Text(text=self._terms.reminder),))
+        messages = (*request.messages, *((said,) if answer.said else ()), reminder)
+        return replace(settle(replace(request, messages=messages)).request, wire=b"")
 
     def _look_through(self, answer: Holding) -> None:
         """One id, one call; and a right call that the model repeats though it was told not to is dropped."""
@@ -192,20 +217,44 @@ class CorrectingTurn:
         assert answer.finished is not None
         tally.exhausted += bool(answer.wrong and tally.corrections)
         notes: list[Event] = [Noted(note=note) for note in self._checking.notes]
-        if answer.wrong and self._terms.policy == "error":
-            return [*notes, Failed(error=_refusal(answer.wrong[0], tally.corrections))]
+        if (fatal := self._fatal(answer)) is not None:
+            return [*notes, Failed(error=fatal)]
+        if self._is_silent(answer):
+            notes.append(Noted(note=Loss("tool_choice", "answer", "the model had to call a tool and did not")))
         events = [event for held in self._kept for event in answer.let_go(held)]
         finished = replace(answer.finished, usage=self._rounds.usage)
-        return [*events, *answer.released(self._terms.policy), *notes, finished]
+        return [*events, *answer.released(self._terms.policy, self._terms.unknown), *notes, finished]
+
+    def _fatal(self, answer: Holding) -> UpstreamError | None:
+        """Why the whole answer fails, where it does."""
+        terms, corrections = self._terms, self._checking.tally.corrections
+        for held in answer.wrong:
+            is_unknown = isinstance(held.fault, Unknown) and terms.unknown != "correct"
+            policy = terms.unknown if is_unknown else terms.policy
+            if policy == "error" or (terms.is_strict and self._is_strict(held)):
+                return _refusal(held, corrections)
+        if terms.policy == "error" and self._is_silent(answer):
+            message = "the model had to call a tool and answered in words"
+            return UpstreamError(f"{message}{_tries(corrections)}.", status=502, code="tool_choice_ignored")
+        return None
+
+    def _is_strict(self, held: HeldCall) -> bool:
+        """What no tool is named for fails where any of them wants to be strict."""
+        offer = self._checking.offer
+        tool = offer.tool(held.part.name)
+        return tool.strict is True if tool is not None else any(tool.strict for tool in offer.tools)
 
 
 def _refusal(held: HeldCall, corrections: int) -> UpstreamError:
-    tries = f" after {corrections} correction{'s' if corrections > 1 else ''}" if corrections else ""
     return UpstreamError(
-        f"the model called {quote(held.part.name)}, {held.why}{tries}.",
+        f"the model called {quote(held.part.name)}, {held.why}{_tries(corrections)}.",
         status=502,
         code="unknown_tool" if isinstance(held.fault, Unknown) else "invalid_tool_arguments",
     )
+
+
+def _tries(corrections: int) -> str:
+    return f" after {corrections} correction{'s' if corrections > 1 else ''}" if corrections else ""
 
 
 def _said(held: HeldCall) -> tuple[str, str, bytes]:

@@ -12,14 +12,16 @@ from ..errors import quote
 from ..events import Finished
 from ..types import JsonObject, Loss, Tool, ToolCall
 from ..wire.exact import encode
-from .arguments import Invalid, Repaired, Valid, judge, tool_error, unknown_tool
+from .arguments import Invalid, Problem, Repaired, Valid, judge, tool_error, unknown_tool
 from .names import Names, is_legal
 from .schemas import Schemas, without_added_nulls
+from .spans import span_of, why_of
 from .tally import Tally
 
 _SHOWN = 300
 _MOST_REPAIRS = 100  # of one answer: who gets more of them wrong did not mean them
 _MOST_LOSSES = 100
+_UNREADABLE = "Write the whole block again, as one JSON object with name and arguments, and nothing else in it."
 
 
 class Unknown(Struct, frozen=True, tag="unknown"):
@@ -92,6 +94,8 @@ class Checking:
         if call.kind != "function":
             return Valid(args=None)
         tool = self.offer.tool(call.name)
+        if span_of(call) and (tool is None or is_cut):
+            return self._unreadable(call, is_cut=is_cut)
         if is_cut and call.args is None and (tool is None or tool.kind != "custom"):
             tally.cut += 1
             return Cut()
@@ -111,6 +115,14 @@ class Checking:
             tally.repairs.update(finding.repairs)
         return finding
 
+    def _unreadable(self, call: ToolCall, *, is_cut: bool) -> Finding:
+        """A call that was written into the text, and of which not even the tool is known."""
+        if is_cut:
+            self.tally.cut += 1
+            return Cut()
+        self.tally.invalid += 1
+        return Invalid(errors=(Problem("", f"the block cannot be read: {why_of(call)}."),), received=call.raw)
+
     def _bare(self, call: ToolCall, tool: Tool) -> ToolCall:
         """Without the nulls that the back end's form of the schema made the model write; they are no fault of the model."""
         if call.name not in self._loosened or call.args is None:
@@ -122,6 +134,8 @@ class Checking:
     def feedback(self, call: ToolCall, finding: Invalid | Unknown) -> JsonObject:
         """What the model is told about a call that was not made."""
         tool = self.offer.tool(call.name)
+        if tool is None and isinstance(finding, Invalid):
+            return {"error": "unreadable_call", "why": finding.errors[0].message, "hint": _UNREADABLE}
         if isinstance(finding, Unknown) or tool is None:
             return unknown_tool(call.name, self.offer.tools)
         return tool_error(replace(tool, name=call.name), finding)
@@ -159,8 +173,8 @@ class Checking:
 
 
 def words_of(call: ToolCall, why: str) -> str:
-    """A call that cannot be handed on as one, as text."""
-    return f"The model called {quote(call.name)}, {why}: {call.raw}"
+    """A call that cannot be handed on as one, as text; one that could not be read, as the model wrote it."""
+    return span_of(call) or f"The model called {quote(call.name)}, {why}: {call.raw}"
 
 
 def reason_of(finding: Invalid | Unknown) -> str:

@@ -16,7 +16,10 @@ from ..errors import GatewayError
 from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started, content_of, emptied
 from ..types import Opaque, Part, Reasoning, Text, ToolCall, Usage
 from .arguments import Invalid, Repaired
-from .checking import Checking, Finding, Unknown, cut_choices, reason_of, words_of
+from .checking import Checking, Cut, Finding, Unknown, cut_choices, reason_of, words_of
+from .spans import readable, span_of
+
+_UNKNOWN = {"emit": "pass", "text": "text", "error": "error"}
 
 
 class HeldCall(Struct):
@@ -98,18 +101,22 @@ class Holding:
             kept += self._event(event)
         return kept
 
-    def released(self, policy: str) -> list[Event]:
-        """All that waited, as it may leave: policy says what becomes of calls that are still wrong."""
+    def released(self, policy: str, unknown: str = "correct") -> list[Event]:
+        """All that waited, as it may leave: policy says what becomes of calls that are still wrong, unknown of those of no tool."""
         events: list[Event] = []
         for held in self.held:
             if isinstance(held, HeldCall) and held.fault is not None:
-                events += self._given_up(held, held.fault, policy)
+                is_unknown = isinstance(held.fault, Unknown) and unknown != "correct"
+                events += self._given_up(held, held.fault, _UNKNOWN[unknown] if is_unknown else policy)
             elif isinstance(held, HeldThought) or _is_right(held):
                 events += self.let_go(held)
         return events
 
     def let_go(self, held: Held) -> list[Event]:
-        return self._events(held.part, held.choice)
+        part: Part = held.part
+        if isinstance(part, ToolCall) and (span := span_of(part)) and self._checking.offer.tool(part.name) is None:
+            part = Text(text=span)
+        return self._events(part, held.choice)
 
     def _event(self, event: Event) -> list[Event]:
         match event:
@@ -177,11 +184,11 @@ class Holding:
             held.finding = self._checking.find(call, is_cut=held.choice in cut, may_repair=True)
             if isinstance(held.finding, Repaired):
                 call = replace(call, raw=held.finding.raw, args=held.finding.args)
-            held.part = call
+            held.part = readable(call) if held.fault is None and not isinstance(held.finding, Cut) else call
 
     def _given_up(self, held: HeldCall, fault: Invalid | Unknown, policy: str) -> list[Event]:
         call = held.part
-        part = Text(text=words_of(call, held.why)) if policy == "text" else call
+        part = Text(text=words_of(call, held.why)) if policy == "text" or span_of(call) else call
         flags = [Noted(note=loss) for loss in self._checking.flag(call, fault)]
         return [*self._events(part, held.choice), *flags]
 

@@ -16,6 +16,7 @@ from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartS
 from ..types import Choice, Loss, Opaque, Part, Request, ToolCall, Usage
 from .kinds import Restorer
 from .names import Names
+from .spoken import Spoken
 
 BYTES_PER_TOKEN = 4
 
@@ -32,7 +33,7 @@ class Watcher(Protocol):
 
 class Turn:
     """mint makes a new call id; names restores calls of a request that was lowered to functions; watch judges them, and is
-    None where somebody has done so already."""
+    None where somebody has done so already; spoken finds those that stand in the text."""
 
     def __init__(
         self,
@@ -40,8 +41,10 @@ class Turn:
         mint: Callable[[str], str],
         names: Names | None = None,
         watch: Watcher | None = None,
+        spoken: Spoken | None = None,
     ) -> None:
         self._watch = watch
+        self._spoken = spoken
         self._restorer = Restorer(names) if names is not None else None
         self._is_holding = self._restorer is not None  # somebody wants to see deltas, too
         self._dialect = request.origin
@@ -60,6 +63,9 @@ class Turn:
 
     def send(self, events: list[Event]) -> list[Event]:
         """The same list where nothing had to change, so that a plain stream costs little."""
+        if self._spoken is not None:
+            events = self._spoken.send(events)
+            self.changed = self.changed or self._spoken.changed
         if len(events) == 1 and not self._is_holding:
             event = events[0]
             if type(event) is PartDelta:

@@ -25,6 +25,7 @@ class Record(Struct, kw_only=True):
     is_stream: bool = False
     is_verbatim: bool = False
     took_over: str = ""
+    how: str = ""  # by what means the back end answers, where it has several
     status: int = 0
     error: str = ""
     outcome: str = "ok"  # ok, error, client_gone
@@ -48,6 +49,7 @@ class Record(Struct, kw_only=True):
             "model": self.sent_model,
             "verbatim": self.is_verbatim,
             "took_over": self.took_over or None,
+            "how": self.how or None,
             "calls": counts,
             "argument_repairs": dict(tally.repairs),
             "history_repairs": dict(self.history),

@@ -1,0 +1,28 @@
+"""The forms in which models write calls into text, one grammar each. The order is that in which they are tried at the same opener."""
+
+from . import dsml, glm, harmony, kimi, llama, mistral, pythonic, qwen
+from .base import Grammar
+from .drifted import DRIFTED, INVOKE, WHOLE, WRAPPED
+from .tagged import TOOL_CALL
+from .tags import BehindTag
+
+__all__ = ["GRAMMARS", "ONLY_TOLD"]
+
+# Forms that mean a call only where one was asked for in words.
+ONLY_TOLD: tuple[Grammar, ...] = (DRIFTED, INVOKE, WRAPPED)
+
+GRAMMARS: tuple[Grammar, ...] = (
+    TOOL_CALL,
+    BehindTag("qwen", qwen.in_tag),
+    BehindTag("glm", glm.in_tag),
+    *qwen.GRAMMARS,
+    *glm.GRAMMARS,
+    *mistral.GRAMMARS,
+    *llama.GRAMMARS,
+    *dsml.GRAMMARS,
+    *harmony.GRAMMARS,
+    *kimi.GRAMMARS,
+    *pythonic.GRAMMARS,
+    WHOLE,
+    *ONLY_TOLD,
+)

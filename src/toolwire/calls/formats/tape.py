@@ -1,0 +1,353 @@
+"""Text that arrives in pieces, read as if it were whole: the one lexer under all grammars of native formats.
+
+A grammar is a script, a generator that reads a Tape and stops (yields) wherever the answer needs text that is not there yet. Nothing is
+decided by where a piece ends, so cutting the text elsewhere cannot change what is read. Every reader looks at each letter a bounded
+number of times, and looks ahead no further than its longest mark.
+
+A script says what it found by opened, grew, closed and whole; each closed call is a mark, and whatever goes wrong behind it costs only
+what stands behind it. NoCall: what stands here is text. Unreadable: it is meant as a call, and is none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator
+from typing import Literal, TypeAlias, TypeVar
+
+from msgspec import Struct
+
+from .base import Block, Broken, Closed, Grew, Known, Opened, Piece, Read
+
+Found = TypeVar("Found")
+Steps: TypeAlias = Generator[None, None, Found]
+
+LONGEST_NAME = 128
+_MOST_BLANKS = 64
+_BLANKS = re.compile(r"\s*")
+_WORD = re.compile(r"[\w.:/-]*")
+_STRAYS = re.compile(r"[\s\]})]*")
+
+
+class NoCall(Exception):
+    """It is text after all."""
+
+
+class Unreadable(Exception):
+    """It is meant as a call, and cannot be read as one."""
+
+    def __init__(self, why: str, name: str = "", raw: str = "") -> None:
+        super().__init__(why)
+        self.why = why
+        self.name = name
+        self.raw = raw
+
+
+class Marks:
+    """Literal texts that mean something; none is the beginning of another, and none begins inside another."""
+
+    def __init__(self, *texts: str) -> None:
+        self.texts = texts
+        self.longest = max(map(len, texts))
+        self.pattern = re.compile("|".join(map(re.escape, texts)))
+
+
+class Tape:
+    """What has come and is not read yet, and the span since the last whole call."""
+
+    def __init__(self, opener: str, known: Known) -> None:
+        self.opener = opener
+        self.known = known
+        self.pieces: list[Piece] = []
+        self.name = ""  # of the call that is open
+        self.has_found = False
+        self._raw: list[str] = []
+        self._span = [opener]
+        self._text = ""
+        self._at = 0
+        self._is_over = False
+
+    def add(self, text: str) -> None:
+        self._text = self._text[self._at :] + text
+        self._at = 0
+
+    def end(self) -> None:
+        self._is_over = True
+
+    @property
+    def rest(self) -> str:
+        return self._text[self._at :]
+
+    @property
+    def span(self) -> str:
+        """All that was read since the last whole call, as it came."""
+        return "".join(self._span)
+
+    # What a script found.
+
+    def opened(self, name: str) -> None:
+        self.name = name
+        self.pieces.append(Opened(name))
+
+    def grew(self, text: str) -> None:
+        self._raw.append(text)
+        self.pieces.append(Grew(text))
+
+    @property
+    def raw(self) -> str:
+        return "".join(self._raw)
+
+    def closed(self, *repairs: str) -> None:
+        self.whole(self.name, self.raw, *repairs)
+
+    def whole(self, name: str, raw: str, *repairs: str) -> None:
+        self.pieces.append(Closed(name=name, raw=raw, repairs=repairs))
+        self.settle()
+
+    def settle(self) -> None:
+        """What was read up to here is done with, whatever follows."""
+        self.name = ""
+        self.has_found = True
+        self._raw.clear()
+        self._span.clear()
+
+    # Reading.
+
+    def more(self) -> Steps[bool]:
+        """Waits for more text; False where none will come."""
+        if not self._is_over:
+            yield
+        return not self._is_over
+
+    def take(self, end: int) -> str:
+        text = self._text[self._at : end]
+        if text:
+            self._span.append(text)
+        self._at = end
+        return text
+
+    def ahead(self, count: int) -> Steps[str]:
+        """The next letters but blanks, not read yet; fewer at the end, and behind too many blanks."""
+        while True:
+            window = self._text[self._at : self._at + _MOST_BLANKS + count]
+            found = "".join(window.split())[:count]
+            if len(found) == count or len(window) == _MOST_BLANKS + count or not (yield from self.more()):
+                return found
+
+    def blanks(self) -> Steps[None]:
+        while True:
+            end = _end(_BLANKS, self._text, self._at)
+            self.take(end)
+            if end < len(self._text) or not (yield from self.more()):
+                return
+
+    def word(self) -> Steps[str]:
+        """A name, as far as its letters go; NoCall where it is too long to be one."""
+        found = ""
+        while True:
+            found += self.take(min(_end(_WORD, self._text, self._at), self._at + LONGEST_NAME + 1))
+            if len(found) > LONGEST_NAME:
+                raise NoCall
+            if self._at < len(self._text) or not (yield from self.more()):
+                return found
+
+    def past(self, marks: Marks, strays: bool = False) -> Steps[str]:
+        """The mark that comes next, behind blanks at most (and closers that belong to nothing); "" if none does, and nothing is read."""
+        blanks = _STRAYS if strays else _BLANKS
+        while True:
+            end = _end(blanks, self._text, self._at, self._at + _MOST_BLANKS)
+            if end - self._at == _MOST_BLANKS:
+                return ""
+            found = marks.pattern.match(self._text, end)
+            if found is not None:
+                self.take(found.end())
+                return found.group()
+            left = self._text[end : end + marks.longest]
+            if not any(mark.startswith(left) for mark in marks.texts) or not (yield from self.more()):
+                return ""
+
+    def upto(self, marks: Marks, limit: int = 0) -> Steps[tuple[str, str]]:
+        """The text before the next mark, and the mark, both read; mark "" at the end of all text, or where none comes within limit."""
+        parts: list[str] = []
+        left = limit
+        while True:
+            last = self._at + left + marks.longest if limit else len(self._text)
+            found = marks.pattern.search(self._text, self._at, last)
+            if found is not None:
+                parts.append(self.take(found.start()))
+                self.take(found.end())
+                return "".join(parts), found.group()
+            if limit and len(self._text) >= last:
+                parts.append(self.take(self._at + left))
+                return "".join(parts), ""
+            safe = max(self._at, len(self._text) - marks.longest + 1)
+            left -= safe - self._at
+            parts.append(self.take(safe))
+            if not (yield from self.more()):
+                parts.append(self.take(len(self._text)))
+                return "".join(parts), ""
+
+    def flow(self, marks: Marks, piece: Callable[[str], Piece]) -> Steps[None]:
+        """Gives all text before the next mark as it comes; the mark is not read."""
+        while True:
+            found = marks.pattern.search(self._text, self._at)
+            safe = len(self._text) - marks.longest + 1 if found is None else found.start()
+            if text := self.take(max(self._at, safe)):
+                self.pieces.append(piece(text))
+                self.settle()
+            if found is not None:
+                return
+            if not (yield from self.more()):
+                if text := self.take(len(self._text)):
+                    self.pieces.append(piece(text))
+                return
+
+    def balanced(self, *, grows: bool = False, depth: int = 0) -> Steps[tuple[str, bool]]:
+        """A text in brackets or quotes up to its end, and whether it has one. depth: so many brackets were opened before."""
+        brackets = Brackets(depth)
+        parts: list[str] = []
+        while True:
+            end = brackets.read(self._text, self._at)
+            if text := self.take(end):
+                parts.append(text)
+                if grows:
+                    self.grew(text)
+            if brackets.status != "open" or not (yield from self.more()):
+                return "".join(parts), brackets.status == "closed"
+
+
+class Brackets:
+    """Where a bracketed text ends, strings not counted: JSON, and what models take for JSON. `<` outside a string ends it, too, and
+    badly: it can only be markup that follows something left open."""
+
+    def __init__(self, depth: int = 0) -> None:
+        self.status: Literal["open", "closed", "torn"] = "open"
+        self._depth = depth
+        self._quote = ""
+        self._is_escaped = False
+        self._may_end = False  # behind a single quote, which is an apostrophe if the text goes on
+        self._last = "{"
+
+    def read(self, text: str, start: int) -> int:
+        """How far it goes in this text."""
+        at = start
+        while at < len(text) and self.status == "open":
+            at = self._in_string(text, at) if self._quote else self._outside(text, at)
+        return at
+
+    def _in_string(self, text: str, at: int) -> int:
+        if self._is_escaped:
+            self._is_escaped = False
+            return at + 1
+        if self._may_end:
+            at = _end(_BLANKS, text, at)
+            if at < len(text):
+                self._may_end = False
+                if text[at] in ",:}])":
+                    self._quote, self._last = "", "'"
+            return at
+        found = _IN_STRING[self._quote].search(text, at)
+        if found is None:
+            return len(text)
+        self._is_escaped = found.group() == "\\"
+        if not self._is_escaped:
+            if self._quote == "'":
+                self._may_end = True
+            else:
+                self._quote, self._last = "", '"'
+                self._ended()
+        return found.end()
+
+    def _outside(self, text: str, at: int) -> int:
+        found = _OUTSIDE.search(text, at)
+        between = text[at : len(text) if found is None else found.start()].rstrip()
+        self._last = between[-1:] or self._last
+        if found is None:
+            return len(text)
+        match mark := found.group():
+            case "<":
+                self.status = "torn"
+                return found.start()
+            case '"':
+                self._quote = mark
+            case "'":
+                self._quote = mark if self._last in "{[(,:=" else ""
+            case "{" | "[" | "(":
+                self._depth += 1
+            case _:
+                self._depth -= 1
+                self._ended()
+        self._last = mark
+        return found.end()
+
+    def _ended(self) -> None:
+        if self._depth <= 0:
+            self.status = "closed"
+
+
+_OUTSIDE = re.compile(r"[\"'{}\[\]()<]")
+_IN_STRING = {'"': re.compile(r'["\\]'), "'": re.compile(r"['\\]")}
+
+
+def _end(pattern: re.Pattern[str], text: str, start: int, last: int | None = None) -> int:
+    found = pattern.match(text, start) if last is None else pattern.match(text, start, last)
+    return start if found is None else found.end()
+
+
+class ScriptBlock:
+    """A block that is read by a script."""
+
+    def __init__(self, script: Script, opener: str, known: Known) -> None:
+        self._tape = Tape(opener, known)
+        self._steps = script(self._tape)
+
+    def feed(self, text: str) -> Read:
+        self._tape.add(text)
+        return self._go_on()
+
+    def close(self) -> Read:
+        self._tape.end()
+        return self._go_on()
+
+    def _go_on(self) -> Read:
+        tape = self._tape
+        try:
+            next(self._steps)
+        except StopIteration:
+            return Read(status="done", pieces=self._given(), rest=tape.rest)
+        except NoCall:
+            return self._broken(Unreadable("it does not go on as a call does")) if tape.name else self._without()
+        except Unreadable as fault:
+            return self._broken(fault) if tape.name or tape.known.is_told else self._without()
+        return Read(status="more", pieces=self._given())
+
+    def _given(self) -> list[Piece]:
+        pieces, self._tape.pieces = self._tape.pieces, []
+        return pieces
+
+    def _broken(self, fault: Unreadable) -> Read:
+        tape = self._tape
+        raw, name = (tape.raw, tape.name) if tape.name else (fault.raw, fault.name)
+        tape.pieces.append(Broken(text=tape.span, why=fault.why, name=name, raw=raw))
+        return Read(status="done", pieces=self._given(), rest=tape.rest)
+
+    def _without(self) -> Read:
+        """What was found stays found; what was looked at since then is text."""
+        tape = self._tape
+        if not tape.has_found:
+            return Read(status="none")
+        return Read(status="done", pieces=self._given(), rest=tape.span + tape.rest)
+
+
+Script: TypeAlias = Callable[[Tape], Steps[None]]
+
+
+class Scripted(Struct):
+    """A grammar that is a script."""
+
+    name: str
+    openers: tuple[str, ...]
+    script: Script
+    place: Literal["start", "line", "anywhere"] = "anywhere"
+
+    def begin(self, opener: str, known: Known) -> Block:
+        return ScriptBlock(self.script, opener, known)

@@ -1,0 +1,76 @@
+"""What a model finds in its prompt: tools with their schemas, its own calls, and their results.
+
+A model without tools has words and nothing else: schemas are JSON in its instructions, calls are blocks in what it said, results are
+blocks in what it was told. One with tools finds the same in the members of the request that are meant for them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tests.programs.simulated.model import Past, Prompt, script_in
+from tests.programs.simulated.wires import Refused, Said
+
+_CALL = re.compile(r"^<tool_call>\n(.*?)\n</tool_call>$", re.MULTILINE | re.DOTALL)
+_RESULT = re.compile(r"^<tool_result>(.*)</tool_result>$", re.MULTILINE)
+
+
+def written_prompt(said: list[Said]) -> Prompt:
+    instructions = "\n".join(message.text for message in said if message.role in ("system", "developer"))
+    asked = "\n".join(message.text for message in said if message.role == "user")
+    return Prompt(script_in(asked), dict(_schemas(instructions)), list(_written_past(said)))
+
+
+def _schemas(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """A tool is a line of JSON with a name and parameters."""
+    for line in text.splitlines():
+        if not line.startswith("{"):
+            continue
+        try:
+            value = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(value.get("name"), str) and isinstance(value.get("parameters"), dict):
+            yield value["name"], value["parameters"]
+
+
+def _written_past(said: list[Said]) -> Iterator[Past]:
+    """Results say which call of the turn before them they answer; a turn is all that the model said since the user spoke."""
+    turn: list[str] = []
+    is_told = True
+    for message in said:
+        if message.role == "assistant":
+            turn = [] if is_told else turn
+            turn += _CALL.findall(message.text)
+            is_told = False
+        elif message.role == "user" and not is_told:
+            yield from _answered(turn, [json.loads(found) for found in _RESULT.findall(message.text)])
+            is_told = True
+
+
+def _answered(turn: list[str], results: list[dict[str, Any]]) -> Iterator[Past]:
+    by_number = {result["call"]: result for result in results}
+    if len(by_number) != len(results) or sorted(by_number) != list(range(1, len(turn) + 1)):
+        raise Refused(f"results for calls {[result['call'] for result in results]}, where {len(turn)} were made")
+    for number, block in enumerate(turn, start=1):
+        call, result = json.loads(block), by_number[number]
+        if result["name"] != call["name"]:
+            raise Refused(f"a result of {result['name']} for a call of {call['name']}")
+        yield Past(call["name"], call["arguments"], result["output"])
+
+
+def offered_prompt(request: dict[str, Any]) -> Prompt:
+    """Chat Completions as it is meant to be."""
+    tools = [tool["function"] for tool in request.get("tools") or []]
+    messages = request["messages"]
+    asked = json.dumps([message["content"] for message in messages if message["role"] == "user"])
+    results = {message["tool_call_id"]: message["content"] for message in messages if message["role"] == "tool"}
+    past = [
+        Past(call["function"]["name"], json.loads(call["function"]["arguments"]), results[call["id"]])
+        for message in messages
+        for call in message.get("tool_calls") or []
+    ]
+    return Prompt(script_in(asked), {tool["name"]: tool["parameters"] for tool in tools}, past)

@@ -1,0 +1,45 @@
+"""Servers that take tools and hand back what the model wrote: each way of writing calls is read, in the hands of real clients."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.programs import test_claude_code as claude_code
+from tests.programs import test_codex as codex
+from tests.programs import test_opencode as opencode
+from tests.programs import test_python_libraries as libraries
+from tests.programs.simulated.manners import OWN
+from tests.programs.simulated.stage import Setting, steps_of, straight
+from tests.programs.stage import Stage, Task
+
+pytestmark = pytest.mark.slow
+
+ALL = [Setting(manner) for manner in OWN]
+FAMILIAR = [Setting(manner) for manner in ("qwen-xml", "mistral-list", "llama-json")]
+
+
+@pytest.mark.parametrize("stage", ALL, indirect=True)
+def test_langchain(stage: Stage, tmp_path: Path) -> None:
+    libraries.test_langchain(stage, tmp_path)
+    steps = {case: steps_of(stage, tmp_path / case / "project") for case in libraries.LANGCHAIN}
+    assert steps == dict.fromkeys(libraries.LANGCHAIN, straight(3))
+
+
+@pytest.mark.parametrize("stage", FAMILIAR, indirect=True)
+def test_opencode(task: Task) -> None:
+    opencode.test_opencode(task, opencode.PROVIDERS[0])
+    assert steps_of(task.stage, task.project) == straight(3)
+
+
+@pytest.mark.parametrize("stage", FAMILIAR, indirect=True)
+def test_codex(task: Task) -> None:
+    codex.test_codex_by_a_freeform_tool(task)
+    assert steps_of(task.stage, task.project) == straight(3)
+
+
+@pytest.mark.parametrize("stage", FAMILIAR, indirect=True)
+def test_claude_code(task: Task) -> None:
+    claude_code.test_claude_code(task, claude_code.OLD)
+    assert steps_of(task.stage, task.project) == straight(3)

@@ -14,7 +14,7 @@ from toolwire.config import BackendConfig, Config, with_backends
 from toolwire.errors import ConfigError
 
 
-def of(config: Config | Path | None) -> Host:
+def of(config: Config | Path | str | None) -> Host:
     async def main() -> Host:
         host = await host_of(config)
         await host.close()
@@ -44,6 +44,7 @@ def test_a_file_by_its_path_or_by_its_name(tmp_path: Path) -> None:
     path.write_text('[backends.mine]\nkind = "scripted"\n')
     assert "mine" in of(path).runtime.backends
     assert "mine" in of(None).runtime.backends
+    assert "mine" in of(str(path)).runtime.backends
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

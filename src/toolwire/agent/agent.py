@@ -58,7 +58,7 @@ class Agent:
         instructions: str = "",
         url: str = "",
         key: str = "",
-        config: Config | Path | None = None,
+        config: Config | Path | str | None = None,
         terms: Terms = _TERMS,
         approve: Approve | None = None,
         effort: str | None = None,

@@ -47,10 +47,10 @@ def host_at(url: str, key: str = "") -> Host:
     return Host(with_backends(Config(), (gateway,)), f"{_GATEWAY}/")
 
 
-async def host_of(config: Config | Path | None) -> Host:
+async def host_of(config: Config | Path | str | None) -> Host:
     """The back ends of a configuration, or of the file that the command line would read, or what this machine offers."""
     if not isinstance(config, Config):
-        config = load(config, os.environ)
+        config = load(Path(config) if config else None, os.environ)
         if not config.path:
             config = with_backends(config, await _discovered())
     return Host(config)

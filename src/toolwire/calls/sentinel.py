@@ -55,6 +55,7 @@ class Sentinel:
         self._known = known
         self._openers = _openers(known.is_told) if grammars is GRAMMARS else Openers(_fitting(grammars, known.is_told))
         self._search = self._openers.suspicious.search
+        self._may_open = self._openers.opening.search
         self._lines = Lines()
         self._seen: list[str] = []  # words that nobody has looked at closely
         self._is_plain = False  # nothing is open or held: words can pass as they are
@@ -83,7 +84,7 @@ class Sentinel:
 
     def passes(self, text: str) -> bool:
         """Whether this is words and nothing else, as nearly every piece is; if so, it has been read and must not be fed."""
-        if not self._is_plain or self._search(text) is not None:
+        if not self._is_plain or self._may_open(text) is not None:
             return False
         self._seen.append(text)
         if len(self._seen) > _MOST_SEEN:
@@ -117,11 +118,15 @@ class Sentinel:
         return pieces
 
     def _look_back(self) -> None:
-        """Takes note of words that passed without a look."""
-        if self._seen:
-            text = "".join(self._seen)
-            self._seen.clear()
-            self._pass(text)
+        """Takes note of words that passed without a look: where code begins or ends matters only to what follows."""
+        if not self._seen:
+            return
+        text, position = "".join(self._seen), 0
+        self._seen.clear()
+        for found in _TICKS.finditer(text):
+            self._pass(text[position : found.start()])
+            position = self._over_ticks(text, found.start())
+        self._pass(text[position:])
 
     def _put_back(self, text: str) -> None:
         """To be read next, in slices."""

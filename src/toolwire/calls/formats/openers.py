@@ -31,7 +31,10 @@ STRAY_TAG: Grammar = StrayTag()
 
 
 class Openers:
-    """kinds of openings: block; think and unthink, result, stray: marks that the reader of the text itself knows."""
+    """kinds of openings: block; think and unthink, result, stray: marks that the reader of the text itself knows.
+
+    opening: letters with which one may begin; suspicious: those, and the ones that code begins and ends with.
+    """
 
     def __init__(self, grammars: Sequence[Grammar]) -> None:
         regular: dict[str, list[Grammar]] = {}
@@ -56,7 +59,8 @@ class Openers:
         self._prefixes = _prefixes(known)
         self._start_prefixes = _prefixes(opener for opener, _ in self._starts)
         self.longest = len(known[0])
-        self.suspicious = _suspicious(known)
+        self.opening = _suspicious(known)
+        self.suspicious = re.compile(f"`|~|{self.opening.pattern}")
 
     def may_become(self, text: str, position: int) -> bool:
         """Whether the text ends here inside an opener, or inside a longer one than it has."""
@@ -97,7 +101,7 @@ def _suspicious(openers: Iterable[str]) -> re.Pattern[str]:
     Alternatives that all begin with a plain letter let the engine skip everything else at one go.
     """
     seconds: dict[str, set[str]] = {}
-    choices = ["`", "~"]
+    choices: list[str] = []
     for opener in openers:
         if opener[0].isalnum():
             choices.append(re.escape(opener[:5]))

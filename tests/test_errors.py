@@ -51,3 +51,10 @@ def test_quotes() -> None:
     assert quote("x" * 200) == '"' + "x" * 200 + '"'
     assert quote("x" * 201) == '"' + "x" * 200 + '..."'
     assert quote(["a"]) == "\"['a']\""
+
+
+def test_what_nests_too_deep_to_be_shown_is_not_shown() -> None:
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert quote(deep) == '"..."'

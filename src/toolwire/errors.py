@@ -12,9 +12,16 @@ _QUOTED = 200
 
 def quote(value: object) -> str:
     """Foreign text, made safe to stand in a message: bounded, control characters escaped."""
-    text = value if isinstance(value, str) else repr(value)
+    text = value if isinstance(value, str) else _shown(value)
     text = _CONTROL.sub(lambda match: f"\\u{ord(match.group()):04x}", text[: _QUOTED + 1])
     return f'"{text[:_QUOTED]}..."' if len(text) > _QUOTED else f'"{text}"'
+
+
+def _shown(value: object) -> str:
+    try:
+        return repr(value)
+    except RecursionError:  # as deep as JSON may be is deeper than this can go
+        return "..."
 
 
 class GatewayError(Exception):

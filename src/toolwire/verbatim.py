@@ -130,14 +130,19 @@ class Tap(Translator):
 
     def feed(self, data: bytes) -> Batch:
         if self._is_between and not self.took_over and (delta := self._frames.quick(data)) is not None:
-            self._turn.extend(delta.text)
-            return Batch(data, [delta])
+            return Batch(data, [delta]) if self._turn.passes(delta) else self._looked_at(data, delta)
         try:
             batch = self._pass(self._sse.feed(data))
         except FrameTooLarge as fault:
             return self.fail(garbage(str(fault)))
         self._is_between = self._sse.is_idle
         return batch
+
+    def _looked_at(self, data: bytes, delta: PartDelta) -> Batch:
+        kept = self._turn.send([delta])
+        if not self._turn.changed:
+            return Batch(data, kept)
+        return Batch(self._take_over(self._turn.changed) + self._written(kept), kept)
 
     def close(self) -> Batch:
         batch = self._pass(last_frames(self._sse))

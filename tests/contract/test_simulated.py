@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.contract.reading import Seen, see
-from tests.server.answers import DIALECTS, KINDS, PATHS, question, streamed, whole
-from tests.server.harness import Gateway, Upstream, gateway, server_config
+from tests.server.answers import DIALECTS, KINDS, PATHS, frame, question, streamed, whole
+from tests.server.harness import LAST_CHUNK, Gateway, Upstream, chunk, gateway, server_config, stream_head
 from toolwire.config import BackendConfig, Config, with_backends
 from toolwire.secret import Secret
 
@@ -327,3 +327,22 @@ def test_a_call_in_the_text_of_a_native_server_is_corrected_like_any_other(
     assert asked.calls == [("weather", {"city": "Paris"})]
     assert asked.seen.text == ""
     assert len(upstream.requests(model)) == 2
+
+
+def test_a_block_in_many_small_frames_of_one_form(server: Gateway, upstream: Upstream) -> None:
+    """Frames like the one before are read by a shortcut, which must not pass by the reader of calls."""
+    for form in ("chat-auto", "check"):
+        said = f"Let me look at that for you.\n{RIGHT}\nOne moment."
+        steps: list[Any] = [stream_head()]
+        for piece in (said[start : start + 3] for start in range(0, len(said), 3)):
+            delta = {"index": 0, "delta": {"content": piece}, "finish_reason": None}
+            chunk_of = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [delta]}
+            steps += [chunk(frame("chat", chunk_of)), 0.002]
+        end = {"index": 0, "delta": {}, "finish_reason": "stop"}
+        last = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [end]}
+        steps += [chunk(frame("chat", last)), chunk(b"data: [DONE]\n\n"), LAST_CHUNK]
+        model = upstream.on(f"s{next(_numbers)}", steps)
+        asked = ask(server, "chat", f"{form}/{model}", stream=True)
+        assert asked.calls == [("weather", {"city": "Paris"})], form
+        assert asked.seen.text == "Let me look at that for you.\n\nOne moment."
+        assert asked.seen.finish == "tool_calls"

@@ -54,10 +54,8 @@ class Spoken:
 
     def send(self, events: list[Event]) -> list[Event]:
         """The same list where nothing had to change."""
-        if len(events) == 1 and type(event := events[0]) is PartDelta:
-            text = self._texts.get(event.index)
-            if text is not None and text.plain(event):
-                return events
+        if len(events) == 1 and type(event := events[0]) is PartDelta and self.passes(event):
+            return events
         kept: list[Event] = []
         for event in events:
             if not self._failed:
@@ -68,6 +66,13 @@ class Spoken:
             return events
         self.changed = self.changed or _CHANGED
         return kept
+
+    def passes(self, delta: PartDelta) -> bool:
+        """Whether it leaves as it is, as nearly every delta does; if so, it has been looked at and must not be sent."""
+        text = self._texts.get(delta.index)
+        if text is not None:
+            return text.plain(delta)
+        return self._places.get(delta.index) == delta.index and not self._failed
 
     def _event(self, event: Event) -> list[Event]:
         match event:

@@ -98,9 +98,12 @@ class Turn:
     def all_losses(self) -> list[Loss]:
         return self.losses if self._watch is None else [*self.losses, *self._watch.losses]
 
-    def extend(self, text: str) -> None:
-        """A delta that needs no look: more of a part that is open."""
-        self._written += len(text)
+    def passes(self, delta: PartDelta) -> bool:
+        """Whether this is more of a part that is open, and nothing else; if so, it has been noted and must not be sent."""
+        if self._spoken is not None and not self._spoken.passes(delta):
+            return False
+        self._written += len(delta.text)
+        return True
 
     def _event(self, event: Event) -> Event:
         match event:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -104,3 +105,11 @@ def test_servers_that_hang_or_fail_are_passed_over_together() -> None:
     backends = asyncio.run(discover({}, probe))
     assert [each.name for each in backends] == ["ollama"]
     assert time.monotonic() - before < 0.9
+
+
+def test_a_program_on_the_path(tmp_path: Path) -> None:
+    program = tmp_path / "codex"
+    program.write_text("#!/bin/sh\nexit 1\n")
+    assert found({"PATH": str(tmp_path)}) == {}
+    program.chmod(0o755)
+    assert found({"PATH": str(tmp_path)})["codex"] == BackendConfig(name="codex", kind="codex")

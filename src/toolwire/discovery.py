@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
@@ -53,8 +54,8 @@ ACCOUNTS = (
 async def discover(
     environ: Mapping[str, str], probe: Probe, *, own_port: int = DEFAULT_PORT
 ) -> tuple[BackendConfig, ...]:
-    """Accounts first, then local servers that answer; own_port is where this gateway listens, so it is never found."""
-    accounts = tuple(_accounts(environ, own_port))
+    """Accounts first, then programs, then local servers that answer; own_port is where this gateway listens, so it is never found."""
+    accounts = (*_accounts(environ, own_port), *_programs(environ))
     ports = {name: port for name, port in LOCAL_PORTS.items() if port != own_port}
     answers = await asyncio.gather(*(_local(name, port, probe) for name, port in ports.items()))
     return accounts + tuple(backend for backend in answers if backend is not None)
@@ -65,6 +66,12 @@ def _accounts(environ: Mapping[str, str], own_port: int) -> Iterator[BackendConf
         if key := _key(environ, account.key):
             base_url = _base_url(environ, account, own_port)
             yield BackendConfig(name=account.name, kind=account.kind, base_url=base_url, key=key)
+
+
+def _programs(environ: Mapping[str, str]) -> Iterator[BackendConfig]:
+    """Those that answer for the account the user gave them; none is started before it is asked."""
+    if shutil.which("codex", path=environ.get("PATH", "")):
+        yield BackendConfig(name="codex", kind="codex")
 
 
 def _key(environ: Mapping[str, str], name: str) -> Secret:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.backends.codex.starting import fake
 from tests.cli.listener import http, listening
 from toolwire.cli.doctor import Finding, doctor, examine, of_backend
 from toolwire.cli.models import Listing
@@ -110,3 +111,22 @@ def test_the_command_exits_with_zero_when_all_is_well(tmp_path: Path, capsys: py
     examined(tmp_path, None)
     assert doctor(config=tmp_path / "toolwire.toml") == 0
     assert capsys.readouterr().out.endswith("Everything is in order.\n")
+
+
+def test_a_program_is_started_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    command = ", ".join(f'"{word}"' for word in fake())
+    (tmp_path / "toolwire.toml").write_text(f'[backends.mine]\nkind = "codex"\ncommand = [{command}]')
+    (finding,) = [one for one in asyncio.run(examine(tmp_path / "toolwire.toml")) if one.subject == "back end mine"]
+    assert not finding.is_wrong
+    assert finding.text.startswith("answers, and lists ")
+    assert finding.text.endswith("It is Codex 0.166.0, tier replay.")
+
+
+def test_a_program_that_is_not_there_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "toolwire.toml").write_text(
+        '[backends.mine]\nkind = "codex"\ncommand = ["no-such-codex", "app-server"]'
+    )
+    (finding,) = [one for one in asyncio.run(examine(tmp_path / "toolwire.toml")) if one.subject == "back end mine"]
+    assert finding.is_wrong
+    assert "no-such-codex" in finding.text

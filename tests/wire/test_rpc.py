@@ -75,6 +75,7 @@ def test_garbled_lines_are_marked_and_good_ones_come_through_in_order(given_line
         (b'{"id":1,"result":null}', Answer(id=1)),
         (b'{"error":{"code":-32600,"message":"no"},"id":1}', Answer(id=1, error={"code": -32600, "message": "no"})),
         (b'{"error":"no","id":1}', Answer(id=1, error={"message": "no"})),
+        (b'{"error":[[]],"id":1}', Answer(id=1, error={"message": "the error is no object"})),
     ],
 )
 def test_messages_are_told_apart_by_their_members(line: bytes, message: Incoming) -> None:
@@ -94,9 +95,9 @@ def test_what_is_no_message_says_so(line: bytes) -> None:
 def test_a_line_that_never_ends_is_dropped_and_not_kept() -> None:
     lines = Lines(10)
     found = [message for _ in range(1000) for message in lines.feed(b"x" * 5)]
-    assert found == [Garbled("a line is longer than 10 bytes")]
-    assert lines.feed(b"\n") == []
-    assert lines.feed(b'{"id":1}\n') == [message_in(b'{"id":1}')]
+    assert found == [Garbled("a line is longer than 10 bytes", is_lost=True)]
+    assert list(lines.feed(b"\n")) == []
+    assert list(lines.feed(b'{"id":1}\n')) == [message_in(b'{"id":1}')]
 
 
 def test_a_garbled_line_is_shown_bounded_and_escaped() -> None:
@@ -112,3 +113,10 @@ def test_one_message_is_one_line_whatever_is_in_it() -> None:
     assert wire.count(b"\n") == 1
     assert read(wire) == [Told(method="m", params=message["params"])]
     assert json.loads(encode(notification("m"))) == {"method": "m"}
+
+
+def test_whoever_has_read_enough_need_not_read_on() -> None:
+    lines = Lines()
+    found = lines.feed(b'{"method":"a"}\n' + b"junk\n" * 100_000)
+    assert (next(found), lines.size) == (Told(method="a"), 14)
+    assert isinstance(next(found), Garbled)

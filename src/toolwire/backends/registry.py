@@ -17,9 +17,16 @@ _KINDS: dict[str, Callable[[BackendConfig, Transport], Backend]] = {
     "openai-responses": HttpBackend,
     "anthropic": HttpBackend,
     "gemini": HttpBackend,
+    "codex": lambda config, transport: _codex(config),
     "demo": lambda config, transport: Demo(),
     "scripted": lambda config, transport: Scripted(config.name, Path(config.script) if config.script else None),
 }
+
+
+def _codex(config: BackendConfig) -> Backend:
+    from .codex.backend import CodexBackend  # only for those who have it
+
+    return CodexBackend(config)
 
 
 def build(config: BackendConfig, transport: Transport | None = None) -> Backend:

@@ -55,7 +55,9 @@ def of_backend(backend: BackendConfig, answer: Listing) -> Finding:
     subject = f"back end {backend.name}"
     if answer.error is None:
         count = len(answer.models)
-        return Finding(subject=subject, text=f"answers, and lists {count} model{'' if count == 1 else 's'}.")
+        program = f" It is {answer.program}." if answer.program else ""
+        listed = f"answers, and lists {count} model{'' if count == 1 else 's'}."
+        return Finding(subject=subject, text=f"{listed}{program}")
     if answer.error.status == 404 and backend.models and not backend.missing:
         return Finding(subject=subject, text="answers; it has no model list, so the models of the file are used.")
     return Finding(subject=subject, text=answer.error.sentence(), is_wrong=True, advice=_advice(backend, answer.error))

@@ -17,6 +17,7 @@ from ..router import Route, router_for
 from .found import ConfigFlag, found_config
 
 ANSWER_SECONDS = 5.0
+PROGRAM_SECONDS = 20.0  # to start it, too
 
 
 class Listing(Struct, frozen=True, kw_only=True):
@@ -24,6 +25,7 @@ class Listing(Struct, frozen=True, kw_only=True):
 
     backend: str
     models: tuple[str, ...] = ()
+    program: str = ""  # what runs there, and how it calls tools, where it is a program of the user's
     error: GatewayError | None = None
 
 
@@ -48,13 +50,14 @@ def models(
     return 0
 
 
-async def ask(backend: BackendConfig, seconds: float = ANSWER_SECONDS) -> Listing:
+async def ask(backend: BackendConfig, seconds: float = 0.0) -> Listing:
     """The models this back end lists by itself, whatever the file says."""
+    seconds = seconds or (PROGRAM_SECONDS if backend.kind == "codex" else ANSWER_SECONDS)
     if backend.missing:
         return Listing(backend=backend.name, error=UpstreamError(f"{backend.missing}."))
     try:
         async with asyncio.timeout(seconds):
-            answers = await _models_of(backend)
+            answers, program = await _models_of(backend)
     except GatewayError as error:
         return Listing(backend=backend.name, error=error)
     except TimeoutError:
@@ -63,7 +66,7 @@ async def ask(backend: BackendConfig, seconds: float = ANSWER_SECONDS) -> Listin
     except OSError as error:
         unreachable = UpstreamError(f"it cannot be reached: {error.strerror or type(error).__name__}.")
         return Listing(backend=backend.name, error=unreachable)
-    return Listing(backend=backend.name, models=answers)
+    return Listing(backend=backend.name, models=answers, program=program)
 
 
 def plain(text: str, length: int = 200) -> str:
@@ -92,12 +95,14 @@ async def _listing(backend: BackendConfig) -> Listing:
     return await ask(backend)
 
 
-async def _models_of(config: BackendConfig) -> tuple[str, ...]:
+async def _models_of(config: BackendConfig) -> tuple[tuple[str, ...], str]:
     from ..backends import build
 
     backend = build(config)
     try:
-        return tuple(model.id for model in await backend.models())
+        running = getattr(backend, "program", None)
+        program = "" if running is None else str(await running())
+        return tuple(model.id for model in await backend.models()), program
     finally:
         await backend.close()
 

@@ -5,6 +5,7 @@ Both sides ask and both sides answer, each with ids of its own. Whoever keeps a 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TypeAlias, TypeGuard
 
 from msgspec import Struct
@@ -16,7 +17,7 @@ from .exact import encode as encode_json
 
 Id: TypeAlias = int | str
 
-LONGEST = 64 << 20  # bytes of one line
+LONGEST = 256 << 20  # bytes of one line: some tell what they were asked, pictures and all
 _SHOWN = 300  # bytes of a line that is no message
 
 
@@ -44,9 +45,10 @@ class Told(Struct, frozen=True, kw_only=True, tag="told"):
 
 
 class Garbled(Struct, frozen=True, tag="garbled"):
-    """A line that is no message, and why. The lines around it are good."""
+    """A line that is no message, and why. The lines around it are good. is_lost: it was too long to be kept, and may have been one."""
 
     why: str
+    is_lost: bool = False
 
 
 Incoming: TypeAlias = Answer | Asked | Told | Garbled
@@ -56,18 +58,19 @@ class Lines:
     """Holds one unfinished line at most; a line that grows too long is dropped up to its end."""
 
     def __init__(self, longest: int = LONGEST) -> None:
+        self.size = 0  # bytes of the line that was given last
         self._longest = longest
         self._pieces: list[bytes] = []
         self._size = 0
         self._is_dropping = False
 
-    def feed(self, data: bytes) -> list[Incoming]:
+    def feed(self, data: bytes) -> Iterator[Incoming]:
+        """One by one, so that whoever has read enough of it can stop; otherwise it must be read to its end."""
         *whole, rest = data.split(b"\n")
-        found: list[Incoming] = []
         for piece in whole:
-            found += self._keep(piece)
-            found += self._line()
-        return found + self._keep(rest)
+            yield from self._keep(piece)
+            yield from self._line()
+        yield from self._keep(rest)
 
     def close(self) -> list[Incoming]:
         """Nothing follows: what is there without a line break is a line too, or what is left of one."""
@@ -80,14 +83,14 @@ class Lines:
         if self._size > self._longest:
             self._pieces.clear()
             self._is_dropping = True
-            return [Garbled(f"a line is longer than {self._longest} bytes")]
+            return [Garbled(f"a line is longer than {self._longest} bytes", is_lost=True)]
         self._pieces.append(piece)
         return []
 
     def _line(self) -> list[Incoming]:
         line = b"".join(self._pieces)
         self._pieces.clear()
-        self._size = 0
+        self.size, self._size = self._size, 0
         self._is_dropping = False
         return [message_in(line)] if line.strip() else []
 
@@ -135,7 +138,7 @@ def _message(value: JsonObject) -> Incoming | None:
         return None
     error = value.get("error")
     if error is not None and not isinstance(error, dict):
-        error = {"message": error if isinstance(error, str) else quote(error)}
+        error = {"message": error if isinstance(error, str) else "the error is no object"}
     return Answer(id=id, result=value.get("result"), error=error)
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
+from copy import deepcopy
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from tests.backends.event_contract import check_events
-from tests.dialects.codex.recorded import VERSIONS, Session, cases, shown
+from tests.dialects.codex.recorded import VERSIONS, Session, cases, records, shown
 from toolwire.dialects.codex import Names, TurnDecoder
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, Started
 from toolwire.types import Loss, Reasoning, Text, ToolCall
+from toolwire.wire.exact import BadJson, decode
 
 HELLO = ["text Hello world.", "stop 100+20"]
 COUNTED = "text " + "".join(f"h{number} " for number in range(30))
@@ -355,3 +360,84 @@ def test_messages_of_the_wrong_shape_break_nothing(value: object) -> None:
     assert decoder.asked(0, "item/tool/call", {"threadId": THREAD, "turnId": TURN, "callId": value}).message(0) != {}
     events = decoder.told("turn/completed", {"threadId": THREAD, "turn": {"id": TURN, "status": value, "error": value}})
     assert isinstance(events[-1], Failed)
+
+
+def test_arguments_that_nest_too_deep_to_be_written_are_no_object() -> None:
+    def deeper(frames: int, depth: int) -> list[Event]:
+        """Read here, and written further down, where there is less room."""
+        if frames:
+            return deeper(frames - 1, depth)
+        return TurnDecoder("t", "u", names=Names(["f"])).asked(1, "item/tool/call", read[depth]).events
+
+    read: dict[int, dict[str, Any]] = {}
+    for depth in range(1000, 850, -1):
+        line = b'{"threadId":"t","turnId":"u","callId":"c","tool":"f","arguments":%b}' % (b"[" * depth + b"]" * depth)
+        with suppress(BadJson):
+            read[depth] = decode(line)
+    told = [deeper(20, depth)[-1] for depth in read]
+    raws = [event.part.raw for event in told if isinstance(event, PartEnded) and isinstance(event.part, ToolCall)]
+    assert len(raws) == len(read) > 50
+    assert raws[0] == "null"
+    assert raws[-1] == "[" * min(read) + "]" * min(read)
+
+
+def _places(value: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in inside:
+        yield (*above, key)
+        yield from _places(item, (*above, key))
+
+
+def _with(value: Any, place: tuple[Any, ...], other: object) -> Any:
+    changed = deepcopy(value)
+    owner = changed
+    for key in place[:-1]:
+        owner = owner[key]
+    owner[place[-1]] = other
+    return changed
+
+
+_DEEP: list[Any] = []
+for _ in range(300):
+    _DEEP = [_DEEP]
+_ODD: list[Any] = [None, True, -1, 10**400, Decimal("1.5"), "", "x", "\ud800", [], {}, [1], {"a": 1}, _DEEP]
+
+
+@pytest.mark.parametrize(
+    ("version", "case", "names"),
+    [
+        ("0.89.0", "05_reasoning", Names()),
+        ("0.89.0", "57_mcp_bridge_per_thread", Names(["get_weather"], bridge="gw")),
+        ("0.166.0", "05_reasoning", Names()),
+        ("0.166.0", "10_error_500", Names()),
+        ("0.166.0", "54_dynamic_parallel_raw_events", Names(["get_weather"])),
+    ],
+)
+def test_whatever_stands_in_a_member_the_answer_keeps_the_rules(version: str, case: str, names: Names) -> None:
+    messages = [
+        record["msg"]
+        for record in records(version, case)
+        if record["dir"] == "server" and "threadId" in record["msg"].get("params", {})
+    ]
+    thread = messages[0]["params"]["threadId"]
+    turn = next(message["params"]["turn"]["id"] for message in messages if message["method"] == "turn/started")
+    tried = set()
+    for number, message in enumerate(messages):
+        for place in _places(message["params"]):
+            if (message["method"], place) in tried:
+                continue
+            tried.add((message["method"], place))
+            for odd in _ODD:
+                changed = _with(message, ("params", *place), odd)
+                _played([*messages[:number], changed, *messages[number + 1 :]], TurnDecoder(thread, turn, names=names))
+    assert len(tried) > 10
+
+
+def _played(messages: list[dict[str, Any]], decoder: TurnDecoder) -> None:
+    events: list[Event] = []
+    for message in messages:
+        if "id" in message:
+            events += decoder.asked(message["id"], message["method"], message["params"]).events
+        else:
+            events += decoder.told(message["method"], message["params"])
+    check_events(events + decoder.settle() + decoder.cut())

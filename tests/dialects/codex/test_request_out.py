@@ -285,3 +285,11 @@ def test_the_request_is_not_touched() -> None:
     before = repr(asked)
     opening(asked, BY_NAME["replay"], NEW, SETUP)
     assert repr(asked) == before
+
+
+def test_old_versions_are_told_that_a_model_can_think_where_it_is_to() -> None:
+    def config(thinking: Thinking | None, abilities: Abilities) -> object:
+        return thread_start(asking(thinking=thinking), BY_NAME["sentinel"], abilities, SETUP)[0].get("config")
+
+    assert config(Thinking(effort="low"), OLD) == {"model_supports_reasoning_summaries": True}
+    assert config(Thinking(effort="low"), NEW) is config(Thinking(mode="off"), OLD) is config(None, OLD) is None

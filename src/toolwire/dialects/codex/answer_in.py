@@ -228,7 +228,7 @@ class TurnDecoder:
         if call_id in self.calls:
             return []
         raw = self._raws.get(call_id)
-        written = encode(arguments).decode() if raw is None else _text(raw, "arguments")
+        written = _json(arguments) if raw is None else _text(raw, "arguments")
         self.calls[call_id] = Call(id=call_id, name=name, raw=written)
         return [] if self.is_over else self._tell(self.calls[call_id])
 
@@ -313,6 +313,14 @@ def _grow(growing: Growing, text: str) -> list[Event]:
         return []
     growing.pieces.append(text)
     return [PartDelta(growing.index, text)]
+
+
+def _json(value: object) -> str:
+    """null stands for what nests so deep that it could be read and cannot be written: wrong arguments, as whoever checks them sees."""
+    try:
+        return encode(value).decode()
+    except BadJson:
+        return "null"
 
 
 def _is_json(text: str) -> bool:

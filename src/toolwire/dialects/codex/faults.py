@@ -9,7 +9,7 @@ import re
 
 from msgspec import Struct
 
-from ...errors import UpstreamError, quote
+from ...errors import UpstreamError
 from ...types import JsonObject
 from ...wire.exact import object_of
 from ..base import cut
@@ -163,6 +163,4 @@ def _headers(words: str) -> dict[str, str] | None:
 
 def _text(value: JsonObject, key: str) -> str:
     given = value.get(key)
-    if given is None:
-        return ""
-    return given[:_LONGEST] if isinstance(given, str) else quote(given)
+    return given[:_LONGEST] if isinstance(given, str) else ""

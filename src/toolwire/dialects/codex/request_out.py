@@ -187,7 +187,7 @@ def _thread(
         params["baseInstructions"] = setup.base_instructions
     if history.instructions:
         params["developerInstructions"] = history.instructions
-    if settings := _settings(request, setup):
+    if settings := _settings(request, abilities, setup):
         params["config"] = settings
     if abilities.ephemeral:
         params["ephemeral"] = True
@@ -203,10 +203,13 @@ def _thread(
     return params, losses
 
 
-def _settings(request: Request, setup: Setup) -> JsonObject:
+def _settings(request: Request, abilities: Abilities, setup: Setup) -> JsonObject:
     settings = flat(setup.settings)
     if request.output.verbosity in _VERBOSITIES:
         settings.setdefault("model_verbosity", request.output.verbosity)
+    if not abilities.bare and request.thinking is not None and request.thinking.mode != "off":
+        # Without it 0.89 says nothing of effort and summary to a model that it does not know.
+        settings.setdefault("model_supports_reasoning_summaries", True)
     return settings
 
 

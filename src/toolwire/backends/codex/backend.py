@@ -1,0 +1,291 @@
+"""The back end that asks the user's own Codex: every request a thread and a turn there, or the next step of a turn that waits."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from pathlib import Path
+from typing import Any
+
+from ...config import BackendConfig
+from ...dialects.codex import Setup, offered, opening
+from ...errors import UpstreamError
+from ...events import Event
+from ...profiles import CODEX
+from ...types import Request
+from ..base import EventReply, Model
+from ..continuing import Continuation, place_after, place_of
+from ..parking import SECONDS, Parking
+from ..refusals import check_tools
+from .bridge import SERVER, Bridge, Lane
+from .channel import Gone
+from .host import Host, Program
+from .pool import Lease, died
+from .rates import headers_of
+from .turn import Patience, Turn
+from .worker import Refused
+
+_LISTED = 300.0  # seconds that a list of models is good for
+_LISTING = 15.0  # 0.89 tries for 5 to reach its maker first
+_MOST_PAGES = 20
+_PARTING = 5.0  # seconds in which turns are stopped in order when everything ends
+_LONGEST_WAIT = 2.0  # a longer pause is the client's to make
+_HELD = SECONDS + 60  # seconds that a call over the bridge may wait: longer than its turn is parked
+
+
+class TurnReply(EventReply, kw_only=True):
+    """leave: nobody reads it, or on; also where reading never began."""
+
+    leave: Callable[[], None]
+
+    async def close(self) -> None:
+        await super().close()
+        self.leave()
+
+
+class CodexBackend:
+    """Answers in events. Belongs to one event loop."""
+
+    dialect = ""
+    profile = CODEX
+    tool_kinds: frozenset[str] = frozenset()
+
+    def __init__(
+        self, config: BackendConfig, environ: Mapping[str, str] | None = None, folder: Path | None = None
+    ) -> None:
+        self.name = config.name
+        self.host = Host(config, os.environ if environ is None else environ, folder)
+        self._config = config
+        self._patience = Patience(first=config.first_byte_timeout, idle=config.idle_timeout)
+        self._bridge = Bridge()
+        self._parking: Parking[Turn] = Parking(self._let_go)
+        self._leaving: set[asyncio.Task[None]] = set()
+        self._listing = asyncio.Lock()
+        self._models: list[Model] = []
+        self._listed_at = 0.0
+
+    async def program(self) -> Program:
+        """Which version runs and how tools are called with it, started for that if need be. Raises GatewayError."""
+        lease = await self.host.pool.lease()
+        try:
+            return self.host.program(lease.worker)
+        finally:
+            lease.release(is_good=True)
+
+    async def models(self) -> list[Model]:
+        if self._config.models:
+            return [Model(id=name, owner=self.name) for name in self._config.models]
+        async with self._listing:
+            if not self._models or time.monotonic() - self._listed_at > _LISTED:
+                self._models = await self._list()
+                self._listed_at = time.monotonic()
+        return self._models
+
+    async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
+        """Raises GatewayError before the first word. What may pass by itself is tried again until then."""
+        check_tools(request, self.profile)
+        if (reply := await self._continued(request)) is not None:
+            return reply
+        for attempt in range(self._config.retries + 1):
+            try:
+                return await self._answered(request)
+            except UpstreamError as error:
+                pause = _pause(error, attempt)
+                if not error.retryable or attempt == self._config.retries or pause > _LONGEST_WAIT:
+                    raise
+            await asyncio.sleep(pause)
+        raise AssertionError("the loop returns or raises")
+
+    async def close(self) -> None:
+        """Every turn is stopped and every process gone when this returns. Safe to call twice."""
+        await self._parking.close()
+        if self._leaving:
+            await asyncio.wait(self._leaving, timeout=_PARTING)
+        await self._bridge.close()
+        await self.host.close()
+        while self._leaving:  # nothing that they ask is answered any more
+            await asyncio.wait(self._leaving)
+
+    async def _answered(self, request: Request) -> EventReply:
+        lease = await self.host.pool.lease()
+        # Whoever waits may be cancelled between the start of a turn and our knowing of it; the beginning itself may not.
+        beginning = asyncio.create_task(self._begun(lease, request))
+        try:
+            turn, losses = await asyncio.shield(beginning)
+        except asyncio.CancelledError:
+            self._soon(self._left(beginning))
+            raise
+        try:
+            first = await turn.first()
+        except BaseException:
+            self._soon(self._let_go(turn))
+            raise
+        return self._reply(turn, request, first, losses)
+
+    async def _begun(self, lease: Lease, request: Request) -> tuple[Turn, Any]:
+        lane: Lane | None = None
+        turn: Turn | None = None
+        try:
+            program = self.host.program(lease.worker)
+            turn = Turn(lease, program, self._patience)
+            lane = await self._lane(program, request)
+            settings = self.host.thread_settings(program) | (lane.config(_HELD) if lane is not None else {})
+            setup = Setup(
+                cwd=self.host.work,
+                base_instructions=self.host.base_instructions,
+                settings=settings,
+                bridge=SERVER if lane is not None else "",
+            )
+            begun = opening(request, program.tier, program.abilities, setup)
+            await turn.begin(begun, request, lane)
+        except BaseException:
+            if lane is not None:
+                lane.close()
+            if turn is None:
+                lease.release(is_good=True)
+            else:
+                self._soon(self._let_go(turn))
+            raise
+        return turn, begun.losses
+
+    async def _lane(self, program: Program, request: Request) -> Lane | None:
+        tools = offered(request) if program.tier.name == "mcp" else []
+        if self.host.home is not None:
+            self._bridge.folder = self.host.home.folder  # which is swept away should we be killed
+        return await self._bridge.lane(tools) if tools else None
+
+    async def _continued(self, request: Request) -> EventReply | None:
+        """The next answer of a turn that waits for these results; None where there is none, or it cannot go on."""
+        found = place_of(request) if len(self._parking) else None
+        turn = self._parking.take(found[0]) if found is not None else None
+        if found is None or turn is None:
+            return None
+        try:
+            if turn.is_alive:
+                events = await turn.give(request, _results(found[1]))
+                events += [] if turn.is_over else await turn.first()
+                return self._reply(turn, request, events, ())
+        except UpstreamError:
+            pass  # the whole conversation is here, so it can be begun anew
+        except BaseException:
+            self._soon(self._let_go(turn))
+            raise
+        self._soon(self._let_go(turn))
+        return None
+
+    def _reply(self, turn: Turn, request: Request, first: list[Event], losses: Any) -> TurnReply:
+        told = _Told(self, turn, request)
+        return TurnReply(
+            events=told.events(first),
+            losses=losses,
+            headers=headers_of(turn.limits),
+            how=str(turn.program),
+            leave=told.leave,
+        )
+
+    def settle(self, turn: Turn, request: Request) -> None:
+        """An answer has ended: the turn waits for results, or is over."""
+        if turn.is_waiting and turn.program.tier.is_held:
+            self._parking.park(turn, place_after(request, turn.calls))
+        else:
+            self._soon(self._let_go(turn))
+
+    def abandon(self, turn: Turn) -> None:
+        self._soon(self._let_go(turn))
+
+    async def _let_go(self, turn: Turn) -> None:
+        await turn.leave(self.host.home)
+
+    async def _left(self, beginning: asyncio.Task[tuple[Turn, Any]]) -> None:
+        """A turn that began when nobody waited for it any more."""
+        await asyncio.wait([beginning])
+        if not beginning.cancelled() and beginning.exception() is None:
+            await self._let_go(beginning.result()[0])
+
+    def _soon(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
+
+    async def _list(self) -> list[Model]:
+        lease = await self.host.pool.lease()
+        found: list[Model] = []
+        cursor: str | None = None
+        try:
+            async with asyncio.timeout(_LISTING):
+                for _ in range(_MOST_PAGES):
+                    page = await lease.worker.ask("model/list", {"cursor": cursor} if cursor else {}, _LISTING)
+                    found += _models_in(page, self.name)
+                    cursor = page.get("nextCursor") if isinstance(page, dict) else None
+                    if not cursor:
+                        break
+        except Gone as error:
+            raise died(error) from None
+        except (Refused, TimeoutError) as error:
+            why = str(error) or f"nothing came within {_LISTING:.0f} seconds"
+            raise UpstreamError(
+                f"Codex gave no list of its models: {why}.",
+                code="codex_refused",
+                hint="Name them in models of this back end.",
+            ) from None
+        finally:
+            lease.release(is_good=lease.worker.is_alive)
+        return found
+
+
+class _Told:
+    """One answer on its way to the client; the turn is handed on exactly once, whatever becomes of the client."""
+
+    def __init__(self, backend: CodexBackend, turn: Turn, request: Request) -> None:
+        self._backend = backend
+        self._turn = turn
+        self._request = request
+        self._is_done = False
+
+    async def events(self, first: list[Event]) -> AsyncIterator[list[Event]]:
+        try:
+            events = first
+            while True:
+                if self._turn.is_over:
+                    self._settle()  # before the client hears of it, who may be back at once
+                if events:
+                    yield events
+                if self._is_done:
+                    return
+                events = await self._turn.more()
+        finally:
+            self.leave()
+
+    def leave(self) -> None:
+        if not self._is_done:
+            self._is_done = True
+            self._backend.abandon(self._turn)
+
+    def _settle(self) -> None:
+        self._is_done = True
+        self._backend.settle(self._turn, self._request)
+
+
+def _results(found: Continuation) -> dict[str, Any]:
+    return {call.id: result for call, result in zip(found.calls, found.results, strict=True)}
+
+
+def _models_in(page: Any, owner: str) -> list[Model]:
+    data = page.get("data") if isinstance(page, dict) else None
+    lines = [line for line in data if isinstance(line, dict)] if isinstance(data, list) else []
+    return [
+        Model(id=str(line["model"]), owner=owner, title=str(line.get("displayName") or ""))
+        for line in lines
+        if isinstance(line.get("model"), str) and not line.get("hidden")
+    ]
+
+
+def _pause(error: UpstreamError, attempt: int) -> float:
+    """What the provider asks for, else a quarter of a second, doubled each time, with a little chance in it."""
+    try:
+        return max(0.0, float(error.headers["retry-after"]))
+    except (KeyError, ValueError):
+        return float(0.25 * 2**attempt * random.uniform(0.8, 1.2))

@@ -1,0 +1,29 @@
+"""How bytes go to an app-server and come back, whatever is in between."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Gone(Exception):
+    """The app-server is not there any more; the text is a sentence that says what is known of why."""
+
+
+class Channel(Protocol):
+    """Messages are JSON texts, one a line in both directions."""
+
+    @property
+    def pid(self) -> int:
+        """Of the process whose memory counts; 0 where it is not ours."""
+
+    async def send(self, line: bytes) -> None:
+        """Raises Gone where nobody reads on."""
+
+    async def receive(self) -> bytes:
+        """Whatever has come, cut anywhere; b"" at the end."""
+
+    def story(self) -> str:
+        """Why it ended, as a sentence, with nothing secret in it."""
+
+    async def close(self) -> None:
+        """It is told to leave, and is gone when this returns. Safe to call twice."""

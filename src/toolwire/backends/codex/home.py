@@ -1,0 +1,146 @@
+"""A folder in which Codex finds nothing of the user but the login: its settings are ours, its traces are gone when we are.
+
+Two folders in one: home is what Codex takes for its own (CODEX_HOME), work is where it believes to be, and is empty.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from ...errors import UpstreamError
+
+if sys.platform != "win32":
+    import fcntl
+
+_PREFIX = "home-"
+_LOCK = "lock"
+_ARCHIVE = "archived_sessions"
+_LOGIN = ("auth.json", "auth.lock")
+# Where Codex keeps things is ours to say.
+_DROPPED = frozenset({"CODEX_HOME", "CODEX_SQLITE_HOME"})
+
+
+def default_parent() -> Path:
+    """Not the temporary folder where that can be helped: Codex makes no links to its own helpers there."""
+    return user_cache_path("toolwire", appauthor=False) / "codex"
+
+
+def user_home(environ: Mapping[str, str]) -> Path:
+    """The one that the user's own Codex has."""
+    given = environ.get("CODEX_HOME")
+    return Path(given) if given else Path(environ.get("HOME") or Path.home()) / ".codex"
+
+
+class Home:
+    """Several processes may live in it at a time."""
+
+    def __init__(self, settings: str, environ: Mapping[str, str], parent: Path | None = None) -> None:
+        """Raises UpstreamError where there is no room for it, and leaves nothing then."""
+        self._environ = environ
+        try:
+            self.folder, self._lock = _new_folder(parent or default_parent())
+        except OSError as error:
+            raise no_room(error) from None
+        self.home = self.folder / "home"
+        self.work = self.folder / "work"
+        try:
+            self.home.mkdir(mode=0o700)
+            self.work.mkdir(mode=0o700)
+            self.write("config.toml", settings.encode())
+            self._link_login(user_home(environ))
+        except OSError as error:
+            self.remove()
+            raise no_room(error) from None
+
+    @property
+    def is_there(self) -> bool:
+        """Whoever cleans up caches may have thought that nobody needs it."""
+        return self.home.is_dir() and self.work.is_dir()
+
+    def environment(self) -> dict[str, str]:
+        """The user's own, because providers take their keys from there, with our folder in place of theirs."""
+        kept = {name: value for name, value in self._environ.items() if name not in _DROPPED}
+        return kept | {"CODEX_HOME": str(self.home)}
+
+    def write(self, name: str, data: bytes) -> None:
+        """Only the user may read it: settings may hold a key."""
+        descriptor = os.open(self.home / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+
+    def forget(self, path: str) -> None:
+        """What Codex wrote of a conversation into its home, also where it was archived; paths anywhere else are left alone."""
+        for place in (Path(path), self.home / _ARCHIVE / Path(path).name):
+            with suppress(OSError, ValueError):
+                file = place.resolve()
+                if file.is_relative_to(self.home.resolve()):
+                    file.unlink()
+
+    def remove(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def _link_login(self, own: Path) -> None:
+        """Linked, never copied: a refresh token is good for one use, and Codex writes the next one through the link, so the user's
+        own Codex stays logged in (seen with 0.89 and 0.166)."""
+        for name in _LOGIN:
+            if (own / name).is_file():
+                (self.home / name).symlink_to((own / name).resolve())
+
+
+def no_room(error: OSError) -> UpstreamError:
+    return UpstreamError(
+        f"no folder for Codex could be made: {error.strerror or 'unknown reason'}.",
+        code="codex_not_started",
+        hint="Make room on the disk, or set XDG_CACHE_HOME to a folder that can be written to.",
+    )
+
+
+def _new_folder(parent: Path) -> tuple[Path, int]:
+    """It gets the name by which it may be swept away only when its lock is held."""
+    try:
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _sweep(parent)
+        new = Path(tempfile.mkdtemp(prefix="new-", dir=parent))
+    except OSError:
+        new = Path(tempfile.mkdtemp(prefix="toolwire-codex-"))
+    lock = -1
+    try:
+        lock = _locked(new / _LOCK)
+        return new.rename(new.with_name(_PREFIX + new.name)), lock
+    except OSError:
+        shutil.rmtree(new, ignore_errors=True)
+        if lock >= 0:
+            os.close(lock)
+        raise
+
+
+def _sweep(parent: Path) -> None:
+    """What a gateway that was killed has left: nobody holds its lock any more."""
+    for folder in parent.glob(f"{_PREFIX}*"):
+        if (folder / _LOCK).is_file() and (lock := _locked(folder / _LOCK)) >= 0:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
+
+
+def _locked(path: Path) -> int:
+    """A descriptor that holds the lock as long as it is open; -1 where another process has it or there are no locks."""
+    if sys.platform == "win32":
+        return -1
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        return -1
+    return descriptor

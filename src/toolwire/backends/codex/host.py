@@ -1,0 +1,207 @@
+"""The user's own Codex, made ready to be a bare model: its folder, its settings, its processes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from msgspec import Struct
+
+from ... import __version__
+from ...config import BackendConfig
+from ...dialects.codex import (
+    Abilities,
+    Provider,
+    Tier,
+    Version,
+    abilities_of,
+    bare_settings,
+    initialize_params,
+    merged,
+    provider_settings,
+    tier_for,
+    toml,
+    version_of,
+)
+from ...dialects.codex.asking import declined
+from ...dialects.codex.settings import flat
+from ...errors import GatewayError, UpstreamError, quote
+from ...types import JsonObject
+from ...wire import rpc
+from .catalogue import catalogue_of
+from .channel import Channel, Gone
+from .home import Home, no_room
+from .pool import Limits, Pool
+from .process import is_secret_name, shown, start
+from .websocket import connect, is_address
+from .worker import Refused, Worker
+
+COMMAND = ("codex", "app-server")
+# Of ours, not of Codex: what the model is told before all else; Codex has words of its own there.
+BASE_INSTRUCTIONS = "base_instructions"
+_INTRODUCTION = 30.0  # seconds; a machine under load needs several for the start
+_PROVIDER = "toolwire"
+_EVERY_VERSION = Version(0, 92)  # whose recipe has what old and new ones need; which one it is, is known when it runs
+
+
+class Program(Struct, frozen=True, kw_only=True):
+    """What runs there, and how tools are called with it."""
+
+    version: Version
+    abilities: Abilities
+    tier: Tier
+
+    def __str__(self) -> str:
+        return f"Codex {self.version}, tier {self.tier.name}"
+
+
+class Host:
+    """Nothing is made or started before the first lease."""
+
+    def __init__(self, config: BackendConfig, environ: Mapping[str, str], folder: Path | None = None) -> None:
+        self.command = config.command or COMMAND
+        self.is_remote = is_address(self.command)
+        self.pool = Pool(self._start, 1 if self.is_remote else config.workers, Limits())
+        self._config = config
+        self._environ = environ
+        self._folder = folder
+        self._home: Home | None = None
+        self._starting = asyncio.Lock()
+
+    @property
+    def home(self) -> Home | None:
+        """None before the first start, and where the app-server is not ours."""
+        return self._home
+
+    @property
+    def work(self) -> str:
+        return str(self._home.work) if self._home is not None else "/"
+
+    def program(self, worker: Worker) -> Program:
+        """Raises ConfigError where it is no Codex, or has not the tier that the owner wants."""
+        wanted = "sentinel" if self._config.is_simulated else self._config.tier
+        return _program(str(worker.about.get("userAgent") or ""), wanted)
+
+    def thread_settings(self, program: Program) -> JsonObject:
+        """For an app-server that was not started with ours. Its provider is its own: it refuses threads with another one."""
+        if not self.is_remote:
+            return {}
+        own = flat(_of_codex(self._config.config))
+        own = {key: value for key, value in own.items() if not key.startswith("model_provider")}
+        return merged(bare_settings(program.version), own)
+
+    @property
+    def base_instructions(self) -> str | None:
+        given = self._config.config.get(BASE_INSTRUCTIONS)
+        return given if isinstance(given, str) else None
+
+    async def close(self) -> None:
+        await self.pool.close()
+        if self._home is not None:
+            await asyncio.to_thread(self._home.remove)
+            self._home = None
+
+    async def _start(self) -> Worker:
+        """One after the other: two that make the databases of one folder at once get in each other's way (seen with 0.166)."""
+        async with self._starting:
+            return await self._introduced()
+
+    async def _introduced(self) -> Worker:
+        worker = Worker(await self._channel(), _answer)
+        try:
+            await worker.introduce(initialize_params(__version__), _INTRODUCTION)
+            self.program(worker)
+        except (Gone, Refused, TimeoutError) as error:
+            await worker.close()
+            raise _not_started(self.command, error) from None
+        except BaseException:
+            await worker.close()
+            raise
+        return worker
+
+    async def _channel(self) -> Channel:
+        if self.is_remote:
+            return await connect(self.command[0], self._config.key.reveal())
+        if self._home is not None and not self._home.is_there:
+            await asyncio.to_thread(self._home.remove)
+            self._home = None
+        if self._home is None:
+            self._home = await self._made()
+        secrets = _secrets(self._config.config, self._environ)
+        return await start(self.command, self._home.work, self._home.environment(), secrets)
+
+    async def _made(self) -> Home:
+        """A folder, with the list of models in it where the version has one."""
+        settings = _settings(self._config)
+        making = asyncio.create_task(asyncio.to_thread(Home, toml(settings), self._environ, self._folder))
+        try:
+            home = await asyncio.shield(making)
+            listed = await catalogue_of(self.command, home.work, home.environment())
+            if listed and "model_catalog_json" not in self._config.config:
+                path = {"model_catalog_json": str(home.home / "models.json")}
+                await asyncio.to_thread(home.write, "models.json", listed)
+                await asyncio.to_thread(home.write, "config.toml", toml(merged(settings, path)).encode())
+        except BaseException as error:
+            await asyncio.wait([making])  # a thread cannot be stopped
+            if making.exception() is None:
+                making.result().remove()
+            if isinstance(error, OSError):
+                raise no_room(error) from None
+            raise
+        return home
+
+
+@cache
+def _program(user_agent: str, wanted: str) -> Program:
+    version = version_of(user_agent)
+    return Program(version=version, abilities=abilities_of(version), tier=tier_for(version, wanted))
+
+
+def _settings(config: BackendConfig) -> JsonObject:
+    """A bare model, no retries of Codex's own, and over all that what the owner says."""
+    own = flat(_of_codex(config.config))
+    chosen = own.get("model_provider")
+    if chosen is None:
+        provider = provider_settings(Provider(id=_PROVIDER, idle_seconds=max(1, round(config.idle_timeout))))
+    elif any(key.startswith(f"model_providers.{chosen}.") for key in own):
+        table = f"model_providers.{chosen}"
+        provider = {f"{table}.request_max_retries": 0, f"{table}.stream_max_retries": 0}
+    else:
+        provider = {}  # one that is built in has no settings
+    return merged(bare_settings(_EVERY_VERSION), provider, own)
+
+
+def _secrets(config: JsonObject, environ: Mapping[str, str]) -> list[str]:
+    """What the owner's settings hold, or say where it is."""
+    found: list[str] = []
+    for key, value in flat(config).items():
+        above, _, name = key.rpartition(".")
+        if not isinstance(value, str):
+            continue
+        if name == "env_key" or above.endswith("env_http_headers"):
+            found.append(environ.get(value, ""))
+        elif is_secret_name(name) or above.endswith(("http_headers", "query_params")):
+            found.append(value)
+    return found
+
+
+def _of_codex(config: JsonObject) -> JsonObject:
+    return {name: value for name, value in config.items() if name != BASE_INSTRUCTIONS}
+
+
+def _answer(asked: rpc.Asked) -> JsonObject:
+    return declined(asked.method).message(asked.id) or rpc.refusal(asked.id, {"code": -32601, "message": "not here"})
+
+
+def _not_started(command: tuple[str, ...], error: Gone | Refused | TimeoutError) -> GatewayError:
+    if isinstance(error, TimeoutError):
+        why = f"it did not introduce itself within {_INTRODUCTION:.0f} seconds."
+    else:
+        why = str(error)
+    return UpstreamError(
+        f"the app-server of Codex did not start: {why}",
+        code="codex_not_started",
+        hint=f"Run {quote(shown(command))} by hand to see what is wrong.",
+    )

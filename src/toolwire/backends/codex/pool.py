@@ -1,0 +1,254 @@
+"""Several app-servers that share the work: started when they are needed, again when one has died, anew when one has grown.
+
+A slot has one worker at a time. The least busy slot gets the next turn. A worker that has had enough is retired: it gets no new turns,
+ends when its last turn has, and the slot starts another one. After a failure a slot waits, twice as long each time until a turn goes
+well; meanwhile the other slots do the work, and where there is none a request fails at once or after a short wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from collections.abc import Awaitable, Callable
+
+from msgspec import Struct
+
+from ...errors import GatewayError, UpstreamError
+from .channel import Gone
+from .memory import memory_of
+from .worker import Worker
+
+_FIRST_PAUSE = 0.5
+_LONGEST_PAUSE = 30.0
+_PATIENCE = 2.0  # seconds that a request waits for a pause to end
+_STARTING = 4  # turns that a running worker takes before another one is started
+_PAUSING = 1e6  # a slot that waits is the last to be asked
+_LOOKING = 10  # threads between two looks at the memory
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """When a worker has had enough; 0 is never."""
+
+    threads: int = 200
+    memory: int = 1 << 30
+
+
+class Lease:
+    """A worker for one turn; give it back exactly once."""
+
+    def __init__(self, pool: Pool, slot: _Slot, worker: Worker) -> None:
+        self.worker = worker
+        self._pool = pool
+        self._slot = slot
+        self._is_back = False
+
+    def distrust(self) -> None:
+        """It does not answer: it gets no new turns."""
+        if self._slot.worker is self.worker:
+            self._slot.worker = None
+
+    def release(self, *, is_good: bool) -> None:
+        """is_good: the app-server did its work, whatever the model said."""
+        if self._is_back:
+            return
+        self._is_back = True
+        self._pool._take_back(self._slot, self.worker, is_good=is_good)
+
+
+class Pool:
+    """start makes a worker that is ready, or raises GatewayError with what is wrong. Belongs to one event loop."""
+
+    def __init__(self, start: Callable[[], Awaitable[Worker]], size: int, limits: Limits | None = None) -> None:
+        self._start = start
+        self._limits = limits or Limits()
+        self._slots = [_Slot() for _ in range(max(1, size))]
+        self._busy: dict[Worker, int] = {}  # of all that are running, also those in retirement
+        self._looked: dict[Worker, int] = {}  # how many threads each had opened at the last look at its memory
+        self._closing: set[asyncio.Task[None]] = set()
+        self._is_closed = False
+
+    @property
+    def workers(self) -> list[Worker]:
+        return list(self._busy)
+
+    @property
+    def running(self) -> int:
+        """Turns that have a worker now."""
+        return sum(self._busy.values())
+
+    async def lease(self) -> Lease:
+        """Raises GatewayError where no worker can be had."""
+        if self._is_closed:
+            raise _closed()
+        for slot in self._slots:
+            self._bury(slot)
+        slot = self._slots[min(range(len(self._slots)), key=self._burden)]
+        slot, worker = (slot, slot.worker) if slot.worker is not None else await self._started_or_other(slot)
+        if worker not in self._busy:
+            raise _closed()
+        self._busy[worker] += 1
+        return Lease(self, slot, worker)
+
+    async def close(self) -> None:
+        """Every worker is gone when this returns, also one that is just starting. Safe to call twice."""
+        self._is_closed = True
+        starting = [slot.starting for slot in self._slots if slot.starting is not None]
+        for task in starting:
+            task.cancel()
+        await asyncio.gather(*starting, return_exceptions=True)
+        for worker in list(self._busy):
+            self._close_soon(worker)
+        while self._closing:
+            await asyncio.wait(self._closing)
+
+    def _burden(self, index: int) -> float:
+        slot = self._slots[index]
+        if slot.worker is not None:
+            return self._busy[slot.worker] + index / 1000
+        if slot.starting is not None:
+            return _STARTING + slot.waiting + index / 1000
+        pause = slot.pause()
+        return _PAUSING + pause if pause > 0 else _STARTING - 0.5 + index / 1000
+
+    async def _started_or_other(self, slot: _Slot) -> tuple[_Slot, Worker]:
+        """Where it does not start, one that runs has to do."""
+        try:
+            return slot, await self._started(slot)
+        except GatewayError:
+            for other in sorted(self._slots, key=lambda one: self._busy.get(one.worker, 0) if one.worker else 0):
+                if other.worker is not None and other.worker.is_alive:
+                    return other, other.worker
+            raise
+
+    async def _started(self, slot: _Slot) -> Worker:
+        """All who want the same slot wait for the same start; whoever leaves does not stop it."""
+        if slot.starting is None:
+            slot.starting = asyncio.create_task(self._start_in(slot))
+            slot.starting.add_done_callback(_look_at)
+        starting = slot.starting
+        slot.waiting += 1
+        try:
+            await asyncio.wait([starting])
+        finally:
+            slot.waiting -= 1
+        if starting.cancelled():
+            raise _closed()
+        return starting.result()
+
+    async def _start_in(self, slot: _Slot) -> Worker:
+        try:
+            pause = slot.pause()
+            if pause > _PATIENCE and slot.error is not None:
+                raise _again(slot.error, pause)
+            await asyncio.sleep(pause)
+            worker = await self._start()
+        except GatewayError as error:
+            if not isinstance(error, _Pausing):
+                slot.fail(error)
+            raise
+        finally:
+            slot.starting = None
+        slot.worker = worker
+        self._busy[worker] = 0
+        return worker
+
+    def _take_back(self, slot: _Slot, worker: Worker, *, is_good: bool) -> None:
+        if worker not in self._busy:  # everything was closed meanwhile
+            return
+        self._busy[worker] -= 1
+        self._bury(slot)
+        if is_good and slot.worker is worker:
+            slot.recover()
+        if slot.worker is worker and self._is_enough(worker):
+            slot.worker = None
+        if slot.worker is not worker and not self._busy.get(worker):
+            self._close_soon(worker)
+
+    def _bury(self, slot: _Slot) -> None:
+        """A worker that has died, perhaps while nobody wanted anything of it, leaves its slot."""
+        worker = slot.worker
+        if worker is None or worker.is_alive:
+            return
+        slot.worker = None
+        slot.fail(died(worker.fault))
+        if not self._busy[worker]:
+            self._close_soon(worker)
+
+    def _is_enough(self, worker: Worker) -> bool:
+        if 0 < self._limits.threads <= worker.opened:
+            return True
+        if not self._limits.memory or worker.opened - self._looked.get(worker, 0) < _LOOKING:
+            return False
+        self._looked[worker] = worker.opened
+        return memory_of(worker.channel.pid) > self._limits.memory
+
+    def _close_soon(self, worker: Worker) -> None:
+        if self._busy.pop(worker, None) is None:
+            return
+        self._looked.pop(worker, None)
+        for slot in self._slots:
+            if slot.worker is worker:
+                slot.worker = None
+        task = asyncio.create_task(worker.close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+
+def died(fault: Gone | None) -> UpstreamError:
+    """What an open turn, and whoever asks next, hears of a worker that is gone."""
+    return UpstreamError(
+        f"Codex stopped before it had answered: {fault or 'the reason is not known.'}",
+        status=502,
+        code="codex_stopped",
+        retryable=True,
+    )
+
+
+def _closed() -> UpstreamError:
+    return UpstreamError("this back end is closed.", status=503, code="closed")
+
+
+def _look_at(task: asyncio.Task[Worker]) -> None:
+    """A failure that nobody waits for any more is not to be complained about."""
+    if not task.cancelled():
+        task.exception()
+
+
+class _Pausing(UpstreamError):
+    """A start that was not tried because the last ones failed."""
+
+
+def _again(error: GatewayError, pause: float) -> _Pausing:
+    return _Pausing(
+        error.message,
+        status=error.status,
+        code=error.code,
+        where=error.where,
+        hint=error.hint,
+        headers={"retry-after": str(math.ceil(pause))},
+    )
+
+
+class _Slot:
+    """A place for one worker, and what is known of how well it goes."""
+
+    def __init__(self) -> None:
+        self.worker: Worker | None = None
+        self.starting: asyncio.Task[Worker] | None = None
+        self.waiting = 0
+        self.error: GatewayError | None = None
+        self._failures = 0
+        self._not_before = 0.0
+
+    def pause(self) -> float:
+        return max(0.0, self._not_before - time.monotonic())
+
+    def fail(self, error: GatewayError) -> None:
+        self.error = error
+        self._not_before = time.monotonic() + min(_FIRST_PAUSE * 2**self._failures, _LONGEST_PAUSE)
+        self._failures = min(self._failures + 1, 10)
+
+    def recover(self) -> None:
+        self.error = None
+        self._failures = 0

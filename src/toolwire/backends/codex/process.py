@@ -1,0 +1,184 @@
+"""An app-server as a child process: lines on its standard input and output, and nothing of it left when it is closed.
+
+The npm package starts the real program from a script of node, so everything is done to the whole process group. Should this process
+be killed, the child's standard input ends with it, and that alone makes an app-server leave.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from ...errors import UpstreamError, quote
+from .channel import Gone
+
+_CHUNK = 1 << 18
+_STDERR_KEPT = 8192
+_TOLD = 200  # characters of its end that stand in a message
+_LEAVING = 2.0  # seconds after its input has ended
+_ENDING = 1.0  # and after SIGTERM
+_REAPING = 0.2  # between the end of its output and its own, so that we can tell how it ended
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE", re.IGNORECASE)
+_SECRET = re.compile(r"\bsk-[\w-]{6,}|\beyJ[\w-]{10,}[\w.-]*|(?i:bearer)\s+[\w.~+/-]+=*")
+_LEAST_SECRET = 8  # anything shorter is a word that may stand there by chance
+_REST_OF_WORD = re.compile(r"^\S+")
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+async def start(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], secrets: Iterable[str] = ()
+) -> ChildProcess:
+    """Raises UpstreamError with what to do where the program cannot be started. secrets: what it knows beside its environment."""
+    program = shutil.which(command[0], path=environment.get("PATH", os.defpath))
+    if program is None:
+        raise _not_started(
+            f"the command {quote(command[0])} is {'not there, or no program' if os.sep in command[0] else 'not on PATH'}.",
+            "Install it with `npm install -g @openai/codex`, or set command to where it is.",
+        )
+    try:
+        process = await asyncio.create_subprocess_exec(
+            os.path.abspath(program),  # it is found from where we are, and started somewhere else
+            *command[1:],
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd=folder,
+            env=dict(environment),
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise _not_started(
+            f"the command {quote(command[0])} cannot be started: {error.strerror or 'unknown reason'}.",
+            "Check that it is a program for this machine and that there is memory and room for it.",
+        ) from None
+    hidden = [*secrets, *(value for name, value in environment.items() if is_secret_name(name))]
+    return ChildProcess(process, tuple(command), hidden)
+
+
+def shown(command: Sequence[str]) -> str:
+    """As one line, without the values of settings."""
+    words = (f"{word.partition('=')[0]}=***" if "=" in word else word for word in command)
+    return _SECRET.sub("***", " ".join(words))
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether what is called so is not to be shown."""
+    return _SECRET_NAME.search(name) is not None
+
+
+class ChildProcess:
+    """A Channel to a process that we have started."""
+
+    def __init__(self, process: asyncio.subprocess.Process, command: tuple[str, ...], secrets: Iterable[str]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._process = process
+        self._stdin = process.stdin
+        self._stdout = process.stdout
+        self._command = command
+        known = {secret for secret in secrets if len(secret) >= _LEAST_SECRET}
+        self._secrets = sorted(known, key=len, reverse=True)  # one may be the beginning of another
+        self._stderr = b""
+        self._keeping = asyncio.create_task(self._keep_errors(process.stderr))
+        self._closing: asyncio.Task[None] | None = None
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def send(self, line: bytes) -> None:
+        if self._stdin.is_closing():  # asyncio would write a line into the log for each
+            raise Gone(self.story())
+        try:
+            self._stdin.write(line)
+            await self._stdin.drain()
+        except (OSError, RuntimeError):  # RuntimeError: of a transport that is closed already
+            raise Gone(self.story()) from None
+
+    async def receive(self) -> bytes:
+        data = b""
+        with suppress(OSError):
+            data = await self._stdout.read(_CHUNK)
+        if not data:
+            await self._has_left(_REAPING)
+        return data
+
+    def story(self) -> str:
+        code = self._process.returncode
+        name = quote(shown(self._command))
+        if code is None:
+            ended = f"the command {name} has closed its output"
+        elif code < 0:
+            ended = f"the command {name} was ended by signal {-code}"
+        else:
+            ended = f"the command {name} has ended with code {code}"
+        said = self._last_words()
+        return f"{ended}; it last said {quote(said[-_TOLD:])}." if said else f"{ended}."
+
+    async def close(self) -> None:
+        """In a task of its own: whoever waits for it may be cancelled, the ending may not."""
+        if self._closing is None:
+            self._closing = asyncio.create_task(self._close())
+        await asyncio.shield(self._closing)
+
+    async def _close(self) -> None:
+        """End of input, SIGTERM, SIGKILL, each with its time; then whatever is left of the group."""
+        self._stdin.close()
+        draining = asyncio.create_task(self._drain())
+        if not await self._has_left(_LEAVING):
+            self._signal(signal.SIGTERM)
+            await self._has_left(_ENDING)
+        self._signal(signal.SIGKILL)
+        await self._has_left(_ENDING)
+        for task in (draining, self._keeping):
+            task.cancel()
+        await asyncio.gather(draining, self._keeping, return_exceptions=True)
+        # The pipes stay open while a grandchild in a group of its own holds them; nothing public closes them.
+        self._process._transport.close()  # type: ignore[attr-defined]  # every loop's has it
+
+    async def _drain(self) -> None:
+        """A process that cannot get rid of its output cannot read that it is to end."""
+        with suppress(OSError, RuntimeError):  # RuntimeError: somebody else is still reading
+            while await self._stdout.read(_CHUNK):
+                pass
+
+    async def _has_left(self, seconds: float) -> bool:
+        """wait() would wait for the pipes, too, which a grandchild may hold."""
+        for _ in range(int(seconds * 100)):
+            if self._process.returncode is not None:
+                return True
+            await asyncio.sleep(0.01)
+        return self._process.returncode is not None
+
+    def _signal(self, number: int) -> None:
+        """To the whole group that it leads, also when it has left itself."""
+        with suppress(ProcessLookupError, PermissionError):
+            if hasattr(os, "killpg"):
+                os.killpg(self._process.pid, number)
+            elif self._process.returncode is None:
+                self._process.kill()
+
+    async def _keep_errors(self, stderr: asyncio.StreamReader) -> None:
+        with suppress(OSError):
+            while chunk := await stderr.read(_CHUNK):
+                self._stderr = (self._stderr + chunk)[-_STDERR_KEPT:]
+
+    def _last_words(self) -> str:
+        """The end of what it wrote to standard error, without what must not be shown."""
+        text = _COLOUR.sub("", self._stderr.decode("utf-8", "replace"))
+        if len(self._stderr) == _STDERR_KEPT:
+            text = _REST_OF_WORD.sub("", text)  # what is left of a secret is not known as one
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return _SECRET.sub("***", text).strip()
+
+
+def _not_started(why: str, hint: str) -> UpstreamError:
+    return UpstreamError(why, status=502, code="codex_not_started", hint=hint)

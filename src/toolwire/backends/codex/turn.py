@@ -1,0 +1,269 @@
+"""One turn of the model in a thread of its own: begun, read as events, perhaps given results, and left in order.
+
+A turn has one answer where the client's tools are not held. Where they are, each answer that ends with calls may be followed by
+another one: give() tells Codex the results, and reading goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ...calls.stopping import Stopping
+from ...dialects.codex import Opening, TurnDecoder, refused, tool_answer
+from ...errors import UpstreamError
+from ...events import Event, Failed, PartEnded, PartStarted, Started
+from ...types import JsonObject, Request, ToolCall, ToolResult
+from ...wire import rpc
+from ..synthesis import new_id
+from .bridge import Lane
+from .channel import Gone
+from .ending import Ending
+from .home import Home
+from .host import Program
+from .pool import Lease, died
+from .worker import Heard, Refused, Thread
+
+_STARTING = 60.0  # seconds for a thread or a turn to begin, or for a result to be taken
+_LEAVING = 5.0  # and for it to end when it is told to
+_ERRED = 2.0  # after an error that ends the turn; 0.130 says nothing more of one that never began
+
+
+class Patience(Struct, frozen=True, kw_only=True):
+    """Seconds until the first word, and between two of them."""
+
+    first: float
+    idle: float
+
+
+class Turn:
+    """Whoever has it must leave() it, whatever happens."""
+
+    def __init__(self, lease: Lease, program: Program, patience: Patience) -> None:
+        self.program = program
+        self.calls: list[ToolCall] = []  # of the last answer
+        self.is_over = False  # the last answer has come to its end
+        self._lease = lease
+        self._patience = patience
+        self._thread: Thread | None = None
+        self._decoder = TurnDecoder("")
+        self._stopping: Stopping | None = None
+        self._lane: Lane | None = None
+        self._is_running = False  # Codex works, or waits for results
+        self._ending = Ending(program.version, program.abilities)
+        self._results: dict[str, ToolResult] = {}  # that Codex has not asked for yet
+        self._has_erred = False
+        self._is_faulty = False  # it was the app-server that failed
+
+    @property
+    def is_waiting(self) -> bool:
+        """Codex waits for the results of the last answer's calls."""
+        return bool(self.calls) and self._decoder.is_over and self.is_alive
+
+    @property
+    def is_alive(self) -> bool:
+        return self._lease.worker.is_alive and self._is_running and not self._is_faulty
+
+    @property
+    def limits(self) -> JsonObject:
+        """What the account may still use, as far as it was told."""
+        return self._lease.worker.limits
+
+    async def begin(self, opening: Opening, request: Request, lane: Lane | None = None) -> None:
+        """Raises UpstreamError where Codex does not take it."""
+        worker, program = self._lease.worker, self.program
+        self._lane = lane
+        self._ending = Ending(program.version, program.abilities, is_raw=opening.method == "thread/start")
+        try:
+            self._thread = thread = await worker.open(opening.method, opening.params, _STARTING)
+            if opening.inject:
+                await worker.ask("thread/inject_items", opening.injection(thread.id), _STARTING)
+            if lane is not None:
+                await lane.ready()
+            self._is_running = True
+            started = await worker.ask("turn/start", opening.turn_of(thread.id), _STARTING)
+        except (Gone, Refused, TimeoutError) as error:
+            raise self._fault(error) from None
+        self._decoder = TurnDecoder(thread.id, _turn_id(started), model=request.model, names=opening.names)
+        self._listen(request)
+
+    async def first(self) -> list[Event]:
+        """Everything up to the first word. Raises UpstreamError where there is none."""
+        events: list[Event] = []
+        deadline = _now() + self._patience.first
+        while not any(isinstance(event, PartStarted) for event in events) and not self.is_over:
+            events += await self._heard(self._patience.first, deadline)
+        failed = events[-1] if events else None
+        if isinstance(failed, Failed) and not any(isinstance(event, PartStarted) for event in events):
+            raise failed.error
+        return events
+
+    async def more(self) -> list[Event]:
+        """Messages that say nothing to the client do not count as words."""
+        events: list[Event] = []
+        deadline = _now() + self._patience.idle
+        while not events and not self.is_over:
+            events = await self._heard(self._patience.idle, deadline)
+        return events
+
+    async def give(self, request: Request, results: dict[str, ToolResult]) -> list[Event]:
+        """Results for the calls of the last answer, and the first events of the next one. Raises UpstreamError."""
+        assert self._thread is not None
+        for message in self._thread.ready():  # requests for its calls, and calls that came too late for it
+            self._taken(message)
+        if not self.is_alive:
+            raise UpstreamError("the turn in Codex has ended without the results.", code="codex_stopped")
+        told = self.calls
+        self._decoder, events = self._decoder.follow()
+        self._ending.begin()
+        self._listen(request)
+        try:
+            await self._give_all(told, results)
+        except (Gone, TimeoutError) as error:
+            raise self._fault(error) from None
+        return self._kept(events)
+
+    async def leave(self, home: Home | None) -> None:
+        """Codex stops, and forgets; the worker is free when this returns."""
+        try:
+            if self._lane is not None:
+                self._lane.close()
+            if self._thread is not None:
+                await self._stop(self._thread)
+                await self._drop(self._thread, home)
+        except TimeoutError:
+            self._is_faulty = True
+            self._lease.distrust()
+        except Gone:
+            self._is_faulty = True
+        finally:
+            self._lease.release(is_good=not self._is_faulty)
+
+    def _listen(self, request: Request) -> None:
+        self.is_over = False
+        self.calls = []
+        self._stopping = Stopping(request.sampling.stop) if any(request.sampling.stop) else None
+
+    async def _heard(self, seconds: float, deadline: float) -> list[Event]:
+        """The events of all that has come, waited for if there is nothing; seconds: so long, in all, until the deadline."""
+        assert self._thread is not None
+        messages = self._thread.ready()
+        if not messages:
+            try:
+                async with asyncio.timeout(self._wait(deadline - _now())):
+                    messages = [await self._thread.next()]
+            except TimeoutError:
+                waiting = self._decoder.is_waiting
+                return self._kept(self._decoder.settle() if waiting else self._decoder.cut(_too_slow(seconds)))
+        events = [event for message in messages for event in self._taken(message)]
+        try:
+            await self._deliver()
+        except Gone:
+            pass  # the thread hears of it, too
+        except TimeoutError as error:
+            events += self._decoder.cut(self._fault(error))
+        if not events and _now() > deadline:
+            events = self._decoder.cut(_too_slow(seconds))
+        return self._kept(events)
+
+    def _wait(self, seconds: float) -> float:
+        if self._decoder.is_waiting:
+            return self._ending.silence
+        return min(seconds, _ERRED) if self._has_erred else seconds
+
+    def _taken(self, message: Heard) -> list[Event]:
+        match message:
+            case Gone():
+                self._is_faulty = True
+                return self._decoder.cut(died(message))
+            case rpc.Asked():
+                reply = self._decoder.asked(message.id, message.method, message.params)
+                if (answer := reply.message(message.id)) is not None:  # a call of a turn that is not ours
+                    self._lease.worker.answer(answer)
+                return reply.events
+            case rpc.Told():
+                self._is_running = self._is_running and message.method != "turn/completed"
+                self._has_erred |= message.method == "error" and message.params.get("willRetry") is not True
+                self._ending.hear(message.method, message.params)
+                return self._decoder.told(message.method, message.params)
+
+    def _kept(self, events: list[Event]) -> list[Event]:
+        if self._stopping is not None:
+            events = self._stopping.send(events)
+        # The ids of turns are numbers in old versions, the same in every thread.
+        events = [replace(event, id=new_id("gen_")) if isinstance(event, Started) else event for event in events]
+        self.calls += [
+            event.part for event in events if isinstance(event, PartEnded) and isinstance(event.part, ToolCall)
+        ]
+        self.is_over = self._decoder.is_over if self._stopping is None else self._stopping.is_over
+        return events
+
+    async def _give_all(self, calls: list[ToolCall], results: dict[str, ToolResult]) -> None:
+        if self._lane is None:
+            self._results |= {call.id: results[call.id] for call in calls}
+            await self._deliver()
+            return
+        for call in calls:
+            self._lane.give(call, results[call.id])
+
+    async def _deliver(self) -> None:
+        """Up to 0.144 Codex asks for one tool after the other, not always in the order of the calls."""
+        for call_id in list(self._results):
+            call = self._decoder.calls.get(call_id)
+            if call is not None and call.request_id is not None:
+                answer = tool_answer(self._results.pop(call_id), self.program.abilities)
+                await self._lease.worker.reply(call.request_id, answer, _STARTING)
+
+    async def _stop(self, thread: Thread) -> None:
+        for message in thread.ready():
+            self._taken(message)
+        if self._is_running and self._lease.worker.is_alive:
+            params = {"threadId": thread.id, "turnId": self._decoder.turn_id}
+            with suppress(Refused):  # it has ended meanwhile
+                await self._lease.worker.ask("turn/interrupt", params, _LEAVING)
+
+    async def _drop(self, thread: Thread, home: Home | None) -> None:
+        worker, abilities = self._lease.worker, self.program.abilities
+        worker.drop(thread)
+        if not worker.is_alive:
+            return
+        method = "thread/unsubscribe" if abilities.unsubscribe else "" if abilities.ephemeral else "thread/archive"
+        if method:
+            with suppress(Refused):  # one without a turn has nothing to be archived
+                await worker.ask(method, {"threadId": thread.id}, _LEAVING)
+        if home is not None and (path := thread.about.get("path")):
+            home.forget(str(path))
+
+    def _fault(self, error: Gone | Refused | TimeoutError) -> UpstreamError:
+        match error:
+            case Refused():
+                return refused(error.error)
+            case Gone():
+                self._is_faulty = True
+                return died(error)
+            case _:
+                self._is_faulty = True
+                self._lease.distrust()
+                return _too_slow(_STARTING)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _turn_id(started: object) -> str:
+    turn = started.get("turn") if isinstance(started, dict) else None
+    found = turn.get("id") if isinstance(turn, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def _too_slow(seconds: float) -> UpstreamError:
+    return UpstreamError(
+        f"Codex said nothing for {seconds:.0f} seconds.",
+        status=504,
+        code="upstream_timeout",
+        hint="Raise first_byte_timeout or idle_timeout of this back end if its models need longer.",
+    )

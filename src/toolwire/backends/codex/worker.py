@@ -1,0 +1,250 @@
+"""One app-server: our requests and their answers by id, everything else to the thread it is about.
+
+The ids of its own requests are another space than ours. When it ends, every request fails and every thread hears of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from ...types import Json, JsonObject
+from ...wire import rpc
+from .channel import Channel, Gone
+
+Heard: TypeAlias = rpc.Told | rpc.Asked | Gone
+Answerer: TypeAlias = Callable[[rpc.Asked], JsonObject]  # the whole message that answers a request
+
+ANSWER_SECONDS = 60.0
+_MOST_WAITING = 200_000  # messages of one thread that nobody has read yet
+_MOST_BYTES = 256 << 20  # and all of them together
+_MOST_ANSWERS = 1000  # of ours that it has not read
+_MOST_GARBLED = 1000  # lines in a row: then it is some other program
+_LONGEST_REASON = 1000  # letters
+_TOOL_CALL = "item/tool/call"
+_NOISE = "codex/event/"  # 0.89 says everything a second time, in its older words
+
+
+class Refused(Exception):
+    """The app-server answered a request with an error; the text is its own."""
+
+    def __init__(self, method: str, error: JsonObject) -> None:
+        message = error.get("message")
+        super().__init__(message[:_LONGEST_REASON] if message and isinstance(message, str) else "no reason given")
+        self.method = method
+        self.error = error
+
+
+class Thread:
+    """One conversation there: what is said of it, in order. After a Gone nothing comes."""
+
+    def __init__(self, result: JsonObject) -> None:
+        found = result.get("thread")
+        self.about: JsonObject = found if isinstance(found, dict) else {}
+        id = self.about.get("id")
+        self.id = id if isinstance(id, str) else ""
+        self._heard: asyncio.Queue[Heard] = asyncio.Queue()
+        self._bytes = 0  # of what waits, as it was on the wire
+        self._is_full = False
+
+    async def next(self) -> Heard:
+        """For one at a time."""
+        message = await self._heard.get()
+        if self._heard.empty():
+            self._bytes = 0
+        return message
+
+    def ready(self) -> list[Heard]:
+        """What has come already, without waiting."""
+        found = []
+        with suppress(asyncio.QueueEmpty):
+            while True:
+                found.append(self._heard.get_nowait())
+        self._bytes = 0
+        return found
+
+    def hear(self, message: Heard, size: int = 0) -> None:
+        if self._is_full:
+            return
+        self._bytes += size
+        self._is_full = self._heard.qsize() >= _MOST_WAITING or self._bytes > _MOST_BYTES
+        if self._is_full:
+            message = Gone("the answer came faster than it was read, and there was no more room for it.")
+        self._heard.put_nowait(message)
+
+
+class _Pending(Struct, eq=False):
+    method: str
+    future: asyncio.Future[Json]
+    opens: bool = False
+
+
+class Worker:
+    """Made with a channel that is open; introduce() comes first."""
+
+    def __init__(self, channel: Channel, answerer: Answerer) -> None:
+        self.channel = channel
+        self.about: JsonObject = {}  # what it said of itself
+        self.limits: JsonObject = {}  # what the account may still use, as it was told last
+        self.fault: Gone | None = None
+        self.opened = 0  # threads so far
+        self._answerer = answerer
+        self._pending: dict[rpc.Id, _Pending] = {}
+        self._threads: dict[str, Thread] = {}
+        self._last_id = 0
+        self._garbled = 0  # lines since the last message
+        self._answering: set[asyncio.Task[None]] = set()
+        self._reading = asyncio.create_task(self._read())
+
+    @property
+    def is_alive(self) -> bool:
+        return self.fault is None
+
+    async def introduce(self, params: JsonObject, seconds: float) -> None:
+        """Raises Gone, Refused or TimeoutError."""
+        about = await self.ask("initialize", params, seconds)
+        self.about = about if isinstance(about, dict) else {}
+        await self._send(rpc.notification("initialized"))
+
+    async def ask(self, method: str, params: JsonObject, seconds: float = ANSWER_SECONDS) -> Json:
+        """Raises Gone, Refused or TimeoutError."""
+        return await self._ask(method, params, seconds, opens=False)
+
+    async def open(self, method: str, params: JsonObject, seconds: float = ANSWER_SECONDS) -> Thread:
+        """A request whose answer is a thread; from that answer on the thread hears everything."""
+        thread: Thread = await self._ask(method, params, seconds, opens=True)
+        return thread
+
+    async def reply(self, id: rpc.Id, value: Json, seconds: float = ANSWER_SECONDS) -> None:
+        """Raises Gone or TimeoutError."""
+        async with asyncio.timeout(seconds):
+            await self._send(rpc.result(id, value))
+
+    def drop(self, thread: Thread) -> None:
+        """Nobody listens to it any more."""
+        self._threads.pop(thread.id, None)
+
+    async def close(self) -> None:
+        await self.channel.close()
+        for task in (self._reading, *self._answering):
+            task.cancel()
+        await asyncio.gather(self._reading, *self._answering, return_exceptions=True)
+        self._end(Gone("the gateway has stopped this app-server."))
+
+    async def _ask(self, method: str, params: JsonObject, seconds: float, *, opens: bool) -> Json:
+        if self.fault is not None:
+            raise Gone(str(self.fault))
+        self._last_id += 1
+        pending = _Pending(method, asyncio.get_running_loop().create_future(), opens)
+        self._pending[id := self._last_id] = pending
+        try:
+            async with asyncio.timeout(seconds):
+                await self._send(rpc.request(id, method, params))
+                return await pending.future
+        finally:
+            self._pending.pop(id, None)
+            _look_at(pending.future)
+
+    async def _send(self, message: JsonObject) -> None:
+        await self.channel.send(rpc.encode(message))
+
+    async def _read(self) -> None:
+        """Until it ends, or says what nobody can make sense of; a process that still runs then is closed by the pool."""
+        lines = rpc.Lines()
+        while data := await self.channel.receive():
+            for message in lines.feed(data):
+                if not self._took(message, lines.size):
+                    return
+        self._end(Gone(self.channel.story()))
+
+    def _took(self, message: rpc.Incoming, size: int) -> bool:
+        self._take(message, size)
+        return self.is_alive
+
+    def _take(self, message: rpc.Incoming, size: int) -> None:
+        self._garbled = self._garbled + 1 if isinstance(message, rpc.Garbled) else 0
+        match message:
+            case rpc.Answer():
+                self._settle(message)
+            case rpc.Told():
+                self._tell(message, size)
+            case rpc.Asked():
+                self._hear_request(message, size)
+            case rpc.Garbled() if message.is_lost or self._garbled > _MOST_GARBLED:
+                self._end(Gone(f"it does not write what an app-server does: {message.why}."))
+            case rpc.Garbled():
+                pass  # a line that some library of theirs has printed
+
+    def _settle(self, answer: rpc.Answer) -> None:
+        pending = self._pending.pop(answer.id, None)
+        if pending is None or pending.future.done():
+            return
+        if answer.error is not None:
+            pending.future.set_exception(Refused(pending.method, answer.error))
+        elif not pending.opens:
+            pending.future.set_result(answer.result)
+        else:
+            self._open(pending, Thread(answer.result if isinstance(answer.result, dict) else {}))
+
+    def _open(self, pending: _Pending, thread: Thread) -> None:
+        self.opened += 1
+        if not thread.id or thread.id in self._threads:
+            error = {"message": "the answer names no thread, or one that is open already."}
+            pending.future.set_exception(Refused(pending.method, error))
+            return
+        self._threads[thread.id] = thread
+        pending.future.set_result(thread)
+
+    def _thread(self, params: JsonObject) -> Thread | None:
+        id = params.get("threadId")
+        return self._threads.get(id) if isinstance(id, str) else None
+
+    def _tell(self, told: rpc.Told, size: int) -> None:
+        if told.method.startswith(_NOISE):
+            return
+        if (thread := self._thread(told.params)) is not None:
+            thread.hear(told, size)
+        elif told.method == "account/rateLimits/updated":
+            self.limits = told.params
+
+    def _hear_request(self, asked: rpc.Asked, size: int) -> None:
+        """A call waits for whoever listens to its thread; everything else is answered here and now."""
+        thread = self._thread(asked.params)
+        if asked.method == _TOOL_CALL and thread is not None:
+            thread.hear(asked, size)
+            return
+        self.answer(self._answerer(asked))
+
+    def answer(self, message: JsonObject) -> None:
+        """Sends it as soon as that can be; nobody waits for it."""
+        if len(self._answering) >= _MOST_ANSWERS:
+            self._end(Gone("it asks without reading what it is answered."))
+            return
+        task = asyncio.create_task(self._answer(message))
+        self._answering.add(task)
+        task.add_done_callback(self._answering.discard)
+
+    async def _answer(self, message: JsonObject) -> None:
+        with suppress(Gone):
+            await self._send(message)
+
+    def _end(self, fault: Gone) -> None:
+        if self.fault is not None:
+            return
+        self.fault = fault
+        for pending in self._pending.values():
+            if not pending.future.done():
+                pending.future.set_exception(Gone(str(fault)))
+        for thread in self._threads.values():
+            thread.hear(fault)
+        self._threads.clear()
+
+
+def _look_at(future: asyncio.Future[Json]) -> None:
+    """An exception that nobody waits for any more is not to be complained about."""
+    if future.done() and not future.cancelled():
+        future.exception()

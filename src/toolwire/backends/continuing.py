@@ -1,0 +1,133 @@
+"""Whether a request does nothing but answer the calls of the last turn, so that whoever asked for them can go on where it stopped.
+
+It does if it ends in results alone, exactly one for each call of the assistant's turn before them. What stands before that turn is its
+ground: a turn may only go on if the ground is the one it began on, otherwise somebody has edited the conversation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..calls.sameness import print_of
+from ..types import Media, Message, Part, Refusal, Request, Text, Tool, ToolCall, ToolResult
+from ..wire.exact import encode, object_of
+from .parking import Place
+
+# Clients write the hour, the open file or what is left of a budget into their instructions; the turn that waits has read them.
+_INSTRUCTIONS = ("system", "developer")
+
+
+class Continuation(Struct, frozen=True, kw_only=True):
+    """calls and results in the order of the calls; start is where the assistant's turn begins among the messages."""
+
+    calls: tuple[ToolCall, ...]
+    results: tuple[ToolResult, ...]
+    start: int
+
+
+def continuation(messages: Sequence[Message]) -> Continuation | None:
+    """None where the end of it is anything but the results of one turn, all of them and nothing else."""
+    end = len(messages)
+    while end and messages[end - 1].parts and all(isinstance(part, ToolResult) for part in messages[end - 1].parts):
+        end -= 1
+    start = end
+    while start and messages[start - 1].role == "assistant":
+        start -= 1
+    results = {part.call_id: part for part in _parts(messages[end:]) if isinstance(part, ToolResult)}
+    calls = tuple(part for part in _parts(messages[start:end]) if isinstance(part, ToolCall))
+    count = sum(len(message.parts) for message in messages[end:])
+    if not calls or len(calls) != count or len(results) != count or {call.id for call in calls} != set(results):
+        return None
+    return Continuation(calls=calls, results=tuple(results[call.id] for call in calls), start=start)
+
+
+def place_of(request: Request, owner: str = "") -> tuple[Place, Continuation] | None:
+    """Where the turn that this request continues would wait."""
+    found = continuation(request.messages)
+    if found is None:
+        return None
+    return _place(request, request.messages[: found.start], found.calls, owner), found
+
+
+def place_after(request: Request, calls: Sequence[ToolCall], owner: str = "") -> Place:
+    """Where a turn waits that has answered this request with these calls."""
+    return _place(request, request.messages, calls, owner)
+
+
+def _place(request: Request, messages: Sequence[Message], calls: Sequence[ToolCall], owner: str) -> Place:
+    digest = blake2b(digest_size=16)
+    for piece in _pieces(request, messages):
+        data = piece.encode("utf-8", "surrogatepass")
+        digest.update(b"%d " % len(data))
+        digest.update(data)
+    ordered = sorted(calls, key=lambda call: call.id)
+    ground = digest.hexdigest() + print_of(map(_read, ordered), lambda call_id: call_id)
+    return Place(frozenset(call.id for call in calls), ground, owner)
+
+
+def _pieces(request: Request, messages: Sequence[Message]) -> Iterator[str]:
+    yield request.model
+    yield from _settled(request)
+    for tool in request.tools:
+        yield from _told(tool)
+    for message in messages:
+        if message.role not in _INSTRUCTIONS:
+            yield message.role
+            for part in message.parts:
+                yield from _said(part)
+
+
+def _settled(request: Request) -> Iterator[str]:
+    """What the turn that waits was begun with, and cannot be told anew: which tools may be called, and the form of the answer."""
+    choice, output = request.tool_choice, request.output
+    if choice is not None and choice.mode in ("none", "named", "allowed"):
+        yield "none" if choice.mode == "none" else "only"
+        yield from sorted(choice.names)
+    if output.format == "schema":
+        yield "schema"
+        yield encode(output.schema).decode()
+
+
+def _told(tool: Tool) -> Iterator[str]:
+    yield "tool"
+    yield tool.name
+    yield tool.description or ""
+    yield encode(tool.schema).decode()
+
+
+def _said(part: Part) -> Iterator[str]:
+    """Without what a client may drop or write in its own way: thoughts, ids, empty texts, what only one dialect understands."""
+    match part:
+        case Text() | Refusal():
+            if part.text:
+                yield "text"
+                yield part.text
+        case Media():
+            yield "media"
+            yield part.data or part.url or part.file_id or ""
+        case ToolCall():
+            yield "call"
+            yield print_of((_read(part),), lambda call_id: call_id)
+        case ToolResult():
+            yield "result"
+            yield part.call_id
+            yield "error" if part.is_error else ""
+            for piece in part.parts:
+                yield from _said(piece)
+        case _:
+            pass
+
+
+def _read(call: ToolCall) -> ToolCall:
+    """With its arguments as a value: of what a model wrote a client may send back no more than that."""
+    if call.args is not None:
+        return call
+    return replace(call, args=object_of(call.raw) if call.raw.strip() else {})
+
+
+def _parts(messages: Iterable[Message]) -> list[Part]:
+    return [part for message in messages for part in message.parts]

@@ -1,0 +1,380 @@
+"""The Codex back end on app-servers that play their part: answers, failures, clients that leave, and nothing left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.backends.codex.asking import (
+    Stage,
+    answered,
+    calls_of,
+    played,
+    read,
+    request,
+    text_of,
+    user,
+    with_results,
+)
+from tests.backends.codex.listening import listening
+from tests.backends.codex.starting import journal
+from tests.backends.event_contract import check_events
+from toolwire.errors import ConfigError, UpstreamError
+from toolwire.events import Failed, Finished
+from toolwire.types import Message, Text
+
+
+def test_a_plain_answer_and_what_codex_was_asked_for_it(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        reply = await stage.backend.open(request("plain"), is_verbatim=False)
+        assert reply.how == "Codex 0.166.0, tier replay"
+        events = await read(reply)
+        check_events(events)
+        assert text_of(events).startswith("Hello thread-")
+        finished = events[-1]
+        assert isinstance(finished, Finished)
+        assert finished.usage is not None
+        assert (finished.usage.input, finished.usage.output) == (5, 4)
+        await stage.until_idle()
+
+    stage = Stage(tmp_path)
+    played(stage, play)
+    assert stage.methods == [
+        "initialize",
+        "initialized",
+        "thread/start",
+        "thread/inject_items",
+        "turn/start",
+        "thread/unsubscribe",
+    ]
+    [started] = stage.sent("thread/start")
+    assert (started["approvalPolicy"], started["sandbox"], started["ephemeral"]) == ("never", "read-only", True)
+    assert started["cwd"].startswith(str(tmp_path / "cache"))
+    assert "baseInstructions" not in started
+    assert stage.sent("turn/start")[0]["input"] == []
+
+
+def test_what_is_asked_for_base_instructions_is_not_a_setting_of_codex(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        await answered(stage, request("plain"))
+        home = stage.backend.host.home
+        assert home is not None
+        text = (home.home / "config.toml").read_text()
+        assert "base_instructions" not in text
+        assert 'model_verbosity = "low"' in text
+
+    stage = Stage(tmp_path, config={"base_instructions": "Be a model.", "model_verbosity": "low"})
+    played(stage, play)
+    assert stage.sent("thread/start")[0]["baseInstructions"] == "Be a model."
+
+
+def test_calls_end_the_answer_and_the_turn(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        asked = request("calls", has_tools=True)
+        events = await answered(stage, asked)
+        check_events(events)
+        assert [(call.id, call.raw) for call in calls_of(events)] == [
+            ("call_0", '{"city": "Paris"}'),
+            ("call_1", '{"city": "Rome"}'),
+        ]
+        await stage.until_idle()
+        assert stage.methods[-2:] == ["turn/interrupt", "thread/unsubscribe"]
+        again = with_results(asked, events)
+        await answered(stage, again)
+        types = [item["type"] for item in stage.sent("thread/inject_items")[1]["items"]]
+        assert types == ["message", "function_call", "function_call", "function_call_output", "function_call_output"]
+
+    stage = Stage(tmp_path)
+    played(stage, play)
+    assert stage.sent("thread/start")[0]["dynamicTools"][0]["name"] == "get_weather"
+
+
+@pytest.mark.parametrize(("word", "status"), [("e500", 500), ("e429", 429), ("e401", 401), ("e400", 400)])
+def test_a_failure_before_the_first_word_is_raised_with_its_status(tmp_path: Path, word: str, status: int) -> None:
+    async def play(stage: Stage) -> None:
+        with pytest.raises(UpstreamError) as caught:
+            await stage.backend.open(request(word), is_verbatim=False)
+        assert caught.value.status == status
+        await stage.until_idle()
+
+    played(Stage(tmp_path), play)
+
+
+@pytest.mark.parametrize(("word", "tries"), [("e500", 3), ("e429", 3), ("e401", 1), ("e400", 1)])
+def test_what_may_pass_is_tried_again_and_nothing_else(
+    tmp_path: Path, word: str, tries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolwire.backends.codex.backend._pause", lambda error, attempt: 0.0)
+
+    async def play(stage: Stage) -> None:
+        with pytest.raises(UpstreamError):
+            await stage.backend.open(request(word), is_verbatim=False)
+
+    stage = Stage(tmp_path, retries=2)
+    played(stage, play)
+    assert stage.methods.count("turn/start") == tries
+
+
+def test_one_that_dies_in_the_middle_fails_its_turns_and_no_others(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        replies = [await stage.backend.open(request("slow"), is_verbatim=False) for _ in range(8)]
+        victim, other = stage.backend.host.pool.workers
+        os.kill(victim.channel.pid, signal.SIGKILL)
+        reading = [asyncio.create_task(read(reply)) for reply in replies]
+        async with asyncio.timeout(5):
+            while len(done := [task for task in reading if task.done()]) < 4:
+                await asyncio.sleep(0.01)
+        waiting = [task for task in reading if not task.done()]
+        errors = [events[-1].error for events in map(asyncio.Task.result, done) if isinstance(events[-1], Failed)]
+        assert len(done) == len(errors) == 4
+        assert {(error.status, error.code) for error in errors} == {(502, "codex_stopped")}
+        assert "was ended by signal 9" in errors[0].message
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        assert other.is_alive
+        assert text_of(await answered(stage, request("plain")))
+
+    played(Stage(tmp_path), play)
+
+
+def test_one_that_dies_before_the_first_word_is_replaced_without_a_word(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        await answered(stage, request("plain"))
+        [worker] = stage.backend.host.pool.workers
+        os.kill(worker.channel.pid, signal.SIGKILL)
+        assert text_of(await answered(stage, request("plain"))).startswith("Hello")
+
+    stage = Stage(tmp_path, workers=1, retries=2)
+    played(stage, play)
+    assert len({line["pid"] for line in journal(stage.journal)}) == 2
+
+
+def test_fifty_at_once_over_two_workers_each_have_their_own_answer(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        answers = await asyncio.gather(*(answered(stage, request("plain")) for _ in range(50)))
+        for events in answers:
+            check_events(events)
+        said = {text_of(events) for events in answers}
+        assert len(said) == 50
+        counts = Counter(text.split("-")[1] for text in said)
+        assert len(counts) == 2
+        assert min(counts.values()) >= 15
+        await stage.until_idle()
+
+    played(Stage(tmp_path), play)
+
+
+def test_a_client_that_leaves_stops_the_turn(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        reply = await stage.backend.open(request("slow"), is_verbatim=False)
+        async for _ in reply.events:
+            break
+        await reply.close()
+        await stage.until_heard("turn/interrupt")
+        unread = await stage.backend.open(request("slow"), is_verbatim=False)
+        await unread.close()
+        await stage.until_heard("turn/interrupt", 2)
+        waiting = asyncio.create_task(stage.backend.open(request("silent"), is_verbatim=False))
+        await stage.until_heard("turn/start", 3)
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        await stage.until_heard("turn/interrupt", 3)
+        await stage.until_idle()
+
+    played(Stage(tmp_path), play)
+
+
+def test_a_client_that_leaves_while_the_thread_opens_leaves_no_turn_running(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        await answered(stage, request("plain"))
+        for pauses in range(12):
+            waiting = asyncio.create_task(stage.backend.open(request("slow"), is_verbatim=False))
+            for _ in range(pauses):
+                await asyncio.sleep(0)
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+        await stage.until_idle()
+
+    stage = Stage(tmp_path)
+    played(stage, play)
+    assert stage.methods.count("turn/start") - 1 == stage.methods.count("turn/interrupt")
+
+
+def test_closing_ends_turns_that_nobody_has_left(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        reply = await stage.backend.open(request("slow"), is_verbatim=False)
+        await stage.backend.close()
+        events = await read(reply)
+        assert isinstance(events[-1], Failed)
+
+    played(Stage(tmp_path), play)
+
+
+def test_a_stop_sequence_ends_the_answer_and_the_turn(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        events = await answered(stage, request("slow", stop=("w3",)))
+        check_events(events)
+        assert text_of(events) == "w0 w1 w2 "
+        finished = events[-1]
+        assert isinstance(finished, Finished)
+        assert finished.choices[0].stop_sequence == "w3"
+        await stage.until_heard("turn/interrupt")
+
+    played(Stage(tmp_path), play)
+
+
+def test_silence_is_not_waited_for_without_end(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        with pytest.raises(UpstreamError, match="said nothing") as caught:
+            await stage.backend.open(request("silent"), is_verbatim=False)
+        assert caught.value.status == 504
+        await stage.until_heard("turn/interrupt")
+
+    played(Stage(tmp_path, first_byte_timeout=0.1), play)
+
+
+def test_models_are_those_of_the_owner_or_asked_for_once(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        for _ in range(3):
+            [model] = await stage.backend.models()
+            assert (model.id, model.owner, model.title) == ("fake-1", "codex", "Fake One")
+        assert stage.methods.count("model/list") == 1
+
+    played(Stage(tmp_path), play)
+    named = Stage(tmp_path, models=("a", "b"))
+    assert [model.id for model in asyncio.run(named.backend.models())] == ["a", "b"]
+
+
+def test_a_turn_that_is_held_goes_on_with_the_results(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        asked = request("calls", has_tools=True)
+        events = await answered(stage, asked)
+        assert len(calls_of(events)) == 2
+        second = await answered(stage, with_results(asked, events))
+        check_events(second)
+        assert text_of(second).startswith("Hello")
+        await stage.until_idle()
+
+    stage = Stage(tmp_path, tier="held")
+    played(stage, play)
+    assert stage.methods.count("thread/start") == stage.methods.count("turn/start") == 1
+    assert "turn/interrupt" not in stage.methods
+    answers = [line for line in journal(stage.journal) if "method" not in line]
+    assert [line["result"]["contentItems"][0]["text"] for line in answers] == [
+        'sunny {"city": "Paris"}',
+        'sunny {"city": "Rome"}',
+    ]
+
+
+def test_a_held_turn_whose_conversation_was_edited_or_whose_worker_died_is_begun_anew(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        asked = request("calls", has_tools=True)
+        events = await answered(stage, asked)
+        edited = with_results(request("calls", user("and something else"), has_tools=True), events)
+        assert len(calls_of(await answered(stage, edited))) == 2
+        assert stage.methods.count("thread/start") == 2
+        for worker in stage.backend.host.pool.workers:
+            os.kill(worker.channel.pid, signal.SIGKILL)
+        while any(worker.is_alive for worker in stage.backend.host.pool.workers):
+            await asyncio.sleep(0.01)
+        assert len(calls_of(await answered(stage, with_results(asked, events)))) == 2
+
+    played(Stage(tmp_path, tier="held"), play)
+
+
+def test_an_old_version_gets_the_history_by_resuming_and_what_it_wrote_down_is_gone(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        said = Message(role="assistant", parts=(Text(text="Yes?"),))
+        assert text_of(await answered(stage, request("plain", said, user("Go on."))))
+        await stage.until_idle()
+        home = stage.backend.host.home
+        assert home is not None
+        assert not list(home.home.glob("*.jsonl"))
+
+    stage = Stage(tmp_path, "--version", "0.89.0", tier="sentinel")
+    played(stage, play)
+    [resumed] = stage.sent("thread/resume")
+    assert [item["role"] for item in resumed["history"]] == ["user", "assistant"]
+    assert stage.sent("turn/start")[0]["input"][0]["text"] == "Go on."
+    assert stage.methods[-1] == "thread/archive"
+
+
+def test_a_program_that_cannot_start_is_an_error_and_no_hang(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        for asked in (stage.backend.models(), stage.backend.open(request("plain"), is_verbatim=False)):
+            with pytest.raises(UpstreamError, match='"codex-that-is-not-there" is not on PATH'):
+                await asked
+
+    played(Stage(tmp_path, command=("codex-that-is-not-there", "app-server")), play)
+
+
+def test_a_program_that_ends_at_once_is_told_with_its_last_words(tmp_path: Path) -> None:
+    (tmp_path / "starts").write_text("1")
+
+    async def play(stage: Stage) -> None:
+        with pytest.raises(UpstreamError, match=r"ended with code 3; it last said .no start today"):
+            await stage.backend.program()
+        assert str(await stage.backend.program()) == "Codex 0.166.0, tier replay"
+
+    played(Stage(tmp_path, "--starts", str(tmp_path / "starts"), workers=1), play)
+
+
+def test_a_tier_that_the_version_has_not_is_the_owners_mistake(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        with pytest.raises(ConfigError, match='no tier "mcp"'):
+            await stage.backend.open(request("plain"), is_verbatim=False)
+
+    played(Stage(tmp_path, tier="mcp"), play)
+
+
+def test_one_that_listens_on_a_websocket_is_told_its_settings_by_thread(tmp_path: Path) -> None:
+    log = tmp_path / "journal"
+
+    async def main() -> str:
+        async with listening("--journal", str(log)) as listener:
+            stage = Stage(tmp_path, command=(listener.address,), config={"model_provider": "mine", "tools": {"x": 1}})
+            try:
+                return text_of(await answered(stage, request("plain")))
+            finally:
+                await stage.backend.close()
+
+    assert asyncio.run(main()).startswith("Hello")
+    [started] = [line["params"] for line in journal(log) if line.get("method") == "thread/start"]
+    assert started["config"]["features.shell_tool"] is False
+    assert started["config"]["tools.x"] == 1
+    assert "model_provider" not in started["config"]
+
+
+def test_closing_does_not_wait_for_one_that_does_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolwire.backends.codex.backend._PARTING", 0.1)
+
+    async def play(stage: Stage) -> None:
+        asking = [asyncio.create_task(stage.backend.open(request("plain"), is_verbatim=False)) for _ in range(3)]
+        await stage.until_heard("thread/start")
+        asking[0].cancel()  # nobody waits for it, and it waits for its thread
+        async with asyncio.timeout(10):
+            await stage.backend.close()
+            answers = await asyncio.gather(*asking, return_exceptions=True)
+        assert isinstance(answers[0], asyncio.CancelledError)
+        assert all(isinstance(answer, UpstreamError) for answer in answers[1:])
+
+    played(Stage(tmp_path, "--deaf", "thread/start", workers=1), play)
+
+
+def test_a_list_of_models_without_an_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolwire.backends.codex.backend._MOST_PAGES", 10**9)
+    monkeypatch.setattr("toolwire.backends.codex.backend._LISTING", 0.2)
+
+    async def play(stage: Stage) -> None:
+        async with asyncio.timeout(5):
+            with pytest.raises(UpstreamError, match="no list of its models: nothing came within 0 seconds"):
+                await stage.backend.models()
+        assert stage.backend.host.pool.running == 0
+
+    played(Stage(tmp_path, "--endless"), play)

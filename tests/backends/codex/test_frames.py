@@ -1,0 +1,78 @@
+"""WebSocket frames: any cutting gives the same messages, and what breaks the rules is refused."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolwire.backends.codex.frames import BINARY, CLOSE, PING, TEXT, BadFrame, Frames, Incoming, accept_of, frame
+
+
+def served(kind: int, data: bytes, *, is_last: bool = True) -> bytes:
+    """A frame as a server sends it: not masked."""
+    masked = frame(kind, data, b"\0\0\0\0")
+    head = bytearray(masked[: len(masked) - len(data) - 4])
+    head[1] &= 0x7F
+    if not is_last:
+        head[0] &= 0x7F
+    return bytes(head) + data
+
+
+def test_the_answer_to_a_key_is_that_of_the_standard() -> None:
+    assert accept_of("dGhlIHNhbXBsZSBub25jZQ==") == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
+
+
+def test_a_client_masks_as_in_the_standard() -> None:
+    assert frame(TEXT, b"Hello", bytes.fromhex("37fa213d")) == bytes.fromhex("818537fa213d7f9f4d5158")
+
+
+@given(st.lists(st.binary(max_size=300), max_size=6), st.integers(1, 97))
+def test_cutting_does_not_matter(messages: list[bytes], step: int) -> None:
+    stream = b"".join(served(TEXT, message) + served(PING, b"x") for message in messages)
+    frames = Frames()
+    found = [got for start in range(0, len(stream), step) for got in frames.feed(stream[start : start + step])]
+    assert found == [got for message in messages for got in (Incoming(TEXT, message), Incoming(PING, b"x"))]
+
+
+@pytest.mark.parametrize("size", [0, 125, 126, 65535, 65536, 70000])
+def test_every_way_to_write_a_length(size: int) -> None:
+    assert list(Frames().feed(served(BINARY, b"a" * size))) == [Incoming(BINARY, b"a" * size)]
+
+
+def test_pieces_are_put_together_around_a_ping() -> None:
+    stream = served(TEXT, b"on", is_last=False) + served(PING, b"p") + served(0, b"e")
+    assert list(Frames().feed(stream)) == [Incoming(PING, b"p"), Incoming(TEXT, b"one")]
+
+
+@pytest.mark.parametrize(
+    ("stream", "why"),
+    [
+        (frame(TEXT, b"a", b"abcd"), "masked"),
+        (b"\xc1\x00", "extension"),
+        (served(0, b"a"), "goes on before it began"),
+        (served(TEXT, b"a", is_last=False) + served(TEXT, b"b"), "begins within another"),
+        (served(CLOSE, b"a" * 126), "control frame"),
+        (served(0xB, b""), "control frame"),
+        (served(0x3, b""), "begins within another"),
+        (b"\x81\x7f" + (1 << 40).to_bytes(8, "big"), "longer than"),
+        (served(TEXT, b"a" * 150, is_last=False) + served(0, b"a" * 150), "longer than"),
+    ],
+)
+def test_what_breaks_the_rules_is_refused(stream: bytes, why: str) -> None:
+    with pytest.raises(BadFrame, match=why):
+        list(Frames(longest=200).feed(stream))
+
+
+def test_empty_pieces_take_no_room() -> None:
+    frames = Frames(longest=10)
+    assert list(frames.feed(served(TEXT, b"a", is_last=False))) == []
+    tracemalloc.start()
+    for _ in range(5):
+        assert list(frames.feed(served(0, b"", is_last=False) * 5000)) == []
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 100_000
+    assert list(frames.feed(served(0, b"b"))) == [Incoming(TEXT, b"ab")]

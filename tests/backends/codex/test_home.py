@@ -1,0 +1,94 @@
+"""The folder for Codex: the login is linked, nothing else of the user's is there, and nothing stays."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from toolwire.backends.codex.home import Home, user_home
+from toolwire.errors import UpstreamError
+
+
+def home(tmp_path: Path, **environ: str) -> Home:
+    return Home('model = "m"\n', {"HOME": str(tmp_path / "user"), **environ}, tmp_path / "cache")
+
+
+def test_only_the_user_can_read_it_and_nothing_is_left(tmp_path: Path) -> None:
+    made = home(tmp_path)
+    assert stat.S_IMODE(made.folder.stat().st_mode) == 0o700
+    assert stat.S_IMODE((made.home / "config.toml").stat().st_mode) == 0o600
+    assert (made.home / "config.toml").read_text() == 'model = "m"\n'
+    assert list(made.work.iterdir()) == []
+    made.remove()
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_a_login_is_linked_so_that_a_new_token_reaches_the_users_own(tmp_path: Path) -> None:
+    own = tmp_path / "user" / ".codex"
+    own.mkdir(parents=True)
+    (own / "auth.json").write_text("old")
+    (own / "config.toml").write_text("model = 'mine'")
+    made = home(tmp_path)
+    (made.home / "auth.json").write_text("new")
+    made.remove()
+    assert (own / "auth.json").read_text() == "new"
+    assert (own / "config.toml").read_text() == "model = 'mine'"
+
+
+def test_the_users_own_place_counts_and_is_not_passed_on(tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path), "CODEX_HOME": str(tmp_path / "mine"), "CODEX_SQLITE_HOME": "x", "MY_KEY": "k"}
+    assert user_home(environ) == tmp_path / "mine"
+    made = home(tmp_path, **environ)
+    assert made.environment() == {"HOME": str(tmp_path), "MY_KEY": "k", "CODEX_HOME": str(made.home)}
+    made.remove()
+
+
+def test_what_a_killed_gateway_left_is_swept_away_and_what_is_in_use_is_not(tmp_path: Path) -> None:
+    used = home(tmp_path)
+    left = home(tmp_path)
+    os.close(left._lock)  # what the end of a process does
+    left._lock = -1
+    made = home(tmp_path)
+    assert sorted(path.name for path in (tmp_path / "cache").iterdir()) == sorted([used.folder.name, made.folder.name])
+    used.remove()
+    made.remove()
+
+
+def test_a_cache_that_cannot_be_written_to_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file")
+    made = home(tmp_path)
+    assert made.home.is_dir()
+    made.remove()
+    assert not made.folder.exists()
+
+
+def test_only_files_in_the_home_are_forgotten(tmp_path: Path) -> None:
+    made = home(tmp_path)
+    inside, outside = made.home / "sessions.jsonl", tmp_path / "diary"
+    inside.write_text("said")
+    outside.write_text("mine")
+    for path in (str(inside), str(outside), str(made.home / ".." / ".." / ".." / "diary"), "\0", ""):
+        made.forget(path)
+    assert not inside.exists()
+    assert outside.read_text() == "mine"
+    made.remove()
+
+
+def test_one_that_could_not_be_made_leaves_nothing(tmp_path: Path) -> None:
+    open_files = len(os.listdir("/dev/fd"))
+    for _ in range(3):
+        with pytest.raises(UpstreamError, match="File name too long"):
+            home(tmp_path, CODEX_HOME="/" + "x" * 300)
+    assert list((tmp_path / "cache").iterdir()) == []
+    assert len(os.listdir("/dev/fd")) == open_files
+
+
+def test_it_is_seen_when_somebody_has_removed_it(tmp_path: Path) -> None:
+    made = home(tmp_path)
+    assert made.is_there
+    made.work.rmdir()
+    assert not made.is_there
+    made.remove()

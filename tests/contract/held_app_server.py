@@ -1,0 +1,204 @@
+"""An app-server without a model, for turns that wait for results: it asks for tools as the real versions were seen to.
+
+Up to 0.130 it counts tokens before it asks for results, from 0.145 on it marks the end of a response; up to 0.144 it asks for one tool
+after the other, the last one first. Before 0.92 tools are those of an MCP server that it starts. The word in the prompt says how many
+rounds of two calls the model makes, as in "ROUNDS=2"; at the end it tells the results that it got.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import queue
+import re
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+
+
+class Interrupted(Exception):
+    pass
+
+
+class Tools:
+    """An MCP server that was started for a thread, as its client."""
+
+    def __init__(self, settings: Json) -> None:
+        command = [settings["mcp_servers.gw.command"], *settings["mcp_servers.gw.args"]]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={})
+        self._last = 0
+        self.ask("initialize", protocolVersion="2025-06-18", capabilities={})
+        self.names = [tool["name"] for tool in self.ask("tools/list")["tools"]]
+
+    def ask(self, method: str, **params: Any) -> Json:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._last += 1
+        line = json.dumps({"jsonrpc": "2.0", "id": self._last, "method": method, "params": params})
+        self._process.stdin.write(line.encode() + b"\n")
+        self._process.stdin.flush()
+        answer: Json = json.loads(self._process.stdout.readline() or b'{"result": {"content": []}}')["result"]
+        return answer
+
+
+class Thread:
+    def __init__(self, server: AppServer, id: str, params: Json) -> None:
+        self.id = id
+        self._server = server
+        self._history = json.dumps(params.get("history") or [])
+        self._tools = Tools(params["config"]) if "mcp_servers.gw.command" in params.get("config", {}) else None
+        self._is_stopped = threading.Event()
+        self._responses = 0
+
+    def inject(self, items: Any) -> None:
+        self._history += json.dumps(items)
+
+    def stop(self) -> None:
+        self._is_stopped.set()
+
+    def run(self, given: Any) -> None:
+        """A turn; what it was told of results before is a conversation that was begun anew."""
+        prompt = self._history + json.dumps(given)
+        try:
+            if "function_call_output" in prompt or "result_of" in prompt:
+                self._say("begun anew")
+            else:
+                rounds = int(re.findall(r"ROUNDS=(\d+)", prompt)[-1])
+                self._say(json.dumps([self._round(number) for number in range(rounds)]))
+                self._respond()
+                self._count()
+            self._tell("turn/completed", turn={"id": "0", "status": "completed", "error": None})
+        except Interrupted:
+            self._tell("turn/completed", turn={"id": "0", "status": "interrupted", "error": None})
+
+    def _round(self, number: int) -> Json:
+        """Two calls, and what came back for them."""
+        calls = [(f"call_{number}_{city}", {"city": city}) for city in ("Rome", "Paris")]
+        prefix = "mcp__gw__" if self._tools else ""
+        options, asked = self._server.options, []
+        for call, arguments in calls:
+            item = {"type": "function_call", "name": f"{prefix}look", "arguments": json.dumps(arguments)}
+            self._tell("rawResponseItem/completed", item={**item, "call_id": call})
+            if options.minor >= 145:
+                asked.append((call, self._request(call, arguments)))
+            time.sleep(options.gap)
+        self._respond()
+        if options.minor <= 130:
+            self._count()
+        if options.minor >= 145:
+            found = {call: self._awaited(waiting) for call, waiting in asked}
+        else:
+            found = {call: self._called(call, arguments) for call, arguments in reversed(calls)}
+        self._count()
+        return found
+
+    def _called(self, call: str, arguments: Json) -> Any:
+        if self._tools is None:
+            return self._awaited(self._request(call, arguments))
+        item = {"type": "mcpToolCall", "id": call, "server": "gw", "tool": "look", "arguments": arguments}
+        self._tell("item/started", item=item)
+        waiting: queue.Queue[Any] = queue.Queue()
+        ask = self._tools.ask
+        threading.Thread(
+            target=lambda: waiting.put(ask("tools/call", name="look", arguments=arguments)), daemon=True
+        ).start()
+        return self._awaited(waiting)
+
+    def _request(self, call: str, arguments: Json) -> queue.Queue[Any]:
+        params = {"threadId": self.id, "turnId": "0", "callId": call, "tool": "look", "arguments": arguments}
+        return self._server.ask("item/tool/call", params)
+
+    def _awaited(self, waiting: queue.Queue[Any]) -> Any:
+        while not self._is_stopped.is_set():
+            try:
+                return waiting.get(timeout=0.01)
+            except queue.Empty:
+                continue
+        raise Interrupted
+
+    def _respond(self) -> None:
+        self._responses += 1
+        if self._server.options.minor >= 145:
+            self._tell("rawResponse/completed", responseId="r", usage=_used(1))
+
+    def _count(self) -> None:
+        """Versions up to 0.130 do it twice: when a response is complete, and when the next one begins."""
+        self._tell("thread/tokenUsage/updated", tokenUsage={"total": _used(self._responses), "last": _used(1)})
+
+    def _say(self, text: str) -> None:
+        self._tell("item/started", item={"type": "agentMessage", "id": "m", "text": ""})
+        self._tell("item/agentMessage/delta", itemId="m", delta=text)
+        self._tell("item/completed", item={"type": "agentMessage", "id": "m", "text": text})
+
+    def _tell(self, method: str, **params: Any) -> None:
+        self._server.write(method=method, params={"threadId": self.id, "turnId": "0", **params})
+
+
+class AppServer:
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self._lock = threading.Lock()
+        self._threads: dict[str, Thread] = {}
+        self._waiting: dict[int, queue.Queue[Any]] = {}
+
+    def serve(self) -> None:
+        for line in sys.stdin:
+            message = json.loads(line)
+            with Path(self.options.journal).open("a", encoding="utf-8") as journal:
+                journal.write(json.dumps(message) + "\n")
+            if "method" not in message:
+                self._waiting.pop(message["id"]).put(message.get("result"))
+            elif "id" in message:
+                self.write(id=message["id"], result=self._answer(message["method"], message.get("params") or {}))
+
+    def write(self, **message: Any) -> None:
+        with self._lock:
+            sys.stdout.write(json.dumps(message) + "\n")
+            sys.stdout.flush()
+
+    def ask(self, method: str, params: Json) -> queue.Queue[Any]:
+        with self._lock:
+            id = len(self._waiting)
+            while id in self._waiting:
+                id += 1
+            waiting = self._waiting[id] = queue.Queue()
+        self.write(id=id, method=method, params=params)
+        return waiting
+
+    def _answer(self, method: str, params: Json) -> Json:
+        if method == "initialize":
+            return {"userAgent": f"toolwire/0.{self.options.minor}.0 (test)"}
+        if method in ("thread/start", "thread/resume"):
+            thread = Thread(self, f"thread-{len(self._threads)}", params)
+            self._threads[thread.id] = thread
+            return {"thread": {"id": thread.id, "path": None}}
+        thread = self._threads[params["threadId"]]
+        if method == "thread/inject_items":
+            thread.inject(params["items"])
+        elif method == "turn/start":
+            threading.Timer(0.005, thread.run, [params["input"]]).start()
+            return {"turn": {"id": "0", "items": [], "status": "inProgress"}}
+        elif method == "turn/interrupt":
+            thread.stop()
+        return {}
+
+
+def _used(responses: int) -> Json:
+    return {"inputTokens": 100 * responses, "outputTokens": 20 * responses}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--minor", type=int, required=True, help="the version is 0.MINOR.0")
+    parser.add_argument("--journal", required=True)
+    parser.add_argument("--gap", type=float, default=0.0, help="seconds after each call in which the model goes on")
+    AppServer(parser.parse_args()).serve()
+
+
+if __name__ == "__main__":
+    main()

@@ -50,7 +50,12 @@ $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 	@touch $@ $(VENV)/.installed
 
 # The programs that the tests run: what cannot be installed here is skipped, and the tests say so.
-programs: $(PROGRAMS)/npm/.installed $(PROGRAMS)/python/.installed
+programs: $(PROGRAMS)/npm/.installed $(PROGRAMS)/codex/.installed $(PROGRAMS)/python/.installed
+
+$(PROGRAMS)/codex/.installed: $(PINNED)/codex_backend/package.json $(PINNED)/codex_backend/package-lock.json
+	@mkdir -p $(@D) && cp $^ $(@D)
+	cd $(@D) && npm ci --silent --no-audit --no-fund && touch .installed || \
+	echo "npm could not install the older Codex; its tests will be skipped." >&2
 
 $(PROGRAMS)/npm/.installed: $(PINNED)/package.json $(PINNED)/package-lock.json
 	@mkdir -p $(@D) && cp $^ $(@D)

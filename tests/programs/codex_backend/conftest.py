@@ -1,0 +1,66 @@
+"""One stage for a file of proof; each test has the clients of the three dialects, whole and streamed, by its parameters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.programs.codex_backend import session
+from tests.programs.codex_backend.binaries import NEWEST
+from tests.programs.codex_backend.clients import CLIENTS, Client
+from tests.programs.codex_backend.stage import Stage, backends_of, fresh_tag, running
+
+Opening = Callable[..., Client]
+VERSION = os.environ.get("TOOLWIRE_CODEX", NEWEST)
+
+
+def pytest_report_header() -> str | None:
+    alone = os.environ.get(session.NOTE)
+    return f"network: {alone}" if alone else None
+
+
+@pytest.fixture(scope="module")
+def codex_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    with running(VERSION, tmp_path_factory.mktemp("stage")) as stage:
+        yield stage
+
+
+@pytest.fixture(params=sorted(CLIENTS))
+def dialect(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=["whole", "stream"])
+def way(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(params=backends_of(VERSION))
+def backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def tag() -> str:
+    return fresh_tag()
+
+
+@pytest.fixture
+def client(codex_stage: Stage, dialect: str, way: str) -> Opening:
+    def opened(backend: str, tools: list[dict[str, Any]] | None = None) -> Client:
+        return CLIENTS[dialect](codex_stage, backend, is_streamed=way == "stream", tools=tools)
+
+    return opened
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+    """A failure tells what the gateway said."""
+    report = yield
+    stage = getattr(item, "funcargs", {}).get("codex_stage")
+    if report.failed and stage is not None:
+        report.sections.append(("the stage", stage.tail()))
+    return report

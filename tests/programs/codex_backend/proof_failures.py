@@ -1,0 +1,98 @@
+"""Failures of the provider, as the client learns of them: the status, the form of its dialect, and the next request works."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import anthropic
+import openai
+import pytest
+
+from tests.contract.judge.validate import check
+from tests.programs.codex_backend.clients import Client
+from tests.programs.codex_backend.conftest import Opening
+from tests.programs.codex_backend.stage import Stage
+
+# Of a server's own fault either status is right: its own, or that of a gateway before it.
+REFUSALS: dict[str, tuple[set[int], str]] = {
+    "e500": ({500, 502, 503}, ""),
+    "e429": ({429}, ""),
+    "equota": ({429}, ""),
+    "e401": ({401}, ""),
+    "e400": ({400}, "Unsupported parameter"),
+    "context": ({400}, "context"),
+    "failed": ({500, 502, 503}, ""),
+}
+CUTS = ("cut", "incomplete")
+
+
+@pytest.mark.parametrize("scene", REFUSALS)
+def test_a_refusal(codex_stage: Stage, client: Opening, tag: str, scene: str) -> None:
+    statuses, words = REFUSALS[scene]
+    opened = client("native")
+    opened.say(f"SC={scene} TAG={tag}")
+    answer = opened.bare()
+    story = f"{answer.status} {answer.body.decode('utf-8', 'replace')[:2000]}"
+    assert answer.status in statuses, story
+    assert words in story
+    report = check(opened.dialect, answer.body, answer.status, answer.kind, opened.body())
+    assert not report.errors, f"{report.text()}\n{story}"
+    assert _works(client, tag)
+
+
+@pytest.mark.parametrize("scene", REFUSALS)
+def test_a_refusal_as_the_sdk_tells_it(client: Opening, tag: str, scene: str) -> None:
+    opened = client("native")
+    opened.say(f"SC={scene} TAG={tag}")
+    with pytest.raises((openai.APIStatusError, anthropic.APIStatusError)) as told:
+        opened.ask()
+    assert told.value.status_code in REFUSALS[scene][0]
+
+
+@pytest.mark.parametrize("scene", ["e400", "e401", "context"])
+def test_what_cannot_get_better_is_not_tried_again(codex_stage: Stage, client: Opening, tag: str, scene: str) -> None:
+    opened = client("native")
+    opened.say(f"SC={scene} TAG={tag}")
+    opened.bare()
+    assert len(codex_stage.seen(tag)) == 1
+
+
+@pytest.mark.parametrize("scene", CUTS)
+def test_an_answer_that_is_cut_is_said_to_be(client: Opening, tag: str, scene: str) -> None:
+    """Text that has gone out is never sent twice, and an end that is none is not called one."""
+    opened = client("native")
+    opened.say(f"SC={scene} TAG={tag}")
+    answer = opened.bare()
+    words = answer.body.decode()
+    assert len([line for line in words.splitlines() if "delta" in line and '"half ' in line]) <= 1
+    if answer.status == 200:
+        assert _is_marked(opened, words), words[-2000:]
+    else:
+        assert answer.status in (500, 502, 503), words
+        assert not check(opened.dialect, answer.body, answer.status, answer.kind, opened.body()).errors, words
+    assert _works(client, tag)
+
+
+def _works(client: Opening, tag: str) -> bool:
+    opened = client("native")
+    opened.say(f"SC=plain TAG={tag}after")
+    return opened.ask().text == f"Hello {tag}after world."
+
+
+def _is_marked(opened: Client, words: str) -> bool:
+    """Whether an answer of status 200 says that it is not whole, in its dialect's words."""
+    if opened.is_streamed:
+        marks = {
+            "chat": ('"error"', '"finish_reason":"length"'),
+            "responses": ('"response.failed"', '"response.incomplete"'),
+            "messages": ("event: error", '"stop_reason":"max_tokens"'),
+        }
+        return any(mark in words.replace('": "', '":"') for mark in marks[opened.dialect])
+    value: Any = json.loads(words)
+    ends = {
+        "chat": lambda: value["choices"][0]["finish_reason"] == "length",
+        "responses": lambda: value["status"] in ("incomplete", "failed"),
+        "messages": lambda: value["stop_reason"] == "max_tokens",
+    }
+    return bool(ends[opened.dialect]())

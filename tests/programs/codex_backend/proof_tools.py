@@ -1,0 +1,120 @@
+"""Tool calls through the real Codex: natively and written into the text, to the same effect."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.programs.codex_backend.binaries import OLDEST
+from tests.programs.codex_backend.clients import Answer, Client
+from tests.programs.codex_backend.conftest import Opening
+from tests.programs.codex_backend.stage import HELD, Stage
+from tests.programs.codex_backend.toolbox import SEARCHES, WEATHER, result
+
+_INSIDE = 'a </tool_call> b "q" \\ é中😀'
+
+
+def test_a_written_call_whose_tags_are_split(client: Opening, tag: str) -> None:
+    opened = client("spoken", SEARCHES)
+    opened.say(f"SC=split TAG={tag}")
+    answer = opened.ask()
+    assert [(call.name, call.arguments) for call in answer.calls] == [("localSearch", {"query": _INSIDE})]
+    assert answer.text.split() == ["I", "will", "look", "that", "up.", "Done."]
+    assert answer.reason == opened.called
+    _end(opened, answer, tag)
+
+
+def test_parallel_calls_and_their_results(codex_stage: Stage, client: Opening, backend: str, tag: str) -> None:
+    opened = client(backend, WEATHER)
+    opened.say(f"SC=pair TAG={tag}")
+    answer = opened.ask()
+    assert [(call.name, call.arguments) for call in answer.calls] == [
+        ("get_weather", {"city": "Paris"}),
+        ("get_weather", {"city": "Rome"}),
+    ]
+    assert len({call.id for call in answer.calls}) == 2
+    assert answer.text.strip() == "Let me check."
+    assert answer.reason == opened.called
+    _end(opened, answer, tag)
+    assert _results_at_the_model(codex_stage, tag) == [f"FOUND_{tag}0", f"FOUND_{tag}1"]
+
+
+def test_how_the_model_is_told_of_tools(codex_stage: Stage, client: Opening, backend: str, tag: str) -> None:
+    """Native calls are native, written ones are written, and a turn that is held goes on in its own thread."""
+    opened = client(backend, WEATHER)
+    opened.say(f"SC=pair TAG={tag}")
+    _end(opened, opened.ask(), tag)
+    first, last = (record["body"] for record in codex_stage.seen(tag))
+    is_native = any(tool.get("name", "").endswith("get_weather") for tool in first["tools"])
+    outputs = [item for item in last["input"] if item.get("type") == "function_call_output"]
+    assert (is_native, len(outputs)) == ((False, 0) if backend == "spoken" else (True, 2))
+    is_held = first["prompt_cache_key"] == last["prompt_cache_key"]
+    assert is_held == (backend == HELD or (backend == "native" and codex_stage.version == OLDEST))
+
+
+def test_results_in_another_order(codex_stage: Stage, client: Opening, backend: str, tag: str) -> None:
+    opened = client(backend, WEATHER)
+    opened.say(f"SC=pair TAG={tag}")
+    first, second = opened.ask().calls
+    opened.give({second.id: result("get_weather", 1, tag), first.id: result("get_weather", 0, tag)})
+    assert set(opened.ask().text.split()[2:]) == {f"FOUND_{tag}0", f"FOUND_{tag}1"}
+
+
+def test_two_tools_one_after_the_other(codex_stage: Stage, client: Opening, backend: str, tag: str) -> None:
+    opened = client(backend, SEARCHES)
+    opened.say(f"SC=loop TAG={tag}")
+    assert _loop(opened, tag) == [
+        ("localSearch", {"query": f"notes {tag}", "limit": 3}),
+        ("webSearch", {"query": f'FOUND_{tag}0 é中 "q"', "deep": {"pages": [1, 2]}}),
+        f"ALLDONE {tag} FOUND_{tag}0 FOUND_{tag}1",
+    ]
+
+
+def test_the_loop_goes_on_with_another_question(client: Opening, backend: str, tag: str) -> None:
+    opened = client(backend, SEARCHES)
+    opened.say(f"SC=loop TAG={tag}")
+    _loop(opened, tag)
+    opened.say(f"SC=plain TAG={tag}z")
+    assert opened.ask().text == f"Hello {tag}z world."
+
+
+def test_the_judge_finds_no_fault_in_calls(client: Opening, backend: str, tag: str) -> None:
+    opened = client(backend, WEATHER)
+    opened.say(f"SC=pair TAG={tag}")
+    assert b"Rome" in opened.judged().body
+
+
+def test_a_client_that_asks_something_else_after_calls(client: Opening, backend: str, tag: str) -> None:
+    """Nobody comes back with the results: the next request of the same conversation is answered all the same."""
+    opened = client(backend, WEATHER)
+    opened.say(f"SC=pair TAG={tag}")
+    answer = opened.ask()
+    opened.give({call.id: "not run" for call in answer.calls})
+    opened.say(f"SC=plain TAG={tag}n")
+    assert opened.ask().text == f"Hello {tag}n world."
+
+
+def _loop(opened: Client, tag: str) -> list[Any]:
+    told: list[Any] = []
+    for number in range(4):
+        answer = opened.ask()
+        if not answer.calls:
+            return [*told, answer.text]
+        assert all(call.raw not in ("", "{}", '""') for call in answer.calls)
+        told += [(call.name, call.arguments) for call in answer.calls]
+        opened.give({call.id: result(call.name, number, tag) for call in answer.calls})
+    return told
+
+
+def _end(opened: Client, answer: Answer, tag: str) -> None:
+    opened.give({call.id: result(call.name, number, tag) for number, call in enumerate(answer.calls)})
+    last = opened.ask()
+    found = " ".join(f"FOUND_{tag}{number}" for number in range(len(answer.calls)))
+    assert (last.text, last.calls, last.reason) == (f"ALLDONE {tag} {found}", [], opened.ended)
+
+
+def _results_at_the_model(stage: Stage, tag: str) -> list[str]:
+    """In the order in which the model reads them."""
+    words = json.dumps(stage.seen(tag)[-1]["body"]["input"])
+    found = [f"FOUND_{tag}{number}" for number in range(2)]
+    return sorted((word for word in found if word in words), key=words.index)

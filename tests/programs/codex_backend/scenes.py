@@ -1,0 +1,201 @@
+"""What the model says in each scene, as data. A scene is named in the prompt: SC=name TAG=letters, and the tag comes back in the answer.
+
+Results of the tests' tools hold words such as FOUND_alpha; a scene counts them to know how far it is, wherever and however they stand
+in the request: as outputs of calls, or told in a text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+_SCENE = re.compile(r"SC=(\w+)")
+_TAG = re.compile(r"TAG=(\w+)")
+_FOUND = re.compile(r"FOUND_[a-z0-9]+")
+_INSIDE = 'a </tool_call> b "q" \\ é中😀'
+
+CROWD = 50
+USAGE = {
+    "input_tokens": 100,
+    "input_tokens_details": {"cached_tokens": 40},
+    "output_tokens": 20,
+    "output_tokens_details": {"reasoning_tokens": 5},
+    "total_tokens": 120,
+}
+
+
+class Say(NamedTuple):
+    """A message in these pieces, with a pause behind each."""
+
+    pieces: tuple[str, ...]
+    pause: float = 0.0
+
+
+class Call(NamedTuple):
+    """pause: before it begins."""
+
+    name: str
+    arguments: dict[str, Any]
+    pause: float = 0.0
+
+
+class Think(NamedTuple):
+    summary: str
+
+
+class Refuse(NamedTuple):
+    """An answer of HTTP, in place of a stream."""
+
+    status: int
+    error: dict[str, Any]
+
+
+class End(NamedTuple):
+    """How the stream ends when it does not end well; kind "" is a cut."""
+
+    kind: str
+    members: dict[str, Any] = {}
+
+
+class Wait(NamedTuple):
+    """Nothing more comes until the other side goes."""
+
+
+class Meet(NamedTuple):
+    """Nothing more comes until so many have come this far, all at the same time."""
+
+    number: int
+
+
+Step = Say | Call | Think | Refuse | End | Wait | Meet
+
+
+class Asked(NamedTuple):
+    """What of a request a scene goes by."""
+
+    scene: str
+    tag: str
+    found: tuple[str, ...]
+    tools: dict[str, tuple[str, str]]  # name -> (namespace, name) to call it by
+    is_told: bool  # calls are to be written into the text
+
+
+def asked(body: dict[str, Any]) -> Asked:
+    words = json.dumps(body.get("input"), ensure_ascii=False)
+    scenes, tags = list(_SCENE.finditer(words)), _TAG.findall(words)
+    since = words[scenes[-1].start() :] if scenes else words
+    return Asked(
+        scenes[-1][1] if scenes else "plain",
+        tags[-1] if tags else "",
+        tuple(dict.fromkeys(_FOUND.findall(since))),
+        _tools(body),
+        "<tool_call>" in _instructions(body),
+    )
+
+
+def play(asked: Asked) -> list[Step]:
+    """The scene's steps, with its calls written as text where the model has only text."""
+    steps = _SCENES.get(asked.scene, _plain)(asked)
+    return [_possible(asked, step) if isinstance(step, Call) else step for step in steps]
+
+
+def _possible(asked: Asked, call: Call) -> Step:
+    if call.name in asked.tools:
+        return call
+    return _written(call) if asked.is_told else Say((f"There is no tool {call.name}.",))
+
+
+def _instructions(body: dict[str, Any]) -> str:
+    items = body.get("input")
+    told = [item for item in items if item.get("role") in ("developer", "system")] if isinstance(items, list) else []
+    return json.dumps([body.get("instructions"), told], ensure_ascii=False)
+
+
+def _tools(body: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    found = {}
+    for tool in body.get("tools") or ():
+        for inner in tool.get("tools") or (tool,):
+            name = str(inner.get("name") or inner.get("type"))
+            namespace = tool["name"] if inner is not tool else ""
+            found[name.rpartition("__")[2]] = (namespace, name)
+    return found
+
+
+def _written(call: Call) -> Say:
+    text = json.dumps({"name": call.name, "arguments": call.arguments}, ensure_ascii=False)
+    whole = f"<tool_call>{text}</tool_call>\n"
+    return Say(tuple(whole[at : at + 5] for at in range(0, len(whole), 5)))
+
+
+def _plain(asked: Asked) -> list[Step]:
+    return [Say(("Hel", "lo ", asked.tag, " wor", "ld."))]
+
+
+def _split(asked: Asked) -> list[Step]:
+    """Written calls only: the tags are cut in their midst, and one stands inside an argument."""
+    if asked.found:
+        return _done(asked)
+    block = json.dumps({"name": "localSearch", "arguments": {"query": _INSIDE}}, ensure_ascii=False)
+    text = f"I will look that up.\n<tool_call>{block}</tool_call>\nDone."
+    marks = ("<to", "ol_c", "all>", "</tool_", "call> b", "</tool", "_call>")
+    cut = re.split("|".join(f"(?<={re.escape(mark)})" for mark in marks), text)
+    return [Say(tuple(piece for piece in cut if piece), 0.005)]
+
+
+def _pair(asked: Asked) -> list[Step]:
+    if asked.found:
+        return _done(asked)
+    rome = Call("get_weather", {"city": "Rome"}, pause=0.1)
+    return [Say(("Let me ", "check.\n")), Call("get_weather", {"city": "Paris"}), rome]
+
+
+def _loop(asked: Asked) -> list[Step]:
+    if not asked.found:
+        return [Say(("Notes first.\n",)), Call("localSearch", {"query": f"notes {asked.tag}", "limit": 3})]
+    if len(asked.found) == 1:
+        return [Call("webSearch", {"query": f'{asked.found[0]} é中 "q"', "deep": {"pages": [1, 2]}})]
+    return _done(asked)
+
+
+def _done(asked: Asked) -> list[Step]:
+    return [Say(("ALLDONE ", asked.tag, " ", " ".join(asked.found)))]
+
+
+def _slow(asked: Asked) -> list[Step]:
+    return [Say(tuple(f"w{number} " for number in range(2000)), 0.05)]
+
+
+def _refusal(status: int, message: str, kind: str, code: str | None) -> Callable[[Asked], list[Step]]:
+    return lambda asked: [Refuse(status, {"message": message, "type": kind, "code": code})]
+
+
+def _failure(code: str, message: str) -> Callable[[Asked], list[Step]]:
+    return lambda asked: [End("failed", {"error": {"code": code, "message": message}})]
+
+
+_SCENES: dict[str, Callable[[Asked], list[Step]]] = {
+    "plain": _plain,
+    "split": _split,
+    "pair": _pair,
+    "loop": _loop,
+    "slow": _slow,
+    "think": lambda asked: [Think("Thinking hard"), *_plain(asked)],
+    "crowd": lambda asked: [Meet(CROWD), *_plain(asked)],
+    "drip": lambda asked: [Say(("half ",) * 200, 0.7)],
+    "wait": lambda asked: [Wait()],
+    "half": lambda asked: [Say(("half ",)), Wait()],
+    "cut": lambda asked: [Say(("half ",)), End("")],
+    "e500": _refusal(500, "boom", "server_error", "server_error"),
+    "e429": _refusal(429, "Rate limit reached for requests", "rate_limit_error", "rate_limit_exceeded"),
+    "equota": _refusal(429, "You exceeded your current quota", "insufficient_quota", "insufficient_quota"),
+    "e401": _refusal(401, "Incorrect API key provided", "invalid_request_error", "invalid_api_key"),
+    "e400": _refusal(400, "Unsupported parameter", "invalid_request_error", None),
+    "context": _failure("context_length_exceeded", "Your input exceeds the context window"),
+    "failed": _failure("server_error", "model failed inside stream"),
+    "incomplete": lambda asked: [
+        Say(("partial ",)),
+        End("incomplete", {"incomplete_details": {"reason": "max_output_tokens"}}),
+    ],
+}

@@ -1,0 +1,266 @@
+"""The Codex back end on the real programs, the oldest and the newest: what their processes do, which no recording shows."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.backends.codex.asking import answered, calls_of, read, request, text_of, with_results
+from tests.backends.codex.processes import all_gone, marked, zombies
+from tests.backends.codex.provider import Provider, providing
+from tests.backends.event_contract import check_events
+from tests.programs.codex_backend.binaries import NEWEST, VERSIONS, codex
+from tests.programs.installed import ROOT, search_path
+from toolwire.backends.codex.backend import CodexBackend
+from toolwire.config import BackendConfig
+from toolwire.dialects.codex import toml
+from toolwire.errors import UpstreamError
+from toolwire.events import Failed, Finished
+
+_KEY = "sk-fake-key-of-the-tests"
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    with providing() as made:
+        yield made
+
+
+class RealStage:
+    """Clean environment, fake key; what is not on loopback ends at a closed port."""
+
+    def __init__(self, version: str, provider: Provider, folder: Path, **settings: Any) -> None:
+        self.provider = provider
+        self.folder = folder
+        (folder / "user").mkdir(exist_ok=True)
+        mark = secrets.token_hex(8)
+        self.mark = f"TOOLWIRE_TEST_MARK={mark}"
+        self.environ = {
+            "PATH": search_path(),
+            "HOME": str(folder / "user"),
+            "HTTPS_PROXY": "http://127.0.0.1:9",
+            "NO_PROXY": "127.0.0.1",
+            "GW_KEY": _KEY,
+            "TOOLWIRE_TEST_MARK": mark,
+        }
+        table = {"name": "gw", "base_url": provider.address, "env_key": "GW_KEY", "wire_api": "responses"}
+        self.settings = {
+            "command": (str(codex(version)), "app-server"),
+            "config": {"model_provider": "gw", "model_providers": {"gw": table}},
+            "retries": 0,
+            **settings,
+        }
+        config = BackendConfig(name="codex", kind="codex", **self.settings)
+        self.backend = CodexBackend(config, self.environ, folder / "cache")
+
+
+def played(stage: RealStage, play: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
+    async def main() -> None:
+        try:
+            await play(stage)
+        finally:
+            await stage.backend.close()
+
+    asyncio.run(main())
+    assert all_gone(stage.mark)
+    assert zombies() == []
+    assert not list((stage.folder / "cache").glob("*"))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_plain_answer_streams(version: str, provider: Provider, tmp_path: Path) -> None:
+    async def play(stage: Any) -> None:
+        assert version in str(await stage.backend.program())
+        events = await answered(stage, request("plain"))
+        check_events(events)
+        assert text_of(events) == "Hello world."
+        finished = events[-1]
+        assert isinstance(finished, Finished)
+        assert finished.usage is not None
+        assert (finished.usage.input, finished.usage.cached, finished.usage.output) == (100, 40, 20)
+
+    played(RealStage(version, provider, tmp_path), play)
+
+
+@pytest.mark.parametrize(("version", "tier"), [*((version, "auto") for version in VERSIONS), (NEWEST, "held")])
+def test_parallel_calls_and_the_answer_to_their_results(
+    version: str, tier: str, provider: Provider, tmp_path: Path
+) -> None:
+    async def play(stage: Any) -> None:
+        asked = request("calls", has_tools=True)
+        events = await answered(stage, asked)
+        check_events(events)
+        assert [(call.id, call.name, call.raw) for call in calls_of(events)] == [
+            ("call_p1", "get_weather", '{"city": "Paris"}'),
+            ("call_p2", "get_weather", '{"city":"Rome"}'),
+        ]
+        assert text_of(await answered(stage, with_results(asked, events))) == "It is sunny."
+        told = [json.dumps(item) for item in provider.requests[-1]["input"] if item["type"] == "function_call_output"]
+        assert ["Paris" in told[0], "Rome" in told[1], len(provider.requests)] == [True, True, 2]
+
+    played(RealStage(version, provider, tmp_path, tier=tier), play)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_failures_have_the_status_of_the_provider(version: str, provider: Provider, tmp_path: Path) -> None:
+    statuses = {"e500": 500, "e429": 429, "e401": 401, "e400": 400, "context": 400, "failed": 502}
+
+    async def play(stage: Any) -> None:
+        for word, status in statuses.items():
+            with pytest.raises(UpstreamError) as caught:
+                await stage.backend.open(request(word), is_verbatim=False)
+            assert (word, caught.value.status) == (word, status)
+            assert provider.address not in caught.value.sentence()
+        cut = (await answered(stage, request("cut")))[-1]
+        assert isinstance(cut, Failed)
+        assert cut.error.status == 502
+
+    played(RealStage(version, provider, tmp_path), play)
+    assert len(provider.requests) == len(statuses) + 1  # Codex itself tries nothing again
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_client_that_leaves_stops_the_provider(version: str, provider: Provider, tmp_path: Path) -> None:
+    async def play(stage: Any) -> None:
+        reply = await stage.backend.open(request("slow"), is_verbatim=False)
+        async for _ in reply.events:
+            break
+        await reply.close()
+        async with asyncio.timeout(5):
+            while provider.running:
+                await asyncio.sleep(0.02)
+        assert provider.cut == 1
+        assert text_of(await answered(stage, request("plain"))) == "Hello world."
+
+    played(RealStage(version, provider, tmp_path), play)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_kill_in_the_middle_fails_the_turn_and_the_next_one_has_a_new_process(
+    version: str, provider: Provider, tmp_path: Path
+) -> None:
+    async def play(stage: Any) -> None:
+        reply = await stage.backend.open(request("slow"), is_verbatim=False)
+        for pid in marked(stage.mark):  # the script and the program
+            os.kill(pid, signal.SIGKILL)
+        failed = (await read(reply))[-1]
+        assert isinstance(failed, Failed)
+        assert (failed.error.status, failed.error.code) == (502, "codex_stopped")
+        assert text_of(await answered(stage, request("plain"))) == "Hello world."
+
+    played(RealStage(version, provider, tmp_path, workers=1), play)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_fifty_at_once(version: str, provider: Provider, tmp_path: Path) -> None:
+    async def play(stage: Any) -> None:
+        answers = await asyncio.gather(*(answered(stage, request("wait")) for _ in range(50)))
+        assert {text_of(events) for events in answers} == {"one two three"}
+        assert len(stage.backend.host.pool.workers) == 2
+
+    played(RealStage(version, provider, tmp_path), play)
+    assert provider.most > 10
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_gateway_that_is_killed_leaves_no_process(version: str, provider: Provider, tmp_path: Path) -> None:
+    stage = RealStage(version, provider, tmp_path)
+    program = f"""
+import asyncio, os, signal
+from pathlib import Path
+from tests.backends.codex.asking import request
+from toolwire.backends.codex.backend import CodexBackend
+from toolwire.config import BackendConfig
+from toolwire.dialects.codex import toml
+async def main():
+    config = BackendConfig(name="codex", kind="codex", **{stage.settings!r})
+    backend = CodexBackend(config, os.environ, Path({str(tmp_path)!r}) / "cache")
+    await backend.open(request("slow"), is_verbatim=False)
+    os.kill(os.getpid(), signal.SIGKILL)
+asyncio.run(main())
+"""
+    environ = stage.environ | {"PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
+    done = subprocess.run([sys.executable, "-c", program], env=environ, check=False, timeout=60)
+    assert done.returncode == -signal.SIGKILL
+    assert all_gone(stage.mark, seconds=10)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_login_is_written_through_the_link_and_the_users_settings_are_not_touched(
+    version: str, provider: Provider, tmp_path: Path
+) -> None:
+    own = tmp_path / "user" / ".codex"
+    own.mkdir(parents=True)
+    (own / "auth.json").write_text('{"OPENAI_API_KEY": "sk-before"}')
+    (own / "config.toml").write_text('model = "mine"')
+
+    async def play(stage: Any) -> None:
+        lease = await stage.backend.host.pool.lease()
+        await lease.worker.ask("account/login/start", {"type": "apiKey", "apiKey": "sk-after"})
+        lease.release(is_good=True)
+        await answered(stage, request("plain"))
+
+    played(RealStage(version, provider, tmp_path), play)
+    assert json.loads((own / "auth.json").read_text())["OPENAI_API_KEY"] == "sk-after"
+    assert (own / "config.toml").read_text() == 'model = "mine"'
+    assert sorted(path.name for path in own.iterdir()) == ["auth.json", "config.toml"]
+
+
+def test_models_that_codex_knows_have_the_clients_tools_and_no_others(provider: Provider, tmp_path: Path) -> None:
+    """They would run code of their own, and the client's tools would be words in its description."""
+
+    async def play(stage: Any) -> None:
+        for model in await stage.backend.models():
+            asked = request("calls", has_tools=True)
+            events = await answered(stage, with_model(asked, model.id))
+            assert len(calls_of(events)) == 2
+        assert len(provider.requests) >= 3
+
+    played(RealStage(NEWEST, provider, tmp_path), play)
+    for sent in provider.requests:
+        assert [tool["name"] for tool in sent["tools"]] == ["get_weather"]
+        assert not [item for item in sent["input"] if item["type"] == "additional_tools"]
+
+
+def with_model(asked: Any, model: str) -> Any:
+    return type(asked)(model=model, messages=asked.messages, tools=asked.tools)
+
+
+def test_one_that_listens_on_a_websocket_answers_as_one_of_ours(provider: Provider, tmp_path: Path) -> None:
+    stage = RealStage(NEWEST, provider, tmp_path)
+    home = tmp_path / "user" / ".codex"
+    home.mkdir(parents=True)
+    (home / "config.toml").write_text(toml(stage.settings["config"]))
+    with subprocess.Popen(
+        [str(codex(NEWEST)), "app-server", "--listen", "ws://127.0.0.1:0"],
+        env=stage.environ,
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as listening:
+        try:
+            assert listening.stderr is not None
+            address = next(word for line in listening.stderr for word in line.split() if word.startswith("ws://127"))
+            stage = RealStage(NEWEST, provider, tmp_path, command=(address,), config={})
+
+            async def play(stage: Any) -> None:
+                asked = request("calls", has_tools=True)
+                events = await answered(stage, asked)
+                assert len(calls_of(events)) == 2
+                assert text_of(await answered(stage, with_results(asked, events))) == "It is sunny."
+
+            played(stage, play)
+        finally:
+            os.killpg(listening.pid, signal.SIGKILL)
+    assert [tool["name"] for tool in provider.requests[0]["tools"]] == ["get_weather"]

@@ -106,7 +106,7 @@ class Runtime:
     async def _asked(self, request: Request, record: Record, owner: str) -> _Asked:
         """Who answers it, and what that one is sent."""
         route = await self.route(request.model)
-        request = with_effort(request, route.effort)
+        request = replace(with_effort(request, route.effort), owner=owner)
         backend = self._backend(route)
         record.backend, record.sent_model = backend.name, route.model[:100]
         handling = self._handlings.get(backend.name, _PLAINLY)

@@ -211,7 +211,7 @@ class State(Struct, frozen=True, kw_only=True):
 
 class Request(Struct, frozen=True, kw_only=True):
     """source is the decoded body, wire its bytes: the verbatim path and echoes need them as they came. is_lowered: the
-    tools, and the choice among them, are no longer those of the source."""
+    tools, and the choice among them, are no longer those of the source. owner: whose it is, where several share the gateway."""
 
     model: str
     messages: tuple[Message, ...]
@@ -225,6 +225,7 @@ class Request(Struct, frozen=True, kw_only=True):
     stream: bool = False
     stream_usage: bool = False
     user: str | None = None
+    owner: str = ""
     metadata: JsonObject | None = None
     state: State | None = None
     is_lowered: bool = False

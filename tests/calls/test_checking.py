@@ -11,6 +11,7 @@ from toolwire.calls.arguments import Invalid, Repaired, Valid
 from toolwire.calls.checking import Checking, Cut, Finding, Offer, Unknown, cut_choices, reason_of, words_of
 from toolwire.calls.names import Names
 from toolwire.calls.schemas import Schemas
+from toolwire.calls.spans import with_span, without_end
 from toolwire.calls.tally import Tally
 from toolwire.events import Finished
 from toolwire.types import Choice, Tool, ToolCall
@@ -222,3 +223,24 @@ def test_reasons_are_sentences_of_bounded_length() -> None:
 
 def test_a_call_as_words_keeps_its_arguments_to_the_byte() -> None:
     assert words_of(call('{"a":  1e400}', "x"), "why") == 'The model called "x", why: {"a":  1e400}'
+
+
+@pytest.mark.parametrize(
+    ("made", "is_cut", "kind", "counted"),
+    [
+        (with_span(call("{}", "tool_call"), "<tool_call>{", "no end"), False, Invalid, (1, 1, 0, 0, 0, 0)),
+        (with_span(call("{}", "tool_call"), "<tool_call>{", "no end"), True, Cut, (1, 0, 0, 0, 1, 0)),
+        (with_span(call("{}"), "<tool_call>{", "no end"), False, Invalid, (1, 1, 0, 0, 0, 0)),
+        (with_span(call(REPAIRABLE), "<tool_call>{", "no end"), False, Repaired, (1, 1, 1, 0, 0, 0)),
+        (without_end(call(RIGHT)), False, Valid, (1, 0, 0, 0, 0, 1)),
+        (without_end(call(RIGHT)), True, Cut, (1, 0, 0, 0, 1, 0)),
+    ],
+)
+def test_written_calls_that_have_no_end(made: ToolCall, is_cut: bool, kind: type, counted: tuple[int, ...]) -> None:
+    found = checking()
+    finding = find(found, made, is_cut=is_cut)
+    assert type(finding) is kind
+    assert numbers(found.tally) == counted
+    if isinstance(finding, Invalid):
+        assert found.feedback(made, finding)["error"] == "unreadable_call"
+        assert words_of(made, "x") == "<tool_call>{"

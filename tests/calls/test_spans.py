@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolwire.calls.spans import readable, span_of, why_of, with_span
+from toolwire.calls.spans import is_open, readable, span_of, why_of, with_span, without_end
 from toolwire.types import ToolCall
 
 CALL = ToolCall(id="call_1", name="weather", raw="{", extra={"chat": {"x": 1}})
@@ -18,3 +18,12 @@ def test_a_span_comes_back_and_goes_away() -> None:
 def test_any_other_call_has_none() -> None:
     assert (span_of(CALL), why_of(CALL)) == ("", "")
     assert readable(CALL) is CALL
+
+
+def test_a_call_without_its_end_says_so() -> None:
+    marked = without_end(CALL)
+    assert is_open(marked)
+    assert (span_of(marked), why_of(marked)) == ("", "")
+    assert not is_open(CALL)
+    assert not is_open(with_span(CALL, "x", "y"))
+    assert readable(marked) == CALL

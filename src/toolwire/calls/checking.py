@@ -15,7 +15,7 @@ from ..wire.exact import encode
 from .arguments import Invalid, Problem, Repaired, Valid, judge, tool_error, unknown_tool
 from .names import Names, is_legal
 from .schemas import Schemas, without_added_nulls
-from .spans import span_of, why_of
+from .spans import is_open, span_of, why_of
 from .tally import Tally
 
 _SHOWN = 300
@@ -94,9 +94,9 @@ class Checking:
         if call.kind != "function":
             return Valid(args=None)
         tool = self.offer.tool(call.name)
-        if span_of(call) and (tool is None or is_cut):
+        if span_of(call) and (tool is None or is_cut or call.raw.strip() in ("", "{}")):
             return self._unreadable(call, is_cut=is_cut)
-        if is_cut and call.args is None and (tool is None or tool.kind != "custom"):
+        if is_cut and (is_open(call) or (call.args is None and (tool is None or tool.kind != "custom"))):
             tally.cut += 1
             return Cut()
         if tool is None:
@@ -134,7 +134,7 @@ class Checking:
     def feedback(self, call: ToolCall, finding: Invalid | Unknown) -> JsonObject:
         """What the model is told about a call that was not made."""
         tool = self.offer.tool(call.name)
-        if tool is None and isinstance(finding, Invalid):
+        if isinstance(finding, Invalid) and span_of(call) and (tool is None or finding.received == call.raw):
             return {"error": "unreadable_call", "why": finding.errors[0].message, "hint": _UNREADABLE}
         if isinstance(finding, Unknown) or tool is None:
             return unknown_tool(call.name, self.offer.tools)

@@ -17,7 +17,7 @@ from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartS
 from ..types import Opaque, Part, Reasoning, Text, ToolCall, Usage
 from .arguments import Invalid, Repaired
 from .checking import Checking, Cut, Finding, Unknown, cut_choices, reason_of, words_of
-from .spans import readable, span_of
+from .spans import is_open, readable, span_of
 
 _UNKNOWN = {"emit": "pass", "text": "text", "error": "error"}
 
@@ -116,6 +116,8 @@ class Holding:
         part: Part = held.part
         if isinstance(part, ToolCall) and (span := span_of(part)) and self._checking.offer.tool(part.name) is None:
             part = Text(text=span)
+        elif isinstance(part, ToolCall) and is_open(part):  # it must not look whole
+            part = replace(part, raw=part.raw.rstrip().removesuffix("}"), args=None)
         return self._events(part, held.choice)
 
     def _event(self, event: Event) -> list[Event]:

@@ -19,7 +19,7 @@ from ..wire.exact import object_of
 from .checking import Offer, Unknown, reason_of, words_of
 from .formats.base import Broken, Closed, Grew, Imagined, Known, Opened, Piece, Thought, Words
 from .sentinel import Sentinel
-from .spans import with_span
+from .spans import with_span, without_end
 
 UnknownTool: TypeAlias = Literal["correct", "emit", "text", "error"]
 
@@ -295,7 +295,8 @@ class _Splitting:
             case "held":
                 return self._told(call)
             case "call":
-                return [PartEnded(index=self._call_place, part=call, choice=self._choice), *notes]
+                part = without_end(call) if "unclosed" in piece.repairs else call
+                return [PartEnded(index=self._call_place, part=part, choice=self._choice), *notes]
 
     def _told(self, call: ToolCall) -> list[Event]:
         """A call of no tool that anybody offered, by the owner's wish not handed on."""
@@ -330,6 +331,7 @@ _REPAIR = "a written call was out of form, and was understood"
 _REPAIRS = {
     "drifted": "a call stood in another envelope than the one asked for",
     "unterminated": "the end of a block was missing",
+    "unclosed": "the end of a call was missing",
     "flat": "arguments stood beside the name of the tool",
     "nameless": "a call had a number in place of its tool's name, and its arguments fit one tool only",
 }

@@ -159,7 +159,7 @@ class CodexBackend:
 
     async def _continued(self, request: Request) -> EventReply | None:
         """The next answer of a turn that waits for these results; None where there is none, or it cannot go on."""
-        found = place_of(request) if len(self._parking) else None
+        found = place_of(request, request.owner) if len(self._parking) else None
         turn = self._parking.take(found[0]) if found is not None else None
         if found is None or turn is None:
             return None
@@ -189,7 +189,7 @@ class CodexBackend:
     def settle(self, turn: Turn, request: Request) -> None:
         """An answer has ended: the turn waits for results, or is over."""
         if turn.is_waiting and turn.program.tier.is_held:
-            self._parking.park(turn, place_after(request, turn.calls))
+            self._parking.park(turn, place_after(request, turn.calls, request.owner))
         else:
             self._soon(self._let_go(turn))
 

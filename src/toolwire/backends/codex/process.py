@@ -112,7 +112,8 @@ class ChildProcess:
 
     def story(self) -> str:
         code = self._process.returncode
-        name = quote(shown(self._command))
+        # Clients read this, and where the owner keeps programs is none of their business.
+        name = quote(shown((Path(self._command[0]).name, *self._command[1:])))
         if code is None:
             ended = f"the command {name} has closed its output"
         elif code < 0:

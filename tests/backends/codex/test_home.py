@@ -92,3 +92,16 @@ def test_it_is_seen_when_somebody_has_removed_it(tmp_path: Path) -> None:
     made.work.rmdir()
     assert not made.is_there
     made.remove()
+
+
+def test_codex_is_not_pointed_back_at_a_gateway(tmp_path: Path) -> None:
+    def told(url: str) -> str | None:
+        home = Home("", {"HOME": str(tmp_path), "OPENAI_BASE_URL": url}, tmp_path / "cache")
+        found = home.environment().get("OPENAI_BASE_URL")
+        home.remove()
+        return found
+
+    assert told("http://127.0.0.1:18741/v1") is None
+    assert told("http://localhost:18741/v1") is None
+    assert told("https://models.example.com/v1") == "https://models.example.com/v1"
+    assert told("http://[") == "http://["

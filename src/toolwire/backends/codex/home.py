@@ -12,9 +12,11 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from platformdirs import user_cache_path
 
+from ...config import is_loopback
 from ...errors import UpstreamError
 
 if sys.platform != "win32":
@@ -26,6 +28,7 @@ _ARCHIVE = "archived_sessions"
 _LOGIN = ("auth.json", "auth.lock")
 # Where Codex keeps things is ours to say.
 _DROPPED = frozenset({"CODEX_HOME", "CODEX_SQLITE_HOME"})
+_BASE_URL = "OPENAI_BASE_URL"
 
 
 def default_parent() -> Path:
@@ -68,6 +71,8 @@ class Home:
     def environment(self) -> dict[str, str]:
         """The user's own, because providers take their keys from there, with our folder in place of theirs."""
         kept = {name: value for name, value in self._environ.items() if name not in _DROPPED}
+        if _is_here(kept.get(_BASE_URL, "")):  # clients are pointed at gateways by it, and this one must not ask itself
+            del kept[_BASE_URL]
         return kept | {"CODEX_HOME": str(self.home)}
 
     def write(self, name: str, data: bytes) -> None:
@@ -104,6 +109,13 @@ def no_room(error: OSError) -> UpstreamError:
         code="codex_not_started",
         hint="Make room on the disk, or set XDG_CACHE_HOME to a folder that can be written to.",
     )
+
+
+def _is_here(url: str) -> bool:
+    try:
+        return is_loopback(urlsplit(url).hostname or "")
+    except ValueError:
+        return False
 
 
 def _new_folder(parent: Path) -> tuple[Path, int]:

@@ -170,10 +170,13 @@ class Runtime:
         if wanted.names is None:
             offer = Offer(prepared.offered, prepared.names, is_all=is_all)
         else:  # the model knows of all tools, and may call some of them
-            offer = Offer([tool for tool in prepared.offered if tool.name in wanted.names])
+            allowed = [tool for tool in prepared.offered if tool.name in wanted.names]
+            barred = frozenset(tool.name for tool in prepared.offered) - wanted.names
+            offer = Offer(allowed, barred=barred)
         checking = Checking(offer, self._preparing.schemas, record.tally, prepared.loosened)
         may_call = has_tools(prepared.request)
-        if not may_call or asked.is_queued_there or (asked.level == "check" and not prepared.loosened):
+        is_watched = asked.level == "check" and not prepared.loosened and not asked.is_strict
+        if not may_call or asked.is_queued_there or is_watched:
             return backend, Watch(checking, has_tools=may_call)
         terms = replace(asked.terms, reminder=reminder(wanted)) if wanted.must_call else asked.terms
         return CorrectingBackend(self._listening(asked) or backend, checking, terms), None
@@ -334,6 +337,11 @@ class _Asked(Struct, frozen=True, kw_only=True):
         return replace(self.handling.terms, corrections=0)
 
     @property
+    def is_strict(self) -> bool:
+        """A call must be right before it leaves, because its tool wants that and the back end cannot promise it."""
+        return self.handling.tools == "simulate" and any(tool.strict for tool in self.prepared.offered)
+
+    @property
     def is_queued_there(self) -> bool:
         """The back end keeps answers, and works on this one in its own background."""
         state = self.request.state
@@ -343,7 +351,8 @@ class _Asked(Struct, frozen=True, kw_only=True):
 
 def _manner(handling: Handling, level: Guard) -> Manner:
     terms = handling.terms
-    return Manner(is_held=level in ("repair", "retry"), policy=terms.policy, unknown=terms.unknown)
+    is_held = level in ("repair", "retry")
+    return Manner(is_held=is_held, may_hold=level != "off", policy=terms.policy, unknown=terms.unknown)
 
 
 def _chosen(asked: _Asked, backend: Backend) -> Plan:

@@ -9,6 +9,7 @@ from typing import get_args
 import pytest
 
 from toolwire.backends import build
+from toolwire.backends.codex.backend import CodexBackend
 from toolwire.backends.demo import Demo
 from toolwire.backends.http import HttpBackend
 from toolwire.backends.scripted import Scripted
@@ -21,6 +22,7 @@ EXPECTED = {
     "openai-responses": (HttpBackend, "responses"),
     "anthropic": (HttpBackend, "messages"),
     "gemini": (HttpBackend, "gemini"),
+    "codex": (CodexBackend, ""),
     "demo": (Demo, ""),
     "scripted": (Scripted, ""),
 }

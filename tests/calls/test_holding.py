@@ -26,7 +26,7 @@ from toolwire.calls.checking import Checking, cut_choices
 from toolwire.calls.holding import Holding
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started, fold
-from toolwire.types import Citation, Loss, Opaque, Reasoning, Text, ToolCall, Usage
+from toolwire.types import Choice, Citation, Loss, Opaque, Reasoning, Text, ToolCall, Usage
 from toolwire.wire.exact import decode
 
 
@@ -154,13 +154,13 @@ def test_a_failure_is_kept_and_ends_it() -> None:
 def test_notes_of_one_answer_among_several() -> None:
     answer = holding()
     answer.send(
-        [PartStarted(index=0, part=ToolCall(id="c", name="weather", raw="")), PartStarted(index=1, part=Text(text=""))]
+        [PartStarted(index=0, part=Text(text="")), PartStarted(index=1, part=ToolCall(id="c", name="weather", raw=""))]
     )
     cited = Citation(url="u")
-    assert answer.send([Noted(note=cited, index=1)]) == [Noted(note=cited, index=0)]
+    assert answer.send([Noted(note=cited, index=0)]) == [Noted(note=cited, index=0)]
     for note in (Usage(input=1), Opaque(dialect="responses", value={})):
         assert answer.send([Noted(note=note)]) == []
-    assert answer.send([Noted(note=cited, index=0)]) == []
+    assert answer.send([Noted(note=cited, index=1)]) == []
     assert answer.send([Noted(note=Loss("x", "", ""))]) == [Noted(note=Loss("x", "", ""))]
 
 
@@ -215,8 +215,8 @@ def test_before_the_first_call_everything_leaves_when_it_comes(events: list[Even
         has_called = has_called or (isinstance(event, PartStarted) and isinstance(event.part, ToolCall))
         if isinstance(event, PartStarted | PartDelta | PartEnded) and not has_called:
             assert kept == [event]
-        if isinstance(event, PartStarted | PartEnded) and isinstance(event.part, Text):
-            assert len(kept) == 1
+        if isinstance(event, PartStarted) and isinstance(event.part, Text) and has_called:
+            assert kept == []
 
 
 @quickly
@@ -226,3 +226,21 @@ def test_while_it_runs_the_contract_holds(events: list[Event], places: list[int]
     kept = [event for piece in sliced(events, places) for event in answer.send(piece)]
     check_events(kept, is_cut=True)
     assert not any(isinstance(event, Finished) for event in kept)
+
+
+def test_text_behind_a_call_keeps_its_place_and_its_sources() -> None:
+    cited = Text(text="Soon.", citations=(Citation(url="u"),))
+    answer = holding()
+    sent: list[Event] = [
+        PartStarted(index=0, part=ToolCall(id="c", name="weather", raw="")),
+        PartEnded(index=0, part=call(RIGHT)),
+        PartStarted(index=1, part=Text(text="")),
+        PartDelta(1, "Soon."),
+        Noted(note=cited.citations[0], index=1),
+        PartEnded(index=1, part=cited),
+        Finished(choices=(Choice(reason="stop"),)),
+    ]
+    assert answer.send(sent) == []
+    released = answer.released("pass")
+    assert [event.part for event in released if isinstance(event, PartEnded)] == [call(RIGHT), cited]
+    assert [event.note for event in released if isinstance(event, Noted)] == list(cited.citations)

@@ -341,7 +341,10 @@ def test_a_long_conversation_costs_its_length() -> None:
     seconds = []
     for count in (4_000, 16_000):
         results = (say("assistant", call()), *[say("tool", result(1, "<x>"))] * count, *[say("user", "y")] * count)
-        start = time.perf_counter()
-        assert len(retold(results).messages) == 2
-        seconds.append(time.perf_counter() - start)
+        tries = []
+        for _ in range(3):
+            start = time.process_time()
+            assert len(retold(results).messages) == 2
+            tries.append(time.process_time() - start)
+        seconds.append(min(tries))
     assert seconds[1] < 12 * seconds[0] + 0.1

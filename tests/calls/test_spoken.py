@@ -243,6 +243,10 @@ def test_arguments_beside_the_name_are_not_lost() -> None:
     wrong = '<tool_call>{"name": "weather", "city": 5}</tool_call>'
     assert isinstance(parts(wrong, is_held=True)[0], ToolCall)
     assert span_of(parts(wrong, is_held=True)[0]) == wrong
-    (other,) = parts('<tool_call>{"name": "tool_call", "thought": "hm"}</tool_call>')
-    assert isinstance(other, ToolCall)
-    assert other.raw == "{}"
+
+
+def test_H117_an_answer_of_final_words_alone_ends_as_it_streamed() -> None:
+    for text in ("<|channel|>final<|message|>It is sunny.<|return|>", "<|channel|>final<|message|>It is sunny."):
+        for pieces in ((text,), tuple(text)):
+            assert parts(*pieces) == [Text(text="It is sunny.")]
+            assert parts(*pieces, is_told=False) == [Text(text="It is sunny.")]

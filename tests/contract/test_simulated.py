@@ -199,6 +199,11 @@ def test_a_strict_tool_fails_the_answer(server: Gateway, upstream: Upstream, str
         asked = ask(server, "responses", f"chat/{model}", stream=stream, tools=tools("responses", strict=True))
         assert asked.calls == []
         assert asked.seen.error
+        model = played(upstream, "chat", stream, wrong)
+        asked = ask(server, "responses", f"check/{model}", stream=stream, tools=tools("responses", strict=True))
+        assert asked.calls == []
+        assert asked.seen.error
+        assert len(upstream.requests(model)) == 1
 
 
 @both_ways()
@@ -244,6 +249,9 @@ def test_a_model_that_may_call_one_tool_only_is_held_to_it(server: Gateway, upst
     assert asked.calls == [("weather", {"city": "Paris"})]
     first, second = upstream.requests(model)
     assert "search" in json.dumps(first.json)
+    model = played(upstream, "chat", stream, *[searching] * 3)
+    body = {"tools": [*tools("chat"), other], "tool_choice": choice}
+    assert "may not be called now" in ask(server, "chat", f"chat/{model}", stream=stream, **body).seen.text
     assert len(second.json["messages"]) > len(first.json["messages"])
 
 
@@ -346,3 +354,24 @@ def test_a_block_in_many_small_frames_of_one_form(server: Gateway, upstream: Ups
         assert asked.calls == [("weather", {"city": "Paris"})], form
         assert asked.seen.text == "Let me look at that for you.\n\nOne moment."
         assert asked.seen.finish == "tool_calls"
+
+
+@both_ways()
+@pytest.mark.parametrize("client", DIALECTS)
+def test_text_behind_a_call_stays_behind_it(server: Gateway, upstream: Upstream, client: str, stream: bool) -> None:
+    model = played(upstream, "chat", stream, f"Let me look.\n{RIGHT}\nDone?")
+    asked = ask(server, client, f"chat/{model}", stream=stream)
+    assert asked.calls == [("weather", {"city": "Paris"})]
+    if client != "chat":  # where it can be told
+        assert asked.raw.index(b"Let me look") < asked.raw.index(b"Paris") < asked.raw.rindex(b"Done?")
+
+
+@both_ways()
+def test_H117_markup_of_channels_is_not_text_in_any_form_of_an_answer(
+    server: Gateway, upstream: Upstream, stream: bool
+) -> None:
+    for client, name in itertools.product(DIALECTS, ("chat", "chat-auto", "check")):
+        model = played(upstream, "chat", stream, "<|channel|>final<|message|>It is sunny.<|return|>")
+        asked = ask(server, client, f"{name}/{model}", stream=stream)
+        assert asked.seen.text == "It is sunny."
+        assert b"channel" not in asked.raw

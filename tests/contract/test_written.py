@@ -13,9 +13,6 @@ from bench.written.tables import show_forms, show_prose
 from toolwire.calls.schemas import Schemas
 
 SEED = 3
-EMPTIED = pytest.mark.xfail(
-    strict=True, reason="a block whose name can be read and whose rest cannot is a call with no arguments"
-)
 UNENDED = pytest.mark.xfail(
     strict=True, reason="a block of parameters without its end is a call also where a limit cut it off"
 )
@@ -86,7 +83,6 @@ def test_prose_calls_nothing_where_bytes_pass_untouched() -> None:
     assert_prose_calls_nothing(measurement(2, verbatim_every=1))
 
 
-@EMPTIED
 @pytest.mark.slow
 @pytest.mark.parametrize("is_told", [True, False])
 def test_no_damage_makes_another_call(is_told: bool) -> None:

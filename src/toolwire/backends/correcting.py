@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..calls.checking import Checking, Unknown
-from ..calls.holding import Held, HeldCall, Holding
+from ..calls.holding import Held, HeldCall, HeldWords, Holding
 from ..calls.ids import fit_ids
 from ..calls.ledger import settle
 from ..calls.spoken import UnknownTool
@@ -211,14 +211,15 @@ class CorrectingTurn:
             tally.held_seconds += time.monotonic() - self._held_since
         if last.error is not None:
             if answer is None or last.has_spoken:
-                return [Failed(error=last.error)]
+                return [*last.words(), Failed(error=last.error)]
             self._note(f"it failed ({last.error.status}, {last.error.code})")
         assert answer is not None
         assert answer.finished is not None
         tally.exhausted += bool(answer.wrong and tally.corrections)
         notes: list[Event] = [Noted(note=note) for note in self._checking.notes]
         if (fatal := self._fatal(answer)) is not None:
-            return [*notes, Failed(error=fatal)]
+            words = [event for held in self._kept if isinstance(held, HeldWords) for event in answer.let_go(held)]
+            return [*words, *answer.words(), *notes, Failed(error=fatal)]
         if self._is_silent(answer):
             notes.append(Noted(note=Loss("tool_choice", "answer", "the model had to call a tool and did not")))
         events = [event for held in self._kept for event in answer.let_go(held)]

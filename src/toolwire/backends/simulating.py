@@ -136,4 +136,6 @@ class SimulatingBackend(ListeningBackend):
 
     def _manner_for(self, request: Request) -> Manner:
         wanted = wanted_of(request)
-        return replace(self._manner, is_single=wanted.is_single, must_call=wanted.must_call)
+        is_strict = self._manner.may_hold and any(tool.strict for tool in request.tools)
+        is_held = self._manner.is_held or is_strict
+        return replace(self._manner, is_held=is_held, is_single=wanted.is_single, must_call=wanted.must_call)

@@ -25,7 +25,9 @@ _UNREADABLE = "Write the whole block again, as one JSON object with name and arg
 
 
 class Unknown(Struct, frozen=True, tag="unknown"):
-    """The model called what nobody offered."""
+    """The model called what nobody offered. is_barred: it was told of it, but may not call it now."""
+
+    is_barred: bool = False
 
 
 class Cut(Struct, frozen=True, tag="cut"):
@@ -43,10 +45,19 @@ def cut_choices(finished: Finished) -> frozenset[int]:
 class Offer:
     """What the model may call, by the names that it was told; names is None where they are the client's own.
 
-    is_all: nobody else, like a provider that remembers the conversation, has told the model of more tools.
+    is_all: nobody else, like a provider that remembers the conversation, has told the model of more tools. barred: tools that it
+    was told of and may not call now.
     """
 
-    def __init__(self, tools: Sequence[Tool], names: Names | None = None, *, is_all: bool = True) -> None:
+    def __init__(
+        self,
+        tools: Sequence[Tool],
+        names: Names | None = None,
+        *,
+        is_all: bool = True,
+        barred: frozenset[str] = frozenset(),
+    ) -> None:
+        self.barred = barred
         self.tools = [tool for tool in tools if tool.kind != "hosted"]
         self.is_all = is_all
         self._flat = names
@@ -103,7 +114,7 @@ class Checking:
             if not self.offer.is_all:
                 return Valid(args=None)
             tally.unknown += 1
-            return Unknown()
+            return Unknown(is_barred=call.name in self.offer.barred)
         bare = self._bare(call, tool)
         may_repair = may_repair and tally.invalid < _MOST_REPAIRS
         finding = judge(bare, tool, self._schemas, is_cut=is_cut, may_repair=may_repair)
@@ -142,6 +153,8 @@ class Checking:
 
     def flag(self, call: ToolCall, finding: Invalid | Unknown) -> list[Loss]:
         """What the client is told about a call that it gets as the model wrote it."""
+        if isinstance(finding, Unknown) and finding.is_barred:
+            return self.tell("tool_choice", call, "the model called a tool that may not be called now")
         if isinstance(finding, Unknown):
             return self.tell("call.unknown_tool", call, "the model called a tool that was not offered")
         return self.tell("call.invalid_arguments", call, self._why(call, finding))
@@ -179,7 +192,7 @@ def words_of(call: ToolCall, why: str) -> str:
 
 def reason_of(finding: Invalid | Unknown) -> str:
     if isinstance(finding, Unknown):
-        return "a tool that was not offered"
+        return "a tool that may not be called now" if finding.is_barred else "a tool that was not offered"
     first = finding.errors[0]
     place = f"{first.path}: " if first.path else ""
     return f"but the arguments do not fit ({place}{first.message.rstrip('.')[:_SHOWN]})"

@@ -1,7 +1,7 @@
 """One answer of the model whose calls wait until it is whole: only then can a call still be repaired, or taken back.
 
-Text and reasoning leave at once. What the model thought between two calls keeps its place between them, because that place is
-part of its proof (H080), so it waits with them.
+Text and reasoning leave at once, up to the first call. What the model thinks or says behind one keeps its place there, because that place
+is part of a thought's proof (H080) and of a text's sense, so it waits with the call.
 """
 
 from __future__ import annotations
@@ -40,12 +40,14 @@ class HeldCall(Struct):
         return "" if self.fault is None else reason_of(self.fault)
 
 
-class HeldThought(Struct):
-    part: Reasoning
+class HeldWords(Struct):
+    """A thought, or text behind a call."""
+
+    part: Reasoning | Text
     choice: int
 
 
-Held: TypeAlias = HeldCall | HeldThought
+Held: TypeAlias = HeldCall | HeldWords
 
 
 class Holding:
@@ -85,13 +87,13 @@ class Holding:
 
     @property
     def right(self) -> list[Held]:
-        """What may leave as it is, and only once: right calls, and the thoughts between them."""
-        return [held for held in self.held if isinstance(held, HeldThought) or _is_right(held)]
+        """What may leave as it is, and only once: right calls, and the words between them."""
+        return [held for held in self.held if isinstance(held, HeldWords) or _is_right(held)]
 
     @property
     def said(self) -> tuple[Part, ...]:
         """The whole answer, repaired calls as they are now (H023)."""
-        return tuple(part.part if isinstance(part, HeldCall | HeldThought) else part for part in self._parts.values())
+        return tuple(part.part if isinstance(part, HeldCall | HeldWords) else part for part in self._parts.values())
 
     def send(self, events: list[Event]) -> list[Event]:
         kept: list[Event] = []
@@ -108,13 +110,18 @@ class Holding:
             if isinstance(held, HeldCall) and held.fault is not None:
                 is_unknown = isinstance(held.fault, Unknown) and unknown != "correct"
                 events += self._given_up(held, held.fault, _UNKNOWN[unknown] if is_unknown else policy)
-            elif isinstance(held, HeldThought) or _is_right(held):
+            elif isinstance(held, HeldWords) or _is_right(held):
                 events += self.let_go(held)
         return events
 
+    def words(self) -> list[Event]:
+        """What was said behind a call, where no call may leave any more."""
+        said = [held for held in self.held if isinstance(held, HeldWords) and content_of(held.part)]
+        return [event for held in said for event in self.let_go(held)]
+
     def let_go(self, held: Held) -> list[Event]:
         part: Part = held.part
-        if isinstance(part, ToolCall) and (span := span_of(part)) and self._checking.offer.tool(part.name) is None:
+        if isinstance(part, ToolCall) and (span := span_of(part)):  # the answer was cut in it
             part = Text(text=span)
         elif isinstance(part, ToolCall) and is_open(part):  # it must not look whole
             part = replace(part, raw=part.raw.rstrip().removesuffix("}"), args=None)
@@ -156,8 +163,8 @@ class Holding:
             case ToolCall() as call:
                 self._calling.add(event.choice)
                 return HeldCall(call, event.choice)
-            case Reasoning() as thought if event.choice in self._calling:
-                return HeldThought(thought, event.choice)
+            case (Reasoning() | Text()) as words if event.choice in self._calling:
+                return HeldWords(words, event.choice)
             case _:
                 return None
 
@@ -166,8 +173,8 @@ class Holding:
             case HeldCall() as held, ToolCall() as call:
                 held.part = call
                 return []
-            case HeldThought() as held_thought, Reasoning() as thought:
-                held_thought.part = thought
+            case HeldWords() as held_words, (Reasoning() | Text()) as words:
+                held_words.part = words
                 return []
             case _:
                 self._parts[event.index] = event.part
@@ -199,6 +206,8 @@ class Holding:
         events: list[Event] = [PartStarted(index=place, part=emptied(part), choice=choice)]
         if content:
             events.append(PartDelta(place, content))
+        if isinstance(part, Text):
+            events += [Noted(note=citation, index=place) for citation in part.citations]
         return [*events, PartEnded(index=place, part=part, choice=choice)]
 
 

@@ -24,6 +24,7 @@ from .spans import with_span, without_end
 UnknownTool: TypeAlias = Literal["correct", "emit", "text", "error"]
 
 _NAMELESS = "tool_call"  # for a block in which no name can be found
+_BLANKS = " \t\r\n"
 _CHANGED = "a call was written into the text"
 
 
@@ -31,6 +32,7 @@ class Manner(Struct, frozen=True, kw_only=True):
     """How written calls are taken. is_held: somebody behind this judges calls before they leave, and may ask the model again."""
 
     is_held: bool = False
+    may_hold: bool = True  # calls may be held where their tools want to be strict
     is_single: bool = False  # one call in an answer, and no more
     must_call: bool = False
     policy: str = "text"  # for what cannot be read: text, or error
@@ -178,8 +180,13 @@ class _Splitting:
         if self.place is None:
             made += self._open()
         if self._blanks:
-            made.append(PartDelta(self._placed(), self._let_go()))
-        return [*made, replace(event, index=self._placed())]
+            blanks = self._let_go()
+            self._said.append(blanks)
+            made.append(PartDelta(self._placed(), blanks))
+        assert isinstance(event.part, Text)
+        text = "".join(self._said)
+        part = event.part if text == event.part.text else Text(text=text)  # of markup nothing is told
+        return [*made, replace(event, index=self._placed(), part=part)]
 
     def _piece(self, piece: Piece) -> list[Event]:
         if self._is_over:
@@ -210,7 +217,7 @@ class _Splitting:
     def _words(self, text: str, event: PartDelta | None = None) -> list[Event]:
         if self.place is None:
             may_wait = self._answer.is_told or self._is_split or self._answer.has_called(self._choice)
-            if may_wait and not text.strip():
+            if may_wait and not text.strip(_BLANKS):
                 self._blanks.append(text)
                 return []
             opened = self._open()

@@ -30,7 +30,7 @@ ODD_TEXTS: dict[str, tuple[str, ...]] = {
     "a surrogate pair in two events": ("a\ud83d", "\ude42b"),
     "what looks like events": ("data: [DONE]\n\n", "event: error\n", 'data: {"error": "no"}\r\n\r\n'),
     "a mark as text": ("[DONE]",),
-    "what looks like a call": ('<tool_call>{"name": "get_time"', "}</tool_call>"),
+    "what looks like a call": ('It writes <tool_call>{"name": "get_time"', "}</tool_call> for that."),
     "quotes and backslashes": ('"\\', '\\"', '"}]}'),
     "empty deltas": ("", "a", "", "", "b", ""),
     "equal deltas": ("ha", "ha", "ha", "\n", "\n"),

@@ -179,6 +179,8 @@ class Writer:
             (
                 "The tag <tool_call> opens a call.",
                 "<tool_call> is the tag",
+                "<tool_call> opens it, {} is in it and </tool_call> closes it",
+                "**<tool_call>** is the tag",
                 "So <tool_call>{not JSON at all</tool_call> is wrong",
                 "A <tool_cal and <tool and < and <tool_callx>",
                 "<tool_call_result> <toolcalls <think",
@@ -271,6 +273,25 @@ class Writer:
         else:
             self._words(f"{opening}{self._json(TIME, is_plain=True)}{closing}\n")
 
+    def _slipped(self) -> None:
+        call = self._call() if self._is_told else TIME
+        inside = self._json(call, is_plain=True)
+        text = self._chance.choice(
+            (
+                f'<tool_call id="call_1">{inside}</tool_call>',
+                f"< tool_call>{inside}< /tool_call>",
+                f"<tool_call>\nHere it is:\n{inside}\n</tool_call>",
+                f"<tool_call><think>So be it.</think>{inside}</tool_call>",
+                f"**<tool_call>**\n{inside}\n**</tool_call>**",
+                tag(json.dumps(inside)),
+            )
+        )
+        if self._is_told:
+            self._calls(text, call)
+            self._words("\n")
+        else:
+            self._words(f"{text}\n")
+
     def _unterminated(self) -> None:
         call = self._call()
         end = self._chance.choice(("", "</tool", "\n"))
@@ -296,5 +317,6 @@ _SEGMENTS: tuple[Callable[[Writer], None], ...] = tuple(
         "raw_lines",
         "python",
         "drifted",
+        "slipped",
     ]
 )

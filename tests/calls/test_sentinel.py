@@ -255,6 +255,7 @@ SHARDS = st.lists(
             "```", "`", "~~~", "json", ". ", "words", "<think>", "</think>", "<tool_result>", "<tool_calls>", "<<<TOOL_CALL>>>", "[TOOL_CALLS]",
             "get_time", "[ARGS]", "<function=get_time>", "</function>", "<invoke name=\"get_time\">", "</invoke>", "<|channel|>", "<|python_tag|>",
             '"arguments"', ":", "{}", '{"tool_call"', "TOOL_CALL_BLOCK", "<|tool_call_begin|>", "null", "True", "é🙂",
+            "**", "< tool_call>", '<tool_call id="1">', "words:\n", "; ", "//", "/*", "*/", "# ", "<parameter=a>", "</parameter>",
         ]
     ),
     max_size=30,
@@ -344,6 +345,11 @@ HOSTILE = {
     "invokes": '\n<invoke name="get_weather"><parameter name="city">',
     "thoughts": "<think>",
     "blanks": "<tool_call>" + " " * 50,
+    "attributes": '\n<tool_call id="1">{"a":"',
+    "words_before": "\n<tool_call>\nwords:\n{",
+    "emphasis": "\n**<tool_call>**\n{ ",
+    "functions": "\n<function=exec><parameter=command>a</function>",
+    "comments": '\n<tool_call>{"name": "get_time" /* * / # // ',
 }
 
 

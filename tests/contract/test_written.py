@@ -13,9 +13,6 @@ from bench.written.tables import show_forms, show_prose
 from toolwire.calls.schemas import Schemas
 
 SEED = 3
-UNENDED = pytest.mark.xfail(
-    strict=True, reason="a block of parameters without its end is a call also where a limit cut it off"
-)
 
 
 @cache
@@ -89,7 +86,6 @@ def test_no_damage_makes_another_call(is_told: bool) -> None:
     assert_never_wrong(list(measurement(3).damages(every_damage(), is_told=is_told)))
 
 
-@UNENDED
 @pytest.mark.slow
 @pytest.mark.parametrize("is_told", [True, False])
 def test_no_cut_makes_another_call_where_the_limit_is_known(is_told: bool) -> None:

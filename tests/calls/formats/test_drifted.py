@@ -58,6 +58,7 @@ def test_tags_inside_a_section() -> None:
     [
         '<invoke name="get_weather"><parameter name="city">Paris</parameter></invoke>',
         '<invoke name="get_weather">\n<parameter name="city">Paris</parameter>\n</invoke>',
+        '<minimax:tool_call>\n<invoke name="get_weather">{"city": "Paris"}</invoke>\n</minimax:tool_call>',
         '<invoke name="get_weather">{"city": "Paris"}</invoke>',
         '<function_calls>\n<invoke name="get_weather">\n<parameter name="city">Paris</parameter>\n</invoke>\n</function_calls>',
     ],

@@ -106,7 +106,7 @@ def test_a_parameter_says_whether_it_is_a_text(name: str, is_text: str, text: st
 def test_a_text_that_ends_behind_a_value() -> None:
     text = written(("city", "true", "Rome"))
     [*_, last] = same_however_cut(GRAMMARS, text[: text.index("\n</｜DSML｜invoke>")])
-    assert last == Closed(name="get_weather", raw='{"city":"Rome"}', repairs=("unterminated",))
+    assert last == Closed(name="get_weather", raw='{"city":"Rome"}', repairs=("unclosed",))
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_values_are_typed_by_the_schema(key: str, text: str, value: object) -> N
 
 def test_a_text_that_ends_behind_a_value() -> None:
     [*_, last] = same_however_cut(GRAMMARS, written(city="Rome").removesuffix("</tool_call>"))
-    assert last == Closed(name="get_weather", raw='{"city":"Rome"}', repairs=("unterminated",))
+    assert last == Closed(name="get_weather", raw='{"city":"Rome"}', repairs=("unclosed",))
 
 
 @pytest.mark.parametrize(

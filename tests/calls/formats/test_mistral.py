@@ -99,6 +99,16 @@ def test_an_envelope_that_is_not_closed() -> None:
     assert last == Closed(name="get_weather", raw='{"city": "Rome"}', repairs=("unterminated",))
 
 
+@pytest.mark.parametrize(
+    "inner", ['{"name": "get_time", "values": {"a": 1}}', "{'name': 'get_time', 'values': {'a': 1}}"]
+)
+def test_members_that_nobody_knows_are_not_left_out(inner: str) -> None:
+    text = f"[TOOL_CALLS][{inner}"
+    assert same_however_cut(GRAMMARS, f"{text}]") == [Words(f"{text}]")]
+    [found] = broken(same_however_cut(GRAMMARS, f"{text}]", Tools(is_told=True)))
+    assert (found.text, found.name) == (text, "get_time")
+
+
 def test_an_unknown_tool_behind_a_known_one_costs_only_itself() -> None:
     text = '[TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Rome"}}, {"name": "fly", "arguments": {}}] ok'
     pieces = same_however_cut(GRAMMARS, text)

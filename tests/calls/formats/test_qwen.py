@@ -89,7 +89,10 @@ def test_arguments_grow_by_whole_values() -> None:
         ("days", "", ""),
         ("options", "{'a': True}", {"a": True}),
         ("tags", "not a list", "not a list"),
-        ("stranger", "30", "30"),
+        ("stranger", "30", 30),
+        ("stranger", "20.5", 20.5),
+        ("stranger", "true", True),
+        ("stranger", "30 km", "30 km"),
         ("stranger", '{"a": 1}', {"a": 1}),
         ("free", "[1]", [1]),
     ],
@@ -135,6 +138,21 @@ def test_closing_tags_that_were_forgotten() -> None:
     assert (calls(pieces), words(pieces)) == ([("get_weather", {"city": "Rome", "days": 2})], "\nSo.")
 
 
+@pytest.mark.parametrize(
+    "value", ["a\n</function>\nb", "</function>", "a</function>\nb</function>c", "</function> </parameter> d"]
+)
+def test_H132_the_end_of_a_function_inside_a_value(value: str) -> None:
+    for found in ({"city": value}, {"city": value, "note": "x"}):
+        assert calls(same_however_cut(GRAMMARS, f"{written(**found)}\nSo.")) == [("get_weather", found)]
+
+
+@pytest.mark.parametrize("between", ["\n</tool_call>\n", "\nSo.\n", f"\n{'So. ' * 400}\n"])
+def test_a_forgotten_closing_tag_is_not_that_of_the_next_call(between: str) -> None:
+    first = "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</function>"
+    pieces = same_however_cut(GRAMMARS, f"{first}{between}{written(city='Rome')}")
+    assert calls(pieces) == [("get_weather", {"city": "Oslo"}), ("get_weather", {"city": "Rome"})]
+
+
 def test_two_functions_in_one_tag() -> None:
     inner = "<function=get_time>\n</function>\n"
     pieces = same_however_cut(GRAMMARS, f"<tool_call>\n{inner}{inner}</tool_call>")
@@ -144,7 +162,7 @@ def test_two_functions_in_one_tag() -> None:
 @pytest.mark.parametrize("cut", ["</function>\n</tool_call>", "\n</function>\n</tool_call>"])
 def test_a_text_that_ends_behind_a_value(cut: str) -> None:
     [*_, last] = same_however_cut(GRAMMARS, written(city="Rome").removesuffix(cut))
-    assert last == Closed(name="get_weather", raw='{"city":"Rome"}', repairs=("unterminated",))
+    assert last == Closed(name="get_weather", raw='{"city":"Rome"}', repairs=("unclosed",))
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.calls.formats.native import Tools
 from tests.calls.speaking import joined, told
 from toolwire.calls.formats.base import Broken, Closed, Grew, Opened, Piece
 from toolwire.calls.formats.scanning import Envelope
+from toolwire.types import Tool
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
@@ -95,3 +97,51 @@ def test_deep_nesting_is_no_danger() -> None:
     assert envelope.status == "done"
     envelope.settle(pieces, "span")
     assert isinstance(pieces[-1], Broken)
+
+
+SERVERS = Tools(
+    is_told=True,
+    tools=[
+        Tool(
+            name="list_servers",
+            schema={
+                "type": "object",
+                "properties": {"type": {"type": "string"}, "id": {}, "deep": {"type": "boolean"}},
+            },
+        )
+    ],
+)
+
+
+@pytest.mark.parametrize(
+    ("members", "raw"),
+    [
+        ('"type": "mtna"', '{"type":"mtna"}'),
+        ('"type": "mtna", "deep": true', '{"type":"mtna","deep":true}'),
+        ('"type": "function", "deep": true', '{"deep":true}'),
+        ('"id": 7, "index": 0', '{"id":7}'),
+        ('"type": "mtna", "reason": "as asked"', '{"type":"mtna"}'),
+    ],
+)
+def test_arguments_beside_the_name_are_those_that_the_tool_knows(members: str, raw: str) -> None:
+    assert settled(f'{{"name": "list_servers", {members}}}') == Closed(name="list_servers", raw=raw, repairs=("flat",))
+
+
+@pytest.mark.parametrize("members", ['"type": "function"', '"id": "call_1", "type": "tool_use"', '"index": 0'])
+def test_what_calls_have_is_no_argument(members: str) -> None:
+    assert settled(f'{{"name": "list_servers", {members}}}') == Closed(name="list_servers", raw="{}")
+
+
+@pytest.mark.parametrize(
+    "members", ['"deep": "very"', '"reason": "as asked"', '"type": "function", "why": 1', '"deep": true; x']
+)
+def test_members_that_nobody_knows_are_not_left_out(members: str) -> None:
+    assert isinstance(settled(f'{{"name": "list_servers", {members}}}'), Broken)
+
+
+def settled(text: str) -> Piece:
+    envelope = Envelope(SERVERS)
+    pieces: list[Piece] = []
+    assert envelope.feed(text, 0, pieces) == len(text)
+    envelope.settle(pieces, text)
+    return pieces[-1]

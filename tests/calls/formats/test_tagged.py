@@ -44,6 +44,15 @@ FORMS = {
     "wrapped_list": (tag(f'{{"tool_calls": [{CALL}]}}'), ()),
     "wrapped": (tag(f'{{"tool_call": {CALL}}}'), ()),
     "python": (tag("{'name': 'get_weather', 'arguments': {'city': 'Paris'}}"), ("loose",)),
+    "kwargs": (tag('{"name": "get_weather", "kwargs": {"city": "Paris"}}'), ()),
+    "tool_input": (tag('{"name": "get_weather", "tool_input": {"city": "Paris"}}'), ()),
+    "action_input": (tag('{"name": "get_weather", "action_input": {"city": "Paris"}}'), ()),
+    "no_comma": (tag('{"name": "get_weather" "arguments": {"city": "Paris"}}'), ("loose",)),
+    "line_for_comma": (tag('{"name": "get_weather"\n"arguments": {"city": "Paris"}}'), ("loose",)),
+    "semicolon": (tag('{"name": "get_weather"; "arguments": {"city": "Paris"};}'), ("loose",)),
+    "line_comment": (tag('{ // "x": 1\n"name": "get_weather", // y\n"arguments": {"city": "Paris"} // z\n}'), ()),
+    "hash_comment": (tag('{"name": "get_weather", # {"\n"arguments": {"city": "Paris"}}'), ()),
+    "block_comment": (tag('{/* " **/"name": "get_weather",/*/ {*/"arguments": {"city": "Paris"}/**/}'), ()),
     "bare_keys": (tag('{name: "get_weather", arguments: {city: "Paris"}}'), ("loose",)),
 }  # fmt: skip
 
@@ -123,6 +132,16 @@ def test_lone_surrogates_and_long_numbers_stay_as_they_are() -> None:
         ('{"name": "get_weather", "arguments": {"city": "a "b" c"}}', "get_weather", '{"city": "a "b" c"}'),
         ('{"name": "get_weather", "arguments": {"city": "a"', "get_weather", '{"city": "a"'),
         ('{"name": "get_weather", "arguments": 7}', "get_weather", "7"),
+        ('{"name": "get_time", "values": {"a": 1}}', "get_time", ""),
+        ('{"name": "get_time", "reason": "as asked"}', "get_time", ""),
+        ('{"name": "get_time"; arguments: {"a": 1}}', "get_time", ""),
+        ('{"name": "get_time", "arguments" = {"a": 1}}', "get_time", ""),
+        ('{"name": "get_time", "arguments" {"a": 1}}', "get_time", ""),
+        ('{"name": "get_time", "arguments": null {"a": 1}}', "get_time", "null"),
+        ('{"name": "get_time", "arguments"}', "get_time", ""),
+        ('{"name": "get_time", "arguments":}', "get_time", ""),
+        ('{"name": "get_time", // "arguments": {"a": 1}\n}', "get_time", ""),
+        ('{"name": "get_time" / "arguments": {"a": }', "get_time", '{"a": }'),
     ],
 )
 def test_H113_what_cannot_be_read_is_broken_where_calls_were_asked_for(inside: str, name: str, raw: str) -> None:

@@ -199,3 +199,11 @@ def test_a_letter_without_end_costs_no_more_than_its_length(letter: str) -> None
     for read in (lambda tape: tape.balanced(), lambda tape: tape.upto(ENDS), lambda tape: tape.blanks()):
         answers = run(saying(read), letter * 20_000, 1)
         assert answers[-1].status == "done"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("a <|stop|> b<|end|>", "<|stop|>"), ("<|en", ""), ("x" * 13 + "<|end|>", "<|end|>"), ("x" * 14 + "<|end|>", "")],
+)
+def test_what_is_coming_is_not_read(text: str, value: str) -> None:
+    assert found(lambda tape: tape.coming(ENDS, 20), text) == (value, text)

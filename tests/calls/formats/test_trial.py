@@ -23,8 +23,8 @@ def test_one_grammar_after_the_other_reads_it() -> None:
 
 def test_it_is_none_if_all_say_so() -> None:
     found = trial()
-    assert found.feed("> is a tag").status == "none"
-    assert found.span == "<tool_call> is a tag"
+    assert found.feed("> is a tag, </tool_call>").status == "none"
+    assert found.span == "<tool_call> is a tag, </tool_call>"
 
 
 def test_the_last_grammar_may_find_sense_at_the_end() -> None:

@@ -3,13 +3,14 @@
 from . import dsml, glm, harmony, kimi, llama, mistral, pythonic, qwen
 from .base import Grammar
 from .drifted import DRIFTED, INVOKE, WHOLE, WRAPPED
+from .slipped import SLIPPED
 from .tagged import TOOL_CALL
 from .tags import BehindTag
 
 __all__ = ["GRAMMARS", "ONLY_TOLD"]
 
 # Forms that mean a call only where one was asked for in words.
-ONLY_TOLD: tuple[Grammar, ...] = (DRIFTED, INVOKE, WRAPPED)
+ONLY_TOLD: tuple[Grammar, ...] = (DRIFTED, INVOKE, WRAPPED, SLIPPED)
 
 GRAMMARS: tuple[Grammar, ...] = (
     TOOL_CALL,

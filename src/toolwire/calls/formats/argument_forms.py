@@ -20,12 +20,16 @@ Ends: TypeAlias = Callable[[Tape], Steps[str]]  # reads what ends a call: "" whe
 
 CUT = "the text ends inside the arguments"
 NOT_JSON = "the arguments are no JSON object"
+NO_ARGUMENTS = "it has members that no call has, and no arguments"
 _NULL = Marks("null", "None")
 _OPEN, _COLON, _NEXT = Marks("{"), Marks(":"), Marks(",", "}")
 _ARGUMENTS = frozenset({"arguments", "parameters"})
+_MEMBERS = frozenset({*_ARGUMENTS, "name", "function", "type", "id", "call_id", "tool_call_id", "index"})
 _STRICT = ('{"', "{}")  # how JSON begins, and what only resembles it mostly does not
+_JSON_WORDS = {"true": True, "false": False, "null": None}
 _SCALAR = re.compile(r"[\w.+-]*")
 _MOST_DIGITS = 400
+_MOST_AHEAD = 1024
 
 
 # One JSON object, streamed.
@@ -107,6 +111,7 @@ class _Envelope:
         self._tape = tape
         self._name = ""
         self._raw: str | None = None
+        self._keys: set[str] = set()
 
     def read(self) -> Steps[None]:
         tape = self._tape
@@ -119,6 +124,8 @@ class _Envelope:
             raise NoCall
         if self._raw is None and not mark:
             raise Unreadable(CUT, self._name)
+        if self._raw is None and self._keys - _MEMBERS:
+            raise Unreadable(NO_ARGUMENTS, self._name)
         repairs = [] if mark else ["unterminated"]
         raw = "{}" if self._raw is None else self._raw
         if object_of(raw) is None and not tape.name:
@@ -136,6 +143,7 @@ class _Envelope:
         key = _decoded((yield from _value(tape)))
         if not isinstance(key, str) or not (yield from tape.past(_COLON)):
             raise self._fault()
+        self._keys.add(key)
         may_stream = key in _ARGUMENTS and self._name and self._raw is None
         if may_stream and (yield from tape.ahead(2)) in _STRICT:
             yield from self._stream()
@@ -175,6 +183,8 @@ def _loose_envelope(tape: Tape) -> Steps[None]:
     name = named(found.get("name"), tape.known)
     inner = next((found[key] for key in _ARGUMENTS if key in found), None)
     raw, _ = meant(inner if isinstance(inner, str) else encode(inner or {}).decode())
+    if inner is None and found.keys() - _MEMBERS:
+        raise Unreadable(NO_ARGUMENTS, name, text)
     if not raw or not (is_sure or tape.known.fits(name, raw)):
         raise Unreadable(NOT_JSON, name, text)
     tape.whole(name, raw, "loose")
@@ -252,24 +262,35 @@ class Tagged:
 
 class ValueEnd:
     """H132: nothing is escaped in a value, so the last closer before what comes next is the one that is meant. alone: what may come
-    next with no closer before it, because models forget closers."""
+    next with no closer before it, because models forget closers. others: what can only stand behind the call; where a closer comes
+    before all of them, the value goes on up to it."""
 
-    def __init__(self, closer: tuple[str, ...], following: tuple[str, ...], alone: Callable[[str, str], bool]) -> None:
+    def __init__(
+        self,
+        closer: tuple[str, ...],
+        following: tuple[str, ...],
+        alone: Callable[[str, str], bool],
+        others: tuple[str, ...] = (),
+    ) -> None:
         self._closer = closer
         self._alone = alone
         self._marks = Marks(*closer, *following)
+        self._ahead = Marks(*closer, *others)
 
     def read(self, tape: Tape) -> Steps[tuple[str, str]]:
         """The value and what comes next; "" where the text ends behind the closer."""
         parts: list[str] = []
         closer = -1
+        will_close = False
         while True:
             text, mark = yield from tape.upto(self._marks)
             parts.append(text)
             if mark in self._closer:
                 closer = len(parts)
-            elif mark and closer < 0 and self._alone(mark, text):
-                return "".join(parts), mark
+            elif mark and closer < 0 and not will_close and self._alone(mark, text):
+                will_close = (yield from tape.coming(self._ahead, _MOST_AHEAD)) in self._closer
+                if not will_close:
+                    return "".join(parts), mark
             elif closer >= 0 and (mark or not "".join(parts[closer + 1 :]).strip()):
                 return "".join(parts[:closer]), mark
             elif not mark:
@@ -288,10 +309,13 @@ def types_at(schema: JsonObject, key: str) -> set[str]:
 
 
 def typed(text: str, types: set[str]) -> Json:
-    """What a text means where these types may stand, the narrowest first; the text itself where it means none of them."""
+    """What a text means where these types may stand, the narrowest first; the text itself where it means none of them. Without any
+    type it is what it is as JSON."""
     word = text.strip()
+    if not types and word in _JSON_WORDS:
+        return _JSON_WORDS[word]
     for name, rung in _LADDER.items():
-        if name in types or (not types and name in ("object", "array") and word[:1] in ("{", "[")):
+        if name in (types or _UNTYPED.get(word[:1], {"number"})):
             try:
                 return rung(word)
             except ValueError:
@@ -354,4 +378,5 @@ _LADDER: dict[str, Callable[[str], Json]] = {
     "object": _object,
     "array": _array,
 }
+_UNTYPED = {"{": {"object"}, "[": {"array"}}  # by the first letter
 _TYPES = {str: "string", bool: "boolean", int: "integer", dict: "object", list: "array", type(None): "null"}

@@ -72,10 +72,10 @@ class _Preceded:
         return self._block.close()
 
 
-_SECTIONS = ("<function_calls>", "<tool_calls>")
+_SECTIONS = ("<function_calls>", "<tool_calls>", "<minimax:tool_call>")
 _INVOKE, _PARAMETER = "<invoke", "<parameter"
 _ENDS = ("</invoke>",)
-_SECTION_ENDS = ("</function_calls>", "</tool_calls>")
+_SECTION_ENDS = ("</function_calls>", "</tool_calls>", "</minimax:tool_call>")
 _TAG_END = Marks(">")
 _ATTRIBUTE = re.compile(r"\bname\s*=\s*[\"']?([^\"'>]+)")
 _VALUE = ValueEnd(("</parameter>",), (_PARAMETER, *_ENDS), lambda mark, before: False)
@@ -106,7 +106,7 @@ def _invoke(tape: Tape) -> Steps[None]:
             raise Unreadable("a parameter has no name")
         text, mark = yield from _VALUE.read(tape)
         arguments.add(key, text)
-    arguments.close(*([] if mark else ["unterminated"]))
+    arguments.close(*([] if mark else ["unclosed"]))
 
 
 def _attribute(tape: Tape) -> Steps[str]:

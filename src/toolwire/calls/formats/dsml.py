@@ -62,7 +62,7 @@ def _invoke(tape: Tape) -> Steps[None]:
             raise Unreadable("a parameter has no name")
         text, mark = yield from _VALUE.read(tape)
         arguments.add(said["name"], text, is_text={"true": True, "false": False}.get(said.get("string", "")))
-    arguments.close(*([] if mark else ["unterminated"]))
+    arguments.close(*([] if mark else ["unclosed"]))
 
 
 def _attributes(tape: Tape) -> Steps[dict[str, str]]:

@@ -32,7 +32,7 @@ def _script(tape: Tape) -> Steps[None]:
             raise Unreadable("a key has no value")
         text, mark = yield from _VALUE.read(tape)
         arguments.add(key.strip(), text)
-    arguments.close(*([] if mark else ["unterminated"]))
+    arguments.close(*([] if mark else ["unclosed"]))
 
 
 GRAMMARS: tuple[Grammar, ...] = ()

@@ -96,7 +96,8 @@ def _prefixes(openers: Iterable[str]) -> frozenset[str]:
 
 
 def _suspicious(openers: Iterable[str]) -> re.Pattern[str]:
-    """What no prose has without a reason: the first two letters of any opener; of those that begin like words, the first five.
+    """What no prose has without a reason: the first two letters of any opener; of those that begin like words, the first five,
+    and of those whose second letter says nothing the first three.
 
     Alternatives that all begin with a plain letter let the engine skip everything else at one go.
     """
@@ -106,6 +107,9 @@ def _suspicious(openers: Iterable[str]) -> re.Pattern[str]:
         if opener[0].isalnum():
             choices.append(re.escape(opener[:5]))
             choices += [f"{re.escape(opener[:end])}\\Z" for end in range(4, 0, -1)]
+        elif opener[1] in " *":
+            third = re.escape(opener[2])
+            choices += [f"{re.escape(opener[:2])}(?:{third}|{third.upper()}|\\Z)", f"{re.escape(opener[0])}\\Z"]
         else:
             seconds.setdefault(opener[0], set()).update((opener[1], opener[1].upper()))
     for first, found in sorted(seconds.items()):

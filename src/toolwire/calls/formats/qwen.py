@@ -50,7 +50,7 @@ def _parameters(tape: Tape, name: str) -> Steps[None]:
             raise Unreadable("the name of a parameter does not end")
         text, mark = yield from _VALUE.read(tape)
         arguments.add(_unquoted(key), _without_line_ends(text))
-    arguments.close(*([] if mark else ["unterminated"]))
+    arguments.close(*([] if mark else ["unclosed"]))
 
 
 def _ended(tape: Tape) -> Steps[str]:
@@ -72,6 +72,8 @@ def _without_line_ends(text: str) -> str:
     return text[:-2] if text.endswith("\r\n") else text.removesuffix("\n")
 
 
-_VALUE = ValueEnd(("</parameter>",), (_PARAMETER, _FUNCTION_END), _is_next)
+_VALUE = ValueEnd(
+    ("</parameter>",), (_PARAMETER, _FUNCTION_END), _is_next, (_PARAMETER, _OPENER, "<tool_call>", "</tool_call>")
+)
 
 GRAMMARS: tuple[Grammar, ...] = (Scripted("qwen", (_OPENER,), _function, "line"),)

@@ -12,6 +12,7 @@ import json
 import re
 from typing import Literal, TypeAlias
 
+from ...types import Json
 from ...wire.exact import BadJson, encode, object_of
 from ..arguments.loose import Loose, NotLoose
 from ..arguments.texts import encoded
@@ -26,13 +27,16 @@ _CLOSERS = {"{": "}", "[": "]"}
 _WORDS = {"True": "true", "False": "false", "None": "null"}
 _EMPTY = ("", "null", "None", "[]")
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"}
+_COMMENTS = {"#": re.compile(r"[^\n<]*"), "//": re.compile(r"[^\n<]*"), "/*": re.compile(r"[^/<]*")}
+_ARGUMENTS = ("arguments", "parameters", "args", "input", "params", "kwargs", "tool_input", "action_input")
 _ROLES = {
     **dict.fromkeys(("name", "tool_name", "tool", "function_name"), "name"),
-    **dict.fromkeys(("arguments", "parameters", "args", "input", "params"), "arguments"),
+    **dict.fromkeys(_ARGUMENTS, "arguments"),
     **dict.fromkeys(("function", "tool_call", "function_call", "call"), "wrapper"),
     **dict.fromkeys(("tool_calls", "calls", "function_calls"), "list"),
     **dict.fromkeys(("id", "type", "call_id", "tool_call_id", "index"), "known"),
 }
+_OF_CALLS = re.compile(r"function|function_call|tool_call|tool_use|(?:call|toolu|chatcmpl)[_-].*")  # values of those
 
 
 class Envelope:
@@ -53,7 +57,10 @@ class Envelope:
         self._base = 1  # how deep the members of the call are: deeper inside "function": {...}
         self._at: Literal["key", "value", "next"] = "value"
         self._role = ""
-        self._strangers: set[str] = set()  # members that no call has
+        self._keys: set[str] = set()
+        self._has_strangers = False  # there are members that no call has, or comments
+        self._is_muddled = False  # between the members stands what is none
+        self._comment = ""
         self._quote = ""
         self._is_escaped = False
         self._word: list[str] = []
@@ -76,6 +83,8 @@ class Envelope:
         while position < len(text) and self.status == "more":
             if self._quote:
                 position = self._in_text(text, position)
+            elif self._comment:
+                position = self._in_comment(text, position)
             else:
                 position = self._outside(text, position, pieces)
         self._grow(pieces)
@@ -84,7 +93,7 @@ class Envelope:
     def settle(self, pieces: list[Piece], span: str, repairs: tuple[str, ...] = (), why: str = "") -> None:
         """The call, or what is left of it. span: all that was written; why: what stood in the way of its end."""
         found = self.arguments() if self.name else None
-        if found is not None and not self._raw and self._strangers:
+        if found is not None and found[0] == "{}" and (self._is_muddled or not self._raw):
             found = self._beside_the_name(span)
         raw, more = found or (_text("".join(self._raw)) if self._has_raw else "".join(self._raw), ())
         if self.is_opened and (missing := raw[sum(map(len, self._raw[: self._sent])) :]):
@@ -109,15 +118,22 @@ class Envelope:
         return (text, ()) if object_of(text) is not None else _loosely(text)
 
     def _beside_the_name(self, span: str) -> tuple[str, tuple[str, ...]] | None:
-        """Arguments as members of the call itself, where the tool has members of such names; others were never meant as arguments."""
+        """Arguments as members of the call itself, by the names that its tool gives them. "{}" only if nothing else can be meant."""
         tool = self._known.tool(self.name)
         properties = (tool.schema or {}).get("properties") if tool is not None else None
-        if not isinstance(properties, dict) or properties.keys().isdisjoint(self._strangers):
-            return "{}", ()
-        value = object_of(span[span.find("{") : span.rfind("}") + 1]) or {}
+        names = properties.keys() & self._keys if isinstance(properties, dict) else set()
+        nothing = None if self._has_strangers or self._is_muddled else ("{}", ())
+        if not names:
+            return nothing
+        value = object_of(span[span.find("{") : span.rfind("}") + 1])
+        if value is None:
+            return None
         inner = next((value[key] for key in value if _ROLES.get(key.lower()) == "wrapper"), value)
         members = inner if isinstance(inner, dict) else value
-        raw = encode({key: member for key, member in members.items() if key in self._strangers}).decode("utf-8")
+        found = {key: members[key] for key in members if _is_flat(key, members[key], names)}
+        if not found:
+            return nothing
+        raw = encode(found).decode("utf-8")
         return (raw, ("flat",)) if self._known.fits(self.name, raw) else None
 
     def write_on(self, rest: str) -> None:
@@ -154,10 +170,35 @@ class Envelope:
         self.repairs["syntax.control"] = None
         return _SHORT.get(letter) or f"\\u{ord(letter):04x}"
 
+    def _in_comment(self, text: str, position: int) -> int:
+        """Up to its end, which does not belong to it but for */; a tag ends it in any case."""
+        if self._comment == "/":
+            self._comment += text[position]
+            if self._comment not in _COMMENTS:
+                self._comment = ""
+                self._is_muddled = True
+                return position
+            return position + 1
+        found = _COMMENTS[self._comment[:2]].match(text, position)
+        end = found.end() if found else position
+        if self._comment[:2] == "/*":
+            before = text[position:end] or self._comment[2:]
+            self._comment = "/*" + before[-1:]
+            if end < len(text) and text[end] == "/":
+                self._comment = "" if before.endswith("*") else "/*/"
+                return end + 1
+        if end < len(text):
+            self._comment = ""
+        return end
+
     # Between texts.
 
     def _outside(self, text: str, position: int, pieces: list[Piece]) -> int:
         letter = text[position]
+        if letter in "/#" and self._is_between() and not self._word and (letter == "/" or self._at != "value"):
+            self._comment = letter
+            self._has_strangers = True
+            return position + 1
         may_be_word = letter != "'" or bool(self._word) or self._at == "next"
         if may_be_word and (found := _WORD.match(text, position)):
             self._word.append(found.group())
@@ -185,6 +226,10 @@ class Envelope:
         self._check(pieces)
         return position + 1
 
+    def _is_between(self) -> bool:
+        """Whether no member of the call is open here."""
+        return len(self._stack) == self._base and self._kept is None
+
     def _begin_text(self, quote: str) -> None:
         self._quote = quote
         self._start_member()
@@ -196,6 +241,12 @@ class Envelope:
             return
         if self._kept is None:
             self._comma.clear()
+        if self._at == "next":
+            if self._quote and not self._role:
+                self._at = "key"  # only the comma is missing
+                self.repairs["loose"] = None
+            else:
+                self._is_muddled = True
         is_name = self._role in ("name", "wrapper") and bool(self._quote) and not self.name
         if self._at == "key" or (self._at == "value" and is_name):
             self._kept = []
@@ -221,8 +272,8 @@ class Envelope:
     def _key(self, written: str) -> None:
         key = _text(written)
         self._role = _ROLES.get(key.lower(), "")
-        if not self._role:
-            self._strangers.add(key)
+        self._keys.add(key)
+        self._has_strangers = self._has_strangers or not self._role
         if self._is_bare and not self._role:
             self.status = "stranger"
 
@@ -231,6 +282,8 @@ class Envelope:
             return
         word = "".join(self._word)
         self._word.clear()
+        if word == ";" and self._at == "next" and self._is_between():
+            return
         if word in _WORDS and self._at == "value":
             self.repairs["syntax.literal"] = None
             word = _WORDS[word]
@@ -262,6 +315,7 @@ class Envelope:
         self._keep(letter)
         self._stack.pop()
         if len(self._stack) < self._base:
+            self._is_muddled = self._is_muddled or bool(self._role)
             self._base = max(1, self._base - 1)
             self._at, self._role, self._kept = "next", "", None
         else:
@@ -312,6 +366,12 @@ class Envelope:
         if self._flow == "yes" and self.is_opened and self._sent < len(self._raw):
             pieces.append(Grew("".join(self._raw[self._sent :])))
             self._sent = len(self._raw)
+
+
+def _is_flat(key: str, value: Json, names: set[str]) -> bool:
+    """Whether a member beside the name is an argument, and not what calls have there themselves."""
+    role = _ROLES.get(key.lower(), "")
+    return key in names and (not role or (role == "known" and not _OF_CALLS.fullmatch(str(value))))
 
 
 def _text(written: str) -> str:

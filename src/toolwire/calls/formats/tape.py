@@ -186,6 +186,18 @@ class Tape:
                 parts.append(self.take(len(self._text)))
                 return "".join(parts), ""
 
+    def coming(self, marks: Marks, limit: int) -> Steps[str]:
+        """The first mark within so many letters; nothing is read. "" where none comes."""
+        seen = 0
+        while True:
+            found = marks.pattern.search(self._text, self._at + seen, self._at + limit)
+            if found is not None:
+                return found.group()
+            length = len(self._text) - self._at
+            seen = max(seen, length - marks.longest + 1)
+            if length >= limit or not (yield from self.more()):
+                return ""
+
     def flow(self, marks: Marks, piece: Callable[[str], Piece]) -> Steps[None]:
         """Gives all text before the next mark as it comes; the mark is not read."""
         while True:

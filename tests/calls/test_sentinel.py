@@ -32,10 +32,10 @@ def test_text_keeps_its_order_around_calls() -> None:
 def test_H108_arguments_grow_as_they_were_written() -> None:
     raw = '{ "city":"mkdir -p test/{test1,test2","days" : 1E2}'
     sentinel = Sentinel(told())
-    assert sentinel.feed('<tool_call>{"name": "get_weather", ') == [Opened("get_weather")]
+    assert sentinel.feed('<tool_call>{"name": "get_weather", ') == []  # what follows may be no arguments at all
     pieces = [piece for letter in f'"arguments": {raw}}}' for piece in sentinel.feed(letter)]
     assert len(pieces) > 10
-    assert joined(pieces) == [Grew(raw)]
+    assert joined(pieces) == [Opened("get_weather"), Grew(raw)]
     assert sentinel.feed("</tool_call>") == [Closed(name="get_weather", raw=raw)]
 
 
@@ -233,9 +233,25 @@ def test_what_an_earlier_parser_got_wrong(name: str) -> None:
 
 def test_a_text_for_arguments_is_never_passed_as_if_it_were_json() -> None:
     text = tag('{"name": "get_weather", "arguments": "hello"}')
-    [_, _, last] = read_all_ways(text)
+    [last] = read_all_ways(text)
     assert isinstance(last, Broken)
     assert (last.name, last.raw, last.text) == ("get_weather", "hello", text)
+
+
+def test_an_example_in_a_fence_is_not_called_with_the_call_behind_it() -> None:
+    for fenced in (
+        f"```\n{NOW}\n```\n",
+        '```json\n{"name": "get_time", "arguments": {}}\n```\n',
+        f"~~~\n{NOW}\n~~~\n\n",
+    ):
+        assert found(f"{fenced}{tag()}") == [fenced, PARIS]
+
+
+def test_a_text_of_openers_is_given_up_after_some() -> None:
+    sentinel = Sentinel(told())
+    sentinel.feed("<tool_call> x\n" * 5000)
+    assert found("<tool_call> x\n" * 5000) == ["<tool_call> x\n" * 5000]
+    assert sentinel.work < 5000 * 30
 
 
 # Any cutting.

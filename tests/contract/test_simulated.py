@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.contract.reading import Seen, see
-from tests.server.answers import DIALECTS, KINDS, PATHS, frame, question, streamed, whole
-from tests.server.harness import LAST_CHUNK, Gateway, Upstream, chunk, gateway, server_config, stream_head
+from tests.server.answers import DIALECTS, KINDS, PATHS, body, frame, frames, question, streamed, whole
+from tests.server.harness import LAST_CHUNK, Gateway, Step, Upstream, chunk, gateway, reply, server_config, stream_head
 from toolwire.config import BackendConfig, Config, with_backends
 from toolwire.secret import Secret
 
@@ -85,10 +85,10 @@ class Asked:
 
 
 def ask(server: Gateway, client: str, model: str, *, stream: bool, **more: Any) -> Asked:
-    body = question(client, model, stream=stream, **({"tools": tools(client)} | more))
+    asking = question(client, model, stream=stream, **({"tools": tools(client)} | more))
     connection = HTTPConnection("127.0.0.1", server.port, timeout=20)
     headers = {"content-type": "application/json", "x-api-key": "k"}
-    connection.request("POST", PATHS[client], json.dumps(body), headers)
+    connection.request("POST", PATHS[client], json.dumps(asking), headers)
     answer = connection.getresponse()
     raw = answer.read()
     connection.close()
@@ -250,8 +250,8 @@ def test_a_model_that_may_call_one_tool_only_is_held_to_it(server: Gateway, upst
     first, second = upstream.requests(model)
     assert "search" in json.dumps(first.json)
     model = played(upstream, "chat", stream, *[searching] * 3)
-    body = {"tools": [*tools("chat"), other], "tool_choice": choice}
-    assert "may not be called now" in ask(server, "chat", f"chat/{model}", stream=stream, **body).seen.text
+    chosen = {"tools": [*tools("chat"), other], "tool_choice": choice}
+    assert "may not be called now" in ask(server, "chat", f"chat/{model}", stream=stream, **chosen).seen.text
     assert len(second.json["messages"]) > len(first.json["messages"])
 
 
@@ -375,3 +375,28 @@ def test_H117_markup_of_channels_is_not_text_in_any_form_of_an_answer(
         asked = ask(server, client, f"{name}/{model}", stream=stream)
         assert asked.seen.text == "It is sunny."
         assert b"channel" not in asked.raw
+
+
+@both_ways()
+def test_arguments_that_are_no_object_never_leave(server: Gateway, upstream: Upstream, stream: bool) -> None:
+    for given, name in itertools.product(("5", '"hello"', "[1]", "true"), ("check", "chat-auto", "chat")):
+        block = f'<tool_call>{{"name": "weather", "arguments": {given}}}</tool_call>'
+        model = played(upstream, "chat", stream, *[block] * 3)
+        asked = ask(server, "messages", f"{name}/{model}", stream=stream)
+        assert asked.calls == [], (given, name)
+        assert block in asked.seen.text
+
+
+@both_ways()
+def test_a_block_that_the_answer_was_cut_in_is_text(server: Gateway, upstream: Upstream, stream: bool) -> None:
+    anything = {"type": "function", "function": {"name": "any", "parameters": {"type": "object", "properties": {}}}}
+    for cut in ('{"name": "any", "argum', '{"name": "any"', '{"name": "any", "arguments": {"filter": "a'):
+        text = f"<tool_call>\n{cut}"
+        if stream:
+            frames_of = [one.replace(b'"stop"', b'"length"') for one in frames("chat", text)]
+            play: list[Step] = [stream_head(), *map(chunk, frames_of), LAST_CHUNK]
+        else:
+            play = [reply(200, json.dumps(body("chat", text)).replace('"stop"', '"length"').encode())]
+        model = upstream.on(f"s{next(_numbers)}", play)
+        asked = ask(server, "chat", f"chat/{model}", stream=stream, tools=[anything])
+        assert (asked.calls, asked.seen.text, asked.seen.finish) == ([], text, "length")

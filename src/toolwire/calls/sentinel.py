@@ -32,6 +32,7 @@ FREE = 1 << 15  # letters that may be read again in any case,
 TIMES = 4  # and how often all others, on average
 _MOST_SEEN = 256
 _MOST_STRAYS = 4
+_MOST_REFUSED = 2000  # blocks that came to nothing: a text with more of them talks about blocks
 _STRAYS = ">}]"
 _TICKS = re.compile(r"`+|~+")
 _ON_LINE = re.compile(r"[^\S\n]*")
@@ -71,6 +72,7 @@ class Sentinel:
         self._pieces: list[Piece] = []
         self._decided = 0
         self._again = 0
+        self._refused = 0
 
     @property
     def work(self) -> int:
@@ -245,7 +247,7 @@ class Sentinel:
             return False
         match opening.kind:
             case "block":
-                is_entered = self._again <= FREE + TIMES * self._decided
+                is_entered = self._again <= FREE + TIMES * self._decided and self._refused < _MOST_REFUSED
             case "stray":
                 is_entered = self._is_behind
             case "result":
@@ -318,6 +320,7 @@ class Sentinel:
 
     def _refuse(self, trial: Trial, read: Read) -> None:
         """Words after all: another opener may begin inside."""
+        self._refused += 1
         if trial.size > FIRST:
             self._again += trial.size - len(read.rest)
         if trial.until == "end":

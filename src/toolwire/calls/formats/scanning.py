@@ -52,6 +52,7 @@ class Envelope:
         self.status: Status = "more"
         self.name = ""
         self.is_opened = False
+        self._is_named = False  # by a name that may be called
         self.repairs: dict[str, None] = {}
         self._stack: list[str] = []
         self._base = 1  # how deep the members of the call are: deeper inside "function": {...}
@@ -74,9 +75,9 @@ class Envelope:
     def end(self, pieces: list[Piece]) -> bool:
         """Nothing follows; whether nothing but closers can be missing."""
         self._end_word()
-        self._check(pieces)
+        self._check()
         self._grow(pieces)
-        return self.is_opened and (self.status == "done" or (self._has_raw and len(self._stack) == self._base))
+        return self._is_named and (self.status == "done" or (self._has_raw and len(self._stack) == self._base))
 
     def feed(self, text: str, position: int, pieces: list[Piece]) -> int:
         """Reads on from position; gives the position of the first letter that it did not take."""
@@ -223,7 +224,7 @@ class Envelope:
             self._at = "value"
         else:
             self._begin_text(letter)
-        self._check(pieces)
+        self._check()
         return position + 1
 
     def _is_between(self) -> bool:
@@ -323,18 +324,14 @@ class Envelope:
             self._ended()
         if not self._stack:
             self.status = "done"
-        self._check(pieces)
+        self._check()
         return position + 1
 
-    def _check(self, pieces: list[Piece]) -> None:
+    def _check(self) -> None:
         """As soon as there is a name: whether anybody bears it."""
-        if not self.name or self.is_opened:
-            return
-        if self._known.is_told or self._known.tool(self.name) is not None:
-            self.is_opened = True
-            pieces.append(Opened(self.name))
-        else:
-            self.status = "stranger"
+        if self.name and not self._is_named:
+            self._is_named = self._known.is_told or self._known.tool(self.name) is not None
+            self.status = self.status if self._is_named else "stranger"
 
     # Where letters go.
 
@@ -363,7 +360,11 @@ class Envelope:
         self._comma.clear()
 
     def _grow(self, pieces: list[Piece]) -> None:
-        if self._flow == "yes" and self.is_opened and self._sent < len(self._raw):
+        """A call is open when its arguments have begun like JSON: what begins otherwise may still turn out to be none."""
+        if self._flow == "yes" and self._is_named and self._sent < len(self._raw):
+            if not self.is_opened:
+                pieces.append(Opened(self.name))
+                self.is_opened = True
             pieces.append(Grew("".join(self._raw[self._sent :])))
             self._sent = len(self._raw)
 

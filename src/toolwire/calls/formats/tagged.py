@@ -61,6 +61,7 @@ class Tagged:
         self._openings = 0  # tags since the last object
         self._mark = ""
         self._is_fenced = False
+        self._is_shut = False  # the fence around all of it has ended, and nothing may follow
         self._is_apart = False  # a line has ended since the object did
         self._gap: list[str] = []
         self._lists = 0
@@ -149,6 +150,9 @@ class Tagged:
         return position + 1
 
     def _begin(self, text: str, position: int) -> int:
+        if self._is_shut:
+            self._status = "none"
+            return position
         if self._envelope is not None:
             self._give(text, position)
         self._envelope = Envelope(self._known, is_bare=self._is_bare)
@@ -196,6 +200,7 @@ class Tagged:
                 return position + 1
         elif letter not in ",;`~":
             return self._end_without_tag(text, position)
+        self._is_shut = self._is_shut or (self._is_bare and letter in "`~")
         self._gap.clear()
         return position + 1
 
@@ -239,7 +244,7 @@ class Tagged:
     def _reopen(self, mark: str, text: str, end: int) -> None:
         """The tag again: doubled, or behind a call that was not closed."""
         self._openings += 1
-        if self._openings > _MOST_OPENINGS:
+        if self._openings > _MOST_OPENINGS or self._is_shut:
             self._status = "none"
             return
         if self._envelope is not None and not self._is_bare:

@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.calls.speaking import CALL, tag, told
+from tests.calls.formats.holding import PROSE, check_held
+from tests.calls.speaking import CALL, PARIS, read_all_ways, tag, told, told_apart
 from toolwire.calls.formats.base import Closed
-from toolwire.calls.formats.careful import Careful, Exacting
+from toolwire.calls.formats.careful import MOST_UNNAMED, Careful, Exacting
 from toolwire.calls.formats.tagged import Tagged
 
 
@@ -51,3 +52,53 @@ def test_the_tools_are_the_same_but_nothing_was_told() -> None:
     assert exacting.tool("get_time") is told().tool("get_time")
     assert exacting.fits("get_time", "{}")
     assert not exacting.fits("get_weather", "{}")
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [
+        ("<tool_call>{", 20),
+        ("<tool_call>[{", 20),
+        ("<tool_call><tool_call>{", 30),
+        ('<tool_call>{"name": "get_time"', 40),
+        ('<tool_call>{"name": "get_time",', 40),
+        ('<tool_call>{"name": "get_time", "arguments"', 50),
+        ('<tool_call>{"name": "get_time", "arguments": 1', 50),
+        ('<tool_call>{"name": "get_time", "arguments": {}', 55),
+        ('<tool_call>{"name": "get_time" {', 40),
+        ('<tool_call>{"name":', 30),
+        ('<tool_call>{"a": "', 200),
+        ("<tool_call>{'a': '", 200),
+        ('<tool_call>{"arguments": {', 200),
+        ("<tool_call>" + " " * 300 + "{", 200),
+        ("<|channel|>final<|message|>", 50),
+    ],
+)
+def test_prose_behind_a_brace_is_not_held(text: str, most: int) -> None:
+    check_held(f"x {text}{PROSE}", most)
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        CALL,
+        f"[{CALL}]",
+        f"\n```json\n{CALL}\n```\n",
+        f"<tool_call>{CALL}",
+        '{"id": 1, "type": null, "name": "get_weather", "arguments": {"city": "Paris"}, }',
+        '{"function": {"name": "get_weather", "arguments": {"city": "Paris"}}}',
+        '{"tool_calls": [{"name": "get_weather", "arguments": {"city": "Paris"}}]}',
+        "{'name': 'get_weather', 'arguments': {'city': 'Paris'}}",
+        '{"name": "get_weather" "arguments": {city: "Paris"}}',
+        '{"arguments": {"city": "Paris"}, "name": "get_weather"}',
+    ],
+)
+def test_a_call_inside_a_line_may_have_any_of_its_shapes(inside: str) -> None:
+    for is_told in (True, False):
+        assert told_apart(read_all_ways(f"x {tag(inside)}", is_told=is_told)) == ["x ", PARIS]
+
+
+def test_a_call_that_is_named_is_held_as_long_as_it_goes_on() -> None:
+    city = "w " * MOST_UNNAMED
+    text = f"x {tag(CALL.replace('Paris', city))}"
+    assert told_apart(read_all_ways(text)) == ["x ", ("get_weather", {"city": city})]

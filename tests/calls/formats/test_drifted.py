@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.calls.formats.holding import PROSE, check_held
 from tests.calls.speaking import CALL, PARIS, TIME, read_all_ways, tag, told_apart
 from toolwire.calls.formats.base import Closed, Words
 
@@ -127,3 +128,27 @@ def test_H123_other_json_stays_the_answer(text: str) -> None:
 
 def test_several_bare_calls() -> None:
     assert told_apart(read_all_ways(f'{CALL}\n{{"name": "get_time", "arguments": {{}}}}')) == [PARIS, TIME]
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [
+        ("<toolcall>{", 20),
+        ("<toolcall>[{", 20),
+        ("[tool_call]{", 20),
+        ("<<<TOOL_CALL>>>{", 30),
+        ('<toolcall>{"name": "get_time",', 40),
+        ('<toolcall>{"a": "', 200),
+        ('{"tool_call":', 20),
+        ("<invoke", 200),
+        ("<invoke name=", 200),
+    ],
+)
+@pytest.mark.parametrize("before", ["So\n", "So "])
+def test_prose_behind_an_opener_is_not_held(before: str, text: str, most: int) -> None:
+    check_held(f"{before}{text}{PROSE}", most)
+
+
+@pytest.mark.parametrize("text", ["{", '{"name":', '{"name": "get_time"', "```json\n{", "[{", "[ " * 200])
+def test_prose_that_begins_like_json_is_not_held(text: str) -> None:
+    check_held(text + PROSE)

@@ -118,3 +118,23 @@ def test_prose_about_it_is_no_call(text: str, is_told: bool) -> None:
 def test_cutting_does_not_matter(text: str, cuts: list[int]) -> None:
     check_cut(GRAMMARS, text, cuts)
     check_cut(GRAMMARS, text, cuts, Tools(is_told=True))
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        "<arg_k",
+        "<arg_key>",
+        "<arg_key>da",
+        "<arg_key>days</arg_key>",
+        "<arg_key>days</arg_key>\n<arg_val",
+        "<arg_key>days</arg_key>\n<arg_value>",
+        "<arg_key>days</arg_key>\n<arg_value>3",
+    ],
+)
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_pair_that_is_cut_makes_the_call_broken(behind: str, is_told: bool) -> None:
+    text = written(city="Rome").removesuffix("</tool_call>") + behind
+    pieces = same_however_cut(GRAMMARS, text, Tools(is_told=is_told))
+    [found] = broken(pieces)
+    assert (found.name, found.text + words(pieces), calls(pieces)) == ("get_weather", text, [])

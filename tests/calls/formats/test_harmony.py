@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
+from tests.calls.formats.holding import PROSE, check_held
 from tests.calls.formats.native import (
     CUTS,
     Tools,
@@ -18,6 +19,7 @@ from tests.calls.formats.native import (
 )
 from toolwire.calls.formats.base import Closed, Piece, Thought
 from toolwire.calls.formats.harmony import GRAMMARS
+from toolwire.types import Tool
 
 CALL = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Rome"}<|call|>'
 ROME = [("get_weather", {"city": "Rome"})]
@@ -146,3 +148,15 @@ def test_thinking_that_mentions_a_call_is_no_call() -> None:
 def test_cutting_does_not_matter(text: str, cuts: list[int]) -> None:
     check_cut(GRAMMARS, text, cuts)
     check_cut(GRAMMARS, text, cuts, Tools(is_told=True))
+
+
+@pytest.mark.parametrize("text", ["<|channel|> is", "x <|channel|> is", "x <|start|>assistant", "<|channel|> to=x"])
+def test_a_header_has_an_end_or_is_prose(text: str) -> None:
+    check_held(text + PROSE)
+
+
+def test_a_header_has_room_for_a_long_name() -> None:
+    name = "mcp__" + "x" * 95
+    known = Tools(tools=[Tool(name=name, schema={"type": "object"})])
+    text = f"<|start|>assistant<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{{}}<|call|>"
+    assert calls(same_however_cut(GRAMMARS, text, known)) == [(name, {})]

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.calls.formats.holding import PROSE, check_held
 from tests.calls.formats.native import (
     CUTS,
     Tools,
@@ -147,3 +148,47 @@ def test_hostile_literals_are_refused(text: str) -> None:
 def test_cutting_does_not_matter(text: str, cuts: list[int]) -> None:
     check_cut(GRAMMARS, text, cuts)
     check_cut(GRAMMARS, text, cuts, Tools(is_told=True))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[get_weather(",
+        "[get_weather(city",
+        "[get_weather(city=",
+        "[get_weather(city=Rome",
+        "[get_weather(city=1",
+        "[get_weather(city=+",
+        '[get_weather(city="Rome"',
+        "[get_weather(city='it\\'s',",
+        "[get_weather(tags=[],",
+        "[get_weather()",
+        "[get_weather(),",
+        "[get_weather" + " " * 300 + "(",
+        "[get_weather(city=" + " " * 300,
+        "[" + " " * 300,
+    ],
+)
+def test_prose_in_brackets_is_not_held(text: str) -> None:
+    check_held(text + PROSE)
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("'it\\'s \\\\'", "it's \\"),
+        ('"a) , b=c ]"', "a) , b=c ]"),
+        ("[1, {'a': (2,)}]", [1, {"a": [2]}]),
+        ("+1", 1),
+        ("-2.5", -2.5),
+        (".5", 0.5),
+        ("1e+2", 100.0),
+        ("1E-2", 0.01),
+        ("None", None),
+        ("true", True),
+    ],
+)
+def test_all_literals_of_a_message_that_is_nothing_but_calls(written: str, value: object) -> None:
+    text = f"[ get_weather( free = {written} , city='x',) , get_time( ), ]\n"
+    found = [("get_weather", {"free": value, "city": "x"}), ("get_time", {})]
+    assert calls(same_however_cut(GRAMMARS, text)) == found

@@ -221,3 +221,30 @@ def test_prose_about_it_is_no_call(text: str, is_told: bool) -> None:
 def test_cutting_does_not_matter(text: str, cuts: list[int]) -> None:
     check_cut(GRAMMARS, text, cuts)
     check_cut(GRAMMARS, text, cuts, Tools(is_told=True))
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        "<par",
+        "<parameter=",
+        "<parameter=da",
+        "<parameter=days>",
+        "<parameter=days>\n3",
+        "<parameter=days>\n3\n</param",
+        "<parameter=days\n</parameter>\n</function>",
+    ],
+)
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_parameter_that_is_cut_makes_the_call_broken(behind: str, is_told: bool) -> None:
+    text = written(city="Rome").removesuffix("</function>\n</tool_call>") + behind
+    pieces = same_however_cut(GRAMMARS, text, Tools(is_told=is_told))
+    [found] = broken(pieces)
+    assert (found.name, found.text + words(pieces), calls(pieces)) == ("get_weather", text, [])
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_whole_parameters_without_an_end_are_a_call(is_told: bool) -> None:
+    text = written(city="Rome", days="3").removesuffix("\n</function>\n</tool_call>")
+    [*_, last] = same_however_cut(GRAMMARS, text, Tools(is_told=is_told))
+    assert last == Closed(name="get_weather", raw='{"city":"Rome","days":3}', repairs=("unclosed",))

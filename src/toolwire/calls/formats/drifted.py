@@ -77,6 +77,7 @@ _INVOKE, _PARAMETER = "<invoke", "<parameter"
 _ENDS = ("</invoke>",)
 _SECTION_ENDS = ("</function_calls>", "</tool_calls>", "</minimax:tool_call>")
 _TAG_END = Marks(">")
+_ATTRIBUTE_ROOM = 32  # letters around the name
 _ATTRIBUTE = re.compile(r"\bname\s*=\s*[\"']?([^\"'>]+)")
 _VALUE = ValueEnd(("</parameter>",), (_PARAMETER, *_ENDS), lambda mark, before: False)
 
@@ -110,7 +111,7 @@ def _invoke(tape: Tape) -> Steps[None]:
 
 
 def _attribute(tape: Tape) -> Steps[str]:
-    text, _ = yield from tape.upto(_TAG_END, 2 * LONGEST_NAME)
+    text, _ = yield from tape.upto(_TAG_END, LONGEST_NAME + _ATTRIBUTE_ROOM)
     found = _ATTRIBUTE.search(text)
     return found.group(1).strip() if found else ""
 

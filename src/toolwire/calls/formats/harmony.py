@@ -17,7 +17,8 @@ _START, _CHANNEL = "<|start|>assistant", "<|channel|>"
 _MESSAGE = Marks("<|message|>")
 _ENDS = Marks("<|end|>", "<|return|>", "<|call|>")
 _STOPS = Marks(*_ENDS.texts, "<|start|>", _CHANNEL)
-_LONGEST_HEADER = 300
+_LONGEST_HEADER = 120
+_LONGEST_RECIPIENT = 50  # more, where somebody is named
 _RECIPIENT = re.compile(r"\bto=([^\s<]+)")
 _SPOKEN_TO = ("assistant", "user", "self", "all")
 _NAMED_CHANNEL = re.compile(r"<\|channel\|>\s*(analysis|commentary|final)\b")
@@ -25,6 +26,9 @@ _NAMED_CHANNEL = re.compile(r"<\|channel\|>\s*(analysis|commentary|final)\b")
 
 def _script(tape: Tape) -> Steps[None]:
     header, mark = yield from tape.upto(_MESSAGE, _LONGEST_HEADER)
+    if not mark and _RECIPIENT.search(header):
+        behind, mark = yield from tape.upto(_MESSAGE, _LONGEST_RECIPIENT)
+        header += behind
     header = tape.opener + header
     if not mark or len(header.splitlines()) > 3:
         raise NoCall

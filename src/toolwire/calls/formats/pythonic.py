@@ -16,7 +16,9 @@ from .tape import Marks, NoCall, Scripted, Steps, Tape, Unreadable
 
 _DEEPEST = 60
 _ENDS = {"<|python_start|>": Marks("<|python_end|>"), "<|tool_call_start|>": Marks("<|tool_call_end|>")}
-_LIST, _CALL = Marks("["), Marks("(")
+_LIST, _CALL, _EQUALS, _PLUS = Marks("["), Marks("("), Marks("="), Marks("+")
+_LIST_END, _CALL_END, _NEXT_CALL, _NEXT_KEY = Marks("]"), Marks(")"), Marks(",", "]"), Marks(",", ")")
+_QUOTES = {quote: (Marks(quote), Marks("\\\\", f"\\{quote}", quote)) for quote in "\"'"}
 _NAME = re.compile(r"\s*([\w.-]+)\s*\(\s*")
 _KEY = re.compile(r"\s*([^\W\d]\w*)\s*=\s*")
 _SPACE = re.compile(r"\s*")
@@ -32,10 +34,8 @@ class NotPython(ValueError):
     """The text is no list of calls with literals in them."""
 
 
-def _script(tape: Tape) -> Steps[None]:
-    """The list between tokens, or the whole message: then nothing may follow it."""
-    ends = _ENDS.get(tape.opener)
-    if ends is not None and not (yield from tape.past(_LIST)):
+def _between_tokens(tape: Tape) -> Steps[None]:
+    if not (yield from tape.past(_LIST)):
         raise NoCall
     yield from tape.blanks()
     name = named((yield from tape.word()), tape.known)
@@ -45,18 +45,78 @@ def _script(tape: Tape) -> Steps[None]:
     try:
         calls = Reader(f"{name}({text}").calls("]")
     except NotPython as error:
-        if ends is None:
-            raise NoCall from None
         raise Unreadable(str(error) if is_whole else CUT, name, text) from None
     for given, _ in calls:
         named(given, tape.known)
-    repairs = [] if ends is None or (yield from tape.past(ends)) else ["unterminated"]
-    if ends is None:
-        yield from tape.blanks()
-        if (yield from tape.ahead(1)):
-            raise NoCall
+    repairs = [] if (yield from tape.past(_ENDS[tape.opener])) else ["unterminated"]
     for given, arguments in calls:
         tape.whole(given, encode(arguments).decode(), *repairs)
+
+
+def _all_of_it(tape: Tape) -> Steps[None]:
+    """The whole message: nothing may follow it, and what is no literal shows as soon as it comes, so that prose is not held."""
+    yield from _call(tape)
+    while (mark := (yield from tape.past(_NEXT_CALL))) == ",":
+        if mark := (yield from tape.past(_LIST_END)):
+            break
+        yield from _call(tape)
+    if not mark:
+        raise NoCall
+    try:
+        calls = Reader(tape.span.removeprefix(tape.opener)).calls("]")
+    except NotPython:
+        raise NoCall from None
+    yield from tape.blanks()
+    if (yield from tape.ahead(1)):
+        raise NoCall
+    for given, arguments in calls:
+        tape.whole(given, encode(arguments).decode())
+
+
+def _call(tape: Tape) -> Steps[None]:
+    """As far as its form goes: Reader knows what it means."""
+    if not (yield from tape.ahead(1)):
+        raise NoCall
+    yield from tape.blanks()
+    named((yield from tape.word()), tape.known)
+    mark = "," if (yield from tape.past(_CALL)) else ""
+    while mark == "," and not (yield from tape.past(_CALL_END)):
+        if not (yield from tape.ahead(1)):
+            raise NoCall
+        yield from tape.blanks()
+        key = yield from tape.word()
+        if not key.isidentifier() or not (yield from tape.past(_EQUALS)):
+            raise NoCall
+        yield from _literal(tape)
+        mark = yield from tape.past(_NEXT_KEY)
+    if not mark:
+        raise NoCall
+
+
+def _literal(tape: Tape) -> Steps[None]:
+    first = yield from tape.ahead(1)
+    if not first:
+        raise NoCall
+    if first in _QUOTES:
+        begin, end = _QUOTES[first]
+        yield from tape.past(begin)
+        while (yield from tape.upto(end))[1] not in (first, ""):
+            pass
+    elif first in "{[(":
+        yield from tape.blanks()
+        yield from tape.balanced()
+    else:
+        yield from _scalar(tape)
+
+
+def _scalar(tape: Tape) -> Steps[None]:
+    sign = yield from tape.past(_PLUS)
+    yield from tape.blanks()
+    word = sign + (yield from tape.word())
+    if word[-1:] in ("e", "E") and word[:-1] and (yield from tape.past(_PLUS)):
+        word += "+" + (yield from tape.word())
+    if word not in _WORDS and not (_NUMBER.fullmatch(word) and any(map(str.isdigit, word))):
+        raise NoCall
 
 
 def read_call(tape: Tape, name: str) -> Steps[None]:
@@ -194,6 +254,6 @@ def _meant(escape: re.Match[str]) -> str:
 
 
 GRAMMARS: tuple[Grammar, ...] = (
-    Scripted("pythonic", ("[",), _script, "start"),
-    Scripted("pythonic", tuple(_ENDS), _script),
+    Scripted("pythonic", ("[",), _all_of_it, "start"),
+    Scripted("pythonic", tuple(_ENDS), _between_tokens),
 )

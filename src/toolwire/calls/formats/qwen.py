@@ -46,7 +46,7 @@ def _parameters(tape: Tape, name: str) -> Steps[None]:
     arguments = Tagged(tape, name)
     while mark == _PARAMETER:
         key, mark = yield from tape.upto(_NAME_END, LONGEST_NAME)
-        if not mark:
+        if not mark or "<" in key:
             raise Unreadable("the name of a parameter does not end")
         text, mark = yield from _VALUE.read(tape)
         arguments.add(_unquoted(key), _without_line_ends(text))

@@ -14,6 +14,7 @@ from toolwire.calls.checking import Offer
 from toolwire.calls.schemas import Schemas
 from toolwire.calls.spans import span_of
 from toolwire.calls.spoken import Manner, Spoken
+from toolwire.errors import UpstreamError
 from toolwire.events import (
     Answer,
     Event,
@@ -250,3 +251,12 @@ def test_H117_an_answer_of_final_words_alone_ends_as_it_streamed() -> None:
         for pieces in ((text,), tuple(text)):
             assert parts(*pieces) == [Text(text="It is sunny.")]
             assert parts(*pieces, is_told=False) == [Text(text="It is sunny.")]
+
+
+def test_what_was_held_is_told_before_a_failure_is() -> None:
+    for text in ("Let me look.\n<tool_c", 'Look <tool_call>{"name": "weather", "argu', "Look. `<tool_call>` <tool"):
+        for is_told in (True, False):
+            listener = spoken(is_told=is_told)
+            events = heard(said(text)[:-1], listener)[:-1] + listener.send([Failed(error=UpstreamError("cut"))])
+            assert "".join(event.text for event in events if isinstance(event, PartDelta)) == text
+            assert isinstance(events[-1], Failed)

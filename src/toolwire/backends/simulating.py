@@ -18,7 +18,8 @@ from ..calls.schemas import Schemas
 from ..calls.simulate import wanted_of, written
 from ..calls.spoken import Manner, Spoken
 from ..calls.watching import has_tools
-from ..events import Event
+from ..errors import GatewayError
+from ..events import Event, Failed
 from ..profiles import ANY_SCHEMAS, IdRule, Profile
 from ..types import Loss, Request, Tool, ToolCall
 from .base import Backend, EventReply, Model, how_of
@@ -116,6 +117,8 @@ class ListeningBackend:
                     if kept := spoken.send(events):
                         yield kept
             await reading.finish()
+        except GatewayError as error:
+            yield spoken.send([Failed(error=error)])
         finally:
             await reading.release()
 

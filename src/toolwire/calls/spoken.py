@@ -95,6 +95,8 @@ class Spoken:
             case Noted(index=int(index)):
                 place = self._texts[index].place if index in self._texts else self._places.get(index)
                 return [] if place is None else [replace(event, index=place)]
+            case Failed():  # what was held is told before the failure is
+                return [*(made for text in self._texts.values() for made in text.cut()), event]
             case Finished() if self._manner.must_call and not self._manner.is_held and not self._calling:
                 return [Noted(note=Loss("tool_choice", "answer", "the model had to call a tool and did not")), event]
             case _:
@@ -187,6 +189,13 @@ class _Splitting:
         text = "".join(self._said)
         part = event.part if text == event.part.text else Text(text=text)  # of markup nothing is told
         return [*made, replace(event, index=self._placed(), part=part)]
+
+    def cut(self) -> list[Event]:
+        """The answer fails here: words that may have become a call are words."""
+        held = [piece for piece in self._sentinel.close() if isinstance(piece, Words | Broken)]
+        if self._call is not None or self._thinking is not None:
+            return []
+        return [made for piece in held if piece.text for made in self._words(piece.text)]
 
     def _piece(self, piece: Piece) -> list[Event]:
         if self._is_over:

@@ -143,7 +143,6 @@ class _Splitting:
         self._choice = event.choice
         self._start = event.part
         self._sentinel = answer.sentinel()
-        self._index = event.index
         self.place: int | None = None  # of the text that is open
         self._blanks: list[str] = []  # before a text's first word
         self._said: list[str] = []

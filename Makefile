@@ -14,7 +14,7 @@ run: $(VENV)/.installed
 	$(BIN)/toolwire serve $(ARGS)
 
 test: $(VENV)/.installed-dev programs
-	TOOLWIRE_PROGRAMS=$(abspath $(PROGRAMS)) $(BIN)/pytest -n 2 $(ARGS)
+	TOOLWIRE_PROGRAMS=$(abspath $(PROGRAMS)) $(BIN)/pytest -n 3 $(ARGS)
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check

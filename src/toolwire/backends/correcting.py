@@ -1,6 +1,6 @@
 """Calls that must be right before they leave: repaired where one meaning is left, else the model is told and tries again.
 
-All of it is one answer to the client. Text leaves as it comes; calls leave when all of them are right, or when the model has had its
+All of it is one answer to the client. Text leaves as it comes, up to the first call; calls, and what is said behind them, leave when all of them are right, or when the model has had its
 tries and the policy says what becomes of them: "pass" as they are, "text", or "error".
 """
 

@@ -101,9 +101,10 @@ def test_responses_stream_helper_gets_every_event_in_order(client: OpenAI, task:
 
 @GROWING
 def test_arguments_grow_where_nobody_holds_them(client: OpenAI, task: Task) -> None:
+    """A strict tool would be held: what is asked to be valid is not shown before it is known to be."""
     asked: Any = [{"role": "user", "content": asks(task, LONG)}]
     pieces, names = [], []
-    for chunk in client.chat.completions.create(model="m", messages=asked, tools=[TOOL], stream=True):
+    for chunk in client.chat.completions.create(model="m", messages=asked, tools=[LOOSE], stream=True):
         for choice in chunk.choices:
             for call in choice.delta.tool_calls or ():
                 assert call.function is not None

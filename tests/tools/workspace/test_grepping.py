@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import shutil
 import time
@@ -55,9 +56,10 @@ def test_more_files_than_are_opened_at_once(tmp_path: Path) -> None:
     box = Box(tmp_path)
     for number in range(600):
         box.file(f"{number:03}", f"needle {number}\n")
+    gc.collect()  # what other tests left open is not closed in between
     before = len(os.listdir("/dev/fd"))
     assert box.text("grep", pattern=r"needle \d*7$", mode="files").count("\n") == 59
-    assert len(os.listdir("/dev/fd")) == before
+    assert len(os.listdir("/dev/fd")) <= before
 
 
 @engines

@@ -8,7 +8,7 @@ ARGS ?=
 BIN := $(VENV)/bin
 PINNED := tests/programs
 
-.PHONY: run test check bench format clean programs
+.PHONY: run test check lint bench format clean programs
 
 run: $(VENV)/.installed
 	$(BIN)/toolwire serve $(ARGS)
@@ -16,13 +16,15 @@ run: $(VENV)/.installed
 test: $(VENV)/.installed-dev programs
 	TOOLWIRE_PROGRAMS=$(abspath $(PROGRAMS)) $(BIN)/pytest -n 3 $(ARGS)
 
-check: $(VENV)/.installed-dev
+check: lint
+	$(BIN)/pytest -m "not slow" -q -n 2
+
+lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check
 	$(BIN)/ruff check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/check_tree.py
-	$(BIN)/pytest -m "not slow" -q -n 2
 
 bench: $(VENV)/.installed
 	$(BIN)/python bench/run $(ARGS)

@@ -263,6 +263,8 @@ INTERRUPTED = """
 import os, signal, time
 from toolwire import Agent
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs us in the background may have had it ignored
+
 def work() -> str:
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(0.3)

@@ -150,6 +150,16 @@ def test_H035_what_a_provider_ran_is_there_as_a_pair_or_not_at_all(lost: int) ->
     assert shown(messages) == ["user:hi", "assistant:yes", "user:so", "assistant:no"]
 
 
+def test_H035_a_pause_of_the_provider_is_over_when_anybody_speaks() -> None:
+    use = Opaque(dialect="messages", value={"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search"})
+    told = Message(role="system", parts=(Text(text="be brief"),))
+    messages, kinds = settled(user("hi"), assistant("well", use), told, assistant("no"), origin="messages")
+    assert kinds == ["hosted"]
+    assert shown(messages) == ["user:hi", "assistant:well", "system:be brief", "assistant:no"]
+    _, kinds = settled(user("hi"), assistant("well", use), origin="messages")
+    assert kinds == []
+
+
 def test_H036_interrupted_is_neither_refused_nor_undone() -> None:
     messages, _ = settled(user("hi"), assistant(call("a")), user("stop"))
     answer = messages[2].parts[0]

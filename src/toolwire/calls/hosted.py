@@ -32,6 +32,7 @@ _HALVES = {
 _ANSWERED = {"messages": frozenset({"tool_use", "server_tool_use", "mcp_tool_use", "thinking", "redacted_thinking"})}
 _ASKED = {"messages": frozenset({"tool_result"})}
 _NONE: frozenset[str] = frozenset()
+_SILENT = ("assistant", "tool")
 
 
 class _Half(NamedTuple):
@@ -51,13 +52,13 @@ class Faults(NamedTuple):
 
 
 def faults_in(messages: tuple[Message, ...]) -> Faults:
-    """A use may wait for its outcome until the user speaks: the provider has paused, or waits for results itself."""
+    """A use may wait for its outcome until somebody else speaks: the provider has paused, or waits for results itself."""
     waiting: dict[str, tuple[int, int]] = {}
     seen: set[_Half] = set()
     wrong: set[tuple[int, int]] = set()
     strays: set[tuple[int, int]] = set()
     for index, message in enumerate(messages):
-        if message.role == "user" and any(not isinstance(part, (ToolResult, Opaque)) for part in message.parts):
+        if waiting and message.role not in _SILENT and any(_is_speech(part) for part in message.parts):
             wrong.update(waiting.values())
             waiting.clear()
         for number, part in _opaque(message):
@@ -76,6 +77,10 @@ def faults_in(messages: tuple[Message, ...]) -> Faults:
                 elif not half.may_wait:
                     waiting[half.id] = (index, number)
     return Faults(wrong, strays)
+
+
+def _is_speech(part: Part) -> bool:
+    return not isinstance(part, (ToolResult, Opaque))
 
 
 def may_be_answer(part: Part) -> bool:

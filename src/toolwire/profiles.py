@@ -250,6 +250,17 @@ CODEX = replace(
     has_files=False,
     name_length=55,
 )
+# Names leave room for the prefix that the service puts before them; any provider's model may be behind it.
+CURSOR = Profile(
+    name="cursor",
+    tool_kinds=frozenset(),
+    name_length=57,
+    ids=MESSAGES_IDS,
+    schemas=SchemaRules(needs_properties=True, has_root_unions=False),
+    result_content="parts",
+    has_files=False,
+    writes_calls=False,
+)
 ANTHROPIC = Profile(
     name="anthropic",
     writes_calls=True,

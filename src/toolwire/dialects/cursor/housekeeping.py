@@ -1,0 +1,56 @@
+"""Cursor: execs that ask about the client and not for work: its context, its tools, and what it would allow. Answered at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from . import agent
+from .execs import Exec, answered
+from .outlook import Outlook
+
+
+def housekeeping(exec: Exec, outlook: Outlook) -> list[bytes] | None:
+    """None: it is the model who wants something."""
+    answer = _ANSWERS.get(exec.kind)
+    return None if answer is None else answered(exec, answer(exec, outlook))
+
+
+def _context(exec: Exec, outlook: Outlook) -> Any:
+    success = agent.RequestContextSuccess(request_context=outlook.opening.context)
+    return agent.RequestContextResult(success=success)
+
+
+def _state(exec: Exec, outlook: Outlook) -> Any:
+    """Our servers with their tools; where some are asked for by name, those of them that are ours."""
+    wanted = frozenset(exec.args.server_identifiers)
+    servers: dict[str, Any] = {}
+    for tool in outlook.opening.context.tools:
+        name = tool.provider_identifier
+        if not wanted or name in wanted:
+            server = servers.setdefault(name, agent.McpStateServer(server_name=name, server_identifier=name))
+            server.tools.add().CopyFrom(tool)
+    return agent.McpStateExecResult(success=agent.McpStateSuccess(servers=servers.values()))
+
+
+def _may_call(exec: Exec, outlook: Outlook) -> Any:
+    is_known = outlook.opening.names.client(exec.args.tool_name, exec.args.tool_name) is not None
+    return agent.McpAllowlistPrecheckResult(allowlisted=is_known)
+
+
+def _may_run(exec: Exec, outlook: Outlook) -> Any:
+    return agent.ShellAllowlistPrecheckResult(allowlisted="shell" in outlook.own_kinds)
+
+
+def _may_fetch(exec: Exec, outlook: Outlook) -> Any:
+    return agent.WebFetchAllowlistPrecheckResult(allowlisted="fetch" in outlook.own_kinds)
+
+
+_Answer: TypeAlias = Callable[[Exec, Outlook], Any]
+_ANSWERS: dict[str, _Answer] = {
+    "request_context": _context,
+    "mcp_state_exec": _state,
+    "mcp_allowlist_precheck": _may_call,
+    "shell_allowlist_precheck": _may_run,
+    "web_fetch_allowlist_precheck": _may_fetch,
+}

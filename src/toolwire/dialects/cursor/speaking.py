@@ -1,0 +1,72 @@
+"""Cursor: one answer, part by part: at most one text or thought is open at a time, and whatever else begins ends it."""
+
+from __future__ import annotations
+
+from ...events import Event, PartDelta
+from ...types import Reasoning, Text, ToolCall
+from ...wire.exact import object_of
+from ..assembly import Assembly, Growing
+from .thoughts import Kind, Piece, Splitter
+
+
+class Speech:
+    """calls are those of this answer, whole."""
+
+    def __init__(self) -> None:
+        self.calls: list[ToolCall] = []
+        self._assembly = Assembly()
+        self._splitter = Splitter()
+        self._open: Growing | None = None
+        self._kind: Kind = "text"
+        self._texts: list[str] = []
+
+    @property
+    def text(self) -> str:
+        """All that was told as text."""
+        if len(self._texts) > 1:
+            self._texts = ["".join(self._texts)]
+        return self._texts[0] if self._texts else ""
+
+    def say(self, text: str) -> list[Event]:
+        return self._tell(self._splitter.feed(text))
+
+    def think(self, text: str) -> list[Event]:
+        return self._tell([*self._splitter.close(), ("thought", text)])
+
+    def thought(self) -> list[Event]:
+        """A thought is complete."""
+        return self._end() if self._kind == "thought" else []
+
+    def call(self, call_id: str, name: str, raw: str) -> list[Event]:
+        events = self.pause()
+        growing, started = self._assembly.start(ToolCall(id=call_id, name=name, raw=""))
+        growing.pieces.append(raw)
+        self.calls.append(ToolCall(id=call_id, name=name, raw=raw, args=object_of(raw)))
+        return [*events, started, PartDelta(growing.index, raw), *self._assembly.end(growing)]
+
+    def pause(self) -> list[Event]:
+        """What was begun is told to its end."""
+        return self._tell(self._splitter.close()) + self._end()
+
+    def _tell(self, pieces: list[Piece]) -> list[Event]:
+        events: list[Event] = []
+        for kind, text in pieces:
+            if text:
+                events += self._grow(kind, text)
+        return events
+
+    def _grow(self, kind: Kind, text: str) -> list[Event]:
+        events: list[Event] = []
+        if self._open is None or self._kind != kind:
+            events += self._end()
+            self._open, started = self._assembly.start(Text(text="") if kind == "text" else Reasoning(text=""))
+            self._kind = kind
+            events.append(started)
+        self._open.pieces.append(text)
+        if kind == "text":
+            self._texts.append(text)
+        return [*events, PartDelta(self._open.index, text)]
+
+    def _end(self) -> list[Event]:
+        growing, self._open = self._open, None
+        return [] if growing is None else self._assembly.end(growing)

@@ -1,0 +1,117 @@
+"""Cursor: the events of one answer of a run, from its beginning to its one end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from ...errors import GatewayError, quote
+from ...events import Event, Failed, Finished, Noted, Started
+from ...types import Choice, Extra, Loss, Reason
+from . import agent
+from .blobs import Blobs
+from .counting import Meter
+from .history import NAME
+from .speaking import Speech
+
+
+class Telling:
+    """The present answer. turn is set once the model's turn has ended, which the answer may outlast."""
+
+    def __init__(self, model: str, blobs: Blobs) -> None:
+        self.is_over = False
+        self.has_spoken = False
+        self.speech = Speech()
+        self.meter = Meter()
+        self.routed = ""
+        self.turn: agent.TurnEndedUpdate | None = None
+        self._model = model
+        self._blobs = blobs
+        self._has_started = False
+
+    def say(self, kind: str, update: Any) -> list[Event]:
+        """What an update of one of the kinds in SAID tells."""
+        return self.after_begin(SAID[kind](self, update))
+
+    def begin(self) -> list[Event]:
+        """What must come before anything else, once."""
+        events: list[Event] = []
+        if not self._has_started:
+            self._has_started = True
+            events.append(Started(id="", model=self._model))
+        events += [Noted(note=loss) for loss in self._blobs.losses]
+        self._blobs.losses.clear()
+        return events
+
+    def after_begin(self, events: list[Event]) -> list[Event]:
+        return self.begin() + events if events else []
+
+    def note(self, loss: Loss | None) -> list[Event]:
+        return [] if loss is None else self.after_begin([Noted(note=loss)])
+
+    def finish(self) -> list[Event]:
+        """Text that came only as a blob is told at the end, unless there are calls: then more may come."""
+        events = self.begin() + self.speech.pause()
+        reason: Reason = "tool_calls" if self.speech.calls else "stop"
+        if reason == "stop" and (rest := self._blobs.rest(self.speech.text)):
+            events += self.speech.say(rest) + self.speech.pause()
+        usage = self.meter.stop() if self.turn is None else self.meter.end(self.turn)
+        choice = Choice(reason=reason, raw_reason="exec" if self.turn is None else "turn_ended")
+        self.is_over = True
+        return [*events, Finished(choices=(choice,), usage=usage, extra=self._extra())]
+
+    def fail(self, error: GatewayError) -> list[Event]:
+        events = self.begin() + self.speech.pause()
+        self.is_over = True
+        return [*events, Failed(error=error)]
+
+    def next(self) -> list[Event]:
+        """The answer after this one."""
+        self._blobs.next_answer(self.speech.text)
+        self.speech, self.turn = Speech(), None
+        self.is_over = self._has_started = False
+        return self.begin()
+
+    def _extra(self) -> Extra:
+        members = {"routed_model": self.routed, "context_used": self.meter.used, "context_limit": self.meter.limit}
+        told = {key: value for key, value in members.items() if value}
+        return {NAME: told} if told else {}
+
+    def _text(self, update: agent.TextDeltaUpdate) -> list[Event]:
+        if update.is_server_notice:
+            why = f"the server told its user, who is not there: {quote(update.text)}"
+            return self.note(Loss("cursor.notice", "server", why))
+        self.has_spoken = self.has_spoken or bool(update.text)
+        return self.speech.say(update.text)
+
+    def _thinking(self, update: agent.ThinkingDeltaUpdate) -> list[Event]:
+        self.has_spoken = self.has_spoken or bool(update.text)
+        return self.speech.think(update.text)
+
+    def _thought(self, update: agent.ThinkingCompletedUpdate) -> list[Event]:
+        return self.speech.thought()
+
+    def _counted(self, update: agent.TokenDeltaUpdate) -> list[Event]:
+        self.meter.tokens(update.tokens)
+        return []
+
+    def _summarized(self, update: agent.SummaryCompletedUpdate) -> list[Event]:
+        return self.note(Loss("cursor.summary", "messages", "the server shortened the conversation by itself"))
+
+    def _turn_ended(self, update: agent.TurnEndedUpdate) -> list[Event]:
+        """Text that comes only as a blob may even follow: an answer without any waits for it until the stream ends."""
+        self.turn = update
+        events = self.after_begin(self.speech.pause())
+        is_whole = bool(self.speech.calls or self.speech.text or self._blobs.rest(""))
+        return events + self.finish() if is_whole else events
+
+
+_Says: TypeAlias = Callable[[Telling, Any], list[Event]]
+SAID: dict[str, _Says] = {
+    "text_delta": Telling._text,
+    "thinking_delta": Telling._thinking,
+    "thinking_completed": Telling._thought,
+    "token_delta": Telling._counted,
+    "summary_completed": Telling._summarized,
+    "turn_ended": Telling._turn_ended,
+}

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import pytest
+
+from toolwire.dialects.cursor.said import Said, is_refusal, is_timeout, said
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain\n", Said("plain\n")),
+        ("Chunk ID: a\nWall time: 0.1 seconds\nProcess exited with code 3\nOriginal token count: 5\nOutput:\nx\n", Said("x\n", 3)),
+        ("Exit code: 0\nWall time: 0.1 seconds\nOutput:\nx", Said("x", 0)),
+        ("Exit code: 1\nWall time: 0.1 seconds\nTotal output lines: 3\nOutput:\n", Said("", 1)),
+        ("Exit code 2\nls: no", Said("ls: no", 2)),
+        ("Error: Exit code 1\nx", Said("x", 1)),
+        ("x\n\nCommand exited with code 7", Said("x", 7)),
+        ("Output: x\nExit Code: 4\n", Said("Output: x", 4)),
+        ('{"output":"x","metadata":{"exit_code":9,"duration_seconds":0.1}}', Said("x", 9)),
+        ('{"output":"x"}', Said('{"output":"x"}')),
+        ("{not json", Said("{not json")),
+        ("Exit code 99999999999999999999999\n", Said("Exit code 99999999999999999999999\n")),
+    ],
+)  # fmt: skip
+def test_the_exit_code_is_heard(text: str, expected: Said) -> None:
+    assert said(text) == expected
+
+
+def test_what_still_runs_keeps_its_words() -> None:
+    text = (
+        "Chunk ID: a\nWall time: 1.0 seconds\nProcess running with session ID 42\nOriginal token count: 0\nOutput:\nx\n"
+    )
+    assert said(text) == Said(text)
+
+
+def test_a_code_in_the_middle_is_output() -> None:
+    text = "Exit Code: 4\n" + "x" * 300
+    assert said("first\n" + text) == Said("first\n" + text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Error: no", "<tool_use_error>File has not been read yet</tool_use_error>", "File not found: /x", "You must read the file first",
+     "The user doesn't want to proceed", "ENOENT: no such file or directory, open '/x'"],
+)  # fmt: skip
+def test_words_of_refusal(text: str) -> None:
+    assert is_refusal(text)
+
+
+@pytest.mark.parametrize("text", ["Wrote file successfully.", "errors.py", "", "Error: " + "long " * 1000, "a\nerror"])
+def test_words_of_success(text: str) -> None:
+    assert not is_refusal(text)
+
+
+def test_words_about_time() -> None:
+    assert is_timeout("x\n<bash_metadata>\nbash tool terminated command after exceeding timeout 5 ms\n</bash_metadata>")
+    assert is_timeout("Command timed out after 2m 0.0s")
+    assert not is_timeout("in time")

@@ -1,0 +1,38 @@
+"""Speech: one part is open at a time, indices are dense, and calls are whole."""
+
+from __future__ import annotations
+
+from tests.backends.event_contract import check_events
+from tests.dialects.cursor.saying import shown
+from toolwire.dialects.cursor.speaking import Speech
+from toolwire.events import Event, Started
+
+
+def checked(events: list[Event]) -> list[str]:
+    check_events([Started(id="", model="m"), *events], is_cut=True)
+    return shown(events)
+
+
+def test_whatever_begins_ends_what_was_open() -> None:
+    speech = Speech()
+    events = speech.say("a") + speech.think("b") + speech.say("c") + speech.call("1", "f", "{}") + speech.say("d")
+    assert checked(events + speech.pause()) == ["text a", "thought b", "text c", "call 1 f {}", "text d"]
+    assert speech.text == "acd"
+    assert [(call.id, call.args) for call in speech.calls] == [("1", {})]
+
+
+def test_nothing_said_begins_nothing() -> None:
+    speech = Speech()
+    assert speech.say("") + speech.think("") + speech.thought() + speech.pause() == []
+    assert speech.text == ""
+
+
+def test_a_mark_that_was_none_is_text() -> None:
+    speech = Speech()
+    assert checked(speech.say("<thi") + speech.call("1", "f", "{}")) == ["text <thi", "call 1 f {}"]
+
+
+def test_a_thought_that_is_complete_ends() -> None:
+    speech = Speech()
+    events = speech.think("a") + speech.thought() + speech.think("b") + speech.say("c") + speech.thought()
+    assert checked(events + speech.say("d") + speech.pause()) == ["thought a", "thought b", "text cd"]

@@ -15,6 +15,7 @@ from .connect import connect
 from .doctor import doctor
 from .models import models
 from .serve import serve
+from .simulate import simulate
 from .stats import stats
 
 WRONG_USE = 2
@@ -34,6 +35,7 @@ app.command(doctor)
 app.command(connect)
 app.command(stats)
 app.command(chat)
+app.command(simulate)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

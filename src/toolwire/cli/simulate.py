@@ -1,0 +1,72 @@
+"""`toolwire simulate cursor`: a stand-in for a vendor's server, to try a back end without an account."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import App, Parameter
+
+from ..errors import BadRequest, ConfigError
+
+if TYPE_CHECKING:
+    from ..simulators.cursor import Simulator
+
+simulate = App(name="simulate", help="Run a stand-in for a vendor's server on this machine.", help_format="plaintext")
+
+
+@simulate.command
+def cursor(
+    *,
+    port: Annotated[int, Parameter(help="0 picks a free one.")] = 0,
+    script: Annotated[
+        Path | None,
+        Parameter(
+            help="What its model does: TOML ([[turns]] with steps), JSON or JSON lines. A step is "
+            '{"do": "say", "text": "..."}, {"do": "call", "name": "...", "args": {...}}, think, together, native, query, '
+            "set_blob, checkpoint, pause, ended, fail, drop, stall, with or raw. One turn is one answer; after the results of "
+            "its calls the next one follows. Without a script the demo model answers, and one of the prompt's own, "
+            "[[script:BASE64]], goes before it.",
+        ),
+    ] = None,
+    fault: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="What goes wrong, as NAME or NAME=VALUE, any number of times: gzip, split, calls=3, late=0.2, drop=text, "
+            "stall=parked, error:rate_limited=open and so on; one that there is not lists them all.",
+            negative="",
+        ),
+    ] = (),
+    journal: Annotated[Path | None, Parameter(help="Write what is seen to this file, as JSON lines.")] = None,
+    heartbeat: Annotated[float, Parameter(help="Seconds between two heartbeats of the server.")] = 5.0,
+    any_model: Annotated[bool, Parameter(help="Take every model name.", negative="")] = False,
+) -> int:
+    """Speak Cursor's Agent API on 127.0.0.1, over HTTP/1.1 and HTTP/2, until interrupted. Nothing leaves this machine."""
+    from ..simulators.cursor import Settings, Simulator, load, parse
+
+    try:
+        faults = parse(fault)
+    except BadRequest as wrong:
+        raise ConfigError(wrong.message, where="--fault") from None
+    model = None if script is None else load(script)
+    settings = Settings(heartbeat=heartbeat, knows_every_model=any_model)
+    simulator = Simulator(model=model, faults=faults, settings=settings, port=port, journal=journal)
+    with contextlib.suppress(KeyboardInterrupt):
+        asyncio.run(_serve(simulator, settings.api_keys[0], settings.tokens[0]))
+    return 0
+
+
+async def _serve(simulator: Simulator, key: str, token: str) -> None:
+    try:
+        await simulator.start()
+    except OSError as fault:
+        why = fault.strerror or type(fault).__name__
+        raise ConfigError(f"port {simulator.port} cannot be opened: {why}.", where="--port") from None
+    try:
+        print(f"Cursor's Agent API, simulated, on {simulator.url}", flush=True)
+        print(f"API key: {key}   token: {token}   (Ctrl-C ends it)", flush=True)
+        await asyncio.Event().wait()
+    finally:
+        await simulator.close()

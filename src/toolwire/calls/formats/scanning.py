@@ -22,6 +22,7 @@ Status: TypeAlias = Literal["more", "done", "tag", "bad", "stranger", "several"]
 
 _RUNS = {'"': re.compile(r'[^"\\\x00-\x1f]+'), "'": re.compile(r"[^'\\\x00-\x1f]+")}
 _BLANKS = re.compile(r"\s+")
+_UNSEEN = re.compile(r"[\u200b-\u200d\u2060\ufeff]+")  # no blanks to a computer, nothing at all to a reader
 _WORD = re.compile(r"[^\s{}\[\],:\"<]+")
 _CLOSERS = {"{": "}", "[": "]"}
 _WORDS = {"True": "true", "False": "false", "None": "null"}
@@ -200,6 +201,10 @@ class Envelope:
             self._comment = letter
             self._has_strangers = True
             return position + 1
+        if not self._word and (found := _UNSEEN.match(text, position)):
+            self._has_strangers = True
+            self._blank(found.group())
+            return found.end()
         may_be_word = letter != "'" or bool(self._word) or self._at == "next"
         if may_be_word and (found := _WORD.match(text, position)):
             self._word.append(found.group())

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.calls.formats.native import check
 from tests.calls.speaking import CALL, PARIS, TIME, Writer, joined, read, read_all_ways, tag, told, told_apart
+from tests.thorough import is_thorough
 from toolwire.calls.formats import GRAMMARS
 from toolwire.calls.formats.base import Broken, Closed, Grew, Imagined, Opened, Piece, Words
 from toolwire.calls.formats.openers import Openers
@@ -248,10 +249,12 @@ def test_an_example_in_a_fence_is_not_called_with_the_call_behind_it() -> None:
 
 
 def test_a_text_of_openers_is_given_up_after_some() -> None:
+    text = "<tool_call> x\n" * 5000
     sentinel = Sentinel(told())
-    sentinel.feed("<tool_call> x\n" * 5000)
-    assert found("<tool_call> x\n" * 5000) == ["<tool_call> x\n" * 5000]
+    sentinel.feed(text)
     assert sentinel.work < 5000 * 30
+    for cuts in ([], range(0, len(text), 7), range(0, len(text), 4000)):
+        assert read(text, cuts) == [Words(text)]
 
 
 # Any cutting.
@@ -289,7 +292,7 @@ def test_H127_shards_of_calls_cut_anywhere(text: str, is_told: bool, cuts: list[
 
 @pytest.mark.slow
 @given(SHARDS, st.booleans(), CUTS)
-@settings(max_examples=3000, deadline=None)
+@settings(max_examples=3000 if is_thorough() else 1000, deadline=None)
 def test_H127_many_shards_of_calls_cut_anywhere(text: str, is_told: bool, cuts: list[int]) -> None:
     _check_cuts(text, cuts, is_told=is_told)
 
@@ -321,15 +324,17 @@ def test_prose_in_code_is_never_lost_and_never_a_call(text: str) -> None:
 
 
 def _check_written(seeds: range) -> None:
+    """Each is read in pieces and gives what was written; some are also read whole, to the same pieces."""
     for seed in seeds:
         is_told = seed % 3 != 0
         text, expected = Writer(seed, is_told=is_told).write()
-        whole = read(text, is_told=is_told)
-        assert told_apart(whole) == expected, (seed, text)
-        check(whole)
         chance = random.Random(seed)
-        cuts = chance.sample(range(len(text)), k=min(len(text), chance.choice((3, 20, len(text)))))
-        assert read(text, cuts, is_told=is_told) == whole, (seed, text)
+        count = len(text) if chance.random() < (1 / 3 if is_thorough() else 1 / 12) else chance.choice((0, 3, 20))
+        pieces = read(text, chance.sample(range(len(text)), k=min(len(text), count)), is_told=is_told)
+        assert told_apart(pieces) == expected, (seed, text)
+        check(pieces)
+        if is_thorough() or seed % 8 == 0:
+            assert read(text, is_told=is_told) == pieces, (seed, text)
 
 
 def test_written_texts_give_what_was_written() -> None:
@@ -374,9 +379,10 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_the_work_follows_the_length(name: str, is_told: bool) -> None:
     """Counted in letters that were read, again or not: no clock tells as much."""
-    once, twice = _work(HOSTILE[name], 100_000, is_told), _work(HOSTILE[name], 200_000, is_told)
+    size = 100_000 if is_thorough() else 50_000
+    once, twice = _work(HOSTILE[name], size, is_told), _work(HOSTILE[name], 2 * size, is_told)
     assert twice <= 2.2 * once + 2 * FREE
-    assert twice <= 6 * 200_000 + 2 * FREE
+    assert twice <= 6 * 2 * size + 2 * FREE
 
 
 def test_the_work_follows_the_length_of_nested_openers() -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.dialects.answers import FAMILIES, JSON, WORDS, essence
 from tests.dialects.playing import ALL, answer_in, asking, body_in, check, events_in, minting, out, pieces, run
 from tests.dialects.wires import REGULAR
+from tests.thorough import is_thorough
 from toolwire.calls.turn import Turn
 from toolwire.dialects import DIALECTS
 from toolwire.events import Answer, Event, Failed, Finished, PartEnded, Started, fold, unfold
@@ -22,6 +23,8 @@ PAIRS = [(left, right) for left in ALL for right in ALL]
 each_dialect = pytest.mark.parametrize("dialect", ALL)
 each_pair = pytest.mark.parametrize(("left", "right"), PAIRS)
 quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+STEP = 1 if is_thorough() else 3  # of places to cut at
 
 ARGUMENTS = {
     "unicode": '{"stadt":"Zürich 世界 😀 \u2028"}',
@@ -60,7 +63,7 @@ def test_H150_a_cut_at_any_byte_changes_nothing(dialect: str) -> None:
     wire = REGULAR[dialect]
     whole = events_in(dialect, wire)
     assert isinstance(whole[-1], Finished)
-    for place in range(len(wire)):
+    for place in range(0, len(wire), STEP):
         request = asking(dialect)
         assert run(DIALECTS[dialect].stream_decoder(request), [wire[:place], wire[place:]]) == whole, place
     assert events_in(dialect, *(wire[place : place + 1] for place in range(len(wire)))) == whole
@@ -198,7 +201,7 @@ OBJECTS = st.dictionaries(KEYS, WILD, max_size=7)
 @pytest.mark.slow
 @each_dialect
 @given(data=st.data())
-@settings(quick, max_examples=60)
+@settings(quick, max_examples=60 if is_thorough() else 30)
 def test_any_events_end_in_one_terminal_event(dialect: str, data: st.DataObject) -> None:
     wire = b""
     for _ in range(data.draw(st.integers(1, 8))):
@@ -313,7 +316,7 @@ def test_H154_a_stream_cut_anywhere_is_never_a_whole_answer(dialect: str) -> Non
         "gemini": b'"responseId":"r1"}',
     }
     told = wire.rindex(last[dialect]) + len(last[dialect])
-    for place in range(len(wire)):
+    for place in range(0, len(wire), STEP):
         events = run(DIALECTS[dialect].stream_decoder(asking(dialect)), [wire[:place]])
         check(events)
         if place < told:

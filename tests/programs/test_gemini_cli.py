@@ -9,11 +9,16 @@ import pytest
 
 from tests.programs.installed import node_program
 from tests.programs.stage import CONTENT, KEY, KINDS, Task, calling, prompt, reading, telling
+from tests.thorough import some
 
-pytestmark = [pytest.mark.slow, pytest.mark.parametrize("stage", KINDS, indirect=True)]
+pytestmark = pytest.mark.slow
+
+MODELS = ("gemini-2.5-flash", "gemini-3-pro-preview", "a-model")
+PAIRS = [(model, kind) for model in MODELS for kind in KINDS]
+KEPT = list(zip(MODELS, KINDS, strict=True))  # each model and each upstream once
 
 
-@pytest.mark.parametrize("model", ["gemini-2.5-flash", "gemini-3-pro-preview", "a-model"])
+@pytest.mark.parametrize(("model", "stage"), some(PAIRS, KEPT), indirect=["stage"])
 def test_gemini_cli(task: Task, model: str) -> None:
     read = reading("read_file", arguments={"file_path": str(task.source)})
     write = calling("write_file", arguments={"file_path": str(task.target), "content": CONTENT})

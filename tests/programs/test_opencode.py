@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.programs.installed import node_program
-from tests.programs.stage import CONTENT, KEY, Task, calling, prompt, reading, telling
+from tests.programs.stage import CONTENT, KEY, KINDS, Task, calling, prompt, reading, telling
+from tests.thorough import some
 
 pytestmark = pytest.mark.slow
 
@@ -18,7 +19,12 @@ OFFLINE = {
 }
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+PAIRS = [(provider, kind) for provider in PROVIDERS for kind in KINDS]
+# Each provider and each upstream once; one of the same dialect on both sides is in simulated/test_beside_native.py.
+KEPT = list(zip(PROVIDERS, ("anthropic", "openai-chat", "openai-responses"), strict=True))
+
+
+@pytest.mark.parametrize(("provider", "stage"), some(PAIRS, KEPT), indirect=["stage"])
 def test_opencode(task: Task, provider: str) -> None:
     program = node_program("opencode")
     _configure(task.home, provider, task.stage.openai_url)

@@ -8,7 +8,8 @@ import pytest
 
 from tests.programs.installed import PYTHON, python_library
 from tests.programs.library import Cases
-from tests.programs.stage import Stage
+from tests.programs.stage import KINDS, Stage
+from tests.thorough import some
 
 pytestmark = pytest.mark.slow
 
@@ -48,22 +49,35 @@ AGENTS = ["chat", "chat-stream", "responses", "responses-stream"]
 PYDANTIC = [*AGENTS, "messages", "messages-stream"]
 
 
+def on(kept: str) -> pytest.MarkDecorator:
+    """To import such a library takes longer than all that it does: it meets one upstream, and every upstream meets one.
+
+    Each pair of dialects is in test_javascript_libraries.py, and in tests/clients for the vendors' own.
+    """
+    return pytest.mark.parametrize("stage", some(KINDS, [kept]), indirect=True)
+
+
+@on("anthropic")
 def test_openai_sdk(stage: Stage, tmp_path: Path) -> None:
     _run(stage, tmp_path, "openai", "openai_sdk.py", OPENAI)
 
 
+@on("openai-responses")
 def test_anthropic_sdk(stage: Stage, tmp_path: Path) -> None:
     _run(stage, tmp_path, "anthropic", "anthropic_sdk.py", ANTHROPIC)
 
 
+@on("openai-chat")
 def test_langchain(stage: Stage, tmp_path: Path) -> None:
     _run(stage, tmp_path, "langchain", "langchain_agents.py", LANGCHAIN)
 
 
+@on("openai-responses")
 def test_openai_agents(stage: Stage, tmp_path: Path) -> None:
     _run(stage, tmp_path, "agents", "openai_agents.py", AGENTS)
 
 
+@on("anthropic")
 def test_pydantic_ai(stage: Stage, tmp_path: Path) -> None:
     _run(stage, tmp_path, "pydantic_ai", "pydantic_agents.py", PYDANTIC)
 

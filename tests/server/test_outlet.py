@@ -183,7 +183,7 @@ def test_heartbeats_do_not_pile_up_behind_a_reader_that_stopped() -> None:
     asyncio.run(main())
 
 
-FLOOD = 48 << 20
+FLOOD = 24 << 20
 
 
 @pytest.mark.slow

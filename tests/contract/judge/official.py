@@ -6,7 +6,7 @@ import json
 import types
 import typing
 from functools import cache
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import pydantic
 
@@ -29,6 +29,7 @@ class Report:
         return "\n".join(f"{a} {b}: {c}" for a, b, c in self.items)
 
 
+@cache
 def strip(kind):
     while get_origin(kind) is Annotated or isinstance(
         kind, typing.TypeAliasType if hasattr(typing, "TypeAliasType") else ()
@@ -48,9 +49,40 @@ def members(kind):
     return [kind]
 
 
+@cache
 def fields(model):
-    for name, f in model.model_fields.items():
-        yield (f.alias or f.serialization_alias or name), f
+    """Name, type and whether it must be there. Asked for at every event of every stream, so it is found out once."""
+    named = ((f.alias or f.serialization_alias or name, f) for name, f in model.model_fields.items())
+    return [(name, f.annotation, f.is_required()) for name, f in named]
+
+
+class Shape(NamedTuple):
+    """What a walk needs to know of a type."""
+
+    kind: Any
+    members: list[Any]
+    origin: Any
+    args: tuple[Any, ...]
+    is_free: bool
+    is_null: bool
+    is_model: bool
+
+
+def shape(kind):
+    """Found out once for each: by its identity, because equality of such types takes longer than the walk."""
+    found = _SHAPES.get(id(kind))
+    if found is None:
+        found = _SHAPES[id(kind)] = (_shape(strip(kind)), kind)  # kept, so that no other gets its identity
+    return found[0]
+
+
+_SHAPES = {}
+
+
+def _shape(kind):
+    is_model = isinstance(kind, type) and issubclass(kind, pydantic.BaseModel)
+    is_free, is_null = kind in (Any, object), kind in (type(None), None)
+    return Shape(kind, members(kind), get_origin(kind), get_args(kind), is_free, is_null, is_model)
 
 
 @cache
@@ -64,10 +96,9 @@ def tag_of(model, key="type"):
 
 
 def walk(kind, value, path, report, depth=0):
-    kind = strip(kind)
-    if depth > 60 or kind in (Any, object):
+    kind, ms, o, args, is_free, is_null, is_model = shape(kind)
+    if depth > 60 or is_free:
         return
-    ms = members(kind)
     if len(ms) > 1:
         if value is None:
             if type(None) in ms or None in ms:
@@ -108,42 +139,41 @@ def walk(kind, value, path, report, depth=0):
                 best = r
         report.items += best.items
         return
-    o = get_origin(kind)
-    if kind in (type(None), None):
+    if is_null:
         if value is not None:
             report.err(path, f"expected null, got {short(value)}")
         return
     if o is Literal:
-        if not any(value == x and type(value) is type(x) for x in get_args(kind)):
-            report.err(path, f"{short(value)} is not one of {list(get_args(kind))[:12]}")
+        if not any(value == x and type(value) is type(x) for x in args):
+            report.err(path, f"{short(value)} is not one of {list(args)[:12]}")
         return
     if o in (list, list) or kind is list:
         if not isinstance(value, list):
             report.err(path, f"expected array, got {short(value)}")
             return
         for i, x in enumerate(value):
-            walk(get_args(kind)[0] if get_args(kind) else Any, x, f"{path}[{i}]", report, depth + 1)
+            walk(args[0] if args else Any, x, f"{path}[{i}]", report, depth + 1)
         return
     if o in (dict, dict) or kind is dict:
         if not isinstance(value, dict):
             report.err(path, f"expected object, got {short(value)}")
             return
-        if get_args(kind):
+        if args:
             for k, x in value.items():
-                walk(get_args(kind)[1], x, f"{path}.{k}", report, depth + 1)
+                walk(args[1], x, f"{path}.{k}", report, depth + 1)
         return
-    if isinstance(kind, type) and issubclass(kind, pydantic.BaseModel):
+    if is_model:
         if not isinstance(value, dict):
             report.err(path, f"expected object {kind.__name__}, got {short(value)}")
             return
         known = set()
-        for name, f in fields(kind):
+        for name, annotation, is_required in fields(kind):
             known.add(name)
             if name not in value:
-                if f.is_required():
+                if is_required:
                     report.err(path, f"{kind.__name__}: required field {name!r} is missing")
                 continue
-            walk(f.annotation, value[name], f"{path}.{name}", report, depth + 1)
+            walk(annotation, value[name], f"{path}.{name}", report, depth + 1)
         for k in value:
             if k not in known:
                 report.warn(path, f"{kind.__name__}: field {k!r} is not in the official type")

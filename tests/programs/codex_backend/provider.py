@@ -1,6 +1,6 @@
 """The model behind Codex: a server for the Responses API on loopback that plays scenes and remembers what it was asked.
 
-Run as a program with a port. GET /seen tells every request since the start: its body, and whether its answer is open, done or gone,
+Run as a program with a port. GET /seen/TAG tells every request with that tag: its body, and whether its answer is open, done or gone,
 which means that the other side left before the end.
 """
 
@@ -43,8 +43,9 @@ class Provider:
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             method, path, body = await _request(reader)
-            if method == "GET" and path == "/seen":
-                await _answer(writer, 200, self._seen)
+            if method == "GET" and path.startswith("/seen/"):
+                tag = path.removeprefix("/seen/")
+                await _answer(writer, 200, [record for record in self._seen if record["tag"] == tag])
             elif method == "POST" and path.endswith("/responses"):
                 await self._respond(reader, writer, body)
             else:

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -38,10 +39,10 @@ def is_possible() -> bool:
     return tried.returncode == 0
 
 
-def run(file: str, version: str, folder: Path, *, timeout: float) -> Outcome:
-    """The tests of one file beside this one, for one version of Codex."""
+def run(files: Sequence[str], version: str, folder: Path, *, timeout: float) -> Outcome:
+    """The tests of files beside this one, for one version of Codex."""
     pytest = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-q", "--durations=5"]
-    command = [*pytest, f"--basetemp={folder}", str(HERE / file)]
+    command = [*pytest, f"--basetemp={folder}", *(str(HERE / file) for file in files)]
     if is_possible():
         command = [*_UNSHARE, "sh", "-c", _INSIDE, "sh", *command]
     process = subprocess.Popen(
@@ -65,7 +66,7 @@ def run(file: str, version: str, folder: Path, *, timeout: float) -> Outcome:
 
 def _environment(version: str) -> dict[str, str]:
     """Nothing of the user's."""
-    kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
+    kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR", "TOOLWIRE_THOROUGH") if name in os.environ}
     own = {"TOOLWIRE_PROGRAMS": str(FOLDER), "TOOLWIRE_CODEX": version, "PYTHONPATH": str(ROOT / "src")}
     return (
         kept | own | {NOTE: "loopback only" if is_possible() else "no network of its own: unshare is not allowed here"}

@@ -64,9 +64,9 @@ class Stage:
 
     def seen(self, tag: str) -> list[dict[str, Any]]:
         """What the provider was asked with this tag, oldest first."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.provider_port}/seen", timeout=10) as answer:
-            every: list[dict[str, Any]] = json.load(answer)
-        return [record for record in every if record["tag"] == tag]
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.provider_port}/seen/{tag}", timeout=10) as answer:
+            seen: list[dict[str, Any]] = json.load(answer)
+        return seen
 
     def becomes(self, tag: str, state: str, seconds: float = 5) -> bool:
         """Whether the last request with this tag comes to that state in time."""

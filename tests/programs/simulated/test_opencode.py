@@ -7,24 +7,26 @@ import pytest
 from tests.programs import test_opencode as native
 from tests.programs.simulated.stage import CORRECTED, Setting, steps_of, straight
 from tests.programs.stage import Task
+from tests.thorough import some
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("provider", native.PROVIDERS)
-@pytest.mark.parametrize("stage", [Setting("plain")], indirect=True)
+COMPATIBLE, OPENAI, ANTHROPIC = native.PROVIDERS
+SETTINGS = [Setting("plain"), Setting("plain", "anthropic"), Setting("plain", "openai-responses")]
+PAIRS = [(provider, setting) for provider in native.PROVIDERS for setting in SETTINGS]
+# Each provider and each server once; that of the chat dialect is in test_beside_native.py.
+KEPT = [(COMPATIBLE, SETTINGS[1]), (OPENAI, SETTINGS[2])]
+
+
+@pytest.mark.parametrize(("provider", "stage"), some(PAIRS, KEPT), indirect=["stage"])
 def test_opencode(task: Task, provider: str) -> None:
     native.test_opencode(task, provider)
     assert steps_of(task.stage, task.project) == straight(3)
 
 
-@pytest.mark.parametrize("stage", [Setting("plain", "anthropic"), Setting("plain", "openai-responses")], indirect=True)
-def test_opencode_on_servers_of_other_dialects(task: Task) -> None:
-    native.test_opencode(task, native.PROVIDERS[0])
-    assert steps_of(task.stage, task.project) == straight(3)
-
-
+@pytest.mark.parametrize("provider", some(native.PROVIDERS, [ANTHROPIC]))
 @pytest.mark.parametrize("stage", [Setting("sloppy")], indirect=True)
-def test_opencode_with_a_model_that_is_sloppy(task: Task) -> None:
-    native.test_opencode(task, native.PROVIDERS[0])
+def test_opencode_with_a_model_that_is_sloppy(task: Task, provider: str) -> None:
+    native.test_opencode(task, provider)
     assert steps_of(task.stage, task.project) == CORRECTED

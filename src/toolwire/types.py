@@ -211,7 +211,8 @@ class State(Struct, frozen=True, kw_only=True):
 
 class Request(Struct, frozen=True, kw_only=True):
     """source is the decoded body, wire its bytes: the verbatim path and echoes need them as they came. is_lowered: the
-    tools, and the choice among them, are no longer those of the source. owner: whose it is, where several share the gateway."""
+    tools, and the choice among them, are no longer those of the source. owner: whose it is, where several share the gateway.
+    unseen: how many of the last messages the gateway itself has added; its client does not know them, and will not send them."""
 
     model: str
     messages: tuple[Message, ...]
@@ -226,6 +227,7 @@ class Request(Struct, frozen=True, kw_only=True):
     stream_usage: bool = False
     user: str | None = None
     owner: str = ""
+    unseen: int = 0
     metadata: JsonObject | None = None
     state: State | None = None
     is_lowered: bool = False

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pytest
 from msgspec.structs import replace
 
-from toolwire.backends.continuing import continuation, place_after, place_of
+from toolwire.backends.continuing import answered_calls, continuation, place_after, place_of
 from toolwire.types import (
     Media,
     Message,
@@ -170,3 +170,39 @@ def test_whether_a_call_is_wanted_is_not_what_it_was_begun_with() -> None:
     modes: tuple[Literal["auto", "required"], ...] = ("auto", "required")
     for mode in modes:
         assert place(request=replace(REQUEST, tool_choice=ToolChoice(mode=mode))) == place_after(REQUEST, CALLS)
+
+
+def test_instructions_behind_the_results_do_not_part_them_from_their_turn() -> None:
+    """A client tells how many tokens are left, after every result."""
+    calls = (ToolCall(id="call_1", name="read", raw="{}"),)
+    asked = Message(role="user", parts=(Text(text="hi"),))
+    said = Message(role="assistant", parts=calls)
+    result = Message(role="tool", parts=(ToolResult(call_id="call_1", parts=(Text(text="x"),)),))
+    left = Message(role="system", parts=(Text(text="<total_tokens>1000 left</total_tokens>"),))
+    first = Request(model="m", messages=(asked,))
+    found = place_of(Request(model="m", messages=(asked, said, result, left)))
+    assert found is not None
+    assert found[0] == place_after(first, calls)
+    assert [loss.where for loss in found[1].losses] == ["messages[3]"]
+
+
+def test_what_the_gateway_told_the_model_is_no_ground() -> None:
+    """A correction stands between the client's request and the answer that the client sees."""
+    wrong, right = ToolCall(id="call_1", name="read", raw="["), ToolCall(id="call_2", name="read", raw="{}")
+    asked = Message(role="user", parts=(Text(text="hi"),))
+    corrected = (
+        Message(role="assistant", parts=(wrong,)),
+        Message(role="tool", parts=(ToolResult(call_id="call_1", parts=(Text(text="no JSON"),), is_error=True),)),
+    )
+    place = place_after(Request(model="m", messages=(asked, *corrected), unseen=2), (right,))
+    answered = Message(role="tool", parts=(ToolResult(call_id="call_2", parts=(Text(text="x"),)),))
+    found = place_of(Request(model="m", messages=(asked, Message(role="assistant", parts=(right,)), answered)))
+    assert found is not None
+    assert found[0] == place
+
+
+def test_calls_that_are_answered_here_by_ids_that_nobody_else_has() -> None:
+    calls = tuple(ToolCall(id=call_id, name="read", raw="{}") for call_id in ("call_8f3kq0x2m1", "call_0"))
+    results = tuple(ToolResult(call_id=call.id, parts=()) for call in calls)
+    request = Request(model="m", messages=(Message(role="assistant", parts=calls), Message(role="tool", parts=results)))
+    assert answered_calls(request) == ["call_8f3kq0x2m1"]

@@ -170,3 +170,22 @@ def test_every_turn_is_taken_or_let_go_once(steps: list[tuple[str, int]], most: 
         assert sorted([*taken, *gone]) == sorted(parked)
 
     asyncio.run(main())
+
+
+def test_whoever_waits_for_calls_that_were_answered_elsewhere_is_let_go() -> None:
+    async def main() -> None:
+        gone: list[str] = []
+
+        async def let_go(turn: str) -> None:
+            gone.append(turn)
+
+        parking: Parking[str] = Parking(let_go)
+        parking.park("in vain", Place(frozenset({"a", "b"}), "ground", "me"))
+        parking.park("another call", Place(frozenset({"a", "c"}), "ground", "me"))
+        parking.park("another's", Place(frozenset({"a"}), "ground", "you"))
+        parking.overtake(["a", "b"], "me")
+        assert (len(parking), parking.counts.overtaken) == (2, 1)
+        await parking.close()
+        assert gone[0] == "in vain"
+
+    asyncio.run(main())

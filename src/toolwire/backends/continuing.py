@@ -1,6 +1,6 @@
 """Whether a request does nothing but answer the calls of the last turn, so that whoever asked for them can go on where it stopped.
 
-It does if it ends in results alone, exactly one for each call of the assistant's turn before them. What stands before that turn is its
+It does if it ends in results alone (and perhaps instructions), exactly one for each call of the assistant's turn before them. What stands before that turn is its
 ground: a turn may only go on if the ground is the one it began on, otherwise somebody has edited the conversation.
 """
 
@@ -12,8 +12,8 @@ from hashlib import blake2b
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..calls.sameness import print_of
-from ..types import Media, Message, Part, Refusal, Request, Text, Tool, ToolCall, ToolResult
+from ..calls.sameness import is_random, print_of
+from ..types import Loss, Media, Message, Part, Refusal, Request, Text, Tool, ToolCall, ToolResult
 from ..wire.exact import encode, object_of
 from .parking import Place
 
@@ -22,27 +22,41 @@ _INSTRUCTIONS = ("system", "developer")
 
 
 class Continuation(Struct, frozen=True, kw_only=True):
-    """calls and results in the order of the calls; start is where the assistant's turn begins among the messages."""
+    """calls and results in the order of the calls; start is where the assistant's turn begins among the messages. losses: what
+    stands behind the results and cannot be told to a turn that waits."""
 
     calls: tuple[ToolCall, ...]
     results: tuple[ToolResult, ...]
     start: int
+    losses: tuple[Loss, ...] = ()
 
 
 def continuation(messages: Sequence[Message]) -> Continuation | None:
-    """None where the end of it is anything but the results of one turn, all of them and nothing else."""
-    end = len(messages)
+    """None where the end of it is anything but the results of one turn, all of them; only instructions may follow."""
+    behind = end = _spoken(messages)
     while end and messages[end - 1].parts and all(isinstance(part, ToolResult) for part in messages[end - 1].parts):
         end -= 1
     start = end
     while start and messages[start - 1].role == "assistant":
         start -= 1
-    results = {part.call_id: part for part in _parts(messages[end:]) if isinstance(part, ToolResult)}
+    results = {part.call_id: part for part in _parts(messages[end:behind]) if isinstance(part, ToolResult)}
     calls = tuple(part for part in _parts(messages[start:end]) if isinstance(part, ToolCall))
-    count = sum(len(message.parts) for message in messages[end:])
+    count = sum(len(message.parts) for message in messages[end:behind])
     if not calls or len(calls) != count or len(results) != count or {call.id for call in calls} != set(results):
         return None
-    return Continuation(calls=calls, results=tuple(results[call.id] for call in calls), start=start)
+    losses = tuple(
+        Loss("role.system", f"messages[{number}]", "the turn that waits for results takes nothing else")
+        for number in range(behind, len(messages))
+    )
+    return Continuation(calls=calls, results=tuple(results[call.id] for call in calls), start=start, losses=losses)
+
+
+def _spoken(messages: Sequence[Message]) -> int:
+    """Where what is said ends: clients put instructions behind results, such as how many tokens are left."""
+    end = len(messages)
+    while end and messages[end - 1].role in _INSTRUCTIONS:
+        end -= 1
+    return end
 
 
 def place_of(request: Request, owner: str = "") -> tuple[Place, Continuation] | None:
@@ -50,12 +64,17 @@ def place_of(request: Request, owner: str = "") -> tuple[Place, Continuation] | 
     found = continuation(request.messages)
     if found is None:
         return None
-    return _place(request, request.messages[: found.start], found.calls, owner), found
+    return _place(request, request.messages[: min(found.start, _seen(request))], found.calls, owner), found
 
 
 def place_after(request: Request, calls: Sequence[ToolCall], owner: str = "") -> Place:
     """Where a turn waits that has answered this request with these calls."""
-    return _place(request, request.messages, calls, owner)
+    return _place(request, request.messages[: _seen(request)], calls, owner)
+
+
+def _seen(request: Request) -> int:
+    """What the gateway told the model between two answers is no ground: the client's next request is without it."""
+    return len(request.messages) - request.unseen
 
 
 def _place(request: Request, messages: Sequence[Message], calls: Sequence[ToolCall], owner: str) -> Place:
@@ -131,3 +150,10 @@ def _read(call: ToolCall) -> ToolCall:
 
 def _parts(messages: Iterable[Message]) -> list[Part]:
     return [part for message in messages for part in message.parts]
+
+
+def answered_calls(request: Request) -> list[str]:
+    """Calls that have their results here, as far as no other conversation can have a call of the same id."""
+    names = {part.id: part.name for part in _parts(request.messages) if isinstance(part, ToolCall)}
+    results = [part.call_id for part in _parts(request.messages) if isinstance(part, ToolResult)]
+    return [call_id for call_id in results if is_random(call_id, names.get(call_id, ""))]

@@ -156,7 +156,7 @@ class CorrectingTurn:
         said = Message(role="assistant", parts=answer.said)
         reminder = Message(role="user", parts=(Text(text=self._terms.reminder),))
         messages = (*request.messages, *((said,) if answer.said else ()), reminder)
-        return replace(settle(replace(request, messages=messages)).request, wire=b"")
+        return _added(request, settle(replace(request, messages=messages)).request, wire=b"")
 
     def _look_through(self, answer: Holding) -> None:
         """One id, one call; and a right call that the model repeats though it was told not to is dropped."""
@@ -192,7 +192,7 @@ class CorrectingTurn:
         results = [Message(role="tool", parts=(self._result(held),)) for held in answer.calls]
         messages = (*request.messages, Message(role="assistant", parts=answer.said), *results)
         settled = settle(replace(request, messages=messages)).request
-        return replace(settled, messages=fit_ids(settled.messages, self._inner.profile.ids))
+        return _added(request, replace(settled, messages=fit_ids(settled.messages, self._inner.profile.ids)))
 
     def _result(self, held: HeldCall) -> ToolResult:
         call, fault = held.part, held.fault
@@ -244,6 +244,12 @@ class CorrectingTurn:
         offer = self._checking.offer
         tool = offer.tool(held.part.name)
         return tool.strict is True if tool is not None else any(tool.strict for tool in offer.tools)
+
+
+def _added(before: Request, request: Request, wire: bytes | None = None) -> Request:
+    """What is more than before, the client has not seen."""
+    unseen = before.unseen + len(request.messages) - len(before.messages)
+    return replace(request, unseen=max(0, unseen), wire=request.wire if wire is None else wire)
 
 
 def _refusal(held: HeldCall, corrections: int) -> UpstreamError:

@@ -8,7 +8,7 @@ when everything is closed. Whoever leaves unasked is let go once, by a callback 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Generic, TypeVar
 
 from msgspec import Struct
@@ -34,6 +34,7 @@ class Counts(Struct):
     taken: int = 0
     expired: int = 0
     crowded_out: int = 0
+    overtaken: int = 0
     closed: int = 0
     failed: int = 0  # the callback raised; whatever it had to free may still be there
 
@@ -94,6 +95,15 @@ class Parking(Generic[T]):
         if found is not None:
             self._remove(found)
         return found is not None
+
+    def overtake(self, calls: Iterable[str], owner: str) -> None:
+        """These calls have been answered elsewhere: whoever waits for nothing but some of them waits in vain, and is let go."""
+        answered = set(calls)
+        for parked in [
+            parked for parked in self._all if parked.place.owner == owner and parked.place.calls <= answered
+        ]:
+            self.counts.overtaken += 1
+            self._leave(self._remove(parked))
 
     async def close(self) -> None:
         """Everybody is let go, and gone when this returns. Safe to call twice."""

@@ -17,7 +17,7 @@ from ...events import Event
 from ...profiles import CODEX
 from ...types import Request
 from ..base import EventReply, Model
-from ..continuing import Continuation, place_after, place_of
+from ..continuing import Continuation, answered_calls, place_after, place_of
 from ..parking import SECONDS, Parking
 from ..refusals import check_tools
 from .bridge import SERVER, Bridge, Lane
@@ -159,15 +159,18 @@ class CodexBackend:
 
     async def _continued(self, request: Request) -> EventReply | None:
         """The next answer of a turn that waits for these results; None where there is none, or it cannot go on."""
-        found = place_of(request, request.owner) if len(self._parking) else None
+        if not len(self._parking):
+            return None
+        found = place_of(request, request.owner)
         turn = self._parking.take(found[0]) if found is not None else None
         if found is None or turn is None:
+            self._parking.overtake(answered_calls(request), request.owner)
             return None
         try:
             if turn.is_alive:
                 events = await turn.give(request, _results(found[1]))
                 events += [] if turn.is_over else await turn.first()
-                return self._reply(turn, request, events, ())
+                return self._reply(turn, request, events, found[1].losses)
         except UpstreamError:
             pass  # the whole conversation is here, so it can be begun anew
         except BaseException:

@@ -170,7 +170,7 @@ def test_a_file_that_cannot_be_read(content: bytes | None) -> None:
         (
             '[backends.openai]\nkey = "x"\nkind = "opena-chat"',
             'toolwire.toml, line 3, backends.openai.kind: found "opena-chat"; expected one of "openai-chat", '
-            '"openai-responses", "anthropic", "gemini", "codex", "demo", "scripted"; did you mean "openai-chat"?',
+            '"openai-responses", "anthropic", "gemini", "cursor", "codex", "demo", "scripted"; did you mean "openai-chat"?',
         ),
         (
             '[backends.a]\nkind = "demo"\nguards = { "x-*" = "retyr" }',
@@ -292,7 +292,7 @@ def test_a_back_end_needs_a_kind() -> None:
     assert refused("[backends.x]\nkey = 'k'").startswith("toolwire.toml, line 1, backends.x: kind is missing; expected")
 
 
-@pytest.mark.parametrize("kind", ["cursor", "vscode"])
+@pytest.mark.parametrize("kind", ["vscode"])
 def test_a_kind_of_a_later_version_says_what_to_use_instead(kind: str) -> None:
     sentence = refused(f'[backends.x]\nclient_type = "cli"\nkind = "{kind}"')
     assert sentence.startswith(f'toolwire.toml, line 3, backends.x.kind: kind "{kind}" is not in this version. ')
@@ -523,3 +523,27 @@ def test_a_program_of_the_users_has_settings_that_others_have_not() -> None:
     assert "beside tools" in refused('[backends.x]\nkind = "codex"\ntools = "simulate"\ntier = "held"')
     assert "beside tools" in refused('[backends.x]\nkind = "codex"\ntools = "native"\ntier = "sentinel"')
     assert "expected a table" in refused('[backends.x]\nkind = "codex"\nconfig = "x"')
+
+
+def test_an_agent_service_by_subscription() -> None:
+    text = 'kind = "cursor"\nkey = "env:K"\nclient_version = "cli-2026.08.11"\nlocal_tools = ["read", "grep"]\nworkspace = "sub"'
+    config = loaded(f"[backends.x]\n{text}", {"K": "secret"}).backends[0]
+    assert (config.base_url, config.client_type, config.client_version) == (
+        "https://api2.cursor.sh",
+        "cli",
+        "cli-2026.08.11",
+    )
+    assert (config.local_tools, config.transport, config.park_seconds) == (("read", "grep"), "auto", 600)
+    assert config.workspace.endswith("/sub")
+    assert "secret" not in repr(config)
+    assert backend('kind = "cursor"').missing == "neither key nor token is set"
+    assert backend('kind = "cursor"').client_version == ""  # whose it would be, we do not know
+    assert refused('[backends.x]\nkind = "cursor"\nkey = "k"\ntoken = "t"').endswith(
+        "found both a key and a token; expected one of them."
+    )
+    assert 'found "raed"; expected one of "read", "list"' in refused(
+        '[backends.x]\nkind = "cursor"\nlocal_tools = ["raed"]'
+    )
+    assert 'expected it only for kind "cursor"' in refused('[backends.x]\nkind = "codex"\ntransport = "sse"')
+    assert "letters, digits" in refused('[backends.x]\nkind = "cursor"\nclient_type = "a b"')
+    assert "from 0 (turns are not kept open) to 3600" in refused('[backends.x]\nkind = "cursor"\npark_seconds = -1')

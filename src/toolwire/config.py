@@ -7,139 +7,53 @@ import ipaddress
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 from urllib.parse import urlsplit
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import Struct
 from platformdirs import user_config_path, user_data_path
 
 from . import profiles, toml_lines
+from .config_values import DEFAULT_PORT as DEFAULT_PORT
+from .config_values import BackendConfig as BackendConfig
+from .config_values import Config as Config
+from .config_values import Guard as Guard
+from .config_values import Kind as Kind
+from .config_values import SearchConfig as SearchConfig
+from .config_values import ServerConfig as ServerConfig
+from .config_values import StoreConfig as StoreConfig
 from .errors import ConfigError, quote
 from .secret import Resolver, Secret
 from .toml_lines import Document, KeyPath
 
 FILE_NAME = "toolwire.toml"
-DEFAULT_PORT = 18741
-
-Kind: TypeAlias = Literal["openai-chat", "openai-responses", "anthropic", "gemini", "codex", "demo", "scripted"]
-Port: TypeAlias = Annotated[int, Meta(ge=1, le=65535, description="a whole number from 1 to 65535")]
-Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000, description="a whole number from 1 to 1000000")]
-Days: TypeAlias = Annotated[int, Meta(ge=1, le=36500, description="a whole number of days from 1 to 36500")]
-Results: TypeAlias = Annotated[int, Meta(ge=1, le=20, description="a whole number from 1 to 20")]
-Retries: TypeAlias = Annotated[int, Meta(ge=0, le=10, description="a whole number from 0 to 10")]
-Workers: TypeAlias = Annotated[int, Meta(ge=1, le=64, description="a whole number from 1 to 64")]
-Corrections: TypeAlias = Annotated[int, Meta(ge=0, le=20, description="a whole number from 0 to 20")]
-Guard: TypeAlias = Literal["off", "check", "repair", "retry"]
-Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=86400, description="a number of seconds above 0, at most 86400")]
 
 BASE_URLS: dict[str, str] = {
     "openai-chat": "https://api.openai.com/v1",
     "openai-responses": "https://api.openai.com/v1",
     "anthropic": "https://api.anthropic.com",
     "gemini": "https://generativelanguage.googleapis.com",
+    "cursor": "https://api2.cursor.sh",
 }
 
 _KINDS: tuple[str, ...] = get_args(Kind)
 _LATER = {
-    "cursor": "Remove this back end, or reach the same models by a key of their provider.",
     "vscode": "Remove this back end, or reach the same models by a key of their provider.",
 }
-_HIDDEN = {"key", "keys", "headers", "config"}
+_HIDDEN = {"key", "keys", "token", "headers", "config"}
+_ONLY = {  # keys of one kind of back end
+    "scripted": ("script",),
+    "codex": ("command", "config", "workers", "tier"),
+    "cursor": (
+        *("token", "client_type", "client_version", "privacy", "transport", "workspace", "local_tools", "history"),
+        *("park_seconds", "repeated_calls", "max_requests_per_minute", "max_tokens_per_minute"),
+    ),
+}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_WORD = re.compile(r"[A-Za-z0-9._+-]{0,100}")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s?#@]+")
-
-
-class ServerConfig(Struct, frozen=True, kw_only=True):
-    host: str = "127.0.0.1"
-    port: Port = DEFAULT_PORT
-    keys: tuple[Secret, ...] = ()
-    default: str = ""
-    max_body_mb: Count = 64
-    max_streams: Count = 2000
-    keep_alive_seconds: Seconds = 15.0
-    shutdown_seconds: Seconds = 30.0
-    origins: tuple[str, ...] = ()
-    log: Literal["info", "debug", "warning"] = "info"
-    log_format: Literal["text", "json"] = "text"
-
-
-class BackendConfig(Struct, frozen=True, kw_only=True):
-    """missing says which secret was referred to and is not there; the back end then cannot answer."""
-
-    name: str
-    kind: Kind
-    base_url: str = ""
-    key: Secret = Secret()
-    tools: Literal["auto", "native", "simulate"] = "auto"
-    tool_kinds: Literal["auto", "all", "functions"] = "auto"
-    guard: Guard = "check"
-    guards: dict[str, Guard] = {}  # by model, * stands for anything
-    max_corrections: Corrections = 2
-    policy: Literal["pass", "text", "error"] = "pass"
-    unknown_tool: Literal["correct", "emit", "text", "error"] = "correct"
-    verbatim: Literal["auto", "never"] = "auto"
-    state: Literal["auto", "upstream", "gateway"] = "auto"
-    models: tuple[str, ...] = ()
-    headers: dict[str, str] = {}
-    script: str = ""
-    command: tuple[str, ...] = ()  # codex: how its app-server is started, or where it listens
-    config: dict[str, Any] = {}
-    workers: Workers = 2
-    tier: Literal["auto", "replay", "held", "mcp", "sentinel"] = "auto"
-    profile: str = ""
-    connect_timeout: Seconds = 10.0
-    first_byte_timeout: Seconds = 600.0
-    idle_timeout: Seconds = 300.0
-    retries: Retries = 2
-    missing: str = ""
-
-    def __repr__(self) -> str:
-        return f"BackendConfig({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
-
-    @property
-    def is_simulated(self) -> bool:
-        """Its models are told of tools in words, and answer in words."""
-        return self.tools == "simulate" or self.tier == "sentinel"
-
-    def __rich_repr__(self) -> list[tuple[str, Any]]:
-        """Header values are often keys, and so may be what a program is told, so only the names are shown."""
-        hidden = {"headers": list(self.headers), "config": list(self.config)}
-        shown = {name: getattr(self, name) for name in self.__struct_fields__} | hidden
-        return list(shown.items())
-
-
-class StoreConfig(Struct, frozen=True, kw_only=True):
-    """path is "" for the user's own state file (default_store_path)."""
-
-    kind: Literal["sqlite", "memory"] = "sqlite"
-    path: str = ""
-    max_age_days: Days = 30
-    max_mb: Count = 512
-    reasoning: bool = True  # what back ends want back of their turns is kept for clients that drop it
-
-
-class SearchConfig(Struct, frozen=True, kw_only=True):
-    """Who runs web searches for clients whose provider would have; url is for searxng, command for a program."""
-
-    kind: Literal["searxng", "command"]
-    url: str = ""
-    command: str = ""
-    timeout: Seconds = 10.0
-    results: Results = 8
-
-
-class Config(Struct, frozen=True, kw_only=True):
-    """path is "" when no file was found; warnings are sentences for the owner."""
-
-    server: ServerConfig = ServerConfig()
-    store: StoreConfig = StoreConfig()
-    search: SearchConfig | None = None
-    backends: tuple[BackendConfig, ...] = ()
-    aliases: dict[str, str] = {}
-    path: str = ""
-    warnings: tuple[str, ...] = ()
 
 
 def load(path: Path | None, environ: Mapping[str, str]) -> Config:
@@ -278,12 +192,7 @@ class _Reader:
         if path and fields.get("kind") == "memory":
             message = 'found a path for kind "memory"; expected one only for kind "sqlite".'
             raise self._document.error(("store", "path"), message)
-        try:
-            fields["path"] = str(self._folder / Path(path).expanduser()) if path else ""
-        except RuntimeError:  # "~" of a user who does not exist
-            fields["path"] = "\0"
-        if "\0" in fields["path"]:
-            raise self._document.error(("store", "path"), f"found {quote(path)}; expected the path of a file.")
+        fields["path"] = self._path(("store", "path"), path)
         return StoreConfig(**fields)
 
     def _search(self, table: dict[str, Any]) -> SearchConfig:
@@ -327,22 +236,41 @@ class _Reader:
         fields = self._fields(path, table, BackendConfig, resolver, unsettable=("name", "missing"))
         fields["headers"] = self._headers(path, fields.get("headers", {}), resolver)
         fields["base_url"] = self._base_url(path, fields)
-        fields["script"] = self._script(path, fields)
+        self._check_owned(path, fields)
+        for key in ("script", "workspace"):
+            fields[key] = self._path((*path, key), str(fields.get(key, "")))
         if fields.get("profile") and fields["profile"] not in profiles.BY_NAME:
             raise self._unexpected((*path, "profile"), fields["profile"], profiles.BY_NAME)
-        self._check_program(path, fields)
+        self._check_tier(path, fields)
+        self._check_account(path, fields)
         self._warnings += resolver.warnings
         if fields.get("tools") == "simulate" or fields.get("tier") == "sentinel":
             fields = {"guard": "retry", "policy": "text", **fields}
-        return BackendConfig(name=name, missing="; ".join(resolver.missing), **fields)
+        missing = resolver.missing
+        if fields["kind"] == "cursor" and not missing and not fields.get("key") and not fields.get("token"):
+            missing = ["neither key nor token is set"]
+        return BackendConfig(name=name, missing="; ".join(missing), **fields)
 
-    def _check_program(self, path: KeyPath, fields: dict[str, Any]) -> None:
-        """What only a back end that is a program of the user's can have."""
-        kind, tier = fields["kind"], fields.get("tier", "auto")
-        for key in ("command", "config", "workers", "tier"):
-            if key in fields and kind != "codex":
-                message = f'found {key} for kind {quote(kind)}; expected it only for kind "codex".'
+    def _check_owned(self, path: KeyPath, fields: dict[str, Any]) -> None:
+        """Most keys are for every kind; some make sense for one alone."""
+        for kind, keys in _ONLY.items():
+            for key in keys:
+                if key in fields and fields["kind"] != kind:
+                    message = f"found {key} for kind {quote(fields['kind'])}; expected it only for kind {quote(kind)}."
+                    raise self._document.error((*path, key), message)
+
+    def _check_account(self, path: KeyPath, fields: dict[str, Any]) -> None:
+        """Who asks, for a back end that belongs to a subscription of the user's."""
+        if "token" in fields and "key" in fields:
+            message = "found both a key and a token; expected one of them."
+            raise self._document.error((*path, "token"), message)
+        for key in ("client_type", "client_version"):
+            if not _WORD.fullmatch(fields.get(key, "")):
+                message = f"found {quote(fields[key])}; expected letters, digits, dots, dashes and underscores."
                 raise self._document.error((*path, key), message)
+
+    def _check_tier(self, path: KeyPath, fields: dict[str, Any]) -> None:
+        tier = fields.get("tier", "auto")
         if "command" in fields and not all(fields["command"]):
             raise self._document.error((*path, "command"), "found an empty word; expected a program and its arguments.")
         if fields.get("tools") == "simulate" and tier not in ("auto", "sentinel"):
@@ -379,12 +307,15 @@ class _Reader:
             raise self._document.error((*path, "base_url"), message)
         return url
 
-    def _script(self, path: KeyPath, fields: dict[str, Any]) -> str:
-        script = str(fields.get("script", ""))
-        if script and fields["kind"] != "scripted":
-            message = f'found a script for kind {quote(fields["kind"])}; expected one only for kind "scripted".'
-            raise self._document.error((*path, "script"), message)
-        return str(self._folder / script) if script else ""
+    def _path(self, key: KeyPath, path: str) -> str:
+        """A path starts at this file's folder; "" where none is given."""
+        try:
+            found = str(self._folder / Path(path).expanduser()) if path else ""
+        except RuntimeError:  # "~" of a user who does not exist
+            found = "\0"
+        if "\0" in found:
+            raise self._document.error(key, f"found {quote(path)}; expected a path.")
+        return found
 
     def _aliases(self, table: dict[str, Any]) -> dict[str, str]:
         for alias, target in table.items():
@@ -428,6 +359,9 @@ class _Reader:
         except msgspec.ValidationError as error:
             if isinstance(value, str) and get_origin(kind) is Literal:
                 raise self._unexpected(path, value, get_args(kind)) from None
+            if isinstance(value, list) and get_origin(get_args(kind)[0] if get_args(kind) else None) is Literal:
+                for item in value:
+                    self._value(path, item, get_args(kind)[0], resolver)
             if isinstance(value, dict) and kind == dict[str, Guard]:
                 for model, level in value.items():
                     self._value((*path, model), level, Guard, resolver)

@@ -17,10 +17,17 @@ _KINDS: dict[str, Callable[[BackendConfig, Transport], Backend]] = {
     "openai-responses": HttpBackend,
     "anthropic": HttpBackend,
     "gemini": HttpBackend,
+    "cursor": lambda config, transport: _cursor(config, transport),
     "codex": lambda config, transport: _codex(config),
     "demo": lambda config, transport: Demo(),
     "scripted": lambda config, transport: Scripted(config.name, Path(config.script) if config.script else None),
 }
+
+
+def _cursor(config: BackendConfig, transport: Transport) -> Backend:
+    from .cursor.backend import CursorBackend  # only for those who have it
+
+    return CursorBackend(config, transport)
 
 
 def _codex(config: BackendConfig) -> Backend:

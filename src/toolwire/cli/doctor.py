@@ -57,15 +57,26 @@ def of_backend(backend: BackendConfig, answer: Listing) -> Finding:
         count = len(answer.models)
         program = f" It is {answer.program}." if answer.program else ""
         listed = f"answers, and lists {count} model{'' if count == 1 else 's'}."
-        return Finding(subject=subject, text=f"{listed}{program}")
+        lacks = _what_lacks(backend)
+        return Finding(subject=subject, text=f"{listed}{program}", is_wrong=bool(lacks), advice=lacks)
     if answer.error.status == 404 and backend.models and not backend.missing:
         return Finding(subject=subject, text="answers; it has no model list, so the models of the file are used.")
     return Finding(subject=subject, text=answer.error.sentence(), is_wrong=True, advice=_advice(backend, answer.error))
 
 
+def _what_lacks(backend: BackendConfig) -> str:
+    """What a list of models does not show, and the first request would."""
+    if backend.kind == "cursor" and not backend.client_version:
+        return "Set client_version: requests of a client that announces none are refused as outdated."
+    return ""
+
+
 def _advice(backend: BackendConfig, error: GatewayError) -> str:
     if backend.missing:
-        return f"Set it before you start toolwire, or remove [backends.{backend.name}]."
+        what = "one of them" if backend.missing.startswith("neither") else "it"
+        return f"Set {what} before you start toolwire, or remove [backends.{backend.name}]."
+    if error.hint:
+        return ""  # which is part of the sentence
     if error.status in (401, 403):
         return "It refuses the key: check that the key is whole, still valid, and meant for this base_url."
     if error.status == 404:

@@ -137,6 +137,19 @@ def test_what_a_client_refuses_is_the_error_of_the_kind(who: str, kind: str, arg
     assert result(lent(kind, args, client(who)), "the client said no", is_error=True).WhichOneof("result") == "error"
 
 
+def test_a_search_shows_lines_unless_names_are_asked_for_and_a_reminder_is_none_of_them() -> None:
+    reminder = "\n\n<system-reminder>\n<total_tokens>900 tokens left</total_tokens>\n</system-reminder>"
+    tools = [tool("Grep", "pattern", pattern=TEXT, path=TEXT, output_mode=TEXT)]
+    call = lent("grep", agent.GrepArgs(pattern="x", path="/w"), tools)
+    assert call.args["output_mode"] == "content"
+    (match,) = result(call, f"a.md:3:x{reminder}").success.workspace_results["/w"].content.matches
+    assert (match.file, [line.content for line in match.matches]) == ("a.md", ["x"])
+    names = lent("grep", agent.GrepArgs(pattern="x", path="/w", output_mode="files_with_matches"), tools)
+    assert names.args["output_mode"] == "files_with_matches"
+    files = result(names, f"Found 1 file\na.md{reminder}").success.workspace_results["/w"].files
+    assert list(files.files) == ["a.md"]
+
+
 def test_output_of_a_command_that_was_cut_is_not_believed() -> None:
     call = lent("ls", agent.LsArgs(path="/w"), client("codex"))
     assert result(call, "toolwire-begin\na\n").WhichOneof("result") == "error"

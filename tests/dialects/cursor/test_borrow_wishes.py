@@ -23,12 +23,12 @@ def test_a_search_without_pattern_is_for_names() -> None:
         "glob", {"pattern": "*.py", "limit": 3}
     )
     found = wish_of(Exec(1, "", "grep", agent.GrepArgs(pattern="a", glob="*.py", multiline=True)))
-    assert found == Wish("grep", {"pattern": "a", "include": "*.py", "multiline": True})
+    assert found == Wish("grep", {"pattern": "a", "include": "*.py", "mode": "content", "multiline": True})
 
 
 def test_what_is_meant_literally_is_escaped() -> None:
     found = wish_of(Exec(1, "", "pi_grep", agent.PiGrepExecArgs(pattern="a.b (c)", literal=True)))
-    assert found == Wish("grep", {"pattern": r"a\.b \(c\)"})
+    assert found == Wish("grep", {"pattern": r"a\.b \(c\)", "mode": "content"})
 
 
 def test_content_is_text_where_it_can_be() -> None:

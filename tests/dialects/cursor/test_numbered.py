@@ -35,6 +35,16 @@ def test_a_file_by_cat_is_the_file(lines: list[str]) -> None:
         assert found.text.rstrip("\n") == "\n".join(lines).rstrip("\n")
 
 
+@pytest.mark.parametrize("form", ["{}\t{}", "{:>6}\t{}", "{:>6}\u2192{}"])
+def test_an_empty_last_line_may_have_lost_all_but_its_number(form: str) -> None:
+    text = "\n".join(form.format(number, line) for number, line in enumerate(["a", "", ""], 1)).rstrip(" \t\u2192")
+    assert text.endswith("\n3") or text.endswith(" 3")
+    reminder = "\n\n<system-reminder>\n<total_tokens>900 tokens left</total_tokens>\n</system-reminder>"
+    assert content_of(text + reminder, is_numbered=True) == Content("a\n\n")
+    assert not content_of(f"{text}4{reminder}", is_numbered=True).is_file
+    assert content_of(text) == Content(text)
+
+
 def test_the_older_form_of_tags() -> None:
     text = "<file>\n00001| a\n00002|   b\n\n(End of file - total 2 lines)\n</file>"
     assert content_of(text) == Content("a\n  b\n")

@@ -36,6 +36,12 @@ def test_how_often_each_call_was_answered() -> None:
     assert (one.results, run().results) == ({"c1": 2}, {})
 
 
+def test_every_run_counts_for_itself() -> None:
+    one, other = run(), run(1)
+    one.received["client_heartbeat"] += 1
+    assert (one.received.total(), other.received.total(), run(2).received.total()) == (1, 0, 0)
+
+
 def test_times_go_on() -> None:
     journal = Journal()
     journal.note("a")

@@ -17,7 +17,7 @@ from .borrow_finds import files_in, folder_in, grep_result, tree_in
 from .borrow_wishes import Wish, content_of
 from .execs import Exec
 from .numbered import content_of as file_in
-from .numbered import says_numbers
+from .numbered import says_numbers, without_reminders
 from .said import is_refusal, is_timeout, said
 
 _NOT_FOUND = re.compile(r"no such file|not found|does not exist|ENOENT", re.IGNORECASE)
@@ -252,7 +252,7 @@ def _output(given: Given) -> tuple[str, str]:
     if given.is_error or (not given.by_shell and is_refusal(given.text)):
         return "", given.text or "the client gave no reason."
     if not given.by_shell:
-        return given.text, ""
+        return without_reminders(given.text)[0], ""
     heard = framed(given.text)
     if heard is None:
         return "", _NO_FRAME + given.text[:_SHOWN]

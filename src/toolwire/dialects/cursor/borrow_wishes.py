@@ -12,6 +12,7 @@ from .execs import Exec
 SHELLS = frozenset({"shell", "shell_stream", "mini_swe_agent_bash", "pi_bash"})
 READS = frozenset({"read", "redacted_read", "pi_read"})
 WRITES = frozenset({"write", "pi_write"})
+_LINES = "content"  # of tools with a choice, some show names where nothing is chosen
 _MOST_MILLISECONDS = 600_000
 _SPECIAL = re.compile(r"[.^$*+?()\[\]{}|\\]")
 
@@ -88,7 +89,7 @@ def _grep(args: Any) -> Wish:
         pattern=args.pattern,
         include=args.glob or None,
         ignore_case=args.case_insensitive or None,
-        mode=args.output_mode or None,
+        mode=args.output_mode or _LINES,
         before=_given(args, "context_before"),
         after=_given(args, "context_after"),
         context=_given(args, "context"),
@@ -109,6 +110,7 @@ def _pi_grep(args: Any) -> Wish:
         path=args.path or None,
         include=args.glob or None,
         ignore_case=args.ignore_case or None,
+        mode=_LINES,
         context=_given(args, "context"),
         limit=_given(args, "limit"),
     )

@@ -97,7 +97,7 @@ def _error(kind: Kind, words: str, code: str, is_retryable: bool) -> UpstreamErr
     if words.lower() in _NOTHING:
         said = f" ({quote(code)}, and no more was said)" if code else ""
     else:
-        said = f": it says {quote(words)}"
+        said = f": it says {quote(words.rstrip('.'))}"
     return UpstreamError(
         f"{kind.what}{said}.",
         status=kind.status,

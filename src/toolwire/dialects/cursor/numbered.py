@@ -68,7 +68,7 @@ def says_numbers(name: str, description: str) -> bool:
 
 def content_of(text: str, *, first: int = 1, is_numbered: bool = False) -> Content:
     """The file, or the part of it from a line on, that a client's read tool has given back as text."""
-    text, reminders = _without_reminders(text.replace("\r\n", "\n"))
+    text, reminders = without_reminders(text.replace("\r\n", "\n"))
     if any(map(_EMPTY.search, reminders)) and not text.strip():
         return Content("")
     text, is_tagged = _untagged(text)
@@ -88,8 +88,8 @@ def content_of(text: str, *, first: int = 1, is_numbered: bool = False) -> Conte
     return Content("\n".join(bare) + ending, is_whole=not is_cut)
 
 
-def _without_reminders(text: str) -> tuple[str, list[str]]:
-    """What a client tells the model about a file, after it."""
+def without_reminders(text: str) -> tuple[str, list[str]]:
+    """What a client tells the model behind a file or whatever else it found."""
     found = list[str]()
     while (stripped := text.rstrip()).endswith(_CLOSED) and (at := stripped.rfind(_OPENED)) >= 0:
         found.append(stripped[at:])
@@ -112,13 +112,19 @@ def _bare(lines: list[str], first: int, *, is_numbered: bool) -> list[str] | Non
     """The lines without their numbers, if each has one of the same form and they count on."""
     if not lines[-1] and len(lines) > 1:
         lines = lines[:-1]
+    # An empty last line keeps nothing but its number where a client strips what it puts a reminder behind.
+    is_stripped = is_numbered and len(lines) > 1 and lines[-1].lstrip(" ") == str(max(first, 1) + len(lines) - 1)
     for form in (*_UNMISTAKABLE, *(_ORDINARY if is_numbered else ())):
         bare = list[str]()
-        for number, line in enumerate(lines, max(first, 1)):
-            found = form.fullmatch(line)
-            if found is None or len(found[1]) > 9 or int(found[1]) != number:
+        for number, line in enumerate(lines[:-1] if is_stripped else lines, max(first, 1)):
+            if (text := _numbered(form, line, number)) is None:
                 break
-            bare.append(found[2])
+            bare.append(text)
         else:
-            return bare
+            return [*bare, ""] if is_stripped else bare
     return None
+
+
+def _numbered(form: re.Pattern[str], line: str, number: int) -> str | None:
+    found = form.fullmatch(line)
+    return found[2] if found is not None and len(found[1]) <= 9 and int(found[1]) == number else None

@@ -8,7 +8,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from ...types import JsonObject
 
@@ -54,7 +54,7 @@ class Run(Struct, kw_only=True):
     calls: list[CallRecord] = []  # of the client's tools
     execs: list[CallRecord] = []  # all of them
     heartbeats: list[float] = []
-    received: Counter[str] = Counter()  # messages by kind
+    received: Counter[str] = field(default_factory=Counter)  # messages by kind
     appends: int = 0
     said: str = ""
     state: Literal["open", "ended", "refused", "gone", "cut"] = "open"

@@ -247,7 +247,7 @@ class Player:
         await self._send(interaction_query={"id": self._numbers, field: step.args})
         told = await answer
         kind = told.WhichOneof("result") or ""
-        if kind.removesuffix("_response").removesuffix("_result") != field.removesuffix("_query").removesuffix("_args"):
+        if not kind or _number(told, kind) != _number(agent.InteractionQuery, field):
             self._journal.offence(f"{kind or 'nothing'} in answer to {field}", self._run)
         return Result(call_id="", name=step.kind, kind=kind, messages=(told,))
 
@@ -340,6 +340,11 @@ def _shown(out: _Out) -> Any:
 def _pieces(text: str, count: int) -> list[str]:
     size = max(1, -(-len(text) // max(1, count)))
     return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def _number(message: Any, field: str) -> int:
+    """An answer has the number of its question, whatever they are called."""
+    return int(message.DESCRIPTOR.fields_by_name[field].number)
 
 
 def _query_field(kind: str) -> str:

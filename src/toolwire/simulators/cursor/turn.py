@@ -87,7 +87,7 @@ class Turn:
 
     def half_close(self) -> None:
         """The client will say no more, so what is still to be asked stays without an answer."""
-        if not self.is_over:
+        if not self.is_over and not self._out.trouble_made:
             self._world.journal.offence("half closed before the end", self.run)
             self._break(refused("internal", "No exec result"))
 
@@ -219,6 +219,7 @@ class Turn:
     def _break(self, error: Refused) -> None:
         if not self._broken.done():
             self._broken.set_exception(error)
+            self._broken.exception()  # the run may be over, and nobody there to ask
 
     async def _beat(self) -> None:
         beat: Any = {"heartbeat": {}}

@@ -1,0 +1,179 @@
+"""The owner's token, or the one that the owner's API key is exchanged for. There is no login here: what is not given is not had."""
+
+from __future__ import annotations
+
+import asyncio
+import binascii
+import time
+from collections.abc import Callable
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from ...errors import UpstreamError
+from ...secret import Secret
+from ...wire.exact import object_of
+from ..connection import TransportError
+from ..transport import Timeouts, Transport
+from .calls import beginning, judged
+from .target import EXCHANGE, USER_AGENT, Target, bare_token, with_owners
+
+_RENEW_BEFORE = 300.0  # seconds before the end
+_LEAST = 30.0  # seconds that an exchanged token is used, whatever it says of itself
+_ASSUMED = 3000.0  # seconds that one lives which does not say; an hour is the shortest that was reported
+_LONGEST_TOKEN = 64 * 1024
+_SECONDS = 20.0
+_LAST_SECOND = 1 << 37
+_POLICY = "sign_in_policy_violation"
+
+
+class _Claims(Struct, frozen=True):
+    exp: float = 0.0
+
+
+class Credentials:
+    """For one event loop. A key that looks like a JWT is a token and used as it is; any other one is exchanged."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        target: Target,
+        key: Secret,
+        *,
+        kind: Literal["auto", "token", "key"] = "auto",
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._transport = transport
+        self._target = target
+        self._key = Secret(bare_token(key.reveal()))
+        self.is_exchanged = kind == "key" or (kind == "auto" and not looks_like_token(self._key.reveal()))
+        self._clock = clock
+        self._token = Secret()
+        self._renew_at = 0.0
+        self._exchanging: asyncio.Task[str] | None = None
+
+    async def token(self) -> str:
+        """Raises UpstreamError where none can be had."""
+        if not self._key:
+            raise UpstreamError(
+                "this back end has no key.",
+                status=401,
+                code="missing_key",
+                hint="Set key to an API key of your account, or to an access token.",
+            )
+        if not self.is_exchanged:
+            return self._key.reveal()
+        if not self._token or self._clock() >= self._renew_at:
+            return await self._exchanged()
+        return self._token.reveal()
+
+    def refused(self, token: str = "") -> None:
+        """The service did not take it: the next call exchanges anew. Only the token in use is dropped, not a newer one."""
+        if not token or token == self._token.reveal():
+            self._token = Secret()
+
+    async def close(self) -> None:
+        if self._exchanging is not None:
+            self._exchanging.cancel()
+            await asyncio.wait([self._exchanging])
+
+    async def _exchanged(self) -> str:
+        """All who need one wait for the same exchange; whoever leaves does not stop it."""
+        if self._exchanging is None:
+            self._exchanging = asyncio.create_task(self._exchange())
+            self._exchanging.add_done_callback(_look_at)
+        exchanging = self._exchanging
+        await asyncio.wait([exchanging])
+        if exchanging.cancelled():
+            raise UpstreamError("this back end is closed.", status=503, code="closed")
+        return exchanging.result()
+
+    async def _exchange(self) -> str:
+        try:
+            token = token_in(*await self._ask())
+        except TransportError as error:
+            raise judged(error) from None
+        finally:
+            self._exchanging = None
+        now = self._clock()
+        expires_at = expiry_of(token)
+        self._token = Secret(token)
+        self._renew_at = now + _ASSUMED if expires_at is None else max(expires_at - _RENEW_BEFORE, now + _LEAST)
+        return token
+
+    async def _ask(self) -> tuple[int, bytes]:
+        headers = {
+            "authorization": f"Bearer {self._key.reveal()}",
+            "content-type": "application/json",
+            "accept": "application/json",
+            "user-agent": USER_AGENT,
+        }
+        timeouts = Timeouts(connect=self._target.connect_timeout, first_byte=_SECONDS, idle=_SECONDS)
+        url = self._target.url(EXCHANGE)
+        headers = with_owners(headers, self._target)
+        response = await self._transport.send("POST", url, headers, b"{}", timeouts=timeouts)
+        return response.status, await beginning(response)
+
+
+def looks_like_token(text: str) -> bool:
+    return text.startswith("ey") and text.count(".") == 2
+
+
+def expiry_of(token: str) -> float | None:
+    """When a JWT says that it ends, in seconds of the clock; unverified, and None for whatever does not say."""
+    pieces = token.split(".") if len(token) <= _LONGEST_TOKEN else []
+    if len(pieces) != 3:
+        return None
+    digits = pieces[1].rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        claims = msgspec.json.decode(binascii.a2b_base64(digits + "=" * (-len(digits) % 4)), type=_Claims)
+    except (ValueError, RecursionError, msgspec.MsgspecError):
+        return None
+    return claims.exp if 0 < claims.exp < _LAST_SECOND else None
+
+
+def token_in(status: int, body: bytes) -> str:
+    """The token in the answer to an exchange. Raises UpstreamError, with nothing of the answer in it that may be secret."""
+    if status == 200:
+        token = (object_of(body.decode("utf-8", "replace")) or {}).get("accessToken")
+        if isinstance(token, str) and 0 < len(token) <= _LONGEST_TOKEN and token.isascii() and token.isprintable():
+            return token
+        raise UpstreamError(
+            "the exchange of the API key gave no access token.",
+            status=502,
+            code="upstream_garbage",
+            hint="Check base_url; a proxy in between may also have answered in its place.",
+        )
+    raise _refusal(status, body)
+
+
+def _refusal(status: int, body: bytes) -> UpstreamError:
+    if status == 403 and _POLICY.encode() in body:
+        return UpstreamError(
+            f"the API key was refused by the sign-in policy of its team ({_POLICY}).",
+            status=403,
+            code=_POLICY,
+            hint="Ask the administrator of the team; trying again does not help.",
+        )
+    if status in (401, 403):
+        return UpstreamError(
+            f"the API key was refused with status {status}.",
+            status=401,
+            code="bad_key",
+            hint="Make a new key in the settings of your account, and set it as key of this back end.",
+        )
+    passes = status in (408, 429) or status >= 500
+    return UpstreamError(
+        f"the exchange of the API key failed with status {status}.",
+        status=status if status == 429 else 502,
+        code="rate_limited" if status == 429 else "upstream_error",
+        hint="Check base_url of this back end." if status == 404 else "",
+        retryable=passes,
+    )
+
+
+def _look_at(task: asyncio.Task[str]) -> None:
+    """A failure that nobody waits for any more is not to be complained about."""
+    if not task.cancelled():
+        task.exception()

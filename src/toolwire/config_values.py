@@ -1,0 +1,132 @@
+"""The settings as values: each key that an owner may write, with its type and what it is when nothing is written."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from msgspec import Meta, Struct
+
+from .secret import Secret
+
+DEFAULT_PORT = 18741
+
+Kind: TypeAlias = Literal[
+    "openai-chat", "openai-responses", "anthropic", "gemini", "cursor", "codex", "demo", "scripted"
+]
+Port: TypeAlias = Annotated[int, Meta(ge=1, le=65535, description="a whole number from 1 to 65535")]
+Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000, description="a whole number from 1 to 1000000")]
+Days: TypeAlias = Annotated[int, Meta(ge=1, le=36500, description="a whole number of days from 1 to 36500")]
+Results: TypeAlias = Annotated[int, Meta(ge=1, le=20, description="a whole number from 1 to 20")]
+Retries: TypeAlias = Annotated[int, Meta(ge=0, le=10, description="a whole number from 0 to 10")]
+Workers: TypeAlias = Annotated[int, Meta(ge=1, le=64, description="a whole number from 1 to 64")]
+Corrections: TypeAlias = Annotated[int, Meta(ge=0, le=20, description="a whole number from 0 to 20")]
+Parked: TypeAlias = Annotated[
+    int, Meta(ge=0, le=3600, description="a whole number of seconds from 0 (turns are not kept open) to 3600")
+]
+Limit: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000_000, description="a whole number, 0 for no limit")]
+LocalTool: TypeAlias = Literal["read", "list", "glob", "grep", "write", "shell"]
+Guard: TypeAlias = Literal["off", "check", "repair", "retry"]
+Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=86400, description="a number of seconds above 0, at most 86400")]
+
+
+class ServerConfig(Struct, frozen=True, kw_only=True):
+    host: str = "127.0.0.1"
+    port: Port = DEFAULT_PORT
+    keys: tuple[Secret, ...] = ()
+    default: str = ""
+    max_body_mb: Count = 64
+    max_streams: Count = 2000
+    keep_alive_seconds: Seconds = 15.0
+    shutdown_seconds: Seconds = 30.0
+    origins: tuple[str, ...] = ()
+    log: Literal["info", "debug", "warning"] = "info"
+    log_format: Literal["text", "json"] = "text"
+
+
+class BackendConfig(Struct, frozen=True, kw_only=True):
+    """missing says which secret was referred to and is not there; the back end then cannot answer."""
+
+    name: str
+    kind: Kind
+    base_url: str = ""
+    key: Secret = Secret()
+    tools: Literal["auto", "native", "simulate"] = "auto"
+    tool_kinds: Literal["auto", "all", "functions"] = "auto"
+    guard: Guard = "check"
+    guards: dict[str, Guard] = {}  # by model, * stands for anything
+    max_corrections: Corrections = 2
+    policy: Literal["pass", "text", "error"] = "pass"
+    unknown_tool: Literal["correct", "emit", "text", "error"] = "correct"
+    verbatim: Literal["auto", "never"] = "auto"
+    state: Literal["auto", "upstream", "gateway"] = "auto"
+    models: tuple[str, ...] = ()
+    headers: dict[str, str] = {}
+    script: str = ""
+    command: tuple[str, ...] = ()  # codex: how its app-server is started, or where it listens
+    config: dict[str, Any] = {}
+    workers: Workers = 2
+    tier: Literal["auto", "replay", "held", "mcp", "sentinel"] = "auto"
+    token: Secret = Secret()  # cursor, from here on: an access token in place of a key
+    client_type: str = "cli"
+    client_version: str = ""
+    privacy: bool = True
+    transport: Literal["auto", "run", "sse"] = "auto"
+    workspace: str = ""
+    local_tools: tuple[LocalTool, ...] = ()
+    history: Literal["native", "flat"] = "native"
+    park_seconds: Parked = 600
+    repeated_calls: Literal["tell", "answer"] = "tell"
+    max_requests_per_minute: Limit = 120
+    max_tokens_per_minute: Limit = 5_000_000
+    profile: str = ""
+    connect_timeout: Seconds = 10.0
+    first_byte_timeout: Seconds = 600.0
+    idle_timeout: Seconds = 300.0
+    retries: Retries = 2
+    missing: str = ""
+
+    def __repr__(self) -> str:
+        return f"BackendConfig({', '.join(f'{name}={value!r}' for name, value in self.__rich_repr__())})"
+
+    @property
+    def is_simulated(self) -> bool:
+        """Its models are told of tools in words, and answer in words."""
+        return self.tools == "simulate" or self.tier == "sentinel"
+
+    def __rich_repr__(self) -> list[tuple[str, Any]]:
+        """Header values are often keys, and so may be what a program is told, so only the names are shown."""
+        hidden = {"headers": list(self.headers), "config": list(self.config)}
+        shown = {name: getattr(self, name) for name in self.__struct_fields__} | hidden
+        return list(shown.items())
+
+
+class StoreConfig(Struct, frozen=True, kw_only=True):
+    """path is "" for the user's own state file (default_store_path)."""
+
+    kind: Literal["sqlite", "memory"] = "sqlite"
+    path: str = ""
+    max_age_days: Days = 30
+    max_mb: Count = 512
+    reasoning: bool = True  # what back ends want back of their turns is kept for clients that drop it
+
+
+class SearchConfig(Struct, frozen=True, kw_only=True):
+    """Who runs web searches for clients whose provider would have; url is for searxng, command for a program."""
+
+    kind: Literal["searxng", "command"]
+    url: str = ""
+    command: str = ""
+    timeout: Seconds = 10.0
+    results: Results = 8
+
+
+class Config(Struct, frozen=True, kw_only=True):
+    """path is "" when no file was found; warnings are sentences for the owner."""
+
+    server: ServerConfig = ServerConfig()
+    store: StoreConfig = StoreConfig()
+    search: SearchConfig | None = None
+    backends: tuple[BackendConfig, ...] = ()
+    aliases: dict[str, str] = {}
+    path: str = ""
+    warnings: tuple[str, ...] = ()

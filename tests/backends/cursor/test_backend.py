@@ -1,0 +1,566 @@
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+from collections.abc import Callable, Coroutine
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.backends.cursor.stage import (
+    HASTY,
+    LOOK,
+    QUICK,
+    TRANSPORTS,
+    Stage,
+    calls_of,
+    next_request,
+    on_stage,
+    replaced,
+    request,
+    text_of,
+    thought_of,
+    told,
+    user,
+)
+from toolwire.backends.cursor.turn import Turn
+from toolwire.errors import UpstreamError
+from toolwire.events import Answer, Finished, PartDelta, fold
+from toolwire.simulators.cursor import (
+    Call,
+    CallTogether,
+    Checkpoint,
+    Drop,
+    Ended,
+    Faults,
+    Native,
+    Pause,
+    Say,
+    Script,
+    Settings,
+    Think,
+    Usage,
+    play,
+)
+from toolwire.types import Loss, Media, Message, Request, Sampling, Text, ToolResult
+
+ONE = play([Say("Looking. "), Call("look", {"city": "Rome"})], [Say("Sunny.")])
+PICTURE = Media(kind="image", mime="image/png", data="iVBORw0KGgo=")
+ONCE = pytest.mark.parametrize("transport", ["run", pytest.param("sse", marks=pytest.mark.slow)])
+BOTH = pytest.mark.parametrize("transport", TRANSPORTS)
+
+
+def played(work: Callable[[Stage], Coroutine[Any, Any, None]], model: Script = ONE, **options: Any) -> None:
+    async def main() -> None:
+        async with on_stage(model, **options) as stage:
+            async with asyncio.timeout(10):
+                await work(stage)
+
+    asyncio.run(main())
+
+
+async def parked(stage: Stage, asked: Request | None = None) -> tuple[Request, Answer]:
+    """A run that waits for results."""
+    asked = asked or request("hi")
+    answer = await stage.ask(asked)
+    assert calls_of(answer)
+    assert len(stage.backend.parking) == 1
+    return asked, answer
+
+
+def is_left(stage: Stage) -> bool:
+    """The server has heard of it, by a word or by the end of the stream."""
+    return all(run.state == "gone" or run.error.startswith("canceled") for run in stage.runs)
+
+
+@BOTH
+def test_the_results_of_a_call_go_to_the_run_that_made_it(transport: str) -> None:
+    async def work(stage: Stage) -> None:
+        asked, answer = await parked(stage)
+        reply = await stage.open(next_request(asked, answer, "clear sky"))
+        assert reply.how == transport
+        await reply.close()
+        [run] = stage.runs
+        await stage.settled(lambda: run.calls[0].text == "clear sky")
+        assert run.results == {run.calls[0].call_id: 1}
+        assert stage.backend.parking.counts.taken == 1
+
+    played(work, transport=transport)
+
+
+@ONCE
+def test_twenty_steps_are_one_run(transport: str) -> None:
+    steps = [Call("look", {"city": f"city {number}"}) for number in range(20)]
+
+    async def work(stage: Stage) -> None:
+        asked = request("hi")
+        answer = await stage.ask(asked)
+        for number in range(20):
+            assert calls_of(answer)[0].args == {"city": f"city {number}"}
+            asked = next_request(asked, answer)
+            answer = await stage.ask(asked)
+        assert text_of(answer) == "Done."
+        [run] = stage.runs
+        assert set(run.results.values()) == {1}
+        await stage.settled(lambda: run.state == "ended")
+        assert run.offences == []
+
+    played(work, play(*steps, Say("Done.")), transport=transport)
+
+
+def other_text(asked: Request, answer: Answer) -> Request:
+    return replaced(asked, (*next_request(asked, answer).messages, user("And be quick.")))
+
+
+def other_id(asked: Request, answer: Answer) -> Request:
+    following = next_request(asked, answer)
+    call = replace(calls_of(answer)[0], id="call_of_somebody_else")
+    result = ToolResult(call_id=call.id, parts=(Text(text="seen"),))
+    told = (Message(role="assistant", parts=(call,)), Message(role="tool", parts=(result,)))
+    return replaced(following, (*asked.messages, *told))
+
+
+def other_arguments(asked: Request, answer: Answer) -> Request:
+    following = next_request(asked, answer)
+    call = replace(calls_of(answer)[0], raw='{"city": "Paris"}', args={"city": "Paris"})
+    return replaced(following, (*asked.messages, Message(role="assistant", parts=(call,)), following.messages[-1]))
+
+
+def edited(asked: Request, answer: Answer) -> Request:
+    following = next_request(asked, answer)
+    return replaced(following, (user("ho"), *following.messages[1:]))
+
+
+CHANGES: dict[str, Callable[[Request, Answer], Request]] = {
+    "the user's words behind the results": other_text,
+    "another id": other_id,
+    "other arguments": other_arguments,
+    "an edited history": edited,
+    "another owner": lambda asked, answer: replace(next_request(asked, answer), owner="somebody"),
+    "another model": lambda asked, answer: replace(next_request(asked, answer), model="composer-2"),
+    "other tools": lambda asked, answer: replace(next_request(asked, answer), tools=(replace(LOOK, description="x"),)),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_anything_but_exactly_the_results_is_a_fresh_run_with_the_whole_history(change: str) -> None:
+    async def work(stage: Stage) -> None:
+        asked, answer = await parked(stage)
+        assert text_of(await stage.ask(CHANGES[change](asked, answer))) == "Sunny."
+        first, second = stage.runs
+        assert (first.calls[0].answers, second.calls) == (0, [])
+        assert [message["role"] for message in second.messages][-2:] == ["assistant", "tool"]
+        assert second.action == ("user_message_action" if "words" in change else second.action)
+        assert second.offences == []
+        assert len(stage.backend.parking) == 1  # the one that nobody came for
+
+    played(work)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_results_may_come_in_any_order(order: int) -> None:
+    model = play(CallTogether((Call("look", {"city": "A"}), Call("look", {"city": "B"}))), Say("Both."))
+
+    async def work(stage: Stage) -> None:
+        asked, answer = await parked(stage)
+        assert [call.args for call in calls_of(answer)] == [{"city": "A"}, {"city": "B"}]
+        following = next_request(asked, answer, "a", "b", order=order)
+        assert text_of(await stage.ask(following)) == "Both."
+        assert [(call.args["city"], call.text) for call in stage.runs[0].calls] == [("A", "a"), ("B", "b")]
+
+    played(work, model)
+
+
+def test_of_two_that_bring_the_same_results_one_goes_on_and_the_other_begins_anew() -> None:
+    async def work(stage: Stage) -> None:
+        asked, answer = await parked(stage)
+        following = next_request(asked, answer)
+        answers = await asyncio.gather(stage.ask(following), stage.ask(following))
+        assert [text_of(one) for one in answers] == ["Sunny.", "Sunny."]
+        assert [sum(run.results.values()) for run in stage.runs] == [1, 0]
+
+    played(work)
+
+
+def test_half_of_the_results_is_a_fresh_run() -> None:
+    model = play(CallTogether((Call("look", {"city": "A"}), Call("look", {"city": "B"}))), Say("Both."))
+
+    async def work(stage: Stage) -> None:
+        asked, answer = await parked(stage)
+        following = next_request(asked, answer)
+        await stage.ask(replaced(following, following.messages[:-1]))
+        assert len(stage.runs) == 2
+        assert [call.answers for call in stage.runs[0].calls] == [0, 0]
+
+    played(work, model)
+
+
+@ONCE
+def test_a_call_that_comes_late_is_the_next_answers_and_never_lost(transport: str) -> None:
+    late = (Call("look", {"city": "A"}), Call("look", {"city": "B"}))
+    model = play(CallTogether(late, late=0.1, is_late_announced=False), Say("Both."))
+
+    async def work(stage: Stage) -> None:
+        asked, first = await parked(stage)
+        assert [call.args for call in calls_of(first)] == [{"city": "A"}]
+        await asyncio.sleep(0.15)
+        asked = next_request(asked, first)
+        second = await stage.ask(asked)
+        assert [call.args for call in calls_of(second)] == [{"city": "B"}]
+        assert text_of(await stage.ask(next_request(asked, second))) == "Both."
+        assert set(stage.runs[0].results.values()) == {1}
+        assert len(stage.runs) == 1
+
+    played(work, model, transport=transport)
+
+
+def test_a_call_that_was_announced_is_waited_for() -> None:
+    late = (Call("look", {"city": "A"}), Call("look", {"city": "B"}))
+
+    async def work(stage: Stage) -> None:
+        _, answer = await parked(stage)
+        assert [call.args for call in calls_of(answer)] == [{"city": "A"}, {"city": "B"}]
+
+    played(work, play(CallTogether(late, late=0.1), Say("Both.")))
+
+
+def test_a_client_that_wants_one_call_at_a_time_gets_the_others_afterwards() -> None:
+    model = play(CallTogether(tuple(Call("look", {"city": name}) for name in "ABC")), Say("All."))
+
+    async def work(stage: Stage) -> None:
+        asked = request("hi", parallel_calls=False)
+        answer = await stage.ask(asked)
+        for name in "ABC":
+            assert [call.args for call in calls_of(answer)] == [{"city": name}]
+            asked = next_request(asked, answer)
+            answer = await stage.ask(asked)
+        assert text_of(answer) == "All."
+        assert set(stage.runs[0].results.values()) == {1}
+        assert len(stage.runs) == 1
+
+    played(work, model)
+
+
+@BOTH
+def test_a_client_that_leaves_while_it_is_told_frees_the_run(transport: str) -> None:
+    async def work(stage: Stage) -> None:
+        reply = await stage.open(request("hi"))
+        await anext(reply.events)
+        await reply.close()
+        await stage.settled(lambda: stage.runs[0].state != "open")
+        assert is_left(stage)
+
+    played(work, play([Say("word " * 50, pieces=50, pause=0.05)]), transport=transport)
+
+
+def test_an_answer_that_nobody_reads_frees_the_run() -> None:
+    async def work(stage: Stage) -> None:
+        reply = await stage.open(request("hi"))
+        await reply.close()
+        await stage.settled(lambda: stage.runs[0].state != "open")
+
+    played(work, play([Say("word " * 50, pieces=50, pause=0.05)]))
+
+
+@ONCE
+@pytest.mark.parametrize("delay", [0.0, 0.01, 0.1])
+def test_a_client_that_leaves_while_the_run_opens_frees_it(transport: str, delay: float) -> None:
+    async def work(stage: Stage) -> None:
+        opening = asyncio.create_task(stage.open(request("hi")))
+        await asyncio.sleep(delay)
+        opening.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await opening
+        await stage.settled(lambda: all(run.state != "open" for run in stage.runs))
+
+    played(work, play([Pause(30), Say("late")]), transport=transport)
+
+
+@ONCE
+def test_a_run_that_nobody_comes_back_for_is_canceled_after_its_time(transport: str) -> None:
+    async def work(stage: Stage) -> None:
+        stage.backend.parking._seconds = 0.05
+        asked, answer = await parked(stage)
+        [turn] = [entry.turn for entry in stage.backend.parking._all]
+        held = weakref.ref(turn)
+        del turn
+        await stage.settled(lambda: stage.runs[0].state != "open")
+        assert is_left(stage)
+        await stage.settled(lambda: not stage.backend.parking.leaving)
+        assert (len(stage.backend.parking), stage.backend.parking.counts.expired) == (0, 1)
+        gc.collect()
+        assert held() is None  # and with it its blobs
+        assert text_of(await stage.ask(next_request(asked, answer))) == "Sunny."
+        assert len(stage.runs) == 2
+
+    played(work, transport=transport)
+
+
+def test_nothing_of_a_run_is_left_when_it_is_over() -> None:
+    async def work(stage: Stage) -> None:
+        for _ in range(3):
+            asked, answer = await parked(stage)
+            await stage.ask(next_request(asked, answer))
+        await stage.settled(lambda: all(run.state == "ended" for run in stage.runs))
+        await stage.settled(lambda: not stage.backend._leaving)
+        gc.collect()
+        assert not [found for found in gc.get_objects() if isinstance(found, Turn)]
+
+    played(work)
+
+
+@ONCE
+@pytest.mark.parametrize("how", ["drop", pytest.param("close", marks=pytest.mark.slow), "silence", "error:internal"])
+def test_a_run_that_dies_while_it_waits_is_forgotten_at_once(transport: str, how: str) -> None:
+    async def work(stage: Stage) -> None:
+        asked, answer = await parked(stage)
+        await stage.settled(lambda: len(stage.backend.parking) == 0)
+        await stage.settled(lambda: not stage.backend._leaving)
+        assert text_of(await stage.ask(next_request(asked, answer))) == "Sunny."
+        assert [sum(run.results.values()) for run in stage.runs] == [0, 0]
+
+    limits = HASTY if how == "silence" else QUICK
+    settings = Settings(heartbeat=0.1, parked_seconds=0.1)
+    played(work, transport=transport, faults=[Faults(at={"parked": how})], limits=limits, settings=settings)
+
+
+@ONCE
+def test_close_leaves_none_of_fifty_parked_runs(transport: str) -> None:
+    async def work(stage: Stage) -> None:
+        await asyncio.gather(*(stage.ask(request(f"hi {number}")) for number in range(50)))
+        assert len(stage.backend.parking) == 50
+        await stage.backend.close()
+        await stage.settled(lambda: is_left(stage))
+        await stage.backend.close()
+
+    limits = replace(QUICK, first=9.0, idle=9.0, silent=9.0)
+    played(work, transport=transport, limits=limits)
+
+
+def test_without_parking_every_request_is_a_run() -> None:
+    async def work(stage: Stage) -> None:
+        asked = request("hi")
+        answer = await stage.ask(asked)
+        assert len(stage.backend.parking) == 0
+        assert text_of(await stage.ask(next_request(asked, answer, "clear"))) == "Sunny."
+        first, second = stage.runs
+        assert first.state != "open"
+        assert second.messages[-1]["content"][0]["result"] is not None
+
+    played(work, park_seconds=0)
+
+
+def test_the_prefix_of_a_history_is_the_same_to_the_byte() -> None:
+    async def work(stage: Stage) -> None:
+        asked = request("hi")
+        for _ in range(4):
+            asked = next_request(asked, await stage.ask(asked))
+        await stage.ask(asked)
+        roots = [run.roots for run in stage.runs]
+        for before, after in pairwise(roots):
+            assert after[: len(before)] == before
+
+    played(work, play(*[Call("look", {"city": "Rome"})] * 4, Say("Done.")), park_seconds=0)
+
+
+@pytest.mark.parametrize("is_parked", [True, False])
+def test_results_that_are_errors_and_pictures_arrive_as_such(is_parked: bool) -> None:
+    async def work(stage: Stage) -> None:
+        asked, answer = request("hi"), await stage.ask(request("hi"))
+        parts: tuple[Any, ...] = (Text(text="no such city"), PICTURE)
+        result = ToolResult(call_id=calls_of(answer)[0].id, parts=parts, is_error=True)
+        told = Message(role="assistant", parts=answer.parts_of(0))
+        await stage.ask(replaced(asked, (*asked.messages, told, Message(role="tool", parts=(result,)))))
+        if is_parked:
+            [run] = stage.runs
+            assert (run.calls[0].result, run.calls[0].text) == ("success", "no such city")
+        else:
+            assert "no such city" in str(stage.runs[1].messages)
+            assert "image" in str(stage.runs[1].messages)
+        assert all(run.offences == [] for run in stage.runs)
+
+    played(work, park_seconds=600 if is_parked else 0)
+
+
+def test_a_picture_of_the_users_reaches_the_model() -> None:
+    class Looking:
+        def start(self, seen: Any) -> Any:
+            yield Say(f"{seen.user_text} {[kind for kind, _ in seen.images]}")
+
+    async def work(stage: Stage) -> None:
+        assert text_of(await stage.ask(request(user("what is it?", PICTURE)))) == "what is it? ['image/png']"
+
+    played(work, Looking())  # type: ignore[arg-type] # any model will do
+
+
+@pytest.mark.parametrize("is_tagged", [True, False])
+def test_thinking_is_reasoning_and_not_text(is_tagged: bool) -> None:
+    async def work(stage: Stage) -> None:
+        answer = await stage.ask(request("hi"))
+        assert (thought_of(answer), text_of(answer)) == ("Hm, well.", "Yes.")
+
+    played(work, play([Think("Hm, well."), Say("Yes.")]), faults=Faults(think_tags=is_tagged))
+
+
+@pytest.mark.parametrize("pieces", [1, 7])
+def test_a_stop_sequence_ends_the_answer_and_the_run(pieces: int) -> None:
+    model = play([Say("one two STOP three", pieces=pieces, pause=0.01), Pause(30)])
+
+    async def work(stage: Stage) -> None:
+        answer = await stage.ask(request("hi", sampling=Sampling(stop=("STOP",))))
+        assert text_of(answer) == "one two "
+        assert answer.finished.choices[0].stop_sequence == "STOP"
+        await stage.settled(lambda: is_left(stage))
+
+    played(work, model)
+
+
+def test_tokens_of_all_answers_of_a_run_add_up_to_those_of_the_turn() -> None:
+    model = play(
+        [Say("12345678", pieces=1), Checkpoint(used_tokens=900), Call("look", {"city": "Rome"})],
+        [Say("Sunny."), Ended(Usage(input=1500, output=40, cache_read=800, reasoning=5))],
+    )
+
+    async def work(stage: Stage) -> None:
+        asked, first = await parked(stage)
+        second = await stage.ask(next_request(asked, first))
+        one, two = first.finished.usage, second.finished.usage
+        assert one is not None
+        assert two is not None
+        assert (one.input, one.output) == (900, 3)
+        assert (two.input, one.output + two.output, two.cached, two.reasoning) == (1500, 40, 800, 5)
+
+    played(work, model)
+
+
+def test_the_models_are_asked_for_once() -> None:
+    async def work(stage: Stage) -> None:
+        lists = await asyncio.gather(*(stage.backend.models() for _ in range(5)))
+        assert all([model.id for model in found] == ["default", "m-1"] for found in lists)
+        asked = [path for _, path, _ in stage.simulator.journal.requests if "Models" in path]
+        assert len(asked) == 1
+
+    played(work, settings=Settings(models=("default", "m-1"), is_enveloped=True))
+
+
+def test_models_that_the_owner_names_are_not_asked_for() -> None:
+    async def work(stage: Stage) -> None:
+        assert [model.id for model in await stage.backend.models()] == ["mine"]
+        assert stage.simulator.journal.requests == []
+
+    played(work, models=("mine",))
+
+
+def test_H167_a_conversation_that_runs_in_circles_is_stopped() -> None:
+    async def work(stage: Stage) -> None:
+        asked = request("hi")
+        for _ in range(4):
+            asked = next_request(asked, await stage.ask(asked))
+        with pytest.raises(UpstreamError) as caught:
+            await stage.ask(asked)
+        assert (caught.value.status, caught.value.code) == (429, "budget_exceeded")
+        assert 1 <= int(caught.value.headers["retry-after"]) <= 60
+        assert len(stage.runs) == 1
+
+    played(work, play(*[Call("look", {"city": "Rome"})] * 9), max_requests_per_minute=3)
+
+
+def test_a_conversation_that_costs_too_much_is_stopped() -> None:
+    model = play(*[[Checkpoint(used_tokens=5000), Call("look", {"city": "Rome"})]] * 9)
+
+    async def work(stage: Stage) -> None:
+        asked = request("hi")
+        for _ in range(3):
+            asked = next_request(asked, await stage.ask(asked))
+        with pytest.raises(UpstreamError) as caught:
+            await stage.ask(asked)
+        assert caught.value.code == "budget_exceeded"
+        assert "max_tokens_per_minute" in caught.value.message
+
+    played(work, model, max_tokens_per_minute=10_000)
+
+
+def test_first_requests_are_never_too_many() -> None:
+    async def work(stage: Stage) -> None:
+        for _ in range(6):
+            assert text_of(await stage.ask(request("hi"))) == "Hello."
+
+    played(work, play(Say("Hello.")), max_requests_per_minute=3)
+
+
+@pytest.mark.parametrize("repeated", ["tell", "answer"])
+def test_a_repeated_call_is_counted_and_only_answered_from_memory_if_the_owner_says_so(repeated: str) -> None:
+    model = play(Call("look", {"city": "Rome"}), Call("look", {"city": "Rome"}), Say("Enough."))
+
+    async def work(stage: Stage) -> None:
+        asked, first = await parked(stage)
+        asked = next_request(asked, first, "clear sky")
+        events = await stage.events(asked)
+        losses = [event.note.feature for event in events if isinstance(getattr(event, "note", None), Loss)]
+        assert losses == ["repeated_call"]
+        if repeated == "answer":
+            assert told(events) == "Enough."
+            assert [call.text for call in stage.runs[0].calls] == ["clear sky"] * 2
+        else:
+            assert text_of(await stage.ask(next_request(asked, fold(events)))) == "Enough."
+        assert set(stage.runs[0].results.values()) == {1}
+
+    played(work, model, repeated_calls=repeated)
+
+
+def test_local_tools_serve_clients_without_tools_only(tmp_path: Any) -> None:
+    (tmp_path / "note.txt").write_text("the word is plum")
+
+    class Reading:
+        def start(self, seen: Any) -> Any:
+            [result] = yield Native("read", {"path": str(tmp_path / "note.txt")})
+            yield Say(f"{result.kind}: {result.text}")
+
+    async def work(stage: Stage) -> None:
+        assert text_of(await stage.ask(request("hi", tools=()))) == "success: the word is plum"
+        assert "read_tool_call" in stage.runs[0].headers["x-cursor-agent-allowed-tools"]
+        refused = text_of(await stage.ask(request("hi")))
+        assert "plum" not in refused
+        assert "look" in refused
+        assert stage.runs[1].headers["x-cursor-agent-allowed-tools"] == "mcp_tool_call"
+
+    played(work, Reading(), workspace=str(tmp_path), local_tools=("read",))  # type: ignore[arg-type] # any model will do
+
+
+def test_a_local_tool_is_not_run_again_when_the_connection_breaks(tmp_path: Any) -> None:
+    class Writing:
+        def start(self, seen: Any) -> Any:
+            yield Native("write", {"path": str(tmp_path / "out.txt"), "file_text": "once"})
+            yield Drop()
+
+    async def work(stage: Stage) -> None:
+        with pytest.raises(UpstreamError) as caught:
+            await stage.ask(request("hi", tools=()))
+        assert (caught.value.code, caught.value.retryable) == ("upstream_cut", False)
+        assert len(stage.runs) == 1
+        assert (tmp_path / "out.txt").read_text() == "once"
+
+    played(work, Writing(), workspace=str(tmp_path), local_tools=("write",))  # type: ignore[arg-type] # any model will do
+
+
+@pytest.mark.slow
+@BOTH
+def test_a_slow_reader_stops_the_server_and_loses_nothing(transport: str) -> None:
+    size = 4_000_000
+    model = play([Say("x" * size, pieces=200, pause=0.0005)])
+
+    async def work(stage: Stage) -> None:
+        reply = await stage.open(request("hi"))
+        iterator = aiter(reply.events)
+        first = await anext(iterator)
+        await asyncio.sleep(HASTY.idle + 0.1)
+        assert stage.runs[0].state == "open"
+        events = [*first, *[event async for batch in iterator for event in batch]]
+        assert sum(len(event.text) for event in events if isinstance(event, PartDelta)) == size
+        assert isinstance(events[-1], Finished)
+        await reply.close()
+
+    played(work, model, transport=transport, limits=HASTY)

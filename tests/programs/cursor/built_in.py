@@ -1,0 +1,62 @@
+"""A model that uses the server's own tools, whatever the client offers. Run as a program: PORT JOURNAL.
+
+What it does is in the prompt, [[built-in:BASE64]]: {"uses": [{"kind": ..., "args": {...}}, ...], "text": ...}. Results are quoted as in
+other scripts; of one without a text what is quoted is the message. A new run goes on behind as many as the history has results.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import re
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+from toolwire.simulators.cursor import Native, Result, Say, Seen, Settings, Simulator, Step
+from toolwire.simulators.cursor.script import filled
+from toolwire.simulators.cursor.steps import parts_of
+
+_MARK = re.compile(r"\[\[built-in:([A-Za-z0-9+/=]+)\]\]")
+
+
+def prompt(*uses: tuple[str, dict[str, Any]], text: str) -> str:
+    script = {"uses": [{"kind": kind, "args": args} for kind, args in uses], "text": text}
+    return f"Do it. [[built-in:{base64.b64encode(json.dumps(script).encode()).decode()}]]"
+
+
+def call_id(number: int) -> str:
+    return f"own_{number}"
+
+
+class BuiltIn:
+    """Who offers no tools wants a title or the like."""
+
+    def start(self, seen: Seen) -> Generator[Step, list[Result], None]:
+        script = _script(seen)
+        if script is None or not seen.tools:
+            yield Say("A task")
+            return
+        texts = seen.results
+        for number, use in list(enumerate(script["uses"]))[len(texts) :]:
+            (result,) = yield filled(Native(use["kind"], use["args"], call_id(number)), texts)
+            texts.append(result.text or str(result.messages[-1]))
+        yield filled(Say(script["text"]), texts)
+
+
+def _script(seen: Seen) -> Any:
+    said = [str(part.get("text", "")) for message in seen.messages for part in parts_of(message)]
+    found = [match[1] for text in said for match in _MARK.finditer(text)]
+    return json.loads(base64.b64decode(found[0])) if found else None
+
+
+async def main(port: int, journal: Path) -> None:
+    settings = Settings(heartbeat=1, knows_every_model=True)
+    async with Simulator(model=BuiltIn(), settings=settings, port=port, journal=journal):
+        await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(int(sys.argv[1]), Path(sys.argv[2])))

@@ -1,0 +1,38 @@
+"""Codex on Cursor's agent does what it does on a plain model: functions, freeform tools, namespaces, tools to be found, code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.programs import test_codex as native
+from tests.programs.cursor.journal import check
+from tests.programs.cursor.stage import RUN_ANEW, RUN_PARKED, SETTINGS, SSE_ANEW, SSE_PARKED, CursorStage, Setting
+from tests.programs.stage import Task
+from tests.thorough import some
+
+pytestmark = pytest.mark.slow
+
+# How many answers it takes, and after which call a run cannot go on: no run can be told of a tool that was found.
+WAYS: dict[str, tuple[Callable[[Task], None], int, list[int]]] = {
+    "functions": (native.test_codex_by_functions, 3, []),
+    "freeform": (native.test_codex_by_a_freeform_tool, 3, []),
+    "namespace": (native.test_codex_by_a_namespace, 4, []),
+    "found": (native.test_codex_by_a_tool_that_it_found, 5, [3]),
+    "code": (native.test_codex_in_code, 3, []),
+}
+PAIRS = [(way, setting) for way in WAYS for setting in SETTINGS]
+KEPT: list[tuple[str, Setting]] = [
+    ("functions", RUN_PARKED),
+    ("freeform", RUN_ANEW),
+    ("namespace", SSE_PARKED),
+    ("found", SSE_ANEW),
+]
+
+
+@pytest.mark.parametrize(("way", "stage"), some(PAIRS, KEPT), indirect=["stage"])
+def test_codex(stage: CursorStage, task: Task, way: str) -> None:
+    run, steps, breaks = WAYS[way]
+    run(task)
+    check(stage, task.project, steps, breaks)

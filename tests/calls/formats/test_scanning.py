@@ -150,7 +150,9 @@ def settled(text: str) -> Piece:
 @pytest.mark.parametrize("unseen", ["\u200b", "\u200d", "\u2060", "\ufeff"])
 @pytest.mark.parametrize("size", [0, 1])
 def test_what_cannot_be_seen_between_two_tokens_is_no_value(unseen: str, size: int) -> None:
-    text = f'{{{unseen}"name":{unseen}"get_weather",{unseen}"arguments":{unseen}{{"city": "Paris"}}{unseen}}}</tool_call>'
+    text = (
+        f'{{{unseen}"name":{unseen}"get_weather",{unseen}"arguments":{unseen}{{"city": "Paris"}}{unseen}}}</tool_call>'
+    )
     envelope, pieces, _ = scanned(text, size)
     assert envelope.name == "get_weather"
     assert "".join(piece.text for piece in pieces if isinstance(piece, Grew)) == '{"city": "Paris"}'

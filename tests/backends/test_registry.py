@@ -10,6 +10,7 @@ import pytest
 
 from toolwire.backends import build
 from toolwire.backends.codex.backend import CodexBackend
+from toolwire.backends.cursor.backend import CursorBackend
 from toolwire.backends.demo import Demo
 from toolwire.backends.http import HttpBackend
 from toolwire.backends.scripted import Scripted
@@ -22,6 +23,7 @@ EXPECTED = {
     "openai-responses": (HttpBackend, "responses"),
     "anthropic": (HttpBackend, "messages"),
     "gemini": (HttpBackend, "gemini"),
+    "cursor": (CursorBackend, ""),
     "codex": (CodexBackend, ""),
     "demo": (Demo, ""),
     "scripted": (Scripted, ""),

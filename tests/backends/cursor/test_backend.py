@@ -155,7 +155,8 @@ def test_anything_but_exactly_the_results_is_a_fresh_run_with_the_whole_history(
         assert [message["role"] for message in second.messages][-2:] == ["assistant", "tool"]
         assert second.action == ("user_message_action" if "words" in change else second.action)
         assert second.offences == []
-        assert len(stage.backend.parking) == 1  # the one that nobody came for
+        waits = change in ("another id", "another owner")  # its results may still come; otherwise they went elsewhere
+        assert len(stage.backend.parking) == waits
 
     played(work)
 

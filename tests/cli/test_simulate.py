@@ -17,7 +17,13 @@ from toolwire.cli.simulate import cursor
 from toolwire.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMAND = "from toolwire.cli.simulate import simulate; import sys; simulate(sys.argv[1:])"
+# Whoever runs us in the background may have had Control-C ignored.
+COMMAND = """
+import signal, sys
+from toolwire.cli.simulate import simulate
+signal.signal(signal.SIGINT, signal.default_int_handler)
+simulate(sys.argv[1:])
+"""
 
 
 @contextmanager
@@ -31,7 +37,10 @@ def simulating(*arguments: str) -> Iterator[str]:
             yield process.stdout.readline().split()[-1]
         finally:
             process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=5) == 0
+            try:
+                assert process.wait(timeout=20) == 0
+            finally:
+                process.kill()
 
 
 def test_it_serves_a_script_and_keeps_a_journal(tmp_path: Path) -> None:

@@ -9,6 +9,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# How long one example takes says more about the machine than about us.
+settings.register_profile("toolwire", deadline=None)
+settings.load_profile("toolwire")
 
 _HERE = Path(__file__).parent
 _SLOW = frozenset(
@@ -16,6 +21,8 @@ _SLOW = frozenset(
     for name in (
         "agent/test_agent.py",
         "backends/codex",
+        "backends/cursor",
+        "backends/vscode",
         "backends/test_connection.py",
         "backends/test_correcting.py",
         "backends/test_demo.py",

@@ -45,7 +45,7 @@ class Plain(Loopback):
 
     @property
     def target(self) -> Target:
-        return Target(base_url=f"http://127.0.0.1:{self.port}", client_type="cli", connect_timeout=2.0)
+        return Target(base_url=f"http://127.0.0.1:{self.port}", client_type="cli", connect_timeout=20.0)
 
     def named(self, word: str) -> list[Asked]:
         return [asked for asked in self.asked if asked.path.endswith(word)]

@@ -144,7 +144,7 @@ class Server:
 
     @property
     def target(self) -> Target:
-        return Target(base_url=f"http://127.0.0.1:{self.port}", client_type="cli", connect_timeout=2.0)
+        return Target(base_url=f"http://127.0.0.1:{self.port}", client_type="cli", connect_timeout=20.0)
 
     def start(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)

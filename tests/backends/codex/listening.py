@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from tests.backends.codex.starting import FAKE
-from tests.backends.codex.test_frames import served
-from toolwire.backends.codex.frames import CLOSE, PING, PONG, TEXT, accept_of
+from tests.wire.test_websocket import served
+from toolwire.wire.websocket import CLOSE, PING, PONG, TEXT, accept_of
 
 
 class Listener:

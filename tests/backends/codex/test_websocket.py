@@ -9,12 +9,12 @@ import pytest
 
 from tests.backends.codex.listening import listening
 from tests.backends.codex.starting import refuse
-from tests.backends.codex.test_frames import served
+from tests.wire.test_websocket import served
 from toolwire.backends.codex.channel import Gone
-from toolwire.backends.codex.frames import PING, TEXT
 from toolwire.backends.codex.websocket import connect, is_address
 from toolwire.backends.codex.worker import Worker
 from toolwire.errors import UpstreamError
+from toolwire.wire.websocket import PING, TEXT
 
 
 def test_only_an_address_alone_is_one() -> None:

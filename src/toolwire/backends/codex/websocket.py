@@ -10,8 +10,8 @@ from contextlib import suppress
 from urllib.parse import SplitResult, urlsplit
 
 from ...errors import UpstreamError, quote
+from ...wire.websocket import BINARY, CLOSE, PING, PONG, TEXT, BadFrame, Frames, accept_of, frame
 from .channel import Gone
-from .frames import BINARY, CLOSE, PING, PONG, TEXT, BadFrame, Frames, accept_of, frame
 
 _CONNECTING = 10.0  # seconds
 _CHUNK = 1 << 18

@@ -1,8 +1,9 @@
-"""WebSocket frames as a client sees them (RFC 6455), without I/O: bytes in, whole messages out."""
+"""WebSocket frames (RFC 6455), either side's, without I/O: bytes in, whole messages out."""
 
 from __future__ import annotations
 
 import base64
+import binascii
 import hashlib
 from collections.abc import Iterator
 
@@ -13,10 +14,15 @@ LONGEST = 256 << 20  # of a message: a conversation with pictures is one
 _CONTINUED = 0x0
 _LONGEST_CONTROL = 125
 _GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+_NO_STATUS = 1005  # never on the wire
 
 
 class BadFrame(Exception):
-    """The other side does not speak WebSocket as it must."""
+    """The other side does not speak WebSocket as it must; code is what a close frame says of it."""
+
+    def __init__(self, message: str, code: int = 1002) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class Incoming(Struct, frozen=True):
@@ -31,23 +37,44 @@ def accept_of(key: str) -> str:
     return base64.b64encode(hashlib.sha1(key.encode() + _GUID, usedforsecurity=False).digest()).decode()
 
 
-def frame(kind: int, data: bytes, mask: bytes) -> bytes:
-    """One whole message; what a client says is masked with four random bytes."""
-    size = len(data)
+def is_key(key: str) -> bool:
+    """Whether a client's key is one: sixteen bytes in base64."""
+    try:
+        return len(base64.b64decode(key, validate=True)) == 16
+    except (binascii.Error, ValueError):
+        return False
+
+
+def frame(kind: int, data: bytes, mask: bytes = b"") -> bytes:
+    """One whole message; what a client says is masked with four random bytes, what a server says is not masked."""
+    size, bit = len(data), 0x80 if mask else 0
     if size < 126:
-        head = bytes((0x80 | kind, 0x80 | size))
+        head = bytes((0x80 | kind, bit | size))
     elif size < 1 << 16:
-        head = bytes((0x80 | kind, 0x80 | 126)) + size.to_bytes(2, "big")
+        head = bytes((0x80 | kind, bit | 126)) + size.to_bytes(2, "big")
     else:
-        head = bytes((0x80 | kind, 0x80 | 127)) + size.to_bytes(8, "big")
-    return head + mask + _masked(data, mask)
+        head = bytes((0x80 | kind, bit | 127)) + size.to_bytes(8, "big")
+    return head + mask + _masked(data, mask) if mask else head + data
+
+
+def closing(code: int, reason: str = "") -> bytes:
+    """What a close frame holds; a reason that is too long is cut between two letters."""
+    return code.to_bytes(2, "big") + reason.encode()[: _LONGEST_CONTROL - 2].decode("utf-8", "ignore").encode()
+
+
+def closed(data: bytes) -> tuple[int, str]:
+    """What a close frame says: its code, 1005 where it has none, and the reason."""
+    if len(data) < 2:
+        return _NO_STATUS, ""
+    return int.from_bytes(data[:2], "big"), data[2:].decode("utf-8", "replace")
 
 
 class Frames:
-    """Puts together what a server sends; work is linear in it."""
+    """Puts together what the other side sends; work is linear in it. is_server: for a server, whose clients mask."""
 
-    def __init__(self, longest: int = LONGEST) -> None:
+    def __init__(self, longest: int = LONGEST, *, is_server: bool = False) -> None:
         self._longest = longest
+        self._is_server = is_server
         self._held = bytearray()
         self._kind = 0
         self._whole = bytearray()  # not a list: frames may be empty, and as many as one likes
@@ -57,9 +84,11 @@ class Frames:
         self._held += data
         start = 0
         while (end := self._next(start)) is not None:
-            head, body = self._held[start], end[0]
-            payload = bytes(self._held[body : end[1]])
-            start = end[1]
+            head, (body, stop) = self._held[start], end
+            payload = bytes(self._held[body:stop])
+            if self._is_server:
+                payload = _masked(payload, bytes(self._held[body - 4 : body]))
+            start = stop
             yield from self._take(head, payload)
         del self._held[:start]
 
@@ -69,8 +98,8 @@ class Frames:
         if len(held) - start < 2:
             return None
         size, body = held[start + 1] & 0x7F, start + 2
-        if held[start + 1] & 0x80:
-            raise BadFrame("a server's frame is masked")
+        if bool(held[start + 1] & 0x80) != self._is_server:
+            raise BadFrame("a client's frame is not masked" if self._is_server else "a server's frame is masked")
         if held[start] & 0x70:
             raise BadFrame("a frame uses an extension that was not agreed on")
         width = {126: 2, 127: 8}.get(size, 0)
@@ -79,7 +108,8 @@ class Frames:
         if width:
             size, body = int.from_bytes(held[body : body + width], "big"), body + width
         if size + len(self._whole) > self._longest:
-            raise BadFrame(f"a message is longer than {self._longest} bytes")
+            raise BadFrame(f"a message is longer than {self._longest} bytes", 1009)
+        body += 4 * self._is_server
         return (body, body + size) if len(held) >= body + size else None
 
     def _take(self, head: int, payload: bytes) -> Iterator[Incoming]:

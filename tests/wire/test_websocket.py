@@ -8,7 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.backends.codex.frames import BINARY, CLOSE, PING, TEXT, BadFrame, Frames, Incoming, accept_of, frame
+from toolwire.wire.websocket import (
+    BINARY,
+    CLOSE,
+    PING,
+    TEXT,
+    BadFrame,
+    Frames,
+    Incoming,
+    accept_of,
+    closed,
+    closing,
+    frame,
+    is_key,
+)
 
 
 def served(kind: int, data: bytes, *, is_last: bool = True) -> bytes:
@@ -76,3 +89,38 @@ def test_empty_pieces_take_no_room() -> None:
     tracemalloc.stop()
     assert most < 100_000
     assert list(frames.feed(served(0, b"b"))) == [Incoming(TEXT, b"ab")]
+
+
+@given(st.lists(st.binary(max_size=300), max_size=6), st.integers(1, 97), st.binary(min_size=4, max_size=4))
+def test_a_server_reads_what_clients_mask(messages: list[bytes], step: int, mask: bytes) -> None:
+    stream = b"".join(frame(TEXT, message, mask) for message in messages)
+    frames = Frames(is_server=True)
+    found = [got for start in range(0, len(stream), step) for got in frames.feed(stream[start : start + step])]
+    assert found == [Incoming(TEXT, message) for message in messages]
+
+
+def test_a_server_refuses_what_is_not_masked_or_too_long() -> None:
+    with pytest.raises(BadFrame, match="not masked") as plain:
+        list(Frames(is_server=True).feed(frame(TEXT, b"a")))
+    with pytest.raises(BadFrame, match="longer than") as long:
+        list(Frames(10, is_server=True).feed(frame(TEXT, b"a" * 11, b"abcd")[:6]))
+    assert (plain.value.code, long.value.code) == (1002, 1009)
+
+
+def test_what_a_server_says_is_not_masked() -> None:
+    assert frame(TEXT, b"Hello") == served(TEXT, b"Hello")
+
+
+def test_a_close_says_why_in_few_words() -> None:
+    assert closed(closing(1001, "later")) == (1001, "later")
+    assert closed(b"") == (1005, "")
+    code, reason = closed(closing(4000, "ä" * 100))
+    assert (code, reason) == (4000, "ä" * 61)
+    assert len(closing(4000, "ä" * 100)) <= 125
+
+
+@pytest.mark.parametrize(
+    ("key", "is_one"), [("dGhlIHNhbXBsZSBub25jZQ==", True), ("", False), ("dGhl", False), ("not base64!", False)]
+)
+def test_what_a_key_is(key: str, is_one: bool) -> None:
+    assert is_key(key) is is_one

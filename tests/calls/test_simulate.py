@@ -174,6 +174,8 @@ def test_a_reminder_says_what_was_wanted() -> None:
         'You have answered without calling a tool. You must call the tool "read" now, as a <tool_call> block, '
         "and no other tool. Write the call and nothing else."
     )
+    words = reminder(wanted_of(ask(tool_choice=choose("named", "read"))), is_native=True)
+    assert words == 'You have answered without calling a tool. You must call the tool "read" now, and no other tool.'
 
 
 @pytest.mark.parametrize(

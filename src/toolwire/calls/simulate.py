@@ -76,9 +76,10 @@ def wanted_of(request: Request) -> Wanted:
     return Wanted(must_call=choice.mode == "named" or choice.is_required, names=_chosen(request), is_single=is_single)
 
 
-def reminder(wanted: Wanted) -> str:
-    """For a model that has answered without the call that it had to make."""
-    return f"You have answered without calling a tool. {_demand(wanted)} Write the call and nothing else."
+def reminder(wanted: Wanted, *, is_native: bool = False) -> str:
+    """For a model that has answered without the call that it had to make. is_native: it has tools, and calls them by itself."""
+    how = "" if is_native else " Write the call and nothing else."
+    return f"You have answered without calling a tool. {_demand(wanted, '' if is_native else f', {_AS_BLOCK}')}{how}"
 
 
 def _speaks_of_tools(request: Request) -> bool:
@@ -108,14 +109,14 @@ def _note(wanted: Wanted, has_history: bool) -> str:
     return " ".join(said)
 
 
-def _demand(wanted: Wanted) -> str:
+def _demand(wanted: Wanted, how: str = f", {_AS_BLOCK}") -> str:
     count = "exactly one" if wanted.is_single else "at least one"
     if wanted.names is None:
-        return f"You must call {count} tool now, {_AS_BLOCK}."
+        return f"You must call {count} tool now{how}."
     if len(wanted.names) == 1:
         once = " once" if wanted.is_single else ""
-        return f"You must call the tool {_listed(wanted.names)}{once} now, {_AS_BLOCK}, and no other tool."
-    return f"You must call {count} of these tools now, {_AS_BLOCK}, and no other tool: {_listed(wanted.names)}."
+        return f"You must call the tool {_listed(wanted.names)}{once} now{how}, and no other tool."
+    return f"You must call {count} of these tools now{how}, and no other tool: {_listed(wanted.names)}."
 
 
 def _listed(names: frozenset[str]) -> str:

@@ -1,0 +1,188 @@
+"""VS Code bridge: one answer out of the parts that a window sends.
+
+Texts that follow each other are one part, however they were cut; whatever else comes ends it. A call comes whole. VS Code tells no
+reason for an end: calls are one, and an answer that lacks its count of tokens, where one is sure to come, was cut at its limit.
+"""
+
+from __future__ import annotations
+
+from ...errors import GatewayError
+from ...events import Event, Failed, Finished, PartDelta, Started
+from ...types import Choice, Json, Opaque, Reason, Reasoning, Text, ToolCall, Usage
+from ...wire.exact import BadJson, encode
+from ..assembly import Assembly, Growing
+from ..base import garbage
+from ..ids import fit_id
+from .faults import cancelled, error_of, is_cancelled, is_too_long, window_lost
+from .names import Names
+from .shapes import NAME, AnswerPart, CallPart, DataPart, End, Failure, Parts, TextPart, ThinkingPart
+from .usage import MIMES, usage_in
+
+_LONGEST_ID = 40  # letters of an id that every provider takes
+_DONE = "vscode_reasoning_done"
+
+
+class AnswerDecoder:
+    """Give it the frames of one request; frames of others are passed over. After is_over nothing more is said.
+
+    sends_usage: a whole answer is sure to end with its usage (see usage.sends_usage).
+    """
+
+    def __init__(self, id: str, *, model: str = "", names: Names | None = None, sends_usage: bool = False) -> None:
+        self.id = id
+        self.is_over = False
+        self.usage: Usage | None = None
+        self.has_usage = False  # whether a data part of that kind came, readable or not
+        self._model = model
+        self._names = names or Names()
+        self._sends_usage = sends_usage
+        self._assembly = Assembly()
+        self._open: Growing | None = None  # a text or a thought
+        self._thought = ""  # the id of the open one
+        self._seq = 0
+        self._has_started = False
+        self._ids: set[str] = set()
+
+    @property
+    def has_spoken(self) -> bool:
+        return self._assembly.count > 0
+
+    @property
+    def has_calls(self) -> bool:
+        return bool(self._ids)
+
+    def parts(self, frame: Parts) -> list[Event]:
+        if self.is_over or frame.id != self.id:
+            return []
+        if frame.seq != self._seq:
+            return self.fail(garbage(f"frame {frame.seq} of the answer came from VS Code; expected frame {self._seq}."))
+        self._seq += 1
+        events = self._begin()
+        for part in frame.parts:
+            events += self._part(part)
+        return events
+
+    def end(self, frame: End) -> list[Event]:
+        if self.is_over or frame.id != self.id:
+            return []
+        return self.fail(cancelled()) if frame.cancelled else self._finish(*self._reason())
+
+    def error(self, frame: Failure) -> list[Event]:
+        if self.is_over or frame.id != self.id:
+            return []
+        if is_too_long(frame.message) and not is_cancelled(frame.code, frame.name, frame.message):
+            return self._finish("length", "response too long")
+        return self.fail(error_of(frame.code, frame.name, frame.message))
+
+    def cut(self, error: GatewayError | None = None) -> list[Event]:
+        """Nothing more will come: the window is gone."""
+        return [] if self.is_over else self.fail(error or window_lost())
+
+    def fail(self, error: GatewayError) -> list[Event]:
+        if self.is_over:
+            return []
+        events = self._begin()
+        self.is_over = True
+        return [*events, Failed(error=error)]
+
+    def _begin(self) -> list[Event]:
+        if self._has_started:
+            return []
+        self._has_started = True
+        return [Started(id=self.id, model=self._model)]
+
+    def _part(self, part: AnswerPart) -> list[Event]:
+        match part:
+            case TextPart():
+                return self._say(part.text)
+            case ThinkingPart():
+                return self._think(part)
+            case CallPart():
+                return self._call(part)
+            case DataPart():
+                return self._data(part)
+
+    def _say(self, text: str) -> list[Event]:
+        if not text:
+            return []
+        events: list[Event] = []
+        if self._open is None or not isinstance(self._open.part, Text):
+            events += self._end_open()
+            self._open, started = self._assembly.start(Text(text=""))
+            events.append(started)
+        return [*events, *_grow(self._open, text)]
+
+    def _think(self, part: ThinkingPart) -> list[Event]:
+        """What goes with it beside its text is for the provider alone, and nobody can hand that back."""
+        is_over = part.meta.get(_DONE) is True
+        is_same = self._is_thinking() and (not part.id or part.id == self._thought)
+        events: list[Event] = []
+        if not is_same and part.text:
+            events += self._end_open()
+            self._open, started = self._assembly.start(Reasoning(text="", item_id=part.id, extra={NAME: {}}))
+            self._thought = part.id
+            events.append(started)
+            is_same = True
+        if is_same and self._open is not None:
+            events += _grow(self._open, part.text)
+        return events + self._end_open() if is_same and is_over else events
+
+    def _is_thinking(self) -> bool:
+        return self._open is not None and isinstance(self._open.part, Reasoning)
+
+    def _call(self, part: CallPart) -> list[Event]:
+        events = self._end_open()
+        name = self._names.client(part.name)
+        growing, started = self._assembly.start(ToolCall(id=self._call_id(part.id), name=name, raw=""))
+        return [*events, started, *_grow(growing, _raw(part.input)), *self._assembly.end(growing)]
+
+    def _call_id(self, given: str) -> str:
+        """One that no other call of this answer has; a provider may give none."""
+        call_id = given
+        if not call_id or call_id in self._ids:
+            call_id = fit_id(f"call_{self.id[-20:]}_{len(self._ids)}", _LONGEST_ID)
+        while call_id in self._ids:
+            call_id = fit_id(f"{call_id}'", _LONGEST_ID)
+        self._ids.add(call_id)
+        return call_id
+
+    def _data(self, part: DataPart) -> list[Event]:
+        """What only its provider understands goes back to it with the next request."""
+        if part.mime in MIMES:
+            self.usage, self.has_usage = usage_in(part) or self.usage, True
+            return []
+        events = self._end_open()
+        opaque = Opaque(dialect=NAME, value={"type": "data", "mime": part.mime, "data": part.data})
+        growing, started = self._assembly.start(opaque)
+        return [*events, started, *self._assembly.end(growing)]
+
+    def _end_open(self) -> list[Event]:
+        growing, self._open = self._open, None
+        return [] if growing is None else self._assembly.end(growing)
+
+    def _reason(self) -> tuple[Reason, str]:
+        if self._sends_usage and not self.has_usage:
+            return "length", "no usage was told"
+        return ("tool_calls", "tool_calls") if self.has_calls else ("stop", "stop")
+
+    def _finish(self, reason: Reason, raw: str) -> list[Event]:
+        events = self._begin() + self._end_open()
+        self.is_over = True
+        return [*events, Finished(choices=(Choice(reason=reason, raw_reason=raw),), usage=self.usage)]
+
+
+def _grow(growing: Growing, text: str) -> list[Event]:
+    if not text:
+        return []
+    growing.pieces.append(text)
+    return [PartDelta(growing.index, text)]
+
+
+def _raw(value: Json) -> str:
+    """A text is what the model wrote, to the byte: it was no object. null stands for what nests too deep to be written."""
+    if isinstance(value, str):
+        return value
+    try:
+        return encode(value).decode()
+    except BadJson:
+        return "null"

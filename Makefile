@@ -34,7 +34,7 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix
 
 clean:
-	rm -rf $(VENV) $(PROGRAMS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PROGRAMS) vscode/node_modules build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests scripts bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps: nothing is installed again until what it was installed from changes.
@@ -52,7 +52,11 @@ $(VENV)/.installed-dev: pyproject.toml | $(BIN)/python
 	@touch $@ $(VENV)/.installed
 
 # The programs that the tests run: what cannot be installed here is skipped, and the tests say so.
-programs: $(PROGRAMS)/npm/.installed $(PROGRAMS)/codex/.installed $(PROGRAMS)/python/.installed
+programs: $(PROGRAMS)/npm/.installed $(PROGRAMS)/codex/.installed $(PROGRAMS)/python/.installed vscode/node_modules/.installed
+
+vscode/node_modules/.installed: vscode/package.json vscode/package-lock.json
+	cd vscode && npm ci --silent --no-audit --no-fund && touch node_modules/.installed || \
+	echo "npm could not install what builds the extension; its tests will be skipped." >&2
 
 $(PROGRAMS)/codex/.installed: $(PINNED)/codex_backend/package.json $(PINNED)/codex_backend/package-lock.json
 	@mkdir -p $(@D) && cp $^ $(@D)

@@ -1,0 +1,184 @@
+// The extension without its first line of life: takes the API as a parameter, so that tests can give it another one.
+import type * as vscode from 'vscode';
+import { askFor, wanted } from './consent';
+import type { FromGateway, Hello } from './frames';
+import { VERSION } from './frames';
+import { Lender, OWN } from './lending';
+import { Link } from './link';
+import type { State, World } from './link';
+import { Offering } from './offering';
+import { findPlace } from './place';
+import { dial, reasonOf } from './socket';
+import { Status } from './status';
+
+const SETTLING = 200; // milliseconds: changes of models come in bursts
+
+export type Around = Pick<World, 'dial' | 'reason' | 'random'> & { environment: Record<string, string | undefined> };
+export const AROUND: Around = { dial, reason: reasonOf, random: Math.random, environment: process.env };
+
+export class Bridge {
+  // Not env.sessionId, which is the same in all windows where telemetry is off.
+  private readonly window = crypto.randomUUID();
+  private readonly log: vscode.LogOutputChannel;
+  private readonly status: Status;
+  private readonly link: Link;
+  private readonly lender: Lender;
+  private readonly offering: Offering;
+  private readonly denied = new Map<string, vscode.LanguageModelChat>();
+  private readonly unknown = new Set<string>();
+  private isAsking = false;
+  private settling: NodeJS.Timeout | undefined;
+
+  constructor(private readonly api: typeof vscode, private readonly context: vscode.ExtensionContext, around: Around = AROUND) {
+    this.log = api.window.createOutputChannel('Toolwire', { log: true });
+    this.status = new Status(api, this.log);
+    this.link = new Link({
+      ...around,
+      place: () => findPlace(this.settings(), around.environment),
+      hello: () => this.hello(),
+      heard: frame => this.take(frame),
+      lost: () => this.lost(),
+      changed: () => this.show(),
+      log: words => this.log.warn(words),
+    });
+    this.lender = new Lender(api, this.link, { log: words => this.log.warn(words), denied: model => this.refused(model) });
+    this.offering = new Offering(api, this.link);
+    context.subscriptions.push(this.log, this.status, { dispose: () => this.stop() }, ...this.subscriptions());
+    this.link.connect();
+  }
+
+  get state(): State {
+    return this.link.state;
+  }
+
+  private subscriptions(): vscode.Disposable[] {
+    const { api, link } = this;
+    return [
+      api.lm.registerLanguageModelChatProvider(OWN, this.offering),
+      api.lm.onDidChangeChatModels(() => this.settle()),
+      api.window.onDidChangeWindowState(({ focused }) => this.focus(focused)),
+      api.workspace.onDidChangeConfiguration(change => {
+        if (change.affectsConfiguration('toolwire')) link.connect();
+      }),
+      api.commands.registerCommand('toolwire.consent', () => this.consent()),
+      api.commands.registerCommand('toolwire.reconnect', () => link.connect()),
+      api.commands.registerCommand('toolwire.showLog', () => this.log.show()),
+    ];
+  }
+
+  private settings(): { url: string; tokenFile: string } {
+    const settings = this.api.workspace.getConfiguration('toolwire');
+    return { url: settings.get('url', ''), tokenFile: settings.get('tokenFile', '') };
+  }
+
+  private hello(): Hello {
+    const { api } = this;
+    const copilot = api.extensions.getExtension('GitHub.copilot-chat')?.packageJSON.version;
+    const folder = api.workspace.name;
+    return {
+      type: 'hello', v: VERSION, window: this.window, vscode: api.version,
+      extension: String(this.context.extension.packageJSON.version), focused: api.window.state.focused,
+      ...(copilot ? { copilot: String(copilot) } : {}),
+      ...(folder ? { folder } : {}),
+    };
+  }
+
+  private take(frame: FromGateway): void {
+    try {
+      this.heard(frame);
+    } catch (error) {
+      this.log.warn(`a frame of the type "${frame.type}" is not as it should be: ${String(error)}`);
+    }
+  }
+
+  private heard(frame: FromGateway): void {
+    switch (frame.type) {
+      case 'welcome':
+        this.link.send({ type: 'list' });
+        return this.list(true);
+      case 'chat':
+        return void this.lender.chat(frame);
+      case 'cancel':
+        return this.lender.cancel(frame.id);
+      case 'count':
+        return void this.lender.count(frame);
+      case 'refresh':
+        return this.list(true);
+      case 'ping':
+        return void this.link.send({ type: 'pong', n: frame.n });
+      case 'offer':
+        return this.offering.take(frame);
+      case 'parts':
+      case 'end':
+      case 'error':
+        return this.offering.hear(frame);
+      default:
+        this.noteUnknown(frame);
+    }
+  }
+
+  private noteUnknown(frame: { type: string }): void {
+    const type = frame.type.slice(0, 100);
+    if (this.unknown.has(type) || this.unknown.size >= 20) return;
+    this.unknown.add(type);
+    this.log.warn(`the gateway sent a frame of the type "${type}", which this version does not know.`);
+  }
+
+  private list(isWanted: boolean): void {
+    this.lender.list(isWanted).then(
+      () => this.show(),
+      error => this.log.warn(`the models cannot be listed: ${String(error)}`),
+    );
+  }
+
+  private settle(): void {
+    clearTimeout(this.settling);
+    this.settling = setTimeout(() => this.list(false), SETTLING);
+  }
+
+  private focus(focused: boolean): void {
+    this.link.send({ type: 'focus', focused });
+    if (focused) this.link.hurry();
+  }
+
+  private refused(model: vscode.LanguageModelChat): void {
+    this.denied.set(`${model.vendor}/${model.id}`, model);
+    this.show();
+    void this.offerConsent(model);
+  }
+
+  private async offerConsent(model: vscode.LanguageModelChat): Promise<void> {
+    if (this.isAsking) return;
+    this.isAsking = true;
+    const again = 'Ask me again';
+    const chosen = await this.api.window.showWarningMessage(`Toolwire was not allowed to use ${model.name}.`, again);
+    this.isAsking = false;
+    if (chosen === again) await this.consent();
+  }
+
+  private async consent(): Promise<void> {
+    const { window } = this.api;
+    const models = wanted(this.lender.lent, [...this.denied.values()]);
+    if (!models.length) return void window.showInformationMessage('Toolwire: this window has no models to ask for. Sign in to Copilot, or add a provider.');
+    const outcomes = await askFor(this.api, models);
+    for (const { model, why } of outcomes) if (!why) this.denied.delete(`${model.vendor}/${model.id}`);
+    const bad = outcomes.filter(({ why }) => why);
+    if (bad.length) void window.showWarningMessage(`Toolwire may not use ${bad.map(({ model, why }) => `${model.name} (${why})`).join(', ')}.`);
+    else void window.showInformationMessage(`Toolwire may use ${models.map(model => model.name).join(', ')}.`);
+    this.list(true); // the gateway forgets by it what was refused
+  }
+
+  private lost(): void {
+    this.lender.abandon();
+    this.offering.abandon();
+  }
+
+  private show(): void {
+    this.status.show(this.link.state, this.lender.lent.length, [...this.denied.values()].map(model => model.name));
+  }
+
+  private stop(): void {
+    clearTimeout(this.settling);
+    this.link.stop();
+  }
+}

@@ -1,0 +1,48 @@
+// Where the gateway is, and the token that it knows this user by.
+import { readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+
+export interface Place { url: URL; token: string }
+export interface Settings { url: string; tokenFile: string }
+export type Environment = Record<string, string | undefined>;
+
+const DEFAULT = 'http://127.0.0.1:18741';
+
+/** Raises Error, with a sentence for the user. */
+export async function findPlace(settings: Settings, environment: Environment): Promise<Place> {
+  const url = bridgeUrl(environment.TOOLWIRE_URL?.trim() || settings.url.trim() || DEFAULT);
+  const token = environment.TOOLWIRE_BRIDGE_TOKEN?.trim() || (await readToken(settings.tokenFile.trim(), environment));
+  return { url, token };
+}
+
+/** The bridge of the gateway at this address. The token is a secret of this machine, so it never leaves it. */
+export function bridgeUrl(address: string): URL {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  if (!url || !['http:', 'https:', 'ws:', 'wss:'].includes(url.protocol)) {
+    throw new Error(`"${address.slice(0, 200)}" is no address of a gateway; expected one such as ${DEFAULT}.`);
+  }
+  if (!/^(localhost|127(\.\d{1,3}){3}|\[::1\])$/.test(url.hostname)) {
+    throw new Error(`${url.hostname} is another machine; the gateway must be on this one, at an address such as ${DEFAULT}.`);
+  }
+  const scheme = url.protocol === 'https:' || url.protocol === 'wss:' ? 'wss' : 'ws';
+  return new URL(`${scheme}://${url.host}${url.pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}/bridge`);
+}
+
+/** Where a gateway may have written its token: what says so first, then the place that its system has for it. */
+export function tokenPlaces(environment: Environment, platform = process.platform, home = homedir()): string[] {
+  const name = join('toolwire', 'bridge-token');
+  if (platform === 'win32') return [join(environment.LOCALAPPDATA || join(home, 'AppData', 'Local'), name)];
+  const state = environment.XDG_STATE_HOME?.trim();
+  const usual = platform === 'darwin' ? join(home, 'Library', 'Application Support') : join(home, '.local', 'state');
+  return [...(state ? [join(state, name)] : []), join(usual, name)];
+}
+
+async function readToken(file: string, environment: Environment): Promise<string> {
+  const places = file ? [file.replace(/^~(?=[/\\])/, homedir())] : tokenPlaces(environment);
+  for (const place of places) {
+    const text = (await readFile(place, 'utf8').catch(() => '')).trim();
+    if (/^[\x21-\x7e]{1,4096}$/.test(text)) return text;
+  }
+  throw new Error(`there is no token in ${places.join(' or ')}. The gateway writes it when it starts: run "toolwire serve".`);
+}

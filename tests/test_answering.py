@@ -7,16 +7,20 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
+import msgspec
+import pytest
+
 from tests.loop_stage import IN_PROCESS, asked, calls, script
 from toolwire.agent.host import Host
 from toolwire.answering import Answering
 from toolwire.backends.base import EventReply
 from toolwire.backends.reading import Reading
 from toolwire.calls.turn import Turn
+from toolwire.config import BackendConfig, Config, with_backends
 from toolwire.events import Event, Failed, Finished, PartDelta, PartStarted, Started
 from toolwire.step import mint
 from toolwire.telemetry import Record
-from toolwire.types import Loss, Text, ToolCall
+from toolwire.types import Loss, Text, Tool, ToolCall
 
 
 def answered(prompt: str) -> tuple[list[Event], Answering, Record]:
@@ -95,3 +99,21 @@ def test_whoever_stops_reading_closes_the_back_ends_answer() -> None:
 
     asyncio.run(main())
     assert closed == ["closed"]
+
+
+@pytest.mark.parametrize("is_guarded", [False, True])
+def test_calls_are_judged_only_for_those_who_ask_for_it(is_guarded: bool) -> None:
+    tool = Tool(name="weather", schema={"type": "object", "required": ["city"]})
+    config = with_backends(Config(), (BackendConfig(name="s", kind="scripted", guard="repair", policy="error"),))
+
+    async def main() -> None:
+        host, record = Host(config), Record()
+        prompt = script({"calls": [{"name": "weather", "arguments": {}}]})
+        request = msgspec.structs.replace(asked(prompt), tools=(tool,))
+        answering = await host.runtime.answer(request, record, is_guarded=is_guarded)
+        last = [event async for events in answering.events() for event in events][-1]
+        assert isinstance(last, Failed) is is_guarded
+        await answering.release()
+        await host.close()
+
+    asyncio.run(main())

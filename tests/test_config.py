@@ -170,7 +170,7 @@ def test_a_file_that_cannot_be_read(content: bytes | None) -> None:
         (
             '[backends.openai]\nkey = "x"\nkind = "opena-chat"',
             'toolwire.toml, line 3, backends.openai.kind: found "opena-chat"; expected one of "openai-chat", '
-            '"openai-responses", "anthropic", "gemini", "cursor", "codex", "demo", "scripted"; did you mean "openai-chat"?',
+            '"openai-responses", "anthropic", "gemini", "cursor", "codex", "vscode", "demo", "scripted"; did you mean "openai-chat"?',
         ),
         (
             '[backends.a]\nkind = "demo"\nguards = { "x-*" = "retyr" }',
@@ -292,11 +292,21 @@ def test_a_back_end_needs_a_kind() -> None:
     assert refused("[backends.x]\nkey = 'k'").startswith("toolwire.toml, line 1, backends.x: kind is missing; expected")
 
 
-@pytest.mark.parametrize("kind", ["vscode"])
-def test_a_kind_of_a_later_version_says_what_to_use_instead(kind: str) -> None:
-    sentence = refused(f'[backends.x]\nclient_type = "cli"\nkind = "{kind}"')
-    assert sentence.startswith(f'toolwire.toml, line 3, backends.x.kind: kind "{kind}" is not in this version. ')
-    assert "openai" in sentence or "Remove" in sentence
+def test_vs_code_is_asked_again_for_arguments_that_are_wrong() -> None:
+    """Arguments that are no JSON arrive from there as {}."""
+    assert backend('kind = "vscode"').guard == "retry"
+    assert backend('kind = "vscode"\nguard = "check"').guard == "check"
+    assert refused('[backends.x]\nclient_type = "cli"\nkind = "vscode"').startswith(
+        'toolwire.toml, line 2, backends.x.client_type: found client_type for kind "vscode"'
+    )
+
+
+def test_vs_code_is_the_default_only_where_it_was_written() -> None:
+    found = BackendConfig(name="vscode", kind="vscode")
+    other = BackendConfig(name="openai", kind="openai-chat")
+    assert with_backends(Config(), (found,)).server.default == ""
+    assert with_backends(Config(), (other, found)).server.default == "openai"
+    assert with_backends(Config(backends=(found,)), ()).server.default == "vscode"
 
 
 def test_a_back_end_without_its_key_is_kept_and_says_so() -> None:

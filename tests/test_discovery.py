@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from toolwire.config import BackendConfig
-from toolwire.discovery import LOCAL_PORTS, discover
+from toolwire.discovery import LOCAL_PORTS, VSCODE, discover
 from toolwire.errors import ConfigError
 
 OLLAMA = "http://127.0.0.1:11434/v1/models"
@@ -105,6 +105,14 @@ def test_servers_that_hang_or_fail_are_passed_over_together() -> None:
     backends = asyncio.run(discover({}, probe))
     assert [each.name for each in backends] == ["ollama"]
     assert time.monotonic() - before < 0.9
+
+
+def test_vs_code_comes_to_those_who_serve() -> None:
+    async def probe(url: str) -> list[str] | None:
+        return None
+
+    assert asyncio.run(discover({}, probe, is_serving=True)) == (VSCODE,)
+    assert VSCODE.kind == "vscode"
 
 
 def test_a_program_on_the_path(tmp_path: Path) -> None:

@@ -44,6 +44,8 @@ from tests.server.harness import (
 )
 from toolwire import runtime as runtime_module
 from toolwire import step as step_module
+from toolwire.backends.base import Model
+from toolwire.backends.demo import Demo
 from toolwire.config import BackendConfig, Config, with_backends
 from toolwire.dialects import DIALECTS as BY_NAME
 from toolwire.errors import InternalError, UpstreamError
@@ -336,3 +338,19 @@ def test_an_upstream_error_keeps_its_type() -> None:
 
 def test_backends_of_every_dialect_are_configured(upstream: Upstream) -> None:
     assert {backend.name for backend in backends_of(upstream)} >= set(DIALECTS)
+
+
+def test_a_back_end_may_say_by_itself_what_it_lists() -> None:
+    async def main() -> None:
+        runtime = Runtime({"demo": Demo(), "broken": Broken()}, Router(["demo", "broken"], {}, "", {}), {})
+        assert [line.id for line in await runtime.models()] == ["demo/echo-tools"]
+        runtime.note_models("broken", [Model(id="a", also=("maker/a", "b"))])
+        assert [line.id for line in await runtime.models()] == ["demo/echo-tools", "broken/a"]
+        for name in ("a", "b", "maker/a", "broken/a"):
+            assert (await runtime.route(name)).backend == "broken"
+        runtime.note_models("broken", [])
+        assert [line.id for line in await runtime.models()] == ["demo/echo-tools"]
+        assert (await runtime.route("a")).backend == "broken"  # who can say what has become of it
+        await runtime.close()
+
+    asyncio.run(main())

@@ -38,9 +38,6 @@ BASE_URLS: dict[str, str] = {
 }
 
 _KINDS: tuple[str, ...] = get_args(Kind)
-_LATER = {
-    "vscode": "Remove this back end, or reach the same models by a key of their provider.",
-}
 _HIDDEN = {"key", "keys", "token", "headers", "config"}
 _ONLY = {  # keys of one kind of back end
     "scripted": ("script",),
@@ -66,10 +63,13 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Config:
 
 
 def with_backends(config: Config, found: Iterable[BackendConfig]) -> Config:
-    """Add back ends and the embedded demo, and settle the default: with one back end that can be meant, that one."""
+    """Add back ends and the embedded demo, and settle the default: with one back end that can be meant, that one. VS Code is
+    found everywhere, whether a window is open or not, so it must be asked for."""
+    found = list(found)
     backends = {backend.name: backend for backend in (*found, *config.backends)}
     backends.setdefault("demo", BackendConfig(name="demo", kind="demo"))
     serious = [name for name, backend in backends.items() if backend.kind not in ("demo", "scripted")]
+    serious = [name for name in serious if not (backends[name].kind == "vscode" and backends[name] in found)]
     server = config.server
     if not server.default and len(serious) == 1:
         server = msgspec.structs.replace(server, default=serious[0])
@@ -246,6 +246,8 @@ class _Reader:
         self._warnings += resolver.warnings
         if fields.get("tools") == "simulate" or fields.get("tier") == "sentinel":
             fields = {"guard": "retry", "policy": "text", **fields}
+        if fields["kind"] == "vscode":  # there, arguments that are no JSON arrive as {}
+            fields = {"guard": "retry", **fields}
         missing = resolver.missing
         if fields["kind"] == "cursor" and not missing and not fields.get("key") and not fields.get("token"):
             missing = ["neither key nor token is set"]
@@ -284,9 +286,6 @@ class _Reader:
         kind = table.get("kind")
         if kind is None:
             raise self._document.error(path, f"kind is missing; expected one of {_listed(_KINDS)}.")
-        if isinstance(kind, str) and kind in _LATER:
-            message = f"kind {quote(kind)} is not in this version."
-            raise self._document.error((*path, "kind"), message, _LATER[kind])
 
     def _headers(self, path: KeyPath, headers: dict[str, str], resolver: Resolver) -> dict[str, str]:
         resolved: dict[str, str] = {}

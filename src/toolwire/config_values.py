@@ -11,7 +11,7 @@ from .secret import Secret
 DEFAULT_PORT = 18741
 
 Kind: TypeAlias = Literal[
-    "openai-chat", "openai-responses", "anthropic", "gemini", "cursor", "codex", "demo", "scripted"
+    "openai-chat", "openai-responses", "anthropic", "gemini", "cursor", "codex", "vscode", "demo", "scripted"
 ]
 Port: TypeAlias = Annotated[int, Meta(ge=1, le=65535, description="a whole number from 1 to 65535")]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000, description="a whole number from 1 to 1000000")]

@@ -51,14 +51,20 @@ ACCOUNTS = (
 )
 
 
+# Arguments that are no JSON arrive from there as {}, which the model has to be told.
+VSCODE = BackendConfig(name="vscode", kind="vscode", guard="retry")
+
+
 async def discover(
-    environ: Mapping[str, str], probe: Probe, *, own_port: int = DEFAULT_PORT
+    environ: Mapping[str, str], probe: Probe, *, own_port: int = DEFAULT_PORT, is_serving: bool = False
 ) -> tuple[BackendConfig, ...]:
-    """Accounts first, then programs, then local servers that answer; own_port is where this gateway listens, so it is never found."""
+    """Accounts first, then programs, then local servers that answer; own_port is where this gateway listens, so it is never found.
+    VS Code comes to whoever is_serving."""
     accounts = (*_accounts(environ, own_port), *_programs(environ))
     ports = {name: port for name, port in LOCAL_PORTS.items() if port != own_port}
     answers = await asyncio.gather(*(_local(name, port, probe) for name, port in ports.items()))
-    return accounts + tuple(backend for backend in answers if backend is not None)
+    found = accounts + tuple(backend for backend in answers if backend is not None)
+    return (*found, VSCODE) if is_serving else found
 
 
 def _accounts(environ: Mapping[str, str], own_port: int) -> Iterator[BackendConfig]:

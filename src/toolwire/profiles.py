@@ -141,6 +141,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     signs_thoughts: bool = False  # its dialect has proofs of thoughts, and it may want them
     needs_tools: bool = False  # past calls are refused where no tool is offered (H089)
     max_tools: int = 0  # so many in one request (H147); 0 is no limit that we know of
+    has_tool_choice: bool = True  # else a call that must be made is asked for in words, and perhaps once more
     writes_calls: bool = False  # its server may pass on a model's calls as text (H117, H120, H123, H128)
     has_null_content: bool = False  # of an assistant that only calls; templates want a text (H111)
     remedies: tuple[Remedy, ...] = REMEDIES
@@ -245,6 +246,7 @@ OPENROUTER_RESPONSES = replace(RESPONSES, name="openrouter-responses", tool_kind
 CODEX = replace(
     RESPONSES,
     name="codex",
+    has_tool_choice=False,
     writes_calls=False,
     tool_kinds=frozenset(),
     has_files=False,
@@ -253,6 +255,7 @@ CODEX = replace(
 # Names leave room for the prefix that the service puts before them; any provider's model may be behind it.
 CURSOR = Profile(
     name="cursor",
+    has_tool_choice=False,
     tool_kinds=frozenset(),
     name_length=57,
     ids=MESSAGES_IDS,
@@ -260,6 +263,18 @@ CURSOR = Profile(
     result_content="parts",
     has_files=False,
     writes_calls=False,
+)
+# Any provider's model may be behind VS Code, too. That no more than 128 tools arrive is the dialect's to see to.
+VSCODE = Profile(
+    name="vscode",
+    has_tool_choice=False,
+    tool_kinds=frozenset(),
+    ids=IdRule(letters="word", longest=40),
+    schemas=SchemaRules(needs_properties=True, has_root_unions=False),
+    result_content="parts",
+    has_files=False,
+    writes_calls=False,
+    is_formal=True,
 )
 ANTHROPIC = Profile(
     name="anthropic",

@@ -83,12 +83,16 @@ class Runtime:
         step.lose(asked.losses)
         return step
 
-    async def answer(self, request: Request, record: Record, owner: str = "") -> Answering:
-        """The same for whoever runs the tools here: events in place of bytes, and calls as the model made them, judged by nobody."""
+    async def answer(self, request: Request, record: Record, owner: str = "", *, is_guarded: bool = False) -> Answering:
+        """The same for whoever runs the tools here: events in place of bytes, and calls as the model made them, judged by nobody
+        unless is_guarded."""
         asked = await self._asked(request, record, owner)
-        reply = await _opened(asked.backend, asked, _chosen(asked, asked.backend))
-        turn = Turn(request, mint, asked.prepared.names, spoken=self._spoken(asked))
-        answering = Answering(Reading(reply, asked.backend.dialect, request), turn, record, asked.recall)
+        backend, watch = self._guarded(asked, record) if is_guarded else (asked.backend, None)
+        reply = await _opened(backend, asked, _chosen(asked, backend))
+        record.how = how_of(reply)
+        hears = watch is not None or not is_guarded
+        turn = Turn(request, mint, asked.prepared.names, watch, self._spoken(asked) if hears else None)
+        answering = Answering(Reading(reply, backend.dialect, request), turn, record, asked.recall)
         answering.lose((*reply.losses, *asked.losses))
         return answering
 
@@ -166,7 +170,8 @@ class Runtime:
             return backend, Count(record.tally)
         state = prepared.request.state
         is_all = state is None or not (state.is_leaning or state.is_upstreams)
-        wanted = wanted_of(prepared.request) if asked.handling.tools == "simulate" else Wanted()
+        is_native = asked.handling.tools != "simulate"
+        wanted = Wanted() if is_native and backend.profile.has_tool_choice else wanted_of(prepared.request)
         if wanted.names is None:
             offer = Offer(prepared.offered, prepared.names, is_all=is_all)
         else:  # the model knows of all tools, and may call some of them
@@ -178,7 +183,8 @@ class Runtime:
         is_watched = asked.level == "check" and not prepared.loosened and not asked.is_strict
         if not may_call or asked.is_queued_there or is_watched:
             return backend, Watch(checking, has_tools=may_call)
-        terms = replace(asked.terms, reminder=reminder(wanted)) if wanted.must_call else asked.terms
+        words = reminder(wanted, is_native=is_native) if wanted.must_call else asked.terms.reminder
+        terms = replace(asked.terms, reminder=words)
         return CorrectingBackend(self._listening(asked) or backend, checking, terms), None
 
     async def count(self, request: Request, owner: str = "") -> bytes:
@@ -237,6 +243,11 @@ class Runtime:
                 lines[alias] = ModelLine(id=alias, owner=route.backend, created=line.created, title=line.title)
         return list(lines.values())
 
+    def note_models(self, name: str, models: list[Model]) -> None:
+        """What a back end lists from now on, told by itself. Where it has nothing left, its names still lead to it."""
+        self._note(name, models)
+        self._listing = [(other, models if other == name else listed) for other, listed in self._listing]
+
     async def model(self, name: str) -> ModelLine | None:
         """The line of the model that a request for this name would get, under this name; raises as that request would."""
         lines = {line.id: line for line in await self.models()}
@@ -255,9 +266,12 @@ class Runtime:
     async def _ask_all(self, backends: Iterable[Backend]) -> list[tuple[str, list[Model]]]:
         lists = await asyncio.gather(*(self._ask(backend) for backend in backends))
         for name, models in lists:
-            if models:
-                self.router.note_models(name, [model.id for model in models])
+            self._note(name, models)
         return list(lists)
+
+    def _note(self, name: str, models: list[Model]) -> None:
+        if models:
+            self.router.note_models(name, [known for model in models for known in (model.id, *model.also)])
 
     async def _ask(self, backend: Backend) -> tuple[str, list[Model]]:
         try:

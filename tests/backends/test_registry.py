@@ -15,6 +15,7 @@ from toolwire.backends.demo import Demo
 from toolwire.backends.http import HttpBackend
 from toolwire.backends.scripted import Scripted
 from toolwire.backends.transport import Transport
+from toolwire.backends.vscode.backend import VSCodeBackend
 from toolwire.config import BackendConfig, Kind
 from toolwire.errors import ConfigError
 
@@ -25,6 +26,7 @@ EXPECTED = {
     "gemini": (HttpBackend, "gemini"),
     "cursor": (CursorBackend, ""),
     "codex": (CodexBackend, ""),
+    "vscode": (VSCodeBackend, ""),
     "demo": (Demo, ""),
     "scripted": (Scripted, ""),
 }

@@ -63,6 +63,12 @@ class Actor:
             results = [result.text for result in (yield Call("weather", {"city": "Rome"}))]
         yield Say(f"Now: {results[-1]}")
 
+    def _shy(self, seen: Seen) -> Any:
+        """It calls nothing before it is told once more."""
+        if "answered without calling" in seen.user_text:
+            yield Call("weather", {"city": "Rome"})
+        yield Say("I would rather not.")
+
     def _circles(self, seen: Seen) -> Any:
         while True:
             yield Call("weather", {"city": "Rome"})
@@ -87,7 +93,7 @@ class Actor:
 
 def _first_word(seen: Seen) -> str:
     texts = [seen.user_text, *(str(message.get("content")) for message in seen.messages)]
-    words = ("wrong", "circles", "fail", "cut", "written", "asking", "long")
+    words = ("wrong", "shy", "circles", "fail", "cut", "written", "asking", "long")
     return next((word for word in words if any(word in text for text in texts)), "call")
 
 
@@ -233,6 +239,12 @@ def test_a_call_that_does_not_fit_its_schema_is_corrected_on_the_run_that_made_i
     assert first.calls[1].args == {"city": "Rome"}
     assert "planet" in first.calls[0].text
     assert first.calls[1].text == "mild"
+
+
+def test_a_call_that_must_be_made_is_asked_for_once_more(server: Gateway) -> None:
+    body = {"model": "retry/default", **talk("chat", Said("user", "shy"), tools={"weather": SCHEMA})}
+    parts = answered("chat", ask(server.port, "POST", PATHS["chat"], body | {"tool_choice": "required"}))
+    assert [json.loads(call.raw) for call in calls_in(parts)] == [{"city": "Rome"}]
 
 
 @pytest.mark.parametrize("level", ["off", "check", "repair"])

@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -33,9 +34,9 @@ from tests.server.harness import (
     request_bytes,
     wait_until,
 )
-from toolwire.config import Config, ServerConfig
+from toolwire.config import BackendConfig, Config, ServerConfig
 from toolwire.errors import ConfigError
-from toolwire.server import App
+from toolwire.server import App, launch
 from toolwire.server.launch import bound, options
 
 pytestmark = pytest.mark.slow
@@ -310,6 +311,46 @@ def test_a_stderr_that_is_closed_does_not_stop_the_server(tmp_path: Path) -> Non
         assert running.is_healthy()
         running.process.send_signal(signal.SIGTERM)
         assert running.process.wait(LONG) == 0
+
+
+def test_windows_of_vs_code_need_a_single_worker(tmp_path: Path) -> None:
+    path = tmp_path / "toolwire.toml"
+    path.write_text('[backends.mine]\nkind = "vscode"\n')
+    command = [sys.executable, "-m", "toolwire", "serve", "--config", str(path), "--workers", "2"]
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE), "HOME": str(tmp_path)}
+    ended = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=LONG)
+    assert ended.returncode
+    assert 'found the back end "mine" of kind "vscode" and several workers' in ended.stderr
+    assert not (tmp_path / ".local").exists()
+
+
+def test_what_was_only_found_is_left_out_for_several_workers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    served: list[Config] = []
+    monkeypatch.setenv("TOOLWIRE_BRIDGE_TOKEN", "a-token-that-is-long-enough")
+    monkeypatch.setattr(
+        launch, "_Workers", lambda config, count: served.append(config) or SimpleNamespace(run=lambda: 0)
+    )
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")  # so that what is set there is undone
+    vscode, demo = BackendConfig(name="vscode", kind="vscode"), BackendConfig(name="demo", kind="demo")
+    launch.run(Config(backends=(vscode, demo)), workers=2)
+    assert [backend.name for backend in served[0].backends] == ["demo"]
+
+
+def test_the_first_start_makes_the_token_of_vs_code(tmp_path: Path) -> None:
+    tokens: list[str] = []
+    for _ in range(2):
+        with process(tmp_path, SCRIPTED):
+            found = list(tmp_path.glob("**/bridge-token"))
+            assert [oct(path.stat().st_mode & 0o777) for path in found] == ["0o600"]
+            tokens.append(found[0].read_text())
+    assert tokens[0] == tokens[1]
+
+
+def test_a_token_that_cannot_be_made_stops_nobody_else(tmp_path: Path) -> None:
+    (tmp_path / ".local").write_text("no folder")
+    with process(tmp_path, f'[store]\nkind = "memory"\n{SCRIPTED}') as running:
+        assert running.is_healthy()
+        assert "VS Code windows cannot connect" in running.output
 
 
 def test_the_shared_port_can_be_bound_twice_and_a_taken_one_not() -> None:

@@ -192,3 +192,13 @@ def test_each_model_request_has_one_json_object(upstream: Upstream, capfd: pytes
     assert lines[0]["calls"] == 1
     assert lines[0]["backend"] == "chat"
     assert "SECRET" not in str(lines)
+
+
+def test_a_quiet_log_leaves_out_what_is_only_good_to_know() -> None:
+    target = io.StringIO()
+    log = Log("warning", "text", target)
+    log.say("info", "a window came")
+    log.say("warning", "a window was refused")
+    log.close()
+    assert "came" not in target.getvalue()
+    assert "was refused" in target.getvalue()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.server.answers import PATHS, question
-from tests.server.harness import Gateway, connected, request_bytes
+from tests.server.harness import Gateway, connected, raw, request_bytes
 from toolwire.server.protocol import HeadKeeper, without_upgrade
 
 
@@ -72,3 +72,24 @@ def test_a_small_answer_is_one_segment(server: Gateway) -> None:
 )
 def test_an_upgrade_is_not_asked_for_any_more(data: bytes, expected: bytes) -> None:
     assert without_upgrade(data) == expected
+
+
+@pytest.mark.parametrize("cut", [0, 8, 30])
+def test_only_one_path_becomes_a_websocket_wherever_its_head_is_cut(
+    server: Gateway, cut: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is refused here for want of a token; any other path answers as if nothing had been asked for."""
+    monkeypatch.setenv("TOOLWIRE_BRIDGE_TOKEN", "a-token-that-is-long-enough")
+    rest = b"Host: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade, close\r\nSec-WebSocket-Version: 13\r\n"
+    rest += b"Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n"
+    for path, status in ((b"/bridge", b"401"), (b"/bridge?a=b", b"401"), (b"/healthz", b"200"), (b"/bridges", b"404")):
+        head = b"GET " + path + b" HTTP/1.1\r\n" + rest
+        answer = raw(server.port, *((head[:cut], head[cut:]) if cut else (head,)))
+        assert answer.startswith(b"HTTP/1.1 " + status), path
+
+
+def test_a_websocket_is_not_begun_while_an_answer_is_under_way(server: Gateway) -> None:
+    upgrade = b"GET /bridge HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+    answer = raw(server.port, request_bytes(PATHS["chat"], question("chat", "demo/echo-tools")) + upgrade)
+    assert b"101" not in answer[:15]
+    assert b"HTTP/1.1 101" not in answer

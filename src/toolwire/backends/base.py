@@ -13,12 +13,13 @@ from ..types import Loss, Request
 
 
 class Model(Struct, frozen=True, kw_only=True):
-    """One line of a model list."""
+    """One line of a model list. also: other names that mean it, which need no line."""
 
     id: str
     owner: str = ""
     created: int = 0
     title: str = ""
+    also: tuple[str, ...] = ()
 
 
 class WireReply(Protocol):

@@ -19,6 +19,7 @@ _KINDS: dict[str, Callable[[BackendConfig, Transport], Backend]] = {
     "gemini": HttpBackend,
     "cursor": lambda config, transport: _cursor(config, transport),
     "codex": lambda config, transport: _codex(config),
+    "vscode": lambda config, transport: _vscode(config),
     "demo": lambda config, transport: Demo(),
     "scripted": lambda config, transport: Scripted(config.name, Path(config.script) if config.script else None),
 }
@@ -34,6 +35,12 @@ def _codex(config: BackendConfig) -> Backend:
     from .codex.backend import CodexBackend  # only for those who have it
 
     return CodexBackend(config)
+
+
+def _vscode(config: BackendConfig) -> Backend:
+    from .vscode.backend import VSCodeBackend
+
+    return VSCodeBackend(config)
 
 
 def build(config: BackendConfig, transport: Transport | None = None) -> Backend:

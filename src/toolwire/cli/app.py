@@ -17,6 +17,7 @@ from .models import models
 from .serve import serve
 from .simulate import simulate
 from .stats import stats
+from .vscode import vscode
 
 WRONG_USE = 2
 INTERRUPTED = 130
@@ -36,6 +37,7 @@ app.command(connect)
 app.command(stats)
 app.command(chat)
 app.command(simulate)
+app.command(vscode)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -53,6 +53,8 @@ async def examine(path: Path | None) -> list[Finding]:
 def of_backend(backend: BackendConfig, answer: Listing) -> Finding:
     """What its answer, or the lack of one, means for the owner."""
     subject = f"back end {backend.name}"
+    if backend.kind == "vscode" and not answer.models:
+        return Finding(subject=subject, text="windows join a gateway that runs; `toolwire vscode status` says which.")
     if answer.error is None:
         count = len(answer.models)
         program = f" It is {answer.program}." if answer.program else ""

@@ -23,12 +23,13 @@ ConfigFlag: TypeAlias = Annotated[
 _LONGEST = 4 * 1024 * 1024
 
 
-async def found_config(path: Path | None, *, port: int | None = None) -> Config:
-    """port is where this gateway will listen, if not where the file says: it must not discover itself."""
+async def found_config(path: Path | None, *, port: int | None = None, is_serving: bool = False) -> Config:
+    """port is where this gateway will listen, if not where the file says: it must not discover itself. is_serving: it will."""
     config = load(path, os.environ)
     if config.path:
         return config
-    return with_backends(config, await discover(os.environ, probe, own_port=port or config.server.port))
+    own_port = port or config.server.port
+    return with_backends(config, await discover(os.environ, probe, own_port=own_port, is_serving=is_serving))
 
 
 async def probe(url: str, key: str = "") -> list[str] | None:

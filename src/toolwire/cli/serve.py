@@ -27,7 +27,7 @@ def serve(
     """Start the gateway."""
     if workers < 1:
         raise ConfigError(f"found {workers}; expected at least 1.", where="--workers")
-    settled = with_address(asyncio.run(found_config(config, port=port)), host, port)
+    settled = with_address(asyncio.run(found_config(config, port=port, is_serving=True)), host, port)
     for warning in settled.warnings:
         print(f"warning: {warning}", file=sys.stderr)
     print("\n".join(banner(settled)), flush=True)

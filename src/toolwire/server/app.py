@@ -9,12 +9,14 @@ import re
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from functools import partial
 from typing import Any
 
 from ..backends import build
 from ..backends.search import build_search
 from ..backends.searching import Searching
 from ..backends.transport import Transport
+from ..backends.vscode.backend import VSCodeBackend
 from ..config import Config, default_store_path
 from ..dialects import DIALECTS, Dialect, messages
 from ..errors import BadRequest, GatewayError, InternalError, quote
@@ -32,6 +34,8 @@ from ..vaulting import Vault
 from .asked import Asked, query_in
 from .auth import Guard, owner_of
 from .body import ClientGone, Receive, Send, check_type, read_body
+from .bridge import Bridge
+from .bridge_asks import Desk
 from .exchange import Exchange, while_here
 from .gemini import Door, counted, door_of
 from .logs import Log
@@ -61,6 +65,7 @@ class App:
         self._open = 0
         self._is_ready = False
         self._runtime: Runtime | None = None
+        self.bridge: Bridge | None = None
         self._transport: Transport | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -69,9 +74,8 @@ class App:
             await self._http(scope, receive, send)
         elif scope["type"] == "lifespan":
             await self._lifespan(receive, send)
-        elif scope["type"] == "websocket":
-            await receive()
-            await send({"type": "websocket.close", "code": 1003})
+        elif scope["type"] == "websocket" and self.bridge is not None:
+            await self.bridge.serve(scope, receive, send)
 
     def start(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -85,11 +89,20 @@ class App:
         asked = self._config.search
         searching = Searching(build_search(asked, self._transport)) if asked is not None else None
         self._runtime = Runtime(backends, router_for(self._config), handlings, keeping, searching, vault)
+        self.bridge = self._bridge_to(self._runtime)
         self._state = State(self._runtime, keeping, self._done, self._config.server.keep_alive_seconds)
         self._recorder = Recorder(store, self._history)
         self._recorder.start()
         _settle_memory()
         self._is_ready = True
+
+    def _bridge_to(self, runtime: Runtime) -> Bridge:
+        """For windows of VS Code, whether their models are used or ours are wanted there."""
+        asking = [backend for backend in runtime.backends.values() if isinstance(backend, VSCodeBackend)]
+        for backend in asking:
+            backend.hub.changed = partial(_note_models, runtime, backend)
+        desk = Desk(self._log, self._running, self._opened, self._done, frozenset(backend.name for backend in asking))
+        return Bridge([backend.hub for backend in asking], desk)
 
     def _opened_store(self) -> Store:
         """In each worker anew; what is wrong with the file ends the start with its reason."""
@@ -248,15 +261,7 @@ class App:
         door: Door | None = None,
     ) -> None:
         runtime = self._running()
-        if self._open >= self._config.server.max_streams:
-            raise BadRequest(
-                f"{self._open} requests are being answered, the most this server takes at once.",
-                status=429,
-                code="too_many_requests",
-                hint="Try again shortly; [server] max_streams sets the limit.",
-            )
-        self._open += 1
-        self._metrics.opened(record)
+        self._opened(record)
         is_handed_on = False
         try:
             check_type(headers)
@@ -295,6 +300,18 @@ class App:
             if not is_handed_on:
                 self._done(record)
 
+    def _opened(self, record: Record) -> None:
+        """Raises BadRequest where there is no room for it."""
+        if self._open >= self._config.server.max_streams:
+            raise BadRequest(
+                f"{self._open} requests are being answered, the most this server takes at once.",
+                status=429,
+                code="too_many_requests",
+                hint="Try again shortly; [server] max_streams sets the limit.",
+            )
+        self._open += 1
+        self._metrics.opened(record)
+
     def _done(self, record: Record) -> None:
         self._open -= 1
         self._close(record)
@@ -330,6 +347,10 @@ def dialect_of(path: str, headers: Mapping[str, str]) -> Dialect:
         if path.startswith(start):
             return DIALECTS[name]
     return next((dialect for dialect in reversed(DIALECTS.values()) if dialect.claims(headers)), DIALECTS["chat"])
+
+
+def _note_models(runtime: Runtime, backend: VSCodeBackend) -> None:
+    runtime.note_models(backend.name, backend.listed())
 
 
 async def _runs_behind(request: Request, runtime: Runtime) -> bool:

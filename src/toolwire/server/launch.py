@@ -17,10 +17,12 @@ from types import FrameType
 from typing import NoReturn
 
 import uvicorn
+from msgspec.structs import replace
 from prometheus_client.multiprocess import mark_process_dead
 
+from ..backends.vscode.token import bridge_token
 from ..config import Config
-from ..errors import ConfigError, GatewayError
+from ..errors import ConfigError, GatewayError, quote
 from .app import App
 from .protocol import Protocol
 
@@ -30,6 +32,8 @@ _LEAST_LIFE = 2.0  # a worker that dies sooner is not started again at once
 
 
 def run(config: Config, *, workers: int = 1) -> None:
+    config = _for_several(config) if workers > 1 else config
+    _make_token()
     if workers <= 1:
         _serve(config, None)
         return
@@ -40,6 +44,27 @@ def run(config: Config, *, workers: int = 1) -> None:
         code = _Workers(config, workers).run()
     if code:
         sys.exit(code)
+
+
+def _make_token() -> None:
+    """For VS Code windows, which look for it before they come. Without one they cannot; everybody else can."""
+    try:
+        bridge_token(os.environ)
+    except ConfigError as error:
+        _say(f"toolwire: VS Code windows cannot connect: {error.sentence()}")
+
+
+def _for_several(config: Config) -> Config:
+    """A window is connected to one worker, and a request may reach any. What the owner wrote is refused, what was only found is
+    left out; the gateway's own models can still be used in VS Code."""
+    asking = [backend for backend in config.backends if backend.kind == "vscode"]
+    if asking and config.path:
+        raise ConfigError(
+            f'found the back end {quote(asking[0].name)} of kind "vscode" and several workers; its windows reach only one of them.',
+            where="--workers",
+            hint="Start with one worker, or without this back end.",
+        )
+    return replace(config, backends=tuple(backend for backend in config.backends if backend not in asking))
 
 
 def options(config: Config, app: App) -> uvicorn.Config:

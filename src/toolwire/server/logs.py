@@ -40,6 +40,8 @@ class Log:
         self._put(_json(record) if self._is_json else _text(record))
 
     def say(self, level: str, words: str, request_id: str = "") -> None:
+        if self._is_quiet and level == "info":
+            return
         if self._is_json:
             line = encode({"time": _now(), "level": level, "request": request_id, "message": words}).decode()
         else:

@@ -1,0 +1,108 @@
+"""The back end that asks models of VS Code: each request goes to one of the windows that are connected."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+
+from ...config import BackendConfig
+from ...dialects.vscode.faults import needs_consent, window_lost
+from ...dialects.vscode.models import listing
+from ...dialects.vscode.request_out import asked
+from ...errors import UpstreamError
+from ...events import Event
+from ...profiles import VSCODE
+from ...types import Request
+from ..base import EventReply, Model
+from ..synthesis import new_id
+from .hub import Hub, Picked, conversation_of
+from .inbox import Gone
+from .turn import Patience, Turn
+
+_MISSING = "model_not_found"
+
+
+class TurnReply(EventReply, kw_only=True):
+    """leave: nobody reads it, or on; also where reading never began."""
+
+    leave: Callable[[], None]
+
+    async def close(self) -> None:
+        await super().close()
+        self.leave()
+
+
+class VSCodeBackend:
+    """Answers in events. hub is where windows join it. Belongs to one event loop."""
+
+    dialect = ""
+    profile = VSCODE
+    tool_kinds: frozenset[str] = frozenset()
+
+    def __init__(self, config: BackendConfig) -> None:
+        self.name = config.name
+        self.hub = Hub()
+        self._models = config.models
+        self._patience = Patience(first=config.first_byte_timeout, idle=config.idle_timeout)
+
+    async def models(self) -> list[Model]:
+        """Nothing while no window is connected."""
+        return self.listed()
+
+    def listed(self) -> list[Model]:
+        if self._models and self.hub.windows:
+            return [Model(id=name, owner=self.name) for name in self._models]
+        models = self.hub.models()
+        also = {name: [model.key, model.family] for model in models for name in (model.key, model.id)}
+        return [
+            Model(id=line.id, owner=line.owner, title=line.title, also=tuple(filter(None, also[line.id])))
+            for line in listing(models)
+        ]
+
+    async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
+        """Raises GatewayError before the first word; only until then may another window be asked."""
+        conversation = conversation_of(request)
+        tried: set[str] = set()
+        fault = window_lost()
+        while (picked := self.hub.pick(request.model, conversation, tried)) is not None:
+            tried.add(picked.window.id)
+            try:
+                return await self._answered(request, picked, conversation)
+            except Gone:
+                fault = window_lost()
+            except UpstreamError as error:
+                if error.code != _MISSING:
+                    raise
+                fault = error
+        raise fault
+
+    async def close(self) -> None:
+        for window in self.hub.windows:
+            window.close("the gateway ends")
+
+    async def _answered(self, request: Request, picked: Picked, conversation: str) -> EventReply:
+        window, model = picked.window, picked.model
+        if model.key in window.refused:
+            raise needs_consent(model.key)
+        sent = asked(request, model, id=new_id("gen_"))
+        turn = Turn(window, model, sent.chat, sent.names, self._patience)
+        try:
+            first = await turn.begin(request)
+        except BaseException:
+            turn.leave()
+            raise
+        self.hub.stick(conversation, window)
+        return TurnReply(events=_told(turn, first), losses=sent.losses, how=_how(picked), leave=turn.leave)
+
+
+async def _told(turn: Turn, first: list[Event]) -> AsyncIterator[list[Event]]:
+    try:
+        yield first
+        while not turn.is_over:
+            yield await turn.more()
+    finally:
+        turn.leave()
+
+
+def _how(picked: Picked) -> str:
+    hello = picked.window.hello
+    return f"VS Code {hello.vscode[:40]}, {picked.model.key[:100]}"

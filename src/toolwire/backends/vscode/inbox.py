@@ -1,0 +1,79 @@
+"""What a window says to one request, in order, until somebody reads it; bounded, because a client may read slowly or never."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import TypeAlias
+
+from ...dialects.vscode.shapes import Counted, End, Failure, Parts
+
+MOST = 16 << 20  # bytes of frames that wait behind the next one to be read, which may be large
+_FRAME = 256  # what one costs beside its text
+
+Heard: TypeAlias = Parts | End | Failure | Counted
+
+
+class Gone(Exception):
+    """The window has left, or was given up; its text says why."""
+
+
+class Overflow(Exception):
+    """The window says more than is read."""
+
+
+class Inbox:
+    """Belongs to one event loop, and has one reader."""
+
+    def __init__(self, request_id: str, most: int = MOST) -> None:
+        self.id = request_id
+        self._most = most
+        self._frames: deque[tuple[Heard, int]] = deque()
+        self._size = 0
+        self._fault: Exception | None = None
+        self._waiter: asyncio.Future[None] | None = None
+
+    def put(self, frame: Heard, size: int) -> bool:
+        """Whether there was room; after the first that had none, nothing is taken."""
+        if self._fault is not None:
+            return True  # nobody waits for it any more
+        if self._frames and self._size - self._frames[0][1] + size + _FRAME > self._most:
+            self.end(Overflow())
+            return False
+        self._frames.append((frame, size + _FRAME))
+        self._size += size + _FRAME
+        self._wake()
+        return True
+
+    def end(self, fault: Exception) -> None:
+        """No more will come; what is there is still read, unless it was too much."""
+        if self._fault is None:
+            self._fault = fault
+        if isinstance(self._fault, Overflow):
+            self._frames.clear()
+        self._wake()
+
+    async def next(self) -> Heard:
+        """Raises Gone or Overflow."""
+        while not self._frames:
+            if self._fault is not None:
+                raise self._fault
+            self._waiter = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        return self._popped()
+
+    def ready(self) -> list[Heard]:
+        """All that is there already."""
+        return [self._popped() for _ in range(len(self._frames))]
+
+    def _popped(self) -> Heard:
+        frame, size = self._frames.popleft()
+        self._size -= size
+        return frame
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)

@@ -1,0 +1,73 @@
+"""max_tokens for models that may take no such limit: an answer that is certainly longer is cut.
+
+Nobody here can count tokens as the model does. Texts have three to five bytes a token, so an answer is cut where it would be over the
+limit even with six bytes to each: later than asked for, never too early. Calls are not cut, because half a call is none; they count.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ...events import Event, Failed, Finished, PartDelta, PartEnded, PartStarted
+from ...types import Choice, Part, Reasoning, Refusal, Text, ToolCall
+
+BYTES = 6
+
+
+class _Open(Struct):
+    part: Text | Refusal | Reasoning
+    pieces: list[str]
+
+
+class Limiting:
+    """Looks through an answer with one choice. Once is_over, nothing that is still said matters. was_cut: by us."""
+
+    def __init__(self, max_tokens: int) -> None:
+        self._left = max(0, max_tokens) * BYTES
+        self._parts: dict[int, _Open] = {}
+        self.is_over = False
+        self.was_cut = False
+
+    def send(self, events: list[Event]) -> list[Event]:
+        kept: list[Event] = []
+        for event in events:
+            if self.is_over:
+                break
+            kept += self._event(event)
+        return kept
+
+    def _event(self, event: Event) -> list[Event]:
+        match event:
+            case PartStarted(part=Text() | Refusal() | Reasoning() as part):
+                self._parts[event.index] = _Open(part, [])
+            case PartDelta() if event.index in self._parts:
+                return self._grown(event, self._parts[event.index])
+            case PartEnded():
+                self._parts.pop(event.index, None)
+                if isinstance(event.part, ToolCall):
+                    self._left -= len(event.part.raw)
+            case Finished() | Failed():
+                self.is_over = True
+            case _:
+                pass
+        return [event]
+
+    def _grown(self, event: PartDelta, part: _Open) -> list[Event]:
+        size = len(event.text) if event.text.isascii() else len(event.text.encode("utf-8", "replace"))
+        if size <= self._left:
+            self._left -= size
+            part.pieces.append(event.text)
+            return [event]
+        kept = event.text.encode("utf-8", "replace")[: max(0, self._left)].decode("utf-8", "ignore")
+        part.pieces.append(kept)
+        return [*([PartDelta(event.index, kept)] if kept else []), *self._cut()]
+
+    def _cut(self) -> list[Event]:
+        self.is_over = self.was_cut = True
+        ended: list[Event] = [PartEnded(index=index, part=_whole(part)) for index, part in self._parts.items()]
+        return [*ended, Finished(choices=(Choice(reason="length", raw_reason="max_tokens"),))]
+
+
+def _whole(part: _Open) -> Part:
+    return replace(part.part, text="".join(part.pieces))

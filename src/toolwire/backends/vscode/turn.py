@@ -1,0 +1,166 @@
+"""One request in one window: asked, read as events until its end, and cancelled where nobody wants the rest.
+
+What VS Code has no member for is done here: the text ends at a stop sequence and at max_tokens, and usage is counted where none is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ...calls.stopping import Stopping
+from ...dialects.vscode.answer_in import AnswerDecoder
+from ...dialects.vscode.faults import CONSENT, window_lost
+from ...dialects.vscode.names import Names
+from ...dialects.vscode.shapes import Chat, Counted, End, Failure, ListedModel, Parts
+from ...dialects.vscode.usage import sends_usage
+from ...errors import UpstreamError
+from ...events import Event, Failed, Finished, Noted, PartEnded, PartStarted, content_of
+from ...types import Request
+from .counting import SECONDS, measured
+from .inbox import Gone, Heard, Inbox, Overflow
+from .limiting import Limiting
+from .window import Window
+
+
+class Patience(Struct, frozen=True, kw_only=True):
+    """Seconds until the first word, between two of them, and for a count at the end."""
+
+    first: float
+    idle: float
+    count: float = SECONDS
+
+
+class Turn:
+    """Whoever has it must leave() it, whatever happens."""
+
+    def __init__(self, window: Window, model: ListedModel, chat: Chat, names: Names, patience: Patience) -> None:
+        self.window = window
+        self.is_over = False
+        self._model = model
+        self._chat = chat
+        self._patience = patience
+        self._inbox: Inbox | None = None
+        self._is_ended = False  # VS Code has ended it
+        self._said: list[str] = []
+        self._stopping: Stopping | None = None
+        self._limiting: Limiting | None = None
+        self._decoder = AnswerDecoder(
+            chat.id,
+            model=model.key,
+            names=names,
+            sends_usage=sends_usage(model.vendor, window.hello.copilot, has_seen=model.key in window.counting),
+        )
+
+    async def begin(self, request: Request) -> list[Event]:
+        """Ask, and give everything up to the first word. Raises UpstreamError where there is none, and Gone."""
+        self._stopping = Stopping(request.sampling.stop) if any(request.sampling.stop) else None
+        self._limiting = Limiting(request.max_tokens) if request.max_tokens is not None else None
+        deadline = _now() + self._patience.first
+        try:
+            async with asyncio.timeout_at(deadline):
+                self._inbox = await self.window.ask(self._chat)
+        except TimeoutError:
+            raise _too_slow(self._patience.first) from None
+        events: list[Event] = []
+        while not self.is_over and not any(isinstance(event, PartStarted) for event in events):
+            events += await self._heard(self._patience.first, deadline, is_first=True)
+        last = events[-1]
+        if isinstance(last, Failed) and not any(isinstance(event, PartStarted) for event in events):
+            raise last.error
+        return events
+
+    async def more(self) -> list[Event]:
+        events: list[Event] = []
+        deadline = _now() + self._patience.idle
+        while not events and not self.is_over:
+            events = await self._heard(self._patience.idle, deadline)
+        return events
+
+    def leave(self) -> None:
+        if self._inbox is not None:
+            self.window.leave(self._inbox, is_over=self._is_ended)
+
+    async def _heard(self, seconds: float, deadline: float, *, is_first: bool = False) -> list[Event]:
+        assert self._inbox is not None
+        try:
+            async with asyncio.timeout_at(deadline):
+                frames = [await self._inbox.next(), *self._inbox.ready()]
+        except TimeoutError:
+            self.window.is_mute = is_first
+            return await self._kept(self._decoder.cut(_too_slow(seconds)))
+        except Overflow:
+            return await self._kept(self._decoder.cut(_not_read()))
+        except Gone:
+            if is_first:
+                raise
+            return await self._kept(self._decoder.cut(window_lost()))
+        return await self._kept([event for frame in frames for event in self._taken(frame)])
+
+    def _taken(self, frame: Heard) -> list[Event]:
+        match frame:
+            case Parts():
+                return self._decoder.parts(frame)
+            case End():
+                self._is_ended = True
+                return self._decoder.end(frame)
+            case Failure():
+                self._is_ended = True
+                return self._failed(frame)
+            case Counted():
+                return []
+
+    def _failed(self, frame: Failure) -> list[Event]:
+        events = self._decoder.error(frame)
+        last = events[-1] if events else None
+        if isinstance(last, Failed) and last.error.code == CONSENT.code:
+            self.window.refused.add(self._model.key)
+        if frame.code == "NotFound":
+            self.window.refresh()
+        return events
+
+    async def _kept(self, events: list[Event]) -> list[Event]:
+        self.is_over = self._decoder.is_over
+        for cutter in (self._stopping, self._limiting):
+            if cutter is not None:
+                events = cutter.send(events)
+                self.is_over = self.is_over or cutter.is_over
+        if self._decoder.has_usage:
+            self.window.counting.add(self._model.key)
+        self._said += [content_of(event.part) for event in events if isinstance(event, PartEnded)]
+        if self.is_over:
+            self.leave()
+            if events and isinstance(last := events[-1], Finished) and last.usage is None:
+                events[-1:] = await self._measured(last)
+        return events
+
+    async def _measured(self, last: Finished) -> list[Event]:
+        if (usage := self._decoder.usage) is not None:  # it was told, and cut off with the rest
+            return [replace(last, usage=usage)]
+        found = await measured(self.window, self._model.key, self._chat, "\n".join(self._said), self._patience.count)
+        return [Noted(note=found.note), replace(last, usage=found.usage)]
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def _too_slow(seconds: float) -> UpstreamError:
+    return UpstreamError(
+        f"VS Code said nothing for {seconds:.0f} seconds.",
+        status=504,
+        code="upstream_timeout",
+        hint="Look whether the window hangs or waits for an answer; raise first_byte_timeout or idle_timeout of this back "
+        "end if its models need longer.",
+    )
+
+
+def _not_read() -> UpstreamError:
+    return UpstreamError(
+        "the client reads its answer more slowly than VS Code says it, and too much has piled up.",
+        status=502,
+        code="upstream_cut",
+        hint="Read the answer as it comes.",
+    )

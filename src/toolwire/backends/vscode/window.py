@@ -1,0 +1,171 @@
+"""One VS Code window as the gateway knows it: what it lends, when it was last in front, and the requests that it works on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from itertools import count
+
+from ...dialects.vscode.frames import MAX_FRAME, Bad, encode
+from ...dialects.vscode.models import lent
+from ...dialects.vscode.shapes import (
+    Cancel,
+    Chat,
+    Count,
+    Counted,
+    End,
+    Failure,
+    FromGateway,
+    Hello,
+    ListedModel,
+    Models,
+    Parts,
+    Refresh,
+)
+from ...errors import BadRequest
+from .inbox import MOST, Gone, Heard, Inbox
+from .outbox import Outbox
+
+AT_ONCE = 8  # requests that a window is asked at a time: what VS Code was seen to take
+_MOST_MODELS = 1000
+_moments = count(1)
+
+
+class Window:
+    """Belongs to one event loop. Later moments are larger numbers."""
+
+    def __init__(self, hello: Hello, outbox: Outbox | None = None, *, most: int = MOST) -> None:
+        self.id = hello.window
+        self.hello = hello
+        self.outbox = outbox or Outbox()
+        self.models: dict[str, ListedModel] = {}
+        self.joined_at = next(_moments)
+        self.focused_at = next(_moments) if hello.focused else 0
+        self.is_mute = False  # it left a request without a word for as long as one may
+        self.is_leaving = False  # it is asked nothing new
+        self.refused: set[str] = set()  # models whose use nobody has allowed
+        self.counting: set[str] = set()  # models that were seen to tell their usage
+        self._why: str | None = None  # it is gone
+        self._most = most
+        self._inboxes: dict[str, Inbox] = {}
+        self._free = AT_ONCE
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def is_open(self) -> bool:
+        return self._why is None
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._inboxes and not self._waiting
+
+    def say(self, frame: FromGateway) -> None:
+        """Without waiting; a window that is gone, or does not read, hears nothing."""
+        self.outbox.put(encode(frame))
+
+    async def ask(self, chat: Chat) -> Inbox:
+        """Send it once the window has a hand free. Raises Gone, and BadRequest for what no frame can hold."""
+        text = _written(chat)
+        size = len(text) if text.isascii() else len(text.encode())
+        if size > MAX_FRAME:
+            raise BadRequest(
+                f"the request takes {size} bytes on its way to VS Code, where {MAX_FRAME} is the most.",
+                status=413,
+                code="request_too_large",
+            )
+        await self._take_place()
+        inbox = self._opened(chat.id)
+        self.outbox.put(text)
+        return inbox
+
+    def leave(self, inbox: Inbox, *, is_over: bool) -> None:
+        """Nobody waits for its answer any more; where that is not over, VS Code is told to stop. Safe to call twice."""
+        if self._inboxes.pop(inbox.id, None) is None:
+            return
+        self._give_place()
+        if not is_over and self.is_open:
+            self.say(Cancel(id=inbox.id))
+
+    async def count(self, request_id: str, model: str, text: str) -> int | None:
+        """How many tokens the model's own counter finds; None where it cannot say."""
+        inbox = self._opened(request_id)
+        try:
+            self.say(Count(id=request_id, model=model, text=text))
+            heard = await inbox.next()
+            return heard.tokens if isinstance(heard, Counted) else None
+        finally:
+            self._inboxes.pop(request_id, None)
+
+    def hear(self, frame: Heard, size: int) -> None:
+        """What it says to a request; for one that nobody waits for any more it is dropped."""
+        inbox = self._inboxes.get(frame.id)
+        if isinstance(frame, Parts | End | Failure):
+            self.is_mute = False
+        if inbox is not None and not inbox.put(frame, size):
+            self.say(Cancel(id=frame.id))
+
+    def list_models(self, frame: Models) -> None:
+        """What it lends from now on. That it says so anew may be because somebody has allowed it."""
+        self.models = {model.key: model for model in lent(frame.models)[:_MOST_MODELS]}
+        self.refused.clear()
+        self.is_mute = False
+
+    def focus(self, is_focused: bool) -> None:
+        self.is_mute = False
+        if is_focused:
+            self.focused_at = next(_moments)
+
+    def refresh(self) -> None:
+        self.say(Refresh())
+
+    def close(self, why: str) -> None:
+        """Whatever it worked on is over. Safe to call twice."""
+        if self._why is not None:
+            return
+        self._why = why
+        for inbox in self._inboxes.values():
+            inbox.end(Gone(why))
+        while self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_exception(Gone(why))
+        self.outbox.close()
+
+    def _opened(self, request_id: str) -> Inbox:
+        if self._why is not None:
+            raise Gone(self._why)
+        inbox = self._inboxes[request_id] = Inbox(request_id, self._most)
+        return inbox
+
+    async def _take_place(self) -> None:
+        """First come, first served."""
+        if self._why is not None:
+            raise Gone(self._why)
+        if self._free:
+            self._free -= 1
+            return
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            if waiter.done() and not waiter.cancelled() and waiter.exception() is None:
+                self._give_place()  # it was given away at this very moment
+            elif waiter in self._waiting:
+                self._waiting.remove(waiter)
+            raise
+
+    def _give_place(self) -> None:
+        while self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+        self._free += 1
+
+
+def _written(chat: Chat) -> str:
+    try:
+        return encode(chat)
+    except Bad as fault:
+        raise BadRequest(f"the request cannot be sent to VS Code: {fault}", code="invalid_request") from None

@@ -1,0 +1,162 @@
+"""`toolwire vscode`: put the extension that this package ships into VS Code, see whether it is there and connected, remove it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+from cyclopts import App, Parameter
+from msgspec import Struct
+
+from .. import __version__
+from ..config import Config, load
+from ..errors import ConfigError, quote
+from ..secret import Resolver
+from .clients.client import DUMMY, KEY
+from .clients.gateway import look
+from .found import ConfigFlag
+from .models import plain
+from .serve import address_of
+
+EXTENSION = "toolwire.toolwire"
+PROGRAMS = ("code", "code-insiders", "codium", "code-server")
+_SHIPPED = files("toolwire") / "extension" / "toolwire.vsix"
+_SECONDS = 120.0
+_NAME = "vscode"  # of the back end that is there where no file says otherwise
+
+ProgramFlag: TypeAlias = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name="--program",
+        help=f"Program of VS Code, by name or path, any number of times; otherwise those of {', '.join(PROGRAMS)} that are found.",
+        negative="",
+    ),
+]
+
+vscode = App(name="vscode", help="Connect VS Code to the gateway, by an extension.", help_format="plaintext")
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """What a program of VS Code said. fault is a sentence, empty where it did what it was told."""
+
+    text: str = ""
+    fault: str = ""
+
+
+@vscode.command
+def install(*, program: ProgramFlag = ()) -> int:
+    """Install the extension, or bring it to the version of this gateway. 1 where a program refused."""
+    with as_file(_SHIPPED) as path:
+        answers = {
+            name: _run(place, "--install-extension", str(path), "--force") for name, place in _found(program).items()
+        }
+    for name, answer in answers.items():
+        print(plain(f"{name}: {answer.fault or f'the extension {EXTENSION} {__version__} is installed.'}", 600))
+    if not all(answer.fault for answer in answers.values()):
+        print("Windows that are open take it up when they are reloaded (Developer: Reload Window).")
+    return 1 if any(answer.fault for answer in answers.values()) else 0
+
+
+@vscode.command
+def uninstall(*, program: ProgramFlag = ()) -> int:
+    """Remove the extension. 1 where a program refused."""
+    code = 0
+    for name, place in _found(program).items():
+        version, fault = _installed(place)
+        if version:
+            fault = _run(place, "--uninstall-extension", EXTENSION).fault
+        said = fault or ("the extension is removed." if version else "the extension was not installed.")
+        print(plain(f"{name}: {said}", 600))
+        code = 1 if fault else code
+    return code
+
+
+@vscode.command
+def status(*, program: ProgramFlag = (), config: ConfigFlag = None) -> int:
+    """Say where the extension is installed, whether the gateway runs, and which models VS Code lends it. 1 where one is missing."""
+    lines = [*_installations(_found(program)), _gateway(load(config, os.environ))]
+    for is_good, words in lines:
+        print(f"{'ok     ' if is_good else 'MISSING'} {plain(words, 1200)}")
+    return 0 if all(is_good for is_good, _ in lines) else 1
+
+
+def _found(given: tuple[str, ...]) -> dict[str, str]:
+    """The programs to speak to, by name. Raises ConfigError where there are none."""
+    found = {name: place for name in given or PROGRAMS if (place := shutil.which(os.path.expanduser(name))) is not None}
+    if missing := [name for name in given if name not in found]:
+        message = f"found no program {', '.join(map(quote, missing))}; expected a name on the PATH, or a path."
+        raise ConfigError(message, where="--program")
+    if not found:
+        raise ConfigError(
+            f"found none of {', '.join(PROGRAMS)} on the PATH.",
+            hint='In VS Code run "Shell Command: Install \'code\' command in PATH", or give --program, or run "Extensions: '
+            f'Install from VSIX..." there and choose {_SHIPPED}.',
+        )
+    return found
+
+
+def _run(place: str, *arguments: str) -> Answer:
+    try:
+        done = subprocess.run(
+            [place, *arguments], capture_output=True, stdin=subprocess.DEVNULL, timeout=_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return Answer(fault=f"it did not answer within {_SECONDS:g} seconds.")
+    except OSError as error:
+        return Answer(fault=f"it cannot be started: {error.strerror or type(error).__name__}.")
+    text = done.stdout.decode("utf-8", "replace")
+    if done.returncode:
+        said = (done.stderr.decode("utf-8", "replace").strip() or text.strip()).splitlines()
+        return Answer(fault=f"it failed with code {done.returncode}: {said[-1] if said else 'it said nothing'}")
+    return Answer(text=text)
+
+
+def _installed(place: str) -> tuple[str, str]:
+    """The version of the extension there, "" where it is not, and why that could not be found out."""
+    answer = _run(place, "--list-extensions", "--show-versions")
+    lines = (line.strip().lower().partition("@") for line in answer.text.splitlines())
+    return next((version for name, _, version in lines if name == EXTENSION), ""), answer.fault
+
+
+def _installations(found: dict[str, str]) -> Iterator[tuple[bool, str]]:
+    for name, place in found.items():
+        version, fault = _installed(place)
+        if fault or not version:
+            yield (
+                False,
+                f"{name} ({place}): {fault or 'the extension is not installed; run `toolwire vscode install`.'}",
+            )
+        elif version != __version__:
+            yield False, f"{name} ({place}): extension {version}, gateway {__version__}; run `toolwire vscode install`."
+        else:
+            yield True, f"{name} ({place}): extension {version} is installed."
+
+
+def _gateway(config: Config) -> tuple[bool, str]:
+    """A window that is connected is seen by the models it lends."""
+    address = address_of(config.server)
+    found = look(address, _key(config))
+    if not found.status:
+        return False, f"gateway: nothing answers at {address}; run `toolwire serve`."
+    if found.status != 200:
+        return False, f"gateway: it answers {found.status} at {address}; set {KEY} to a key that it knows."
+    names = tuple(f"{backend.name}/" for backend in config.backends if backend.kind == _NAME) or (f"{_NAME}/",)
+    lent = [model for model in found.models if model.startswith(names)]
+    if not lent:
+        return False, (
+            f"gateway: it runs at {address}, and no window lends it a model; open VS Code and look at toolwire in its status bar."
+        )
+    return True, f"gateway: it runs at {address}; VS Code lends it {', '.join(lent)}."
+
+
+def _key(config: Config) -> str:
+    try:
+        given = Resolver(os.environ, Path()).resolve(f"env:{KEY}")
+    except ValueError as error:
+        raise ConfigError(f"{error}; expected one line of printable ASCII.", where=KEY) from None
+    return given or (config.server.keys[0].reveal() if config.server.keys else DUMMY)

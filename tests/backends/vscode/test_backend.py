@@ -1,0 +1,452 @@
+"""VS Code's models behind the gateway, with a window that plays its part over a real socket."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import struct
+import zlib
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from tests.backends.vscode.stage import (
+    FakeWindow,
+    Frame,
+    asking,
+    called,
+    chatting,
+    content_of,
+    hub_of,
+    model,
+    said,
+    silent,
+    until,
+    used,
+    vscode_gateway,
+    window,
+)
+from tests.server.answers import DIALECTS, PATHS, failure_in, is_ended, question, text_of
+from tests.server.harness import Gateway, connected, read_until, request_bytes
+
+
+def run(play: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(asyncio.wait_for(play(), 60))  # type: ignore[arg-type] # a coroutine
+
+
+def picture() -> str:
+    def piece(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = piece(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 2, 0, 0, 0))
+    body = piece(b"IDAT", zlib.compress(b"\0\xff\0\0"))
+    return base64.b64encode(b"\x89PNG\r\n\x1a\n" + head + body + piece(b"IEND", b"")).decode()
+
+
+async def two_calls(window: FakeWindow, chat: Frame) -> None:
+    """Asks for the weather in two places, and says what it was told."""
+    results = [part for message in chat["messages"] for part in message["parts"] if part["t"] == "result"]
+    if results:
+        told = " and ".join(part["text"] for result in results for part in result["parts"])
+        await window.parts(chat, said(f"It is {told}."), used())
+    else:
+        await window.parts(chat, said("Let me see."))
+        await window.parts(chat, called("c1", "weather", city="Bern"), called("c2", "weather", city="Basel"), used())
+    await window.end(chat)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_text_in_every_dialect(server: Gateway, dialect: str, stream: bool) -> None:
+    async def play() -> None:
+        async with window(server):
+            asked = question(dialect, "vscode/gpt-4.1", stream=stream)
+            answer = await asking(server, PATHS[dialect], asked)
+            assert answer.status == 200, answer.body
+            if stream:
+                assert text_of(dialect, answer.events) == "you said: What is the weather?"
+                assert is_ended(dialect, answer.events)
+            else:
+                assert "you said: What is the weather?" in answer.body.decode()
+
+    run(play)
+
+
+def test_parallel_calls_and_the_turn_with_their_results(server: Gateway) -> None:
+    async def play() -> None:
+        async with window(server, two_calls) as opened:
+            asked = question("chat", "vscode/gpt-4.1")
+            message = (await asking(server, PATHS["chat"], asked)).json["choices"][0]["message"]
+            calls = message["tool_calls"]
+            assert [json.loads(call["function"]["arguments"]) for call in calls] == [
+                {"city": "Bern"},
+                {"city": "Basel"},
+            ]
+            results = [
+                {"role": "tool", "tool_call_id": call["id"], "content": f"{n} degrees"} for n, call in enumerate(calls)
+            ]
+            asked["messages"] += [message, *results]
+            assert content_of(await asking(server, PATHS["chat"], asked)) == "It is 0 degrees and 1 degrees."
+            second = opened.of("chat")[1]
+            assert [message["role"] for message in second["messages"]] == ["user", "assistant", "user"]
+            assert [part["t"] for part in second["messages"][2]["parts"]] == ["result", "result"]
+            assert second["tools"][0]["name"] == "weather"
+
+    run(play)
+
+
+def test_images_reach_the_window_as_data(server: Gateway) -> None:
+    async def play() -> None:
+        async with window(server) as opened:
+            data = picture()
+            content = [
+                {"type": "text", "text": "what is it?"},
+                {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}},
+            ]
+            body = {"model": "vscode/gpt-4.1", "messages": [{"role": "user", "content": content}]}
+            assert (await asking(server, PATHS["chat"], body)).status == 200
+            parts = opened.of("chat")[0]["messages"][0]["parts"]
+            assert {"t": "data", "mime": "image/png", "data": data} in parts
+
+    run(play)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_client_that_leaves_cancels_the_request(server: Gateway, dialect: str) -> None:
+    async def endless(window: FakeWindow, chat: Frame) -> None:
+        await window.parts(chat, said("one"))
+
+    async def play() -> None:
+        async with window(server, endless) as opened:
+            connection = connected(server.port)
+            connection.sendall(request_bytes(PATHS[dialect], question(dialect, "vscode/gpt-4.1", stream=True)))
+            await asyncio.to_thread(read_until, connection, b"one")
+            connection.close()
+            chat = opened.of("chat")[0]
+            assert await opened.wait("cancel") == {"type": "cancel", "id": chat["id"]}
+            await opened.end(chat, cancelled=True)
+            await until(lambda: all(known.is_idle for known in hub_of(server).windows))
+
+    run(play)
+
+
+def test_a_client_that_leaves_before_the_first_word_cancels_too(server: Gateway) -> None:
+    async def play() -> None:
+        async with window(server, silent) as opened:
+            connection = connected(server.port)
+            connection.sendall(request_bytes(PATHS["chat"], question("chat", "vscode/gpt-4.1", stream=True)))
+            chat = await opened.wait("chat")
+            connection.close()
+            assert (await opened.wait("cancel"))["id"] == chat["id"]
+
+    run(play)
+
+
+def test_consent_that_is_denied_is_not_asked_for_again_by_itself(server: Gateway) -> None:
+    async def deny(window: FakeWindow, chat: Frame) -> None:
+        await window.fail(chat, "NoPermissions", "", "Language model 'copilot/gpt-4.1' cannot be used by 'x.y'.")
+
+    async def play() -> None:
+        async with window(server, deny) as opened:
+            for _ in range(2):
+                answer = await chatting(server)
+                assert answer.status == 403
+                assert "Allow" in answer.json["error"]["message"]
+            assert len(opened.of("chat")) == 1
+            await opened.lend(model())
+            await until(lambda: not any(known.refused for known in hub_of(server).windows))
+            assert (await chatting(server)).status == 403
+            assert len(opened.of("chat")) == 2
+
+    run(play)
+
+
+@pytest.mark.parametrize(
+    ("failure", "status"),
+    [
+        (("Blocked", "", "temporarily blocked"), 429),
+        (("", "ChatQuotaExceeded", "quota"), 429),
+        (("", "Error", "Message exceeds token limit."), 400),
+        (("", "Error", "Request Failed: 418 {}"), 418),
+        (("", "Error", "whatever it is"), 502),
+    ],
+)
+def test_failures_have_the_status_that_says_who_must_act(
+    server: Gateway, failure: tuple[str, str, str], status: int
+) -> None:
+    async def fail(window: FakeWindow, chat: Frame) -> None:
+        await window.fail(chat, *failure)
+
+    async def play() -> None:
+        async with window(server, fail) as opened:
+            assert (await chatting(server)).status == status
+            assert len(opened.of("chat")) == 1  # each one counts: nothing is tried again
+
+    run(play)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_window_that_goes_in_mid_answer_ends_it_and_nothing_is_replayed(server: Gateway, dialect: str) -> None:
+    async def crash(window: FakeWindow, chat: Frame) -> None:
+        await window.parts(chat, said("half of "))
+        await asyncio.sleep(0.05)
+        window.crash()
+
+    async def play() -> None:
+        async with window(server, focused=False) as other, window(server, crash):
+            answer = await asking(server, PATHS[dialect], question(dialect, "vscode/gpt-4.1", stream=True))
+            assert text_of(dialect, answer.events) == "half of "
+            assert "window went away" in failure_in(dialect, answer.events)
+            assert not other.of("chat")
+            whole = await asking(server, PATHS[dialect], question(dialect, "vscode/gpt-4.1"))
+            assert whole.status == 200  # the next one goes to the window that is left
+
+    run(play)
+
+
+def test_a_request_moves_to_another_window_only_before_the_first_part(server: Gateway) -> None:
+    async def crash(window: FakeWindow, chat: Frame) -> None:
+        window.crash()
+
+    async def missing(window: FakeWindow, chat: Frame) -> None:
+        await window.fail(chat, "NotFound", "", "no such model")
+
+    async def play() -> None:
+        async with (
+            window(server, focused=False) as last,
+            window(server, missing) as second,
+            window(server, crash) as first,
+        ):
+            assert content_of(await chatting(server, "hello")) == "you said: hello"
+            assert [len(each.of("chat")) for each in (first, second, last)] == [1, 1, 1]
+
+    run(play)
+
+
+def test_without_another_window_the_loss_of_the_only_one_is_told(server: Gateway) -> None:
+    async def crash(window: FakeWindow, chat: Frame) -> None:
+        window.crash()
+
+    async def play() -> None:
+        async with window(server, crash):
+            answer = await chatting(server)
+            assert answer.status in (502, 503)
+        assert (await chatting(server)).status == 503
+
+    run(play)
+
+
+def test_a_conversation_stays_with_its_window(server: Gateway) -> None:
+    async def play() -> None:
+        async with window(server) as first:
+            assert content_of(await chatting(server, "stay here")).endswith("stay here")
+            async with window(server) as second:
+                messages = [
+                    {"role": "user", "content": "stay here"},
+                    {"role": "assistant", "content": "you said: stay here"},
+                    {"role": "user", "content": "and now?"},
+                ]
+                body = {"model": "vscode/gpt-4.1", "messages": messages}
+                await asking(server, PATHS["chat"], body)
+                await chatting(server, "something else")
+                assert (len(first.of("chat")), len(second.of("chat"))) == (2, 1)
+                await first.say({"type": "focus", "focused": True})
+                focused = max(known.focused_at for known in hub_of(server).windows)
+                await until(lambda: max(known.focused_at for known in hub_of(server).windows) >= focused)
+                await asyncio.sleep(0.02)
+                await chatting(server, "a third one")
+                assert (len(first.of("chat")), len(second.of("chat"))) == (3, 1)
+
+    run(play)
+
+
+def test_models_of_all_windows_are_listed_at_once_and_gone_with_them(server: Gateway) -> None:
+    def listed(answer: Any) -> set[str]:
+        return {line["id"] for line in answer.json["data"] if line["id"].startswith("vscode/")}
+
+    async def models() -> set[str]:
+        from tests.server.harness import ask
+
+        return listed(await asyncio.to_thread(ask, server.port, "GET", "/v1/models"))
+
+    async def play() -> None:
+        assert await models() == set()
+        async with window(server, None, model("copilot/gpt-4.1")) as first:
+            await first.say({"type": "models", "models": [model(), model("toolwire/loop")]}, is_checked=False)
+            assert await models() == {"vscode/gpt-4.1"}
+            async with window(
+                server, None, model("copilot/gpt-4.1"), model("other/gpt-4.1"), model("x/claude-sonnet-4.5")
+            ):
+                assert await models() == {"vscode/copilot/gpt-4.1", "vscode/other/gpt-4.1", "vscode/claude-sonnet-4.5"}
+        assert await models() == set()
+
+    run(play)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "claude-sonnet-4.5",
+        "vscode/copilot/claude-sonnet-4.5",
+        "copilot/claude-sonnet-4.5",
+        "claude-sonnet-4-5-20250929",
+        "vscode/sonnet",
+    ],
+)
+def test_a_model_is_found_by_any_of_its_names(server: Gateway, name: str) -> None:
+    async def play() -> None:
+        async with window(server, None, model("copilot/claude-sonnet-4.5")):
+            assert content_of(await chatting(server, "hello", name)) == "you said: hello"
+
+    run(play)
+
+
+def test_a_model_that_no_window_has_is_named_with_those_there_are(server: Gateway) -> None:
+    async def play() -> None:
+        async with window(server):
+            answer = await chatting(server, name="vscode/no-such-model")
+            assert answer.status == 404
+            assert "copilot/gpt-4.1" in answer.json["error"]["message"]
+
+    run(play)
+
+
+def test_without_a_window_the_user_is_told_what_to_open(server: Gateway) -> None:
+    async def play() -> None:
+        answer = await chatting(server)
+        assert answer.status == 503
+        assert "Open VS Code" in answer.json["error"]["message"]
+
+    run(play)
+
+
+def test_stop_sequences_and_limits_are_kept_by_the_gateway(server: Gateway) -> None:
+    async def long(window: FakeWindow, chat: Frame) -> None:
+        await window.parts(chat, said("one two three four five six seven"))
+
+    async def play() -> None:
+        async with window(server, long) as opened:
+            answer = await chatting(server, stop=["three"])
+            assert content_of(answer) == "one two "
+            assert answer.json["choices"][0]["finish_reason"] == "stop"
+            answer = await chatting(server, max_tokens=2)
+            assert content_of(answer) == "one two thre"
+            assert answer.json["choices"][0]["finish_reason"] == "length"
+            await opened.wait("cancel", 2)
+
+    run(play)
+
+
+def test_usage_that_was_not_told_is_counted_in_the_window(server: Gateway) -> None:
+    async def untold(window: FakeWindow, chat: Frame) -> None:
+        await window.parts(chat, said("four words are here"))
+        await window.end(chat)
+
+    async def play() -> None:
+        async with window(server, untold, model("other/plain")) as opened:
+            answer = await chatting(server, "three words here", "vscode/plain")
+            usage = answer.json["usage"]
+            assert (usage["prompt_tokens"], usage["completion_tokens"]) == (3, 4)
+            assert len(opened.of("count")) == 2
+            assert "usage" in answer.headers["x-toolwire-loss"]
+
+    run(play)
+
+
+def test_arguments_that_vs_code_has_emptied_are_asked_for_again() -> None:
+    async def emptied(window: FakeWindow, chat: Frame) -> None:
+        is_again = len(window.of("chat")) > 1
+        await window.parts(chat, called("c1", "weather", **({"city": "Bern"} if is_again else {})), used())
+        await window.end(chat)
+
+    async def play(server: Gateway) -> None:
+        async with window(server, emptied) as opened:
+            asked = question("chat", "vscode/gpt-4.1")
+            asked["tools"][0]["function"]["parameters"] = {
+                "type": "object",
+                "properties": {"city": {"type": "string"}},
+                "required": ["city"],
+            }
+            answer = await asking(server, PATHS["chat"], asked)
+            call = answer.json["choices"][0]["message"]["tool_calls"][0]
+            assert json.loads(call["function"]["arguments"]) == {"city": "Bern"}
+            assert len(opened.of("chat")) == 2
+
+    with vscode_gateway(guard="retry") as server:
+        run(lambda: play(server))
+
+
+def test_a_million_characters(server: Gateway) -> None:
+    pieces = [f"{n:09d}," for n in range(100_000)]
+
+    async def long(window: FakeWindow, chat: Frame) -> None:
+        for start in range(0, len(pieces), 500):
+            await window.parts(chat, said("".join(pieces[start : start + 500])))
+        await window.parts(chat, used())
+        await window.end(chat)
+
+    async def play() -> None:
+        async with window(server, long):
+            assert content_of(await chatting(server)) == "".join(pieces)
+
+    run(play)
+
+
+@pytest.mark.parametrize("count", [8, 200])
+def test_many_at_once(server: Gateway, count: int) -> None:
+    most, now = 0, 0
+
+    async def slow(window: FakeWindow, chat: Frame) -> None:
+        nonlocal most, now
+        now += 1
+        most = max(most, now)
+        await window.parts(chat, said("a"))
+        await asyncio.sleep(0.01)
+        now -= 1
+        await window.parts(chat, said(chat["messages"][0]["parts"][0]["text"]), used())
+        await window.end(chat)
+
+    async def play() -> None:
+        async with window(server, slow):
+            answers = await asyncio.gather(*(chatting(server, f"number {n}") for n in range(count)))
+            assert [content_of(answer) for answer in answers] == [f"anumber {n}" for n in range(count)]
+            assert most <= 8
+
+    run(play)
+
+
+def test_a_mute_window_costs_its_patience_and_then_comes_last() -> None:
+    async def play(server: Gateway) -> None:
+        async with window(server, focused=False) as other, window(server, silent) as mute:
+            answer = await chatting(server)
+            assert answer.status == 504
+            assert (await mute.wait("cancel"))["id"] == mute.of("chat")[0]["id"]
+            assert content_of(await chatting(server, "and now?")) == "you said: and now?"
+            assert len(other.of("chat")) == 1
+
+    with vscode_gateway(first_byte_timeout=0.2) as server:
+        run(lambda: play(server))
+
+
+def test_a_client_that_does_not_read_is_cut_off_and_others_are_served(server: Gateway) -> None:
+    async def flood(window: FakeWindow, chat: Frame) -> None:
+        if "flood" not in json.dumps(chat["messages"]):
+            await window.parts(chat, said("fine"), used())
+            await window.end(chat)
+            return
+        for _ in range(40):
+            await window.parts(chat, said("x" * 1_000_000))
+
+    async def play() -> None:
+        async with window(server, flood) as opened:
+            connection = connected(server.port, buffer=4096)
+            asked = question("chat", "vscode/gpt-4.1", stream=True)
+            asked["messages"][0]["content"] = "flood"
+            connection.sendall(request_bytes(PATHS["chat"], asked))
+            await opened.wait("cancel")
+            assert content_of(await chatting(server)) == "fine"
+            connection.close()
+
+    run(play)

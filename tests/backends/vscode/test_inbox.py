@@ -1,0 +1,86 @@
+"""What waits for one request: in order, bounded, and ended by whatever ends it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from toolwire.backends.vscode.inbox import Gone, Inbox, Overflow
+from toolwire.dialects.vscode.shapes import End, Parts, TextPart
+
+
+def parts(seq: int) -> Parts:
+    return Parts(id="r", seq=seq, parts=(TextPart(text="a"),))
+
+
+def test_frames_are_read_in_order_and_waited_for() -> None:
+    async def main() -> None:
+        inbox = Inbox("r")
+        reading = asyncio.create_task(inbox.next())
+        await asyncio.sleep(0)
+        assert inbox.put(parts(0), 10)
+        assert await reading == parts(0)
+        inbox.put(parts(1), 10)
+        inbox.put(End(id="r", cancelled=False), 10)
+        assert [await inbox.next(), *inbox.ready()] == [parts(1), End(id="r", cancelled=False)]
+        assert inbox.ready() == []
+
+    asyncio.run(main())
+
+
+def test_too_much_that_nobody_reads_is_thrown_away() -> None:
+    async def main() -> None:
+        inbox = Inbox("r", most=1000)
+        assert inbox.put(parts(0), 5000)  # the next one to be read always has room
+        assert inbox.put(parts(1), 700)
+        assert not inbox.put(parts(2), 10)
+        assert inbox.put(parts(3), 10)  # nobody is told twice
+        with pytest.raises(Overflow):
+            await inbox.next()
+
+    asyncio.run(main())
+
+
+def test_what_was_read_makes_room() -> None:
+    async def main() -> None:
+        inbox = Inbox("r", most=1000)
+        for seq in range(100):
+            assert inbox.put(parts(seq), 500)
+            assert await inbox.next() == parts(seq)
+
+    asyncio.run(main())
+
+
+def test_small_frames_are_not_free() -> None:
+    async def main() -> None:
+        inbox = Inbox("r", most=10_000)
+        assert sum(inbox.put(parts(seq), 1) for seq in range(39)) == 39
+        assert not inbox.put(parts(39), 1)
+
+    asyncio.run(main())
+
+
+def test_what_came_before_the_end_is_still_read() -> None:
+    async def main() -> None:
+        inbox = Inbox("r")
+        inbox.put(parts(0), 10)
+        inbox.end(Gone("it left"))
+        inbox.end(Gone("again"))
+        assert await inbox.next() == parts(0)
+        with pytest.raises(Gone, match="it left"):
+            await inbox.next()
+
+    asyncio.run(main())
+
+
+def test_a_reader_that_waits_hears_of_the_end() -> None:
+    async def main() -> None:
+        inbox = Inbox("r")
+        reading = asyncio.create_task(inbox.next())
+        await asyncio.sleep(0)
+        inbox.end(Gone("it left"))
+        with pytest.raises(Gone, match="it left"):
+            await asyncio.wait_for(reading, 1)
+
+    asyncio.run(main())

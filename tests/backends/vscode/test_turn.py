@@ -1,0 +1,206 @@
+"""One request in one window, frame by frame."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from tests.backends.vscode.stage import used
+from tests.backends.vscode.test_window import chat, heard, hello, listed, parts
+from toolwire.backends.vscode.counting import ESTIMATED
+from toolwire.backends.vscode.inbox import Gone
+from toolwire.backends.vscode.turn import Patience, Turn
+from toolwire.backends.vscode.window import Window
+from toolwire.dialects.vscode.names import Names
+from toolwire.dialects.vscode.shapes import Cancel, Chat, DataPart, End, Failure, Parts, Refresh
+from toolwire.errors import UpstreamError
+from toolwire.events import Event, Failed, Noted, fold
+from toolwire.types import Request, Sampling, Text, Usage
+
+DONE = End(id="r", cancelled=False)
+USAGE = DataPart(mime="usage", data=used(5, 6)["data"])
+
+
+def turn_in(window: Window, first: float = 5.0, idle: float = 5.0) -> Turn:
+    return Turn(window, listed(), chat(), Names(), Patience(first=first, idle=idle, count=0.02))
+
+
+def request(max_tokens: int | None = None, stop: tuple[str, ...] = ()) -> Request:
+    return Request(model="m", messages=(), max_tokens=max_tokens, sampling=Sampling(stop=stop))
+
+
+def played(play: Callable[[Window], Awaitable[None]]) -> None:
+    async def main() -> None:
+        await play(Window(hello()))
+
+    asyncio.run(main())
+
+
+async def asked(window: Window, turn: Turn, given: Request | None = None) -> asyncio.Task[list[Event]]:
+    beginning = asyncio.create_task(turn.begin(given or request()))
+    assert isinstance(await heard(window), Chat)
+    return beginning
+
+
+async def rest(turn: Turn) -> list[Event]:
+    events: list[Event] = []
+    while not turn.is_over:
+        events += await turn.more()
+    return events
+
+
+def test_it_begins_with_the_first_part_and_goes_on_until_its_end() -> None:
+    async def play(window: Window) -> None:
+        turn = turn_in(window)
+        beginning = await asked(window, turn)
+        window.hear(parts("r", 0, "one "), 10)
+        first = await beginning
+        window.hear(parts("r", 1, "two"), 10)
+        window.hear(Parts(id="r", seq=2, parts=(USAGE,)), 10)
+        window.hear(DONE, 10)
+        answer = fold(first + await rest(turn))
+        assert answer.parts[0].part == Text(text="one two")
+        assert answer.finished.usage == Usage(input=5, output=6)
+        assert window.is_idle
+        turn.leave()
+        window.close("done")
+        assert await window.outbox.next() is None  # nothing was cancelled
+        assert window.counting == {"copilot/gpt-4.1"}
+
+    played(play)
+
+
+def test_a_stop_sequence_ends_it_and_cancels_the_rest() -> None:
+    async def play(window: Window) -> None:
+        turn = turn_in(window)
+        beginning = await asked(window, turn, request(stop=("END",)))
+        window.hear(parts("r", 0, "one EN"), 10)
+        first = await beginning
+        window.hear(parts("r", 1, "D two"), 10)
+        answer = fold(first + await rest(turn))
+        assert answer.parts[0].part == Text(text="one ")
+        assert answer.finished.choices[0].stop_sequence == "END"
+        assert await heard(window) == Cancel(id="r")
+        assert window.is_idle
+
+    played(play)
+
+
+def test_too_long_an_answer_is_cut_and_cancelled() -> None:
+    async def play(window: Window) -> None:
+        turn = turn_in(window)
+        beginning = await asked(window, turn, request(max_tokens=1))
+        window.hear(parts("r", 0, "0123456789"), 10)
+        events = await beginning
+        answer = fold(events)
+        assert answer.parts[0].part == Text(text="012345")
+        assert answer.finished.choices[0].reason == "length"
+        assert answer.finished.usage == Usage(input=1, output=2)
+        assert Noted(note=ESTIMATED) in events
+        assert await heard(window) == Cancel(id="r")
+
+    played(play)
+
+
+def test_a_failure_before_the_first_part_is_raised_and_consent_is_remembered() -> None:
+    async def play(window: Window) -> None:
+        turn = turn_in(window)
+        beginning = await asked(window, turn)
+        window.hear(Failure(id="r", code="NoPermissions", name="", message="cannot be used by 'x'"), 10)
+        with pytest.raises(UpstreamError) as caught:
+            await beginning
+        assert caught.value.status == 403
+        assert window.refused == {"copilot/gpt-4.1"}
+
+    played(play)
+
+
+def test_a_model_that_has_gone_makes_the_window_list_again() -> None:
+    async def play(window: Window) -> None:
+        beginning = await asked(window, turn_in(window))
+        window.hear(Failure(id="r", code="NotFound", name="", message="no such model"), 10)
+        with pytest.raises(UpstreamError) as caught:
+            await beginning
+        assert caught.value.status == 404
+        assert await heard(window) == Refresh()
+
+    played(play)
+
+
+def test_a_failure_in_mid_answer_is_its_last_event() -> None:
+    async def play(window: Window) -> None:
+        turn = turn_in(window)
+        beginning = await asked(window, turn)
+        window.hear(parts("r"), 10)
+        await beginning
+        window.hear(Failure(id="r", code="", name="ChatRateLimited", message="slow down"), 10)
+        last = (await rest(turn))[-1]
+        assert isinstance(last, Failed)
+        assert last.error.status == 429
+
+    played(play)
+
+
+def test_a_window_that_goes_before_the_first_part_can_be_replaced_and_later_not() -> None:
+    async def play(window: Window) -> None:
+        early, late = turn_in(window), Turn(window, listed(), chat("s"), Names(), Patience(first=5, idle=5))
+        beginning, other = await asked(window, early), await asked(window, late)
+        window.hear(parts("s"), 10)
+        await other
+        window.close("it crashed")
+        with pytest.raises(Gone):
+            await beginning
+        last = (await rest(late))[-1]
+        assert isinstance(last, Failed)
+        assert (last.error.status, last.error.code) == (502, "upstream_cut")
+
+    played(play)
+
+
+def test_silence_is_bounded_and_a_mute_window_known() -> None:
+    async def play(window: Window) -> None:
+        turn = turn_in(window, first=0.02)
+        with pytest.raises(UpstreamError, match="said nothing") as caught:
+            await turn.begin(request())
+        assert caught.value.status == 504
+        assert window.is_mute
+        turn.leave()
+        assert [await heard(window), await heard(window)] == [chat(), Cancel(id="r")]
+        turn = turn_in(window, idle=0.02)
+        beginning = await asked(window, turn)
+        window.hear(parts("r"), 10)
+        await beginning
+        last = (await rest(turn))[-1]
+        assert isinstance(last, Failed)
+        assert last.error.status == 504
+        assert not window.is_mute
+
+    played(play)
+
+
+def test_waiting_for_a_place_is_part_of_the_patience() -> None:
+    async def play(window: Window) -> None:
+        for number in range(8):
+            await window.ask(chat(str(number)))
+        with pytest.raises(UpstreamError, match="said nothing"):
+            await turn_in(window, first=0.02).begin(request())
+
+    played(play)
+
+
+def test_a_client_that_reads_too_slowly_is_told() -> None:
+    async def main() -> None:
+        window = Window(hello(), most=1000)
+        turn = turn_in(window)
+        beginning = await asked(window, turn)
+        window.hear(parts("r", 0), 10)
+        await beginning
+        for seq in range(1, 4):
+            window.hear(parts("r", seq), 600)
+        last = (await rest(turn))[-1]
+        assert isinstance(last, Failed)
+        assert "more slowly" in last.error.message
+
+    asyncio.run(main())

@@ -1,0 +1,199 @@
+"""A window without its socket: places, inboxes, what it lends and what becomes of its requests when it goes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+
+from tests.backends.vscode.stage import model
+from toolwire.backends.vscode.inbox import Gone, Overflow
+from toolwire.backends.vscode.window import AT_ONCE, Window
+from toolwire.dialects.vscode.frames import decode_gateway
+from toolwire.dialects.vscode.shapes import (
+    Cancel,
+    Chat,
+    ChatMessage,
+    Count,
+    Counted,
+    End,
+    FromGateway,
+    Hello,
+    ListedModel,
+    Models,
+    Parts,
+    Refresh,
+    TextPart,
+    Unknown,
+)
+from toolwire.errors import BadRequest
+
+
+def hello(name: str = "w", *, focused: bool = True, **more: Any) -> Hello:
+    return Hello(v=1, window=name, vscode="1.139.1", extension="0.1.0", focused=focused, **more)
+
+
+def listed(key: str = "copilot/gpt-4.1", **more: Any) -> ListedModel:
+    return msgspec.convert(model(key, **more), ListedModel)
+
+
+def chat(request_id: str = "r", text: str = "hi") -> Chat:
+    message = ChatMessage(role="user", parts=(TextPart(text=text),))
+    return Chat(id=request_id, model="copilot/gpt-4.1", messages=(message,))
+
+
+def parts(request_id: str, seq: int = 0, text: str = "a") -> Parts:
+    return Parts(id=request_id, seq=seq, parts=(TextPart(text=text),))
+
+
+async def heard(window: Window) -> FromGateway | Unknown:
+    text = await asyncio.wait_for(window.outbox.next(), 1)
+    assert text is not None
+    return decode_gateway(text)
+
+
+def test_each_request_has_its_own_answer() -> None:
+    async def main() -> None:
+        window = Window(hello())
+        first, second = await window.ask(chat("a")), await window.ask(chat("b"))
+        assert [await heard(window), await heard(window)] == [chat("a"), chat("b")]
+        window.hear(parts("b"), 10)
+        window.hear(parts("a"), 10)
+        window.hear(parts("nobody"), 10)
+        assert await first.next() == parts("a")
+        assert await second.next() == parts("b")
+
+    asyncio.run(main())
+
+
+def test_an_answer_that_nobody_wants_is_cancelled_and_one_that_is_over_is_not() -> None:
+    async def main() -> None:
+        window = Window(hello())
+        first, second = await window.ask(chat("a")), await window.ask(chat("b"))
+        window.leave(first, is_over=False)
+        window.leave(first, is_over=False)
+        window.leave(second, is_over=True)
+        assert window.is_idle
+        assert [await heard(window) for _ in range(3)] == [chat("a"), chat("b"), Cancel(id="a")]
+        window.close("done")
+        assert await window.outbox.next() is None
+
+    asyncio.run(main())
+
+
+def test_more_than_it_takes_at_once_wait_their_turn() -> None:
+    async def main() -> None:
+        window = Window(hello())
+        under_way = [await window.ask(chat(str(n))) for n in range(AT_ONCE)]
+        waiting = [asyncio.create_task(window.ask(chat(f"later {n}"))) for n in range(3)]
+        await asyncio.sleep(0)
+        assert not any(task.done() for task in waiting)
+        waiting[0].cancel()
+        await asyncio.gather(waiting[0], return_exceptions=True)
+        window.leave(under_way[0], is_over=True)
+        assert (await asyncio.wait_for(waiting[1], 1)).id == "later 1"
+        window.close("it left")
+        with pytest.raises(Gone, match="it left"):
+            await waiting[2]
+        with pytest.raises(Gone):
+            await window.ask(chat("too late"))
+
+    asyncio.run(main())
+
+
+def test_a_place_given_to_one_who_has_just_left_is_not_lost() -> None:
+    async def main() -> None:
+        window = Window(hello())
+        under_way = [await window.ask(chat(str(n))) for n in range(AT_ONCE)]
+        waiting = asyncio.create_task(window.ask(chat("gone")))
+        await asyncio.sleep(0)
+        window.leave(under_way[0], is_over=True)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert (await asyncio.wait_for(window.ask(chat("next")), 1)).id == "next"
+
+    asyncio.run(main())
+
+
+def test_what_is_not_read_is_cancelled() -> None:
+    async def main() -> None:
+        window = Window(hello(), most=1000)
+        inbox = await window.ask(chat("a"))
+        await heard(window)
+        for seq in range(3):
+            window.hear(parts("a", seq), 600)
+        assert await heard(window) == Cancel(id="a")
+        with pytest.raises(Overflow):
+            await inbox.next()
+
+    asyncio.run(main())
+
+
+def test_its_end_is_the_end_of_all_that_it_worked_on() -> None:
+    async def main() -> None:
+        window = Window(hello())
+        inbox = await window.ask(chat("a"))
+        window.close("it crashed")
+        window.close("again")
+        assert not window.is_open
+        with pytest.raises(Gone, match="it crashed"):
+            await inbox.next()
+
+    asyncio.run(main())
+
+
+def test_tokens_are_counted_by_its_models() -> None:
+    async def main() -> None:
+        window = Window(hello())
+        counting = asyncio.create_task(window.count("n", "copilot/gpt-4.1", "some words"))
+        assert await heard(window) == Count(id="n", model="copilot/gpt-4.1", text="some words")
+        window.hear(Counted(id="n", tokens=2), 10)
+        assert await counting == 2
+        assert window.is_idle
+        counting = asyncio.create_task(window.count("m", "copilot/gpt-4.1", "some words"))
+        await asyncio.sleep(0)
+        window.hear(End(id="m", cancelled=False), 10)
+        assert await counting is None
+
+    asyncio.run(main())
+
+
+def test_what_it_lends_is_what_it_said_last_without_our_own() -> None:
+    async def main() -> None:
+        window = Window(hello())
+        window.list_models(Models(models=(listed("copilot/a"), listed("toolwire/b"))))
+        assert list(window.models) == ["copilot/a"]
+        window.refused.add("copilot/a")
+        window.is_mute = True
+        window.list_models(Models(models=(listed("copilot/c"),)))
+        assert (list(window.models), window.refused, window.is_mute) == (["copilot/c"], set(), False)
+        window.refresh()
+        assert await heard(window) == Refresh()
+
+    asyncio.run(main())
+
+
+def test_the_window_in_front_is_the_one_that_said_so_last() -> None:
+    async def main() -> None:
+        first, second = Window(hello("a")), Window(hello("b", focused=False))
+        assert first.focused_at > second.focused_at == 0
+        second.focus(True)
+        first.focus(False)
+        assert second.focused_at > first.focused_at
+
+    asyncio.run(main())
+
+
+def test_what_fits_in_no_frame_is_refused_before_it_leaves() -> None:
+    async def main() -> None:
+        window = Window(hello())
+        with pytest.raises(BadRequest, match="the most") as caught:
+            await window.ask(chat(text="ä" * (17 << 20)))
+        assert caught.value.status == 413
+        assert window.is_idle
+        assert (await asyncio.wait_for(window.ask(chat("b")), 1)).id == "b"
+
+    asyncio.run(main())

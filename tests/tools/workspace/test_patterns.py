@@ -88,6 +88,13 @@ def test_the_deepest_file_decides() -> None:
     assert not is_ignored(files, ["x", "y", "b.txt"], is_folder=False)
 
 
+@pytest.mark.parametrize("line", ["//?", "//a", "a//", "!//a", "a//b"])
+def test_a_line_with_an_empty_name_means_nothing(line: str) -> None:
+    assert not ignored(line, "a", is_folder=True)
+    assert not ignored(line, "a/b", is_folder=False)
+    assert ignored(f"a\n{line}", "a", is_folder=True)
+
+
 _LINES = st.lists(
     st.text("ab*?/!.[]-", min_size=1, max_size=6).filter(lambda line: not line.startswith("#")), min_size=1, max_size=4
 )

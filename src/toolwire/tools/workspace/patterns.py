@@ -60,7 +60,7 @@ class IgnoreFile:
     def __init__(self, text: str, depth: int) -> None:
         self._depth = depth
         lines = [line for line in map(_tidied, text.splitlines()) if line and len(line) <= _MAX_PATTERN]
-        self._rules = [_Rule(line) for line in lines]
+        self._rules = [_Rule(line) for line in lines if "//" not in line]  # no path has an empty name in it
 
     def verdict(self, parts: Sequence[str], *, is_folder: bool) -> bool | None:
         """Whether it is ignored by the last line that means it; None if no line does."""

@@ -11,8 +11,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# How long one example takes says more about the machine than about us.
-settings.register_profile("toolwire", deadline=None)
+from tests.thorough import is_thorough
+
+# How long one example takes says more about the machine than about us; and what was green stays so until somebody changes it: new
+# examples are looked for where somebody waits for what they find.
+settings.register_profile("toolwire", deadline=None, derandomize=not is_thorough())
 settings.load_profile("toolwire")
 
 _HERE = Path(__file__).parent

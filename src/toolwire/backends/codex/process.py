@@ -23,7 +23,7 @@ _STDERR_KEPT = 8192
 _TOLD = 200  # characters of its end that stand in a message
 _LEAVING = 2.0  # seconds after its input has ended
 _ENDING = 1.0  # and after SIGTERM
-_REAPING = 0.2  # between the end of its output and its own, so that we can tell how it ended
+_REAPING = 0.5  # between the end of its output and its own, so that we can tell how it ended
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE", re.IGNORECASE)
 _SECRET = re.compile(r"\bsk-[\w-]{6,}|\beyJ[\w-]{10,}[\w.-]*|(?i:bearer)\s+[\w.~+/-]+=*")
 _LEAST_SECRET = 8  # anything shorter is a word that may stand there by chance
@@ -100,6 +100,7 @@ class ChildProcess:
             self._stdin.write(line)
             await self._stdin.drain()
         except (OSError, RuntimeError):  # RuntimeError: of a transport that is closed already
+            await self._last_breath()
             raise Gone(self.story()) from None
 
     async def receive(self) -> bytes:
@@ -107,7 +108,7 @@ class ChildProcess:
         with suppress(OSError):
             data = await self._stdout.read(_CHUNK)
         if not data:
-            await self._has_left(_REAPING)
+            await self._last_breath()
         return data
 
     def story(self) -> str:
@@ -149,6 +150,11 @@ class ChildProcess:
         with suppress(OSError, RuntimeError):  # RuntimeError: somebody else is still reading
             while await self._stdout.read(_CHUNK):
                 pass
+
+    async def _last_breath(self) -> None:
+        """How it ended and what it said last come by ways of their own, a moment after the end of its output."""
+        await self._has_left(_REAPING)
+        await asyncio.wait([self._keeping], timeout=_REAPING)  # a grandchild may hold the pipe for longer
 
     async def _has_left(self, seconds: float) -> bool:
         """wait() would wait for the pipes, too, which a grandchild may hold."""

@@ -55,7 +55,7 @@ def test_H153_no_heartbeat_falls_into_an_event(stage: Stage, client: str, backen
     pieces = [wire[:third], wire[third : 2 * third], wire[2 * third :]]
     steps: list[Step] = [stream_head()]
     for piece in pieces:
-        steps += [chunk(piece), 0.08]
+        steps += [chunk(piece), 0.2]
     answer = stage.ask(client, backend, talk(client), [*steps, LAST_CHUNK])
     events = answer.events
     assert sum(event in (":", "ping") for event, _ in events) >= 1

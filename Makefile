@@ -8,7 +8,7 @@ ARGS ?=
 BIN := $(VENV)/bin
 PINNED := tests/programs
 
-.PHONY: run test check lint bench format clean programs
+.PHONY: run test check lint bench format clean programs editor
 
 run: $(VENV)/.installed
 	$(BIN)/toolwire serve $(ARGS)
@@ -72,3 +72,10 @@ $(PROGRAMS)/python/.installed: $(PINNED)/requirements.txt $(PINNED)/constraints.
 	$(BIN)/python -m venv $(@D) && $(@D)/bin/python -m pip install --quiet --disable-pip-version-check \
 	-r $(PINNED)/requirements.txt -c $(PINNED)/constraints.txt && touch $@ || \
 	echo "pip could not install the libraries; their tests will be skipped." >&2
+
+# A real VS Code for the tests of tests/programs/vscode: 700 MB and two minutes, so only for those who ask for it.
+editor: $(PROGRAMS)/vscode/.installed
+
+$(PROGRAMS)/vscode/.installed: $(PINNED)/vscode/package.json $(PINNED)/vscode/package-lock.json $(PINNED)/vscode/install.sh
+	@mkdir -p $(@D) && cp $^ $(@D)
+	sh $(PINNED)/vscode/install.sh $(@D) && touch $@

@@ -42,18 +42,31 @@ class Conversing:
             self._browser.wait_gone(self._page, _TURNS)
 
     def choose(self, model: str) -> None:
-        self._browser.click(self._page, f'{INPUT} a[aria-label^="Models,"]')
-        self._browser.wait(self._page, ".action-widget input")
-        self._browser.write(self._page, model)
-        self._browser.click(self._page, f'{_LIST}:has-text("{model}")')
-        self._browser.wait(self._page, f'{INPUT} a[aria-label="Models, {model}"]')
+        """The list closes when something else wants to be in front."""
+        for _ in range(_ATTEMPTS):
+            try:
+                self._choose(model)
+            except RuntimeError as error:
+                fault = error
+                self._browser.press(self._page, "Escape")
+            else:
+                return
+        raise AssertionError(f"{model} cannot be chosen: {fault}")
 
     def ask(self, words: str) -> str:
         """What is there to read when it has answered."""
-        self._send(words)
-        if said := self._heard(words, _SECONDS):
-            return said
+        for _ in range(_ATTEMPTS):
+            self._send(words)
+            if said := self._heard(words, _SECONDS):
+                return said
         raise AssertionError(f"no answer came: {self._turns()}")
+
+    def _choose(self, model: str) -> None:
+        self._browser.click(self._page, f'{INPUT} a[aria-label^="Models,"]', _SOON)
+        self._browser.wait(self._page, ".action-widget input", _SOON)
+        self._browser.write(self._page, model)
+        self._browser.click(self._page, f'{_LIST}:has-text("{model}")', _SOON)
+        self._browser.wait(self._page, f'{INPUT} a[aria-label="Models, {model}"]', _SOON)
 
     def _send(self, words: str) -> None:
         for _ in range(_ATTEMPTS):

@@ -16,6 +16,7 @@ from tests.programs.stage import calling, prompt
 from tests.programs.vscode.chatting import Conversing
 from tests.programs.vscode.conftest import CLIENTS, Opening
 from tests.programs.vscode.stage import DIALECTS, FIRST, Stage
+from tests.thorough import some
 
 _CITIES = [{"city": "Paris"}, {"city": 'Rome é中😀 "q" \\'}]
 _OWN = "scripted/scripted"  # as the extension offers it
@@ -63,6 +64,7 @@ def test_its_provider_calls_tools(editor: Stage, chat: Conversing, client: Openi
         assert all(tokens > 0 for tokens in answer.tokens)
 
 
+@pytest.mark.parametrize("dialect", some(DIALECTS, ["chat"]))
 def test_arguments_that_it_loses_are_asked_for_again(editor: Stage, chat: Conversing, dialect: str) -> None:
     """Its provider makes {} of what is no JSON."""
     broken = {"calls": [{"name": "get_weather", "arguments": '{"city": "Par'}]}
@@ -72,12 +74,13 @@ def test_arguments_that_it_loses_are_asked_for_again(editor: Stage, chat: Conver
     assert [call.arguments for call in opened.ask().calls] == [{"city": "Paris"}]
 
 
-@pytest.mark.parametrize(("status", "seen"), [(429, 429), (400, 400)])
-def test_failures_of_its_provider(editor: Stage, chat: Conversing, dialect: str, status: int, seen: int) -> None:
+@pytest.mark.parametrize("dialect", some(DIALECTS, ["messages"]))
+@pytest.mark.parametrize("status", [429, 400])
+def test_failures_of_its_provider(editor: Stage, chat: Conversing, dialect: str, status: int) -> None:
     opened = CLIENTS[dialect](editor, "scripted/by-chat", is_streamed=False)  # type: ignore[arg-type]
     opened.say(prompt({"error": {"status": status, "message": "the mill is full"}}))
     answer = opened.bare()
-    assert answer.status == seen, answer.body
+    assert answer.status == status, answer.body
 
 
 def _lenient(*turns: dict[str, Any]) -> str:

@@ -6,8 +6,10 @@ import base64
 import hashlib
 from typing import Any
 
+import pytest
+
 from tests.programs.codex_backend.toolbox import WEATHER, result
-from tests.programs.vscode.conftest import Opening
+from tests.programs.vscode.conftest import CLIENTS, Opening
 from tests.programs.vscode.stage import COUNTER, PLAYER, Stage
 
 _PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -111,11 +113,11 @@ def test_thoughts_are_kept_apart(client: Opening, tag: str) -> None:
     assert "Thinking hard" in opened.bare().body.decode()
 
 
-def test_other_spellings_of_its_name(client: Opening, tag: str) -> None:
-    for name in ("played/player", "player-4.5", "player-4-5", "player-4-5-20260101"):
-        opened = client(name)
-        opened.say(f"SC=plain TAG={tag}")
-        assert opened.ask().text == f"Hello {tag} world.", name
+@pytest.mark.parametrize("name", ["played/player", "player-4.5", "player-4-5", "player-4-5-20260101"])
+def test_other_spellings_of_its_name(editor: Stage, tag: str, name: str) -> None:
+    opened = CLIENTS["chat"](editor, name, is_streamed=False)  # type: ignore[arg-type]
+    opened.say(f"SC=plain TAG={tag}")
+    assert opened.ask().text == f"Hello {tag} world."
 
 
 def test_the_gateways_own_models_are_not_lent_back(editor: Stage) -> None:

@@ -128,9 +128,15 @@ def test_comments_of_the_back_end_are_no_answer(lively: Gateway, upstream: Upstr
     assert text_of("chat", answer.events) == "Hello there"
 
 
-def test_a_steady_stream_has_no_heartbeats(lively: Gateway, upstream: Upstream) -> None:
-    upstream.on("steady", streamed("chat", pause=0.01))
-    answer = ask(lively.port, "POST", PATHS["chat"], question("chat", "chat/steady", stream=True))
+def test_a_steady_stream_has_no_heartbeats(upstream: Upstream) -> None:
+    """It takes longer than the time between two heartbeats; no pause in it does."""
+    steps = streamed("chat", pause=0.3)
+    assert steps.count(0.3) * 0.3 > 1.0
+    upstream.on("steady", steps)
+    server = server_config(keep_alive_seconds=1.0)
+    with gateway(with_backends(Config(server=server), backends_of(upstream))) as running:
+        answer = ask(running.port, "POST", PATHS["chat"], question("chat", "chat/steady", stream=True))
+    assert text_of("chat", answer.events) == "Hello there"
     assert beats_in("chat", answer.events) == 0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import queue
 import subprocess
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -90,8 +91,9 @@ class Browser:
 @contextmanager
 def browsing(folder: Path) -> Iterator[Browser]:
     folder.mkdir(parents=True, exist_ok=True)
-    environment = {"PATH": search_path(), "HOME": str(folder), "TMPDIR": str(folder), "LANG": "C.UTF-8"}
-    with (folder / "browser.log").open("ab") as said:
+    # A socket's path has room for 107 letters, and the browser puts one where its temporary files go.
+    with tempfile.TemporaryDirectory(prefix="tw") as short, (folder / "browser.log").open("ab") as said:
+        environment = {"PATH": search_path(), "HOME": str(folder), "TMPDIR": short, "LANG": "C.UTF-8"}
         process = subprocess.Popen(
             [str(node()), str(DRIVER), str(program()), str(steering())],
             env=environment,

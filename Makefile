@@ -7,14 +7,16 @@ ARGS ?=
 
 BIN := $(VENV)/bin
 PINNED := tests/programs
+# Some tests look at what happens within a tenth of a second, which a busy machine may sleep through: what fails is run once more, and told.
+AGAIN := --reruns 1 --reruns-delay 1 --rerun-show-tracebacks -raR
 
-.PHONY: run test check lint bench format clean programs editor
+.PHONY: run test check lint bench format clean programs editor packages
 
 run: $(VENV)/.installed
 	$(BIN)/toolwire serve $(ARGS)
 
 test: $(VENV)/.installed-dev programs
-	TOOLWIRE_PROGRAMS=$(abspath $(PROGRAMS)) $(BIN)/pytest -n 3 $(ARGS)
+	TOOLWIRE_PROGRAMS=$(abspath $(PROGRAMS)) $(BIN)/pytest -n 3 $(AGAIN) $(ARGS)
 
 check: lint
 	$(BIN)/pytest -m "not slow" -q -n 2
@@ -73,7 +75,11 @@ $(PROGRAMS)/python/.installed: $(PINNED)/requirements.txt $(PINNED)/constraints.
 	-r $(PINNED)/requirements.txt -c $(PINNED)/constraints.txt && touch $@ || \
 	echo "pip could not install the libraries; their tests will be skipped." >&2
 
-# A real VS Code for the tests of tests/programs/vscode: 700 MB and two minutes, so only for those who ask for it.
+# What only a package manager installs. Not done by `make test`: it changes the machine.
+packages:
+	sh $(PINNED)/packages.sh
+
+# A real VS Code for the tests of tests/programs/vscode: 700 MB and two minutes, so only for those who ask for it, and CI.
 editor: $(PROGRAMS)/vscode/.installed
 
 $(PROGRAMS)/vscode/.installed: $(PINNED)/vscode/package.json $(PINNED)/vscode/package-lock.json $(PINNED)/vscode/install.sh

@@ -224,3 +224,41 @@ def test_an_unknown_model_is_said_with_near_names(demo: Process, capsys: Shown) 
 def test_a_gateway_that_does_not_run(capsys: Shown) -> None:
     assert run(["connect", "codex", "--url", NOBODY, "--check"]) == 1
     assert "Start the gateway with: toolwire serve" in capsys.readouterr().out
+
+
+def test_the_key_itself_is_written_when_somebody_asks_for_it(home: Path, capsys: Shown) -> None:
+    """VS Code sends headers of its file, but not a key of its file. A key may even hold our name."""
+    key = "k-toolwire-secret-1"
+    (home / "toolwire.toml").write_text(f'[server]\nport = {free_port()}\nkeys = ["{key}"]\n')
+    file = home / "chatLanguageModels.json"
+    file.write_text('[{"name": "other", "models": []}]')
+    file.chmod(0o644)
+    flags = ["connect", "vscode", "--model", "m", "--file", str(file), "--write"]
+    assert run(flags) == 0
+    assert "--write-key" in capsys.readouterr().out
+    assert key not in file.read_text()
+    assert run([*flags, "--write-key"]) == 0
+    shown = capsys.readouterr().out
+    assert key not in shown
+    assert "do not share the file" in shown
+    (group,) = [group for group in json.loads(file.read_text()) if group["name"] == "toolwire"]
+    assert group["models"][0]["requestHeaders"] == {"x-api-key": key}
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert run([*flags, "--write-key"]) == 0
+    assert "nothing to change" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (["vscode", "--write-key"], "goes with --write"),
+        (["codex", "--write", "--write-key"], "does not need the key in its file"),
+        (["vscode", "--write", "--write-key", "--url", "http://127.0.0.1:9"], "wants no key"),
+        (["vscode", "--write", "--write-key", "--url", "http://192.0.2.1:9"], "set TOOLWIRE_KEY"),
+    ],
+)
+def test_a_key_that_is_not_to_be_written(flags: list[str], told: str, home: Path, capsys: Shown) -> None:
+    (home / "toolwire.toml").write_text('[server]\nkeys = ["k-secret-1"]\n')
+    assert run(["connect", *flags]) == 2
+    assert told in capsys.readouterr().err
+    assert not list(home.rglob("*.json"))

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from cyclopts import Parameter
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..config import is_loopback, load, suggestion, url_fault
 from ..errors import ConfigError, quote
@@ -48,6 +49,9 @@ class Options:
     write: Annotated[
         bool, Parameter(help="Change the client's settings file; a backup is kept beside it.", negative="")
     ] = False
+    write_key: Annotated[
+        bool, Parameter(help="With --write: the gateway's key itself, where a client has no other way.", negative="")
+    ] = False
     check: Annotated[bool, Parameter(help="Send one request to the gateway as the client would.", negative="")] = False
 
 
@@ -55,10 +59,11 @@ DEFAULTS = Options()
 
 
 class Gateway(Struct, frozen=True, kw_only=True):
-    """key is what --check sends; it is never shown."""
+    """key is what --check sends; it is never shown. It is only a word where it is not known."""
 
     address: str
     has_key: bool
+    is_key_known: bool
     key: Secret
     models: tuple[str, ...]
 
@@ -72,6 +77,8 @@ def connect(client: str | None = None, *, options: Options = DEFAULTS) -> int:
     way = _way(chosen, options.dialect)
     gateway = _gateway(options)
     target = Target(address=gateway.address, model=_model(options.model, gateway.models), has_key=gateway.has_key)
+    if options.write_key:
+        target = replace(target, key=_key_to_write(chosen, way, gateway, options))
     if options.write:
         _write(chosen, way, target, options.file)
     if options.check:
@@ -79,6 +86,20 @@ def connect(client: str | None = None, *, options: Options = DEFAULTS) -> int:
     if not options.write:
         print("\n".join(_shown(chosen, way, target, options.file)))
     return 0
+
+
+def _key_to_write(client: Client, way: Way, gateway: Gateway, options: Options) -> Secret:
+    if not any(file.carrying for file in way.files):
+        fault = f"{client.title} does not need the key in its file: it has another way to it."
+    elif not options.write:
+        fault = "it goes with --write; the key is never shown."
+    elif not gateway.has_key:
+        fault = "this gateway wants no key."
+    elif not gateway.is_key_known:
+        fault = f"the key is not known here; set {KEY} to it."
+    else:
+        return gateway.key
+    raise ConfigError(fault, where="--write-key")
 
 
 def _listing() -> Iterator[str]:
@@ -109,12 +130,14 @@ def _gateway(options: Options) -> Gateway:
         server = load(options.config, os.environ).server
         address, has_key = address_of(server), bool(server.keys)
         key = given or (server.keys[0] if server.keys else Secret(DUMMY))
-        return Gateway(address=address, has_key=has_key, key=key, models=look(address, key.reveal()).models)
+        models = look(address, key.reveal()).models
+        return Gateway(address=address, has_key=has_key, is_key_known=has_key, key=key, models=models)
     address = _address(options.url)
     found = look(address, "")
     has_key = _wants_key(address, found, given)
     models = look(address, given.reveal()).models if has_key and given else found.models
-    return Gateway(address=address, has_key=has_key, key=given or Secret(DUMMY), models=models)
+    key = given or Secret(DUMMY)
+    return Gateway(address=address, has_key=has_key, is_key_known=bool(given), key=key, models=models)
 
 
 def _wants_key(address: str, found: Found, given: Secret) -> bool:
@@ -186,9 +209,13 @@ def _last(client: Client, way: Way, target: Target) -> Iterator[str]:
 
 def _after(client: Client, target: Target) -> Iterator[str]:
     """What is left to do once the settings are there."""
-    if target.has_key:
+    if target.key:
+        yield "The gateway's key is in this file as it is; do not share the file, or its backups."
+    elif target.has_key and KEY in (client.keyed_start or KEY):
         yield f"The gateway wants a key: it comes from {KEY}, which must be set where the client starts."
-    if start := (target.has_key and client.keyed_start) or client.start:
+    elif target.has_key:
+        yield "The gateway wants a key, which this client keeps itself; --write-key puts it into the file instead."
+    if start := (target.has_key and not target.key and client.keyed_start) or client.start:
         yield f"Then start it: {start}"
 
 
@@ -211,7 +238,7 @@ def _planned(settings_file: SettingsFile, way: Way, target: Target, file: Path |
     if file is not None and len(way.files) > 1 and not file.expanduser().is_dir():
         raise ConfigError("this client has several files; expected the folder they are in.", where="--file")
     path = locate(settings_file.place, file, os.environ)
-    return plan(path, settings_file.format, settings_of(settings_file, target, way.dialect))
+    return plan(path, settings_file.format, settings_of(settings_file, target, way.dialect), target.key)
 
 
 def _make(change: Change) -> None:

@@ -10,10 +10,10 @@ TARGET = Target(address="http://127.0.0.1:1", model="a/b", has_key=False)
 
 def test_words_are_filled_in_at_every_depth() -> None:
     words = TARGET.words("messages")
-    value = {"@model@": ["@v1@", ("@url@", Item("id", "@model@")), 1, None, True], "@ai-sdk/x": "@address@/@key@"}
+    value = {"@model@": ["@v1@", ("@url@", Item("id", "@model@")), 1, None, True], "@ai-sdk/x": "@address@/@name@"}
     assert filled(value, words) == {
         "a/b": ["http://127.0.0.1:1/v1", ("http://127.0.0.1:1/v1/messages", Item("id", "a/b")), 1, None, True],
-        "@ai-sdk/x": "http://127.0.0.1:1/@key@",
+        "@ai-sdk/x": "http://127.0.0.1:1/@name@",
     }
 
 

@@ -1,7 +1,7 @@
 """What is known of a client: how it is told where the gateway is, and how its requests look. Data, and how it is filled in.
 
 Texts hold words in @...@ that stand for what a person chose: @address@, @v1@ (the address with /v1), @url@ (the whole
-URL of the dialect), @model@.
+URL of the dialect), @model@, and @key@ in settings that are written only when somebody asks for that.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ...secret import Secret
 from .settings import Item, Setting
 
 Format: TypeAlias = Literal["json", "toml", "yaml"]
@@ -20,7 +21,7 @@ NAME = "toolwire"  # what the gateway is called in a client's settings
 DUMMY = "toolwire"  # for clients that demand a key where the gateway has none
 
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
-_WORD = re.compile(r"@(address|v1|url|model)@")
+_WORD = re.compile(r"@(address|v1|url|model|key)@")
 _Value = TypeVar("_Value")
 
 
@@ -36,13 +37,14 @@ class Place(Struct, frozen=True, kw_only=True):
 
 
 class SettingsFile(Struct, frozen=True, kw_only=True):
-    """keyed and keyless are the settings that depend on whether the gateway wants a key."""
+    """keyed and keyless are the settings that depend on whether the gateway wants a key; carrying, those that hold the key itself."""
 
     place: Place
     format: Format
     settings: tuple[Setting, ...]
     keyed: tuple[Setting, ...] = ()
     keyless: tuple[Setting, ...] = ()
+    carrying: tuple[Setting, ...] = ()
 
 
 class Way(Struct, frozen=True, kw_only=True):
@@ -78,11 +80,12 @@ class Client(Struct, frozen=True, kw_only=True):
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """What a client is to be connected to."""
+    """What a client is to be connected to. key is the key itself, only where it is to be written."""
 
     address: str
     model: str
     has_key: bool
+    key: Secret = Secret("")
 
     def words(self, dialect: str) -> dict[str, str]:
         return {
@@ -90,12 +93,13 @@ class Target(Struct, frozen=True, kw_only=True):
             "v1": f"{self.address}/v1",
             "url": f"{self.address}{PATHS[dialect]}",
             "model": self.model,
+            "key": self.key.reveal(),
         }
 
 
 def settings_of(file: SettingsFile, target: Target, dialect: str) -> tuple[Setting, ...]:
     """Everything that must be in this file."""
-    chosen = (*file.settings, *(file.keyed if target.has_key else file.keyless))
+    chosen = (*file.settings, *(file.keyed if target.has_key else file.keyless), *(file.carrying if target.key else ()))
     words = target.words(dialect)
     return tuple(
         replace(setting, path=filled(setting.path, words), value=filled(setting.value, words)) for setting in chosen

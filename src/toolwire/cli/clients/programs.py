@@ -145,6 +145,7 @@ def _vscode(dialect: str) -> Way:
             Setting((group,), {"vendor": "customendpoint", "apiType": _VSCODE_TYPES[dialect]}),
             Setting((group, "models", Item("id", "@model@")), model),
         ),
+        carrying=(Setting((group, "models", Item("id", "@model@"), "requestHeaders", "x-api-key"), "@key@"),),
     )
     return Way(dialect=dialect, files=(file,))
 
@@ -157,8 +158,8 @@ VSCODE = Client(
         _vscode("responses"),
         _vscode("messages"),
     ),
-    proof="recorded",
-    notes="VS Code 1.122 or newer; it keeps the key itself: Manage Models, the group, Update API Key",
+    proof="run",
+    notes="VS Code 1.122 or newer; with keys `--write-key`, or in its window: Manage Models, the group, Update API Key",
     start="code",
     keyed_start='code, then Chat: Manage Language Models, the group "toolwire", Update API Key',
 )

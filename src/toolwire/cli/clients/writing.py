@@ -7,6 +7,7 @@ import difflib
 import os
 import re
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,10 +16,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from ...errors import ConfigError
+from ...secret import Secret
 from . import json_text, toml_text, yaml_text
 from .client import NAME, Format
 from .settings import Setting
 
+NO_SECRET = Secret("")
 _LONGEST = 4 * 1024 * 1024
 _SECRET = re.compile(r"""((?:key|token|secret|password|authorization)[\w-]*["']?\s*[:=]\s*)(.*)""", re.IGNORECASE)
 
@@ -36,18 +39,20 @@ class Change(Struct, frozen=True, kw_only=True):
     target: Path
     before: str | None
     after: str
+    secret: Secret = NO_SECRET  # what is in it that nobody else may read
 
     @property
     def is_needed(self) -> bool:
         return self.before != self.after
 
 
-def plan(path: Path, kind: Format, settings: Sequence[Setting]) -> Change:
+def plan(path: Path, kind: Format, settings: Sequence[Setting], secret: Secret = NO_SECRET) -> Change:
     """Raises ConfigError when the file cannot be read, understood or changed; nothing is written."""
     target = Path(os.path.realpath(path))
     try:
         before = _read(target)
-        return Change(path=path, target=target, before=before, after=FORMATS[kind](before or "", settings))
+        after = FORMATS[kind](before or "", settings)
+        return Change(path=path, target=target, before=before, after=after, secret=secret)
     except ConfigError as error:
         raise ConfigError(error.message, where=str(path), hint=error.hint) from None
 
@@ -57,6 +62,8 @@ def difference(change: Change) -> Iterator[str]:
     names = (str(change.path), str(change.path))
     before, after = (change.before or "").splitlines(), change.after.splitlines()
     for line in difflib.unified_diff(before, after, *names, lineterm=""):
+        if change.secret and change.secret.reveal() in line:
+            line = line.replace(change.secret.reveal(), "(hidden)")
         yield line if line.startswith(("---", "+++", "@@")) else _SECRET.sub(_hidden, line)
 
 
@@ -65,7 +72,7 @@ def write(change: Change) -> Path | None:
     try:
         change.target.parent.mkdir(parents=True, exist_ok=True)
         backup = _back_up(change.target) if change.before is not None else None
-        _replace(change.target, change.after)
+        _replace(change.target, change.after, is_private=bool(change.secret))
     except OSError as error:
         raise ConfigError(f"this file cannot be written: {_reason(error)}.", where=str(change.path)) from None
     return backup
@@ -101,8 +108,8 @@ def _back_up(target: Path) -> Path:
         return backup
 
 
-def _replace(target: Path, text: str) -> None:
-    """Owner and mode stay; a new file is the user's alone."""
+def _replace(target: Path, text: str, *, is_private: bool) -> None:
+    """Owner and mode stay; a new file, and one with a secret in it, is the user's alone."""
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -110,8 +117,8 @@ def _replace(target: Path, text: str) -> None:
             file.flush()
             os.fsync(file.fileno())
         if target.exists():
-            shutil.copymode(target, name)
             status = target.stat()
+            os.chmod(name, stat.S_IMODE(status.st_mode) & (0o700 if is_private else 0o7777))
             with contextlib.suppress(OSError, AttributeError):
                 os.chown(name, status.st_uid, status.st_gid)
         os.replace(name, target)

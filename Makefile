@@ -10,7 +10,7 @@ PINNED := tests/programs
 # Some tests look at what happens within a tenth of a second, which a busy machine may sleep through: what fails is run once more, and told.
 AGAIN := --reruns 1 --reruns-delay 1 --rerun-show-tracebacks -raR
 
-.PHONY: run test check lint bench format clean programs editor packages
+.PHONY: run test check lint bench format clean programs editor frameworks packages
 
 run: $(VENV)/.installed
 	$(BIN)/toolwire serve $(ARGS)
@@ -70,9 +70,8 @@ $(PROGRAMS)/npm/.installed: $(PINNED)/package.json $(PINNED)/package-lock.json
 	cd $(@D) && npm ci --silent --no-audit --no-fund && touch .installed || \
 	echo "npm could not install the programs; their tests will be skipped." >&2
 
-$(PROGRAMS)/python/.installed: $(PINNED)/requirements.txt $(PINNED)/constraints.txt | $(BIN)/python
-	$(BIN)/python -m venv $(@D) && $(@D)/bin/python -m pip install --quiet --disable-pip-version-check \
-	-r $(PINNED)/requirements.txt -c $(PINNED)/constraints.txt && touch $@ || \
+$(PROGRAMS)/python/.installed: $(PINNED)/requirements.txt $(PINNED)/constraints.txt | $(VENV)/.installed-dev
+	sh $(PINNED)/environment.sh $(BIN)/python $(@D) -r $(PINNED)/requirements.txt -c $(PINNED)/constraints.txt && touch $@ || \
 	echo "pip could not install the libraries; their tests will be skipped." >&2
 
 # What only a package manager installs. Not done by `make test`: it changes the machine.
@@ -85,3 +84,10 @@ editor: $(PROGRAMS)/vscode/.installed
 $(PROGRAMS)/vscode/.installed: $(PINNED)/vscode/package.json $(PINNED)/vscode/package-lock.json $(PINNED)/vscode/install.sh
 	@mkdir -p $(@D) && cp $^ $(@D)
 	sh $(PINNED)/vscode/install.sh $(@D) && touch $@
+
+# What is tried on that VS Code, each in an environment of its own, as they do not agree on what they need: 1.6 GB.
+FRAMEWORKS := autogen crewai semantic_kernel
+frameworks: $(FRAMEWORKS:%=$(PROGRAMS)/frameworks/%/.installed)
+
+$(PROGRAMS)/frameworks/%/.installed: $(PINNED)/vscode/frameworks/%.txt | $(VENV)/.installed-dev
+	sh $(PINNED)/environment.sh $(BIN)/python $(@D) -r $< && touch $@

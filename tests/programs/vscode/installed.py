@@ -41,6 +41,12 @@ def browser() -> Path:
     return Path(found)
 
 
+def framework(name: str) -> Path:
+    """The Python that has it."""
+    python = FOLDER / "frameworks" / name / "bin" / "python"
+    return _needed(python, python.parents[1] / ".installed", what=name, by="make frameworks")
+
+
 def search_path() -> str:
     """node 24 goes before the machine's own."""
     return f"{NODE_MODULES / '.bin'}:/usr/local/bin:/usr/bin:/bin"
@@ -53,9 +59,9 @@ def _of_playwright() -> str | None:
     return place if place and Path(place).is_file() else None
 
 
-def _needed(path: Path, *others: Path, what: str) -> Path:
+def _needed(path: Path, *others: Path, what: str, by: str = "make editor") -> Path:
     if missing := [one for one in (path, *others) if not one.exists()]:
-        _skip(f"{what} is not installed: there is no {missing[0]}; `make editor` puts it there")
+        _skip(f"{what} is not installed: there is no {missing[0]}; `{by}` puts it there")
     return path
 
 

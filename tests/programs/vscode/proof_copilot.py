@@ -15,7 +15,7 @@ from tests.programs.codex_backend.toolbox import WEATHER, result
 from tests.programs.stage import calling, prompt
 from tests.programs.vscode.chatting import Conversing
 from tests.programs.vscode.conftest import CLIENTS, Opening
-from tests.programs.vscode.stage import DIALECTS, FIRST, Stage
+from tests.programs.vscode.stage import DIALECTS, FIRST, STORED, Stage
 from tests.thorough import some
 
 _CITIES = [{"city": "Paris"}, {"city": 'Rome é中😀 "q" \\'}]
@@ -30,7 +30,7 @@ def chat(editor: Stage) -> Conversing:
     return conversing
 
 
-@pytest.mark.parametrize("model", [_OWN, *(f"scripted/by-{dialect}" for dialect in DIALECTS)])
+@pytest.mark.parametrize("model", [_OWN, *(f"scripted/by-{name}" for name in (*DIALECTS, STORED))])
 def test_its_agent_runs_a_tool(editor: Stage, chat: Conversing, model: str) -> None:
     """A real one: the name of the file is in no prompt."""
     chat.clear()

@@ -11,6 +11,7 @@ import openai
 import pytest
 
 from tests.contract.judge.validate import check
+from tests.programs.codex_backend.clients import KEY
 from tests.programs.vscode.conftest import Opening
 from tests.programs.vscode.stage import Stage
 
@@ -22,6 +23,11 @@ REFUSALS: dict[str, tuple[int, str]] = {
     "context": (400, "token limit"),
     "refused": (400, "bad tool schema"),
     "plainly": (502, "the cat sat on the cable"),
+}
+LIMITS: dict[str, dict[str, object]] = {
+    "chat": {"stop": ["never", "w7 "]},
+    "messages": {"stop_sequences": ["never", "w7 "]},
+    "responses": {"max_output_tokens": 10},  # has no stop sequences
 }
 
 
@@ -88,17 +94,19 @@ def test_a_model_that_is_not_there(client: Opening) -> None:
 def test_text_ends_where_the_client_said(editor: Stage, client: Opening, tag: str) -> None:
     """VS Code has no member for max_tokens or a list of stops; the gateway sees to it, and the provider is stopped."""
     opened = client()
-    if opened.dialect == "responses":  # has no stop sequences
-        return
     opened.say(f"SC=slow TAG={tag}")
-    member = "stop" if opened.dialect == "chat" else "stop_sequences"
-    body = opened.body() | {member: ["never", "w7 "], "stream": opened.is_streamed}
+    body = opened.body() | LIMITS[opened.dialect] | {"stream": opened.is_streamed}
+    headers = {"content-type": "application/json", "x-api-key": KEY}
     connection = http.client.HTTPConnection("127.0.0.1", editor.port, timeout=60)
-    connection.request("POST", opened.path, json.dumps(body), {"content-type": "application/json"})
+    connection.request("POST", opened.path, json.dumps(body), headers)
     words = connection.getresponse().read().decode()
     connection.close()
-    assert "w6" in words
-    assert "w7" not in words.replace('"stop_sequence":"w7 "', "")
+    assert "w3" in words
+    assert "w30" not in words
+    if opened.dialect == "responses":
+        assert '"reason":"max_output_tokens"' in words
+    else:
+        assert "w7" not in words.replace('"stop_sequence":"w7 "', "")
     assert editor.becomes(tag, "cancelled"), editor.seen(tag)
 
 

@@ -6,6 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 
+from tests.programs.codex_backend.clients import KEY
 from tests.programs.codex_backend.stage import fresh_tag
 from tests.programs.codex_backend.toolbox import SEARCHES, result
 from tests.programs.installed import PYTHON, python_library, search_path
@@ -45,7 +46,7 @@ def _task(editor: Stage, tags: dict[str, str]) -> dict[str, object]:
     tools = [{"type": "function", "function": tool} for tool in SEARCHES]
     return {
         "address": editor.address,
-        "key": "sk-of-a-client",
+        "key": KEY,
         "model": editor.model(PLAYER),
         "tools": tools,
         "cases": cases,

@@ -19,6 +19,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.programs.codex_backend.clients import KEY
 from tests.programs.codex_backend.processes import eventually
 from tests.programs.installed import ROOT
 from tests.programs.stage import free_port
@@ -30,6 +31,7 @@ PLAYER = "player"  # the models of the provider
 COUNTER = "counter"  # always tells its usage
 PRIVATE = "private"  # may be used only when the user has said so
 DIALECTS = ("chat", "responses", "messages")
+STORED = "stored"  # Responses that lean on those the gateway has stored
 STATUS = '.statusbar-item[id*="toolwire"] a'
 NOTICE = ".notifications-toasts .notification-toast"
 FIRST = "first"  # the window that is always there
@@ -143,7 +145,8 @@ class Stage:
             self._gateway = None
 
     def models(self) -> list[str]:
-        with urllib.request.urlopen(f"{self.address}/v1/models", timeout=30) as answer:
+        asked = urllib.request.Request(f"{self.address}/v1/models", headers={"authorization": f"Bearer {KEY}"})
+        with urllib.request.urlopen(asked, timeout=30) as answer:
             return [line["id"] for line in json.load(answer)["data"]]
 
     def has_models(self) -> None:
@@ -190,16 +193,19 @@ class Stage:
     def _connect(self) -> None:
         """The gateway as custom endpoints of Copilot, as `toolwire connect` writes one, in all dialects beside each other."""
         groups = []
-        for dialect in DIALECTS:
-            file = self.folder / f"{dialect}.json"
-            model = ("--model", f"scripted/by-{dialect}", "--config", str(self.folder / "toolwire.toml"))
-            self.toolwire("connect", "vscode", "--dialect", dialect, *model, "--file", str(file), "--write")
+        for name in (*DIALECTS, STORED):
+            file, dialect = self.folder / f"{name}.json", "responses" if name == STORED else name
+            model = ("--model", f"scripted/by-{name}", "--config", str(self.folder / "toolwire.toml"))
+            writing = ("--file", str(file), "--write", "--write-key")
+            self.toolwire("connect", "vscode", "--dialect", dialect, *model, *writing)
             (group,) = json.loads(file.read_text(encoding="utf-8"))
-            groups.append(group | {"name": f"{group['name']} {dialect}"})
+            if name == STORED:
+                del group["models"][0]["zeroDataRetentionEnabled"]
+            groups.append(group | {"name": f"{group['name']} {name}"})
         (self.user / "chatLanguageModels.json").write_text(json.dumps(groups), encoding="utf-8")
 
     def _config(self) -> str:
-        server = f'[server]\nport = {self.port}\ndefault = "vscode"\nshutdown_seconds = 3\n'
+        server = f'[server]\nport = {self.port}\nkeys = ["{KEY}"]\ndefault = "vscode"\nshutdown_seconds = 3\n'
         windows = '[backends.vscode]\nkind = "vscode"\nguard = "retry"\n'
         return f'{server}{windows}[backends.scripted]\nkind = "scripted"\nguard = "off"\n'
 

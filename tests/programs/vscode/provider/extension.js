@@ -40,7 +40,7 @@ async function answer(chosen, messages, options, progress, token) {
   const stage = {
     tag, found, token,
     say: text => progress.report(new vscode.LanguageModelTextPart(text)),
-    call: (id, name, input) => progress.report(new vscode.LanguageModelToolCallPart(id, name, input)),
+    call: (id, name, input) => progress.report(new vscode.LanguageModelToolCallPart(id, offered(options.tools, name), input)),
     report: part => progress.report(part),
   };
   try {
@@ -130,6 +130,12 @@ const SCENES = {
 
 function done({ say, tag, found }) {
   for (const piece of ['ALLDONE ', tag, ' ', found.join(' ')]) say(piece);
+}
+
+// Frameworks have their own ways to write a name: web_search, Plugin-webSearch.
+function offered(tools, name) {
+  const plain = text => text.replace(/[^a-z]/gi, '').toLowerCase();
+  return tools?.find(tool => plain(tool.name).endsWith(plain(name)))?.name ?? name;
 }
 
 function named(name, message) {

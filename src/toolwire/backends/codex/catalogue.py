@@ -7,12 +7,11 @@ the description of that. The program prints its list; what we write of it is the
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
+from ...children import signal_group, start
 from ...types import JsonObject
 from ...wire.exact import encode, object_of
 
@@ -33,15 +32,8 @@ async def catalogue_of(command: Sequence[str], folder: Path, environment: Mappin
         return b""
     listing = [*command[: command.index("app-server")], "debug", "models"]
     try:
-        process = await asyncio.create_subprocess_exec(
-            *listing,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            cwd=folder,
-            env=dict(environment),
-            start_new_session=True,
-        )
+        nothing = asyncio.subprocess.DEVNULL
+        process = await start(*listing, stdin=nothing, stderr=nothing, folder=folder, environment=environment)
     except OSError:
         return b""  # whoever starts it in earnest says why
     try:
@@ -50,8 +42,7 @@ async def catalogue_of(command: Sequence[str], folder: Path, environment: Mappin
     except TimeoutError:
         return b""
     finally:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+        signal_group(process, signal.SIGKILL)
         await process.wait()
     return plain(printed)
 

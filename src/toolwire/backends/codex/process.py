@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from ... import children
 from ...errors import UpstreamError, quote
 from .channel import Gone
 
@@ -42,16 +43,8 @@ async def start(
             "Install it with `npm install -g @openai/codex`, or set command to where it is.",
         )
     try:
-        process = await asyncio.create_subprocess_exec(
-            os.path.abspath(program),  # it is found from where we are, and started somewhere else
-            *command[1:],
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            cwd=folder,
-            env=dict(environment),
-            start_new_session=True,
-        )
+        found = os.path.abspath(program)  # it is found from where we are, and started somewhere else
+        process = await children.start(found, *command[1:], folder=folder, environment=environment)
     except OSError as error:
         raise _not_started(
             f"the command {quote(command[0])} cannot be started: {error.strerror or 'unknown reason'}.",
@@ -165,12 +158,7 @@ class ChildProcess:
         return self._process.returncode is not None
 
     def _signal(self, number: int) -> None:
-        """To the whole group that it leads, also when it has left itself."""
-        with suppress(ProcessLookupError, PermissionError):
-            if hasattr(os, "killpg"):
-                os.killpg(self._process.pid, number)
-            elif self._process.returncode is None:
-                self._process.kill()
+        children.signal_group(self._process, number)
 
     async def _keep_errors(self, stderr: asyncio.StreamReader) -> None:
         with suppress(OSError):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import signal
 
+from ...children import signal_group, start
 from ...dialects.web_search import Hit
 from ...errors import UpstreamError
 from ...wire.exact import object_of
@@ -24,14 +24,8 @@ class CommandSearch:
     async def find(self, query: str, count: int) -> list[Hit]:
         """No shell is asked, and a query never begins like an option."""
         try:
-            process = await asyncio.create_subprocess_exec(
-                self._program,
-                query.lstrip("- ") or " ",
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-                start_new_session=True,
-            )
+            nothing = asyncio.subprocess.DEVNULL
+            process = await start(self._program, query.lstrip("- ") or " ", stdin=nothing, stderr=nothing)
         except OSError as fault:
             raise UpstreamError(f"the search program cannot be run: {fault.strerror}.", code="search_failed") from None
         try:
@@ -59,8 +53,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     """With whatever it has started; what it has printed since is read, because only then its pipe is let go."""
     if process.returncode is not None:
         return
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
+    signal_group(process, signal.SIGKILL)
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_LAST_BYTES):
             while process.stdout is not None and await process.stdout.read(_PIECE):

@@ -7,7 +7,6 @@ writes to standard error is kept for the explanation, and nothing of its process
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 from contextlib import suppress
 from types import TracebackType
@@ -18,6 +17,7 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 from mcp.types import jsonrpc_message_adapter
 
+from ...children import signal_group, start
 from ...errors import quote
 from .target import Target
 
@@ -49,14 +49,8 @@ class StdioTransport:
         return self._process.returncode if self._process is not None else None
 
     async def __aenter__(self) -> tuple[Any, Any]:
-        self._process = process = await asyncio.create_subprocess_exec(
-            *self._target.command,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=get_default_environment() | self._target.env,
-            start_new_session=True,
-        )
+        environment = get_default_environment() | self._target.env
+        self._process = process = await start(*self._target.command, environment=environment)
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stderr is not None
@@ -157,12 +151,8 @@ class StdioTransport:
         return process.returncode is not None
 
     def _end(self, process: asyncio.subprocess.Process, *, is_asked: bool = False) -> None:
-        """The whole group that it leads, also when it has left itself; is_asked: it may still tidy up."""
-        with suppress(ProcessLookupError, PermissionError):
-            if hasattr(os, "killpg"):
-                os.killpg(process.pid, signal.SIGTERM if is_asked else signal.SIGKILL)
-            elif process.returncode is None:
-                process.kill()
+        """is_asked: it may still tidy up."""
+        signal_group(process, signal.SIGTERM if is_asked else signal.SIGKILL)
 
 
 class _Lines:

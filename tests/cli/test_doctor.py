@@ -51,6 +51,21 @@ def test_a_back_end_without_a_list_is_well_if_the_file_has_one() -> None:
     assert failed(502, backend).is_wrong
 
 
+@pytest.mark.parametrize("kind", ["openai-chat", "anthropic", "gemini"])
+def test_a_back_end_is_asked_although_the_file_names_its_models(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "toolwire.toml"
+    path.write_text(f'[backends.c]\nkind = "{kind}"\nbase_url = "http://127.0.0.1:9"\nkey = "k"\nmodels = ["m"]\n')
+    finding = next(one for one in asyncio.run(examine(path)) if one.subject == "back end c")
+    assert finding.is_wrong, finding.text
+
+
+def test_models_of_the_file_that_it_does_not_list_are_named() -> None:
+    backend = BackendConfig(name="openai", kind="openai-chat", models=("a", "b"))
+    finding = of_backend(backend, Listing(backend="openai", models=("a",)))
+    assert finding.text == "answers, and lists 1 model; not among them, but in the file: b."
+    assert not finding.is_wrong  # many servers answer for more than they list
+
+
 def examined(tmp_path: Path, answer: bytes | None, server: str = "", rest: str = "") -> dict[str, Finding]:
     """The findings for a file whose port is taken by a program with this answer, or free if there is none."""
 

@@ -16,6 +16,7 @@ from .models import Listing, ask, plain
 from .serve import address_of
 
 LOCAL_SECONDS = 2.0
+_NAMED = 5
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -60,6 +61,8 @@ def of_backend(backend: BackendConfig, answer: Listing) -> Finding:
         program = f" It is {answer.program}." if answer.program else ""
         listed = f"answers, and lists {count} model{'' if count == 1 else 's'}."
         lacks = _what_lacks(backend)
+        if strange := [model for model in backend.models if model not in answer.models][:_NAMED]:
+            listed = f"{listed[:-1]}; not among them, but in the file: {', '.join(strange)}."
         return Finding(subject=subject, text=f"{listed}{program}", is_wrong=bool(lacks), advice=lacks)
     if answer.error.status == 404 and backend.models and not backend.missing:
         return Finding(subject=subject, text="answers; it has no model list, so the models of the file are used.")

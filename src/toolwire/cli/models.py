@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 from cyclopts import Parameter
 from msgspec import Struct
+from msgspec.structs import replace
 
 from ..config import BackendConfig, Config
 from ..errors import GatewayError, UpstreamError, quote
@@ -98,7 +99,7 @@ async def _listing(backend: BackendConfig) -> Listing:
 async def _models_of(config: BackendConfig) -> tuple[tuple[str, ...], str]:
     from ..backends import build
 
-    backend = build(config)
+    backend = build(replace(config, models=()))
     try:
         running = getattr(backend, "program", None)
         program = "" if running is None else str(await running())

@@ -66,6 +66,7 @@ class Runtime:
         self._preparing = Preparing()
         self._listed_at = -_LIST_AGE
         self._listing: list[tuple[str, list[Model]]] = []
+        self._told: dict[str, list[Model]] = {}  # by back ends that say themselves when their list changes
         self._asking = asyncio.Lock()
         self._is_sure = False
         self._has_asked_default = False
@@ -235,7 +236,7 @@ class Runtime:
                 id=f"{name}/{model.id}", owner=model.owner or name, created=model.created, title=model.title
             )
             for name, models in self._listing
-            for model in models
+            for model in self._told.get(name, models)  # which may be newer than the list, and is never older
         }
         for alias in self.router.aliases:
             if (route := self.router.route_or_none(alias)) is not None:
@@ -246,7 +247,7 @@ class Runtime:
     def note_models(self, name: str, models: list[Model]) -> None:
         """What a back end lists from now on, told by itself. Where it has nothing left, its names still lead to it."""
         self._note(name, models)
-        self._listing = [(other, models if other == name else listed) for other, listed in self._listing]
+        self._told[name] = models
 
     async def model(self, name: str) -> ModelLine | None:
         """The line of the model that a request for this name would get, under this name; raises as that request would."""
@@ -266,7 +267,7 @@ class Runtime:
     async def _ask_all(self, backends: Iterable[Backend]) -> list[tuple[str, list[Model]]]:
         lists = await asyncio.gather(*(self._ask(backend) for backend in backends))
         for name, models in lists:
-            self._note(name, models)
+            self._note(name, self._told.get(name, models))
         return list(lists)
 
     def _note(self, name: str, models: list[Model]) -> None:

@@ -242,7 +242,7 @@ def test_the_key_itself_is_written_when_somebody_asks_for_it(home: Path, capsys:
     assert key not in shown
     assert "do not share the file" in shown
     (group,) = [group for group in json.loads(file.read_text()) if group["name"] == "toolwire"]
-    assert group["models"][0]["requestHeaders"] == {"x-api-key": key}
+    assert group["models"][0]["requestHeaders"] == {"x-toolwire-from": "vscode", "x-api-key": key}
     assert file.stat().st_mode & 0o777 == 0o600
     assert run([*flags, "--write-key"]) == 0
     assert "nothing to change" in capsys.readouterr().out

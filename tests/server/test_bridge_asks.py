@@ -11,11 +11,24 @@ from typing import Any
 
 import pytest
 
-from tests.backends.vscode.stage import TOKEN, FakeWindow, Frame, hub_of, model, said, until, vscode_gateway, window
-from tests.server.harness import Gateway
+from tests.backends.vscode.stage import (
+    TOKEN,
+    FakeWindow,
+    Frame,
+    connect,
+    hub_of,
+    model,
+    said,
+    until,
+    vscode_gateway,
+    window,
+)
+from tests.server.answers import streamed
+from tests.server.harness import LAST_CHUNK, Gateway, Upstream, ask, chunk, reply
 from toolwire.config import BackendConfig
 from toolwire.server.bridge_asks import AT_ONCE
 from toolwire.server.bridge_session import Pace
+from toolwire.telemetry import Record
 
 WEATHER = {
     "name": "weather",
@@ -240,5 +253,89 @@ def test_a_model_lent_by_one_window_is_not_offered_to_another(server: Gateway) -
             await second.say({"type": "list"})
             offer = await second.wait("offer")
             assert not any(line["id"].startswith("vscode/") for line in offer["models"])
+
+    asyncio.run(main())
+
+
+def _behind(upstream: Upstream) -> BackendConfig:
+    return BackendConfig(name="chat", kind="openai-chat", base_url=f"{upstream.url}/v1", models=("m", "breaks"))
+
+
+def _asked(ask_id: str, name: str) -> Frame:
+    return {"type": "ask", "id": ask_id, "model": name, "messages": [{"role": "user", "parts": [said("hi")]}]}
+
+
+def test_answers_are_counted_and_recorded_as_those_of_clients(upstream: Upstream) -> None:
+    """With their usage, with a failure in the middle, and on one connection."""
+    end = [chunk(b'data: {"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}\n\n'), 0.02]
+    play = streamed("chat")
+    upstream.on("m", [*play[:-2], *end, *play[-2:]])
+    upstream.on("breaks", [*play[:3], chunk(b'data: {"error": {"message": "boom"}}\n\n'), LAST_CHUNK])
+
+    async def main() -> None:
+        async with window(server) as opened:
+            for number in range(3):
+                await opened.say(_asked(f"a{number}", "chat/m"))
+                await opened.wait("end", number + 1)
+                await until(lambda wanted=number + 1: len(records) == wanted)  # type: ignore[misc]
+            await opened.say(_asked("b", "chat/breaks"))
+            assert "boom" in (await opened.wait("error"))["message"]
+            await until(lambda: len(records) == 4)
+
+    records: list[Record] = []
+    with vscode_gateway(_behind(upstream)) as server:
+        close = server.app._close
+        server.app._close = lambda record: (records.append(record), close(record))[1]  # type: ignore[method-assign]
+        asyncio.run(main())
+    assert [(record.outcome, record.usage and record.usage.input) for record in records[:3]] == [("ok", 5)] * 3
+    assert (records[3].outcome, records[3].error) == ("error", "upstream_error")
+    assert len({request.peer for request in upstream.requests("m")}) == 1
+
+
+def test_models_that_come_while_others_are_listed_are_in_the_list(upstream: Upstream) -> None:
+    """A window asks for our models first and lends its own then; another back end may take its time to say what it has."""
+    upstream.on("/v1/models", [0.2, reply(200, b'{"object":"list","data":[{"id":"m","object":"model"}]}')])
+    slow = BackendConfig(name="slow", kind="openai-chat", base_url=f"{upstream.url}/v1")
+
+    async def main() -> list[str]:
+        opened = await connect(server.port)
+        opened.start()
+        await opened.hello()
+        await opened.wait("welcome")
+        await opened.say({"type": "list"})
+        await asyncio.sleep(0.05)
+        await opened.lend(model())
+        await opened.wait("offer")
+        answer = await asyncio.to_thread(ask, server.port, "GET", "/v1/models")
+        await opened.close()
+        return [line["id"] for line in answer.json["data"]]
+
+    with vscode_gateway(slow) as server:
+        assert {"vscode/gpt-4.1", "slow/m"} <= set(asyncio.run(main()))
+
+
+def test_a_gateway_that_is_ending_takes_no_more(server: Gateway) -> None:
+    async def main() -> None:
+        async with window(server) as opened:
+            (joined,) = hub_of(server).windows
+            joined.is_leaving = True
+            await opened.say(scripted(turns=[{"text": "hello"}]))
+            refused = await opened.wait("error")
+            assert (refused["status"], refused["name"]) == (503, "not_ready")
+
+    asyncio.run(main())
+
+
+def test_a_custom_endpoint_of_vs_code_is_not_sent_back_to_it(server: Gateway) -> None:
+    """Its model may be listed by nobody else at the moment: the request would go round until all places are taken."""
+
+    async def main() -> None:
+        async with window(server, None, model("customendpoint/ollama/llama3.2")) as opened:
+            for name, status in (("ollama/llama3.2", 404), ("demo/echo-tools", 200)):
+                body = {"model": name, "messages": [{"role": "user", "content": "hi"}]}
+                marked = {"x-toolwire-from": "vscode"}
+                answer = await asyncio.to_thread(ask, server.port, "POST", "/v1/chat/completions", body, headers=marked)
+                assert answer.status == status, answer.body
+            assert not opened.of("chat")
 
     asyncio.run(main())

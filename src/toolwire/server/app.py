@@ -279,6 +279,8 @@ class App:
             record.is_debugged = headers.get("x-toolwire-debug", "0") not in ("0", "false", "")
             assert self._loop is not None
             owner = owner_of(headers)
+            if self.bridge is not None:
+                await self.bridge.check(request.model, headers)
             if self._state is not None and await _runs_behind(request, runtime):
                 tell = await self._state.run(request, owner, record)
                 is_handed_on = True

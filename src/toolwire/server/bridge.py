@@ -15,10 +15,11 @@ from urllib.parse import urlsplit
 from ..backends.vscode.hub import Hub
 from ..backends.vscode.token import VARIABLE, bridge_token, is_token, token_path
 from ..config import is_loopback
+from ..dialects.vscode.shapes import MARK, NAME
 from ..errors import BadRequest, ConfigError, quote
 from .auth import key_in
 from .body import Receive, Send
-from .bridge_asks import Desk
+from .bridge_asks import Desk, lent_back
 from .bridge_session import Pace, Session
 from .bridge_socket import LEAVING
 
@@ -64,6 +65,11 @@ class Bridge:
         """A window lends other models than before."""
         for hub in self._hubs:
             hub.changed()
+
+    async def check(self, model: str, headers: Mapping[str, str]) -> None:
+        """What a custom endpoint of VS Code asks for must not be asked of VS Code again: it would go round in circles."""
+        if headers.get(MARK) == NAME and await self._desk.is_own(model):
+            raise lent_back(model)
 
     def leave(self, session: Session) -> None:
         if self._sessions.get(session.window.id) is session:

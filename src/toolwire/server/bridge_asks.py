@@ -9,6 +9,7 @@ import asyncio
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import aclosing
 
 from msgspec import Struct
 
@@ -43,6 +44,15 @@ class Desk(Struct, frozen=True):
     closed: Callable[[Record], None]
     own: frozenset[str] = frozenset()
 
+    async def is_own(self, model: str) -> bool:
+        """Whether VS Code would be asked; also where an alias leads there."""
+        return bool(self.own) and (await self.runtime().route(model)).backend in self.own
+
+
+def lent_back(model: str) -> BadRequest:
+    words = f"{quote(model)} is a model of VS Code itself; the gateway does not lend it back."
+    return BadRequest(words, status=404, code="model_not_found")
+
 
 class Asks:
     """Those of one window. pause: seconds between two frames of an answer. Belongs to one event loop."""
@@ -64,6 +74,8 @@ class Asks:
     def ask(self, frame: Ask) -> None:
         if frame.id in self._running:
             self._refuse(frame.id, BadRequest(f"the id {quote(frame.id)} is in use by another ask.", code="id_in_use"))
+        elif self._window.is_leaving:
+            self._refuse(frame.id, BadRequest("the gateway is ending.", status=503, code="not_ready"))
         elif len(self._running) >= AT_ONCE:
             why = f"{AT_ONCE} asks of this window are being answered, the most at once."
             self._refuse(frame.id, BadRequest(why, status=429, code="too_many_requests"))
@@ -91,17 +103,13 @@ class Asks:
     async def _offer(self) -> None:
         try:
             lines = await self._desk.runtime().models()
-            offer = Offer(models=tuple([_offered(line) for line in lines if not await self._is_own(line.id)]))
+            offer = Offer(models=tuple([_offered(line) for line in lines if not await self._desk.is_own(line.id)]))
         except GatewayError as error:
             self._desk.log.say("warning", f"no models could be offered to VS Code: {error.message}")
             return
         if offer != self._offered:
             self._offered = offer
             self._window.say(offer)
-
-    async def _is_own(self, model: str) -> bool:
-        """Also where an alias leads there."""
-        return (await self._desk.runtime().route(model)).backend in self._desk.own
 
     async def _answer(self, frame: Ask) -> None:
         record = Record(
@@ -130,12 +138,8 @@ class Asks:
             self._desk.closed(record)
 
     async def _asked(self, frame: Ask) -> Request:
-        if await self._is_own(frame.model):
-            raise BadRequest(
-                f"{quote(frame.model)} is a model of VS Code itself; the gateway does not lend it back.",
-                status=404,
-                code="model_not_found",
-            )
+        if await self._desk.is_own(frame.model):
+            raise lent_back(frame.model)
         try:
             return request_of(frame, self._owner)
         except Bad as fault:
@@ -172,15 +176,17 @@ class _Telling:
         self._timer: asyncio.TimerHandle | None = None
 
     async def run(self, answering: Answering, record: Record) -> None:
-        async for events in answering.events():
-            self._events += events
-            if not record.first_byte:
-                record.first_byte, record.status = time.monotonic(), 200
-            if any(isinstance(event, Finished | Failed) for event in events):
-                self._flush()
-                return
-            self._soon()
-            await self._window.outbox.room()
+        """Up to its very end, behind the last event: only then it has been counted, and its connection is free for another."""
+        async with aclosing(answering.events()) as batches:
+            async for events in batches:
+                self._events += events
+                if not record.first_byte:
+                    record.first_byte, record.status = time.monotonic(), 200
+                if any(isinstance(event, Finished | Failed) for event in events):
+                    self._flush()
+                    continue
+                self._soon()
+                await self._window.outbox.room()
 
     def close(self) -> None:
         if self._timer is not None:

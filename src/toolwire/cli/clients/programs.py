@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...dialects.vscode import shapes
 from .client import DUMMY, KEY, NAME, Client, Place, SettingsFile, Way
 from .settings import Item, Setting
 
@@ -138,14 +139,16 @@ def _vscode(dialect: str) -> Way:
     }
     # Without it the second turn of the Responses dialect leans on a stored response.
     model |= {"zeroDataRetentionEnabled": True} if dialect == "responses" else {}
+    chosen = (group, "models", Item("id", "@model@"))
     file = SettingsFile(
         place=Place(folder="$code", names=("chatLanguageModels.json",)),
         format="json",
         settings=(
             Setting((group,), {"vendor": "customendpoint", "apiType": _VSCODE_TYPES[dialect]}),
-            Setting((group, "models", Item("id", "@model@")), model),
+            Setting(chosen, model),
+            Setting((*chosen, "requestHeaders", shapes.MARK), shapes.NAME),
         ),
-        carrying=(Setting((group, "models", Item("id", "@model@"), "requestHeaders", "x-api-key"), "@key@"),),
+        carrying=(Setting((*chosen, "requestHeaders", "x-api-key"), "@key@"),),
     )
     return Way(dialect=dialect, files=(file,))
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 from ...types import Json, JsonObject
 
 NAME: Final = "vscode"
+MARK: Final = "x-toolwire-from"  # the header by which requests of VS Code's custom endpoints say where they come from
 VERSION: Final = 1
 
 

@@ -16,7 +16,7 @@ run: $(VENV)/.installed
 	$(BIN)/toolwire serve $(ARGS)
 
 test: $(VENV)/.installed-dev programs
-	TOOLWIRE_PROGRAMS=$(abspath $(PROGRAMS)) $(BIN)/pytest -n 3 $(AGAIN) $(ARGS)
+	TOOLWIRE_PROGRAMS=$(abspath $(PROGRAMS)) $(BIN)/pytest -n 4 $(AGAIN) $(ARGS)
 
 check: lint
 	$(BIN)/pytest -m "not slow" -q -n 2

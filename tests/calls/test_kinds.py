@@ -184,6 +184,21 @@ def test_names_that_meet_are_kept_apart_and_restored() -> None:
     assert call_in(restored(found.names, "agents__close", "{}")).namespace == ""
 
 
+@pytest.mark.parametrize("order", ["a.b a/b a_b", "a_b a.b a/b", "a/b a_b a.b"])
+def test_a_tool_that_can_keep_its_name_keeps_it_wherever_it_stands(order: str) -> None:
+    """And the others have theirs whatever the order."""
+    found = lowered(tools=tuple(Tool(name=name, schema=SCHEMA) for name in order.split()))
+    written = dict(zip(order.split(), (tool.name for tool in found.request.tools), strict=True))
+    assert written == {"a_b": "a_b", "a.b": "a_b_2", "a/b": "a_b_3"}
+    assert [call_in(restored(found.names, label, "{}")).name for label in written.values()] == order.split()
+
+
+def test_a_flat_name_of_a_namespace_gives_way_to_a_tool_of_that_name() -> None:
+    found = lowered(tools=(INNER, HOSTED, Tool(name="agents__close", schema=SCHEMA)))
+    assert [tool.name for tool in found.request.tools] == ["agents__close_2", "agents__close"]
+    assert call_in(restored(found.names, "agents__close", "{}")).namespace == ""
+
+
 @pytest.mark.parametrize(
     "spelled", ["agents__close", "agents.close", "close", "agents_close", "functions.agents__close"]
 )

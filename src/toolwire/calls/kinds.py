@@ -206,7 +206,8 @@ def _speaks(message: Message) -> bool:
 
 def _offered(tools: tuple[Tool, ...], knows: _Knows, names: Names, losses: list[Loss]) -> list[Tool]:
     written: list[Tool] = []
-    for tool in tools:
+    labels = _labels(tools, knows, names)
+    for index, tool in enumerate(tools):
         if tool.kind == "hosted":
             if "hosted" in knows.native:
                 written.append(tool)
@@ -214,7 +215,7 @@ def _offered(tools: tuple[Tool, ...], knows: _Knows, names: Names, losses: list[
             why = "it is run by the client's provider, and this back end has no such tool"
             losses.append(Loss("tool.hosted", f'tools "{tool.name[:60]}"', why))
             continue
-        label = names.add(tool)
+        label = labels[index]
         if knows.tool(tool) and label == tool.name:
             # A source may say that the tool is deferred; who does not know what that means is told the rest.
             written.append(
@@ -223,6 +224,18 @@ def _offered(tools: tuple[Tool, ...], knows: _Knows, names: Names, losses: list[
         elif not tool.is_deferred:
             written.append(_function(tool, label))
     return written
+
+
+def _labels(tools: tuple[Tool, ...], knows: _Knows, names: Names) -> dict[int, str]:
+    """The flat name of each tool that is not hosted, by its place. Those that can keep their names come first, so that no other takes one."""
+
+    def rank(index: int) -> tuple[int, str]:
+        wanted = tools[index].label or tools[index].name
+        keeps_name = wanted == tools[index].name and knows.name(wanted)
+        return (0 if keeps_name else 1 if is_legal(wanted, knows.longest or LONGEST) else 2), wanted
+
+    places = [index for index, tool in enumerate(tools) if tool.kind != "hosted"]
+    return {index: names.add(tools[index]) for index in sorted(places, key=rank)}
 
 
 def _function(tool: Tool, label: str) -> Tool:

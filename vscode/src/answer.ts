@@ -90,7 +90,8 @@ function merged(last: AnswerPart | undefined, part: AnswerPart): boolean {
     last.text += part.text;
     return true;
   }
-  if (last?.t === 'thinking' && part.t === 'thinking' && last.id === part.id && !last.meta && !part.meta) {
+  // Whatever their ids: some servers give every piece of a thought another.
+  if (last?.t === 'thinking' && part.t === 'thinking' && !last.meta && !part.meta) {
     last.text += part.text;
     return true;
   }

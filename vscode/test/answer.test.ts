@@ -29,6 +29,13 @@ test('what comes in one tick leaves in one frame, text merged', async () => {
   ]);
 });
 
+test('pieces of a thought are merged whatever their ids', () => {
+  const { wire, answer } = setUp();
+  ['I', ' need', ' to'].forEach((text, index) => answer.add({ t: 'thinking', text, id: `item${index}` }));
+  answer.end();
+  assert.deepEqual(wire.of('parts').map(frame => frame.parts), [[{ t: 'thinking', text: 'I need to', id: 'item0' }]]);
+});
+
 test('a million characters in many small parts of one tick, or in one large part, arrive in frames of bounded size', () => {
   for (const size of [7, 1_000_003]) {
     const { wire, answer } = setUp();

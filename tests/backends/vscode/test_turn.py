@@ -11,6 +11,7 @@ from tests.backends.vscode.stage import used
 from tests.backends.vscode.test_window import chat, heard, hello, listed, parts
 from toolwire.backends.vscode.counting import ESTIMATED
 from toolwire.backends.vscode.inbox import Gone
+from toolwire.backends.vscode.limiting import LEAST
 from toolwire.backends.vscode.turn import Patience, Turn
 from toolwire.backends.vscode.window import Window
 from toolwire.dialects.vscode.names import Names
@@ -92,14 +93,30 @@ def test_too_long_an_answer_is_cut_and_cancelled() -> None:
     async def play(window: Window) -> None:
         turn = turn_in(window)
         beginning = await asked(window, turn, request(max_tokens=1))
-        window.hear(parts("r", 0, "0123456789"), 10)
+        window.hear(parts("r", 0, "0123456789" * 30), 10)
         events = await beginning
         answer = fold(events)
-        assert answer.parts[0].part == Text(text="012345")
+        assert answer.parts[0].part == Text(text=("0123456789" * 30)[:LEAST])
         assert answer.finished.choices[0].reason == "length"
-        assert answer.finished.usage == Usage(input=1, output=2)
+        assert answer.finished.usage == Usage(input=1, output=64)
         assert Noted(note=ESTIMATED) in events
         assert await heard(window) == Cancel(id="r")
+
+    played(play)
+
+
+@pytest.mark.parametrize(("max_tokens", "reason"), [(6, "stop"), (5, "length")])
+def test_an_answer_that_has_ended_within_its_limit_is_not_cut(max_tokens: int, reason: str) -> None:
+    async def play(window: Window) -> None:
+        turn = turn_in(window)
+        beginning = await asked(window, turn, request(max_tokens=max_tokens))
+        window.hear(parts("r", 0, "-" * 300), 10)
+        window.hear(Parts(id="r", seq=1, parts=(USAGE,)), 10)
+        window.hear(DONE, 10)
+        answer = fold(await beginning)
+        assert answer.finished.choices[0].reason == reason
+        assert answer.parts[0].part == Text(text="-" * (300 if reason == "stop" else LEAST))
+        assert turn.is_over
 
     played(play)
 
@@ -117,10 +134,11 @@ def test_a_failure_before_the_first_part_is_raised_and_consent_is_remembered() -
     played(play)
 
 
-def test_a_model_that_has_gone_makes_the_window_list_again() -> None:
+@pytest.mark.parametrize(("code", "message"), [("NotFound", "no such model"), ("", "Endpoint not found for model m")])
+def test_a_model_that_has_gone_makes_the_window_list_again(code: str, message: str) -> None:
     async def play(window: Window) -> None:
         beginning = await asked(window, turn_in(window))
-        window.hear(Failure(id="r", code="NotFound", name="", message="no such model"), 10)
+        window.hear(Failure(id="r", code=code, name="", message=message), 10)
         with pytest.raises(UpstreamError) as caught:
             await beginning
         assert caught.value.status == 404

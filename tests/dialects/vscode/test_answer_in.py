@@ -16,10 +16,11 @@ from toolwire.dialects.vscode import AnswerDecoder, Names, decode_window
 from toolwire.dialects.vscode import shapes as bridge
 from toolwire.dialects.vscode.usage import usage_part
 from toolwire.errors import UpstreamError
-from toolwire.events import Answer, Event, Failed, Finished, PartDelta, fold
-from toolwire.types import Opaque, Part, Reasoning, Text, Tool, ToolCall, Usage
+from toolwire.events import Answer, Event, Failed, Finished, Noted, PartDelta, fold
+from toolwire.types import Choice, Loss, Opaque, Part, Reasoning, Refusal, Text, Tool, ToolCall, Usage
 
 END = bridge.End(id="r1", cancelled=False)
+OWN: dict[str, dict[str, Any]] = {"vscode": {}}
 WEATHER = Tool(
     name="weather", schema={"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 )
@@ -121,10 +122,15 @@ def test_thoughts_are_parts_of_their_own() -> None:
     think = bridge.ThinkingPart
     done = think(text="", id="t1", meta={"vscode_reasoning_done": True})
     parts = parts_of(think(text="Hm", id="t1"), think(text="m."), done, think(text="More", id="t2"), text("Hi"), done)
-    own: dict[str, dict[str, Any]] = {"vscode": {}}
-    assert parts == (
-        Reasoning(text="Hmm.", item_id="t1", extra=own),
-        Reasoning(text="More", item_id="t2", extra=own),
+    assert parts == (Reasoning(text="Hmm.", extra=OWN), Reasoning(text="More", extra=OWN), Text(text="Hi"))
+
+
+def test_a_thought_is_one_whatever_ids_its_pieces_have() -> None:
+    pieces = [bridge.ThinkingPart(text=word, id=f"item{number}") for number, word in enumerate(["I", " need", " to"])]
+    done = bridge.ThinkingPart(text="", id="item9", meta={"vscode_reasoning_summary_part_done": True})
+    assert parts_of(*pieces, done, *pieces[:2], text("Hi")) == (
+        Reasoning(text="I need to", extra=OWN),
+        Reasoning(text="I need", extra=OWN),
         Text(text="Hi"),
     )
 
@@ -158,6 +164,55 @@ def test_too_long_is_an_end_and_no_error() -> None:
     events = heard([[text("half")]], failure)
     check_events(events)
     assert fold(events).finished.choices[0].reason == "length"
+
+
+@pytest.mark.parametrize("words", ["Response got filtered.", "Model declined to respond."])
+def test_a_refusal_is_an_end_and_keeps_what_was_said(words: str) -> None:
+    failure = bridge.Failure(id="r1", code="Unknown", name="Error", message=words)
+    events = heard([[text("Well, ")]], failure)
+    check_events(events)
+    assert fold(events).parts_of(0) == (Text(text="Well, "),)
+    assert fold(events).finished.choices == (Choice(reason="refused", raw_reason=words.rstrip(".")),)
+
+
+def test_a_refusal_before_the_first_word_is_said_in_words() -> None:
+    message = 'Filtered by Responsible AI Service\n\n{"error":{"code":"content_filter"}}'
+    events = heard([], bridge.Failure(id="r1", code="", name="Error", message=message))
+    check_events(events)
+    told = "The provider ended the answer: Filtered by Responsible AI Service."
+    assert fold(events).parts_of(0) == (Refusal(text=told, extra=OWN),)
+    assert fold(events).finished.choices[0].reason == "refused"
+
+
+@pytest.mark.parametrize(
+    ("last", "sends_usage"),
+    [
+        (END, True),
+        (bridge.Failure(id="r1", code="", name="Error", message="Response too long."), False),
+        (bridge.Failure(id="r1", code="", name="Error", message="Response got filtered."), False),
+    ],
+)
+def test_the_call_that_an_answer_was_cut_in_is_not_whole(last: bridge.End | bridge.Failure, sends_usage: bool) -> None:
+    events = heard([[call("weather", {}), call("weather", {}, "c2")]], last, sends_usage=sends_usage)
+    check_events(events)
+    whole, cut = fold(events).parts_of(0)
+    assert isinstance(whole, ToolCall)
+    assert isinstance(cut, ToolCall)
+    assert (whole.raw, whole.args) == ("{}", {})
+    assert (cut.id, cut.raw, cut.args) == ("c2", "", None)
+
+
+def test_a_call_without_arguments_is_whole_where_the_answer_is() -> None:
+    answer = answer_of(call("weather", {}), usage_part(Usage(input=1, output=2)), sends_usage=True)
+    assert answer.parts_of(0) == (ToolCall(id="c1", name="weather", raw="{}", args={}),)
+    assert answer.finished.choices[0].reason == "tool_calls"
+
+
+def test_integers_that_may_have_lost_digits_are_noted() -> None:
+    events = heard([[call("weather", {"id": 12345678901234567000}), call("weather", {"id": 2**53}, "c2")]])
+    check_events(events)
+    notes = [event.note for event in events if isinstance(event, Noted)]
+    assert [(note.feature, note.where) for note in notes if isinstance(note, Loss)] == [("call.integer", "weather")]
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ OWN: dict[str, dict[str, Any]] = {"vscode": {}}
 WORDS = st.text(min_size=1, max_size=6)
 PARTS: st.SearchStrategy[Part] = st.one_of(
     st.builds(Text, text=WORDS),
-    st.builds(Reasoning, text=WORDS, item_id=st.sampled_from(["s", "t"]), extra=st.just(OWN)),
+    st.builds(Reasoning, text=WORDS, extra=st.just(OWN)),
     st.builds(ToolCall, id=st.uuids().map(str), name=WORDS, raw=st.just('{"a":1}'), args=st.just({"a": 1})),
     st.just(Opaque(dialect="vscode", value={"type": "data", "mime": "x", "data": "QQ=="})),
 )
@@ -177,7 +177,7 @@ def _merged(parts: list[Part]) -> list[Part]:
         before = merged[-1] if merged else None
         if isinstance(part, Text) and isinstance(before, Text):
             merged[-1] = Text(text=before.text + part.text)
-        elif isinstance(part, Reasoning) and isinstance(before, Reasoning) and before.item_id == part.item_id:
+        elif isinstance(part, Reasoning) and isinstance(before, Reasoning):
             merged[-1] = replace(part, text=before.text + part.text)
         else:
             merged.append(part)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.dialects.vscode.agreed import from_gateway
 from toolwire.dialects.vscode import error_of, needs_consent, no_model, no_window, refused, window_lost
-from toolwire.dialects.vscode.faults import cancelled, is_cancelled, is_too_long
+from toolwire.dialects.vscode.faults import cancelled, is_cancelled, is_too_long, refusal_in
 from toolwire.errors import BadRequest, GatewayError, UpstreamError
 
 # code, name, message of the window -> status, code, a word of the hint
@@ -44,6 +44,39 @@ SEEN = [
         "context_length_exceeded",
         "shorten",
     ),
+    (
+        "",
+        "Error",
+        'Request Failed: 400 {"error":{"message":"prompt token count of 82016 exceeds the limit of 64000",'
+        '"code":"model_max_prompt_tokens_exceeded"}}',
+        400,
+        "context_length_exceeded",
+        "shorten",
+    ),
+    (
+        "",
+        "Error",
+        'Request Failed: 400 {"error":{"message":"too many","code":"model_max_prompt_tokens_exceeded"}}',
+        400,
+        "context_length_exceeded",
+        "shorten",
+    ),
+    ("", "Error", 'Request Failed: 400 {"message":"Invalid schema of \'get_rate_limit\'"}', 400, "upstream_error", ""),
+    ("", "Error", 'Request Failed: 413 {"message":"see rate limits"}', 413, "upstream_error", ""),
+    (
+        "",
+        "Error",
+        'Request Failed: 400 {"message":"image of \'rate_limit\' could not be decoded"}',
+        400,
+        "invalid_media",
+        "PNG",
+    ),
+    ("", "Error", 'Request Failed: 429 {"message":"quota exceeded"}', 429, "insufficient_quota", "plan"),
+    ("", "Error", 'Request Failed: 400 {"error":{"code":"model_not_supported"}}', 404, "model_not_found", "list"),
+    ("", "Error", '{"message":"not supported.","code":"model_not_supported"}', 404, "model_not_found", "list"),
+    ("", "Error", "Endpoint not found for model gpt-4.1", 404, "model_not_found", "list"),
+    ("", "Error", "token expired or invalid: 401", 401, "authentication_failed", "Sign in"),
+    ("", "Error", "Unauthorized", 401, "authentication_failed", "Sign in"),
     ("", "Error", "Request Failed: 401 {}", 401, "authentication_failed", "Sign in"),
     ("", "Error", 'Request Failed: 429 {"message":"slow down"}', 429, "rate_limited", ""),
     ("", "Error", "Request Failed: 999 x", 502, "upstream_error", ""),
@@ -91,10 +124,29 @@ def test_long_words_take_no_time_and_little_room() -> None:
 
 @pytest.mark.parametrize(
     ("message", "is_length"),
-    [("Response too long.", True), ("Response is too long", True), ("prompt is too long", False)],
+    [
+        ("Response too long.", True),
+        ("Response is too long", True),
+        ("prompt is too long", False),
+        ('Request Failed: 400 {"message":"the previous response too long"}', False),
+    ],
 )
 def test_an_answer_at_its_limit_is_told_apart(message: str, is_length: bool) -> None:
     assert is_too_long(message) is is_length
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        ("Response got filtered.", "Response got filtered"),
+        ("Model declined to respond.", "Model declined to respond"),
+        ("Filtered by Responsible AI Service\n\nkey-abcdefgh1234", "Filtered by Responsible AI Service"),
+        ("filtered as off_topic by intent classifier: x", "filtered as off_topic"),
+        ("Request Failed: 400 the response got filtered", ""),
+    ],
+)
+def test_a_refusal_is_told_apart(message: str, words: str) -> None:
+    assert refusal_in(message) == words
 
 
 def test_cancelled_is_told_apart() -> None:

@@ -150,6 +150,14 @@ def test_arguments_that_are_no_object_stay_readable() -> None:
     ]
 
 
+def test_integers_that_lose_digits_are_a_loss() -> None:
+    losses: list[Loss] = []
+    told(assistant(call("1", raw='{"n":9007199254740992}')), losses=losses)
+    assert losses == []
+    told(user("Hi"), assistant(call("1", raw='{"n":9007199254740993}')), losses=losses)
+    assert [(loss.feature, loss.where) for loss in losses] == [("call.integer", "messages[1]")]
+
+
 def test_data_parts_go_back_whence_they_came() -> None:
     marker = {"type": "data", "mime": "stateful_marker", "data": "QQ=="}
     kept = Message(role="assistant", parts=(Text(text="b"),), extra={"vscode": {"data": [marker, {"mime": 3}]}})

@@ -207,6 +207,15 @@ def test_a_model_that_sees_no_images_gets_none() -> None:
     assert words(seeing.chat.messages[0])[2] == "data image/png"
 
 
+def test_a_model_that_calls_no_tools_is_a_loss_where_there_are_some() -> None:
+    request = Request(model="m", messages=HI, tools=(A,))
+    (loss,) = asked(request, replace(MODEL, can_call_tools=False), id="r1").losses
+    assert loss.feature == "tools"
+    assert 'tools = "simulate"' in loss.why
+    for quiet, told in ((Request(model="m", messages=HI), False), (request, True), (request, None)):
+        assert asked(quiet, replace(MODEL, can_call_tools=told), id="r1").losses == ()
+
+
 def test_what_cannot_be_written_is_the_clients_fault() -> None:
     deep: Any = {}
     for _ in range(100_000):

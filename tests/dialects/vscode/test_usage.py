@@ -21,9 +21,9 @@ def part(text: bytes) -> DataPart:
 def test_copilots_own_count_is_read() -> None:
     told = part(
         b'{"prompt_tokens":1011,"completion_tokens":20,"total_tokens":1031,'
-        b'"prompt_tokens_details":{"cached_tokens":900},"completion_tokens_details":{"reasoning_tokens":5}}'
+        b'"prompt_tokens_details":{"cached_tokens":900,"cache_creation_input_tokens":60},"completion_tokens_details":{"reasoning_tokens":5}}'
     )
-    assert usage_in(told) == Usage(input=1011, output=20, cached=900, reasoning=5)
+    assert usage_in(told) == Usage(input=1011, output=20, cached=900, cache_written=60, reasoning=5)
 
 
 @pytest.mark.parametrize(
@@ -38,9 +38,14 @@ def test_nonsense_counts_nothing() -> None:
     assert usage_in(part(b'{"prompt_tokens":-1,"completion_tokens":"many"}')) == Usage()
 
 
-@given(st.integers(0, 10**9), st.integers(0, 10**9), st.integers(0, 10**9), st.integers(0, 10**9))
-def test_ours_is_read_as_it_was(read: int, written: int, cached: int, reasoning: int) -> None:
-    usage = Usage(input=read + cached, output=written + reasoning, cached=cached, reasoning=reasoning)
+COUNTS = st.integers(0, 10**9)
+
+
+@given(COUNTS, COUNTS, COUNTS, COUNTS, COUNTS)
+def test_ours_is_read_as_it_was(read: int, said: int, cached: int, kept: int, reasoning: int) -> None:
+    usage = Usage(
+        input=read + cached + kept, output=said + reasoning, cached=cached, cache_written=kept, reasoning=reasoning
+    )
     assert usage_in(usage_part(usage)) == usage
 
 

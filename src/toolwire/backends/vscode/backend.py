@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 
 from ...config import BackendConfig
-from ...dialects.vscode.faults import needs_consent, window_lost
+from ...dialects.vscode.faults import MISSING, needs_consent, window_lost
 from ...dialects.vscode.models import listing
 from ...dialects.vscode.request_out import asked
 from ...errors import UpstreamError
@@ -17,8 +17,6 @@ from ..synthesis import new_id
 from .hub import Hub, Picked, conversation_of
 from .inbox import Gone
 from .turn import Patience, Turn
-
-_MISSING = "model_not_found"
 
 
 class TurnReply(EventReply, kw_only=True):
@@ -70,7 +68,7 @@ class VSCodeBackend:
             except Gone:
                 fault = window_lost()
             except UpstreamError as error:
-                if error.code != _MISSING:
+                if error.code != MISSING.code:
                     raise
                 fault = error
         raise fault

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ...calls.stopping import Stopping
 from ...dialects.vscode.answer_in import AnswerDecoder
-from ...dialects.vscode.faults import CONSENT, window_lost
+from ...dialects.vscode.faults import CONSENT, MISSING, window_lost
 from ...dialects.vscode.names import Names
 from ...dialects.vscode.shapes import Chat, Counted, End, Failure, ListedModel, Parts
 from ...dialects.vscode.usage import sends_usage
@@ -115,18 +115,21 @@ class Turn:
     def _failed(self, frame: Failure) -> list[Event]:
         events = self._decoder.error(frame)
         last = events[-1] if events else None
-        if isinstance(last, Failed) and last.error.code == CONSENT.code:
+        code = last.error.code if isinstance(last, Failed) else ""
+        if code == CONSENT.code:
             self.window.refused.add(self._model.key)
-        if frame.code == "NotFound":
+        if code == MISSING.code:
             self.window.refresh()
         return events
 
     async def _kept(self, events: list[Event]) -> list[Event]:
         self.is_over = self._decoder.is_over
-        for cutter in (self._stopping, self._limiting):
-            if cutter is not None:
-                events = cutter.send(events)
-                self.is_over = self.is_over or cutter.is_over
+        if self._stopping is not None:
+            events = self._stopping.send(events)
+            self.is_over = self.is_over or self._stopping.is_over
+        if self._limiting is not None:
+            events = self._limiting.send(events, self._decoder.usage if self._is_ended else None)
+            self.is_over = self.is_over or self._limiting.is_over
         if self._decoder.has_usage:
             self.window.counting.add(self._model.key)
         self._said += [content_of(event.part) for event in events if isinstance(event, PartEnded)]

@@ -1,25 +1,29 @@
 """VS Code bridge: one answer out of the parts that a window sends.
 
-Texts that follow each other are one part, however they were cut; whatever else comes ends it. A call comes whole. VS Code tells no
-reason for an end: calls are one, and an answer that lacks its count of tokens, where one is sure to come, was cut at its limit.
+Texts that follow each other are one part, however they were cut; whatever else comes ends it. So are thoughts, whatever ids they have:
+those are the server's for its items, and some servers give every piece another. A call comes whole. VS Code tells no reason for an end:
+calls are one, and an answer that lacks its count of tokens, where one is sure to come, was cut at its limit. The call that it was cut in
+has an empty object then (Copilot 0.67), as a call without arguments has; so such a call stays open until something else follows it.
 """
 
 from __future__ import annotations
 
 from ...errors import GatewayError
-from ...events import Event, Failed, Finished, PartDelta, Started
-from ...types import Choice, Json, Opaque, Reason, Reasoning, Text, ToolCall, Usage
+from ...events import Event, Failed, Finished, Noted, PartDelta, Started
+from ...types import Choice, Json, Loss, Opaque, Reason, Reasoning, Refusal, Text, ToolCall, Usage
 from ...wire.exact import BadJson, encode
 from ..assembly import Assembly, Growing
 from ..base import garbage
 from ..ids import fit_id
-from .faults import cancelled, error_of, is_cancelled, is_too_long, window_lost
+from .digits import WHY as DIGITS
+from .digits import loses_digits
+from .faults import cancelled, error_of, is_cancelled, is_too_long, refusal_in, window_lost
 from .names import Names
 from .shapes import NAME, AnswerPart, CallPart, DataPart, End, Failure, Parts, TextPart, ThinkingPart
 from .usage import MIMES, usage_in
 
 _LONGEST_ID = 40  # letters of an id that every provider takes
-_DONE = "vscode_reasoning_done"
+_DONE = ("vscode_reasoning_done", "vscode_reasoning_summary_part_done")  # either ends a thought
 
 
 class AnswerDecoder:
@@ -37,8 +41,7 @@ class AnswerDecoder:
         self._names = names or Names()
         self._sends_usage = sends_usage
         self._assembly = Assembly()
-        self._open: Growing | None = None  # a text or a thought
-        self._thought = ""  # the id of the open one
+        self._open: Growing | None = None  # a text, a thought, or a call without arguments
         self._seq = 0
         self._has_started = False
         self._ids: set[str] = set()
@@ -70,8 +73,11 @@ class AnswerDecoder:
     def error(self, frame: Failure) -> list[Event]:
         if self.is_over or frame.id != self.id:
             return []
-        if is_too_long(frame.message) and not is_cancelled(frame.code, frame.name, frame.message):
-            return self._finish("length", "response too long")
+        if not is_cancelled(frame.code, frame.name, frame.message):
+            if is_too_long(frame.message):
+                return self._finish("length", "response too long")
+            if words := refusal_in(frame.message):
+                return self._refuse(words)
         return self.fail(error_of(frame.code, frame.name, frame.message))
 
     def cut(self, error: GatewayError | None = None) -> list[Event]:
@@ -114,26 +120,26 @@ class AnswerDecoder:
 
     def _think(self, part: ThinkingPart) -> list[Event]:
         """What goes with it beside its text is for the provider alone, and nobody can hand that back."""
-        is_over = part.meta.get(_DONE) is True
-        is_same = self._is_thinking() and (not part.id or part.id == self._thought)
+        is_thinking = self._open is not None and isinstance(self._open.part, Reasoning)
+        if not is_thinking and not part.text:
+            return []
         events: list[Event] = []
-        if not is_same and part.text:
+        if self._open is None or not is_thinking:
             events += self._end_open()
-            self._open, started = self._assembly.start(Reasoning(text="", item_id=part.id, extra={NAME: {}}))
-            self._thought = part.id
+            self._open, started = self._assembly.start(Reasoning(text="", extra={NAME: {}}))
             events.append(started)
-            is_same = True
-        if is_same and self._open is not None:
-            events += _grow(self._open, part.text)
-        return events + self._end_open() if is_same and is_over else events
-
-    def _is_thinking(self) -> bool:
-        return self._open is not None and isinstance(self._open.part, Reasoning)
+        events += _grow(self._open, part.text)
+        return events + self._end_open() if any(part.meta.get(key) is True for key in _DONE) else events
 
     def _call(self, part: CallPart) -> list[Event]:
         events = self._end_open()
         name = self._names.client(part.name)
+        if loses_digits(part.input):
+            events.append(Noted(note=Loss("call.integer", name[:60], DIGITS)))
         growing, started = self._assembly.start(ToolCall(id=self._call_id(part.id), name=name, raw=""))
+        if part.input == {}:
+            self._open = growing
+            return [*events, started]
         return [*events, started, *_grow(growing, _raw(part.input)), *self._assembly.end(growing)]
 
     def _call_id(self, given: str) -> str:
@@ -156,17 +162,26 @@ class AnswerDecoder:
         growing, started = self._assembly.start(opaque)
         return [*events, started, *self._assembly.end(growing)]
 
-    def _end_open(self) -> list[Event]:
+    def _end_open(self, *, is_cut: bool = False) -> list[Event]:
         growing, self._open = self._open, None
-        return [] if growing is None else self._assembly.end(growing)
+        return [] if growing is None else self._assembly.end(growing, is_cut=is_cut)
 
     def _reason(self) -> tuple[Reason, str]:
         if self._sends_usage and not self.has_usage:
             return "length", "no usage was told"
         return ("tool_calls", "tool_calls") if self.has_calls else ("stop", "stop")
 
+    def _refuse(self, words: str) -> list[Event]:
+        """What was said stays said; where nothing was, the provider's reason is said."""
+        if self.has_spoken:
+            return self._finish("refused", words)
+        begun = self._begin()
+        growing, started = self._assembly.start(Refusal(text="", extra={NAME: {}}))
+        told = [started, *_grow(growing, f"The provider ended the answer: {words}."), *self._assembly.end(growing)]
+        return [*begun, *told, *self._finish("refused", words)]
+
     def _finish(self, reason: Reason, raw: str) -> list[Event]:
-        events = self._begin() + self._end_open()
+        events = self._begin() + self._end_open(is_cut=reason in ("length", "refused"))
         self.is_over = True
         return [*events, Finished(choices=(Choice(reason=reason, raw_reason=raw),), usage=self.usage)]
 

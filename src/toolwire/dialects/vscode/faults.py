@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from ...errors import GatewayError, UpstreamError, quote
 from ...wire.exact import object_of
-from ..faults import error_from
+from ..faults import error_details, error_from
 from .shapes import Refused
 
 _READ = 4000  # letters of a message that are looked at
@@ -24,6 +24,10 @@ _SECRET = re.compile(
 )
 _STATUS = re.compile(r"(?:Request Failed|Server error): (\d{3})\b\s{0,9}(.{0,4000})", re.DOTALL | re.ASCII)
 _TOO_LONG = re.compile(r"response (?:is )?too long", re.IGNORECASE)
+_DECLINED = re.compile(
+    r"response got filtered|model declined to respond|filtered by responsible ai service|filtered as off_topic",
+    re.IGNORECASE,
+)
 _CANCELLED = re.compile(r"cancell?ed\b|network request aborted|\babort(?:ed)?error\b", re.IGNORECASE)
 _CANCELLED_NAMES = frozenset({"canceled", "cancelled", "cancellationerror", "aborterror"})
 ALLOW = (
@@ -54,7 +58,7 @@ _QUOTA = Kind(
     what="the Copilot plan of this user is used up",
     hint="Click the Copilot icon in VS Code's status bar to see the plan, or choose a model that is included in it.",
 )
-_MISSING = Kind(
+MISSING = Kind(
     status=404,
     code="model_not_found",
     what="the VS Code window does not have this model",
@@ -66,7 +70,9 @@ _CONTEXT = Kind(
     what="the conversation is longer than the model in VS Code takes",
     hint="Send less: shorten the conversation, or offer fewer tools.",
 )
-_SIGNED_OUT = Kind(status=401, code="authentication_failed", what="nobody is signed in", hint=_SIGN_IN)
+_SIGNED_OUT = Kind(
+    status=401, code="authentication_failed", what="nobody is signed in, or the sign-in has expired", hint=_SIGN_IN
+)
 _IMAGE = Kind(
     status=400,
     code="invalid_media",
@@ -79,20 +85,27 @@ _OTHER = Kind(status=502, code="upstream_error", what="the request failed in VS 
 BY_NAME: dict[str, Kind] = {
     "NoPermissions": CONSENT,
     "Blocked": _RATE,
-    "NotFound": _MISSING,
+    "NotFound": MISSING,
     "ChatRateLimited": _RATE,
     "ChatQuotaExceeded": _QUOTA,
+}
+BY_CODE: dict[str, Kind] = {  # of a server's own error object
+    "model_not_supported": MISSING,
+    "model_max_prompt_tokens_exceeded": _CONTEXT,
 }
 BY_WORDS: tuple[tuple[re.Pattern[str], Kind], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), kind)
     for pattern, kind in (
+        (r"invalid tool name|toolmode\.required is not|more than 128 tools|invalid request: no messages", _REFUSED),
         (r"exceeds token limit|context_length_exceeded|maximum context length|prompt is too long", _CONTEXT),
+        (r"prompt token count of \d{1,12} exceeds|input is too long", _CONTEXT),
         (r"quota exceeded|exceeded your .{0,40}quota|out of premium requests", _QUOTA),
         (r"rate.?limit|too many requests", _RATE),
         (r"cannot be used by '", CONSENT),
         (r"githubloginfailed|not signed in|sign in to (?:use|github)|no github session", _SIGNED_OUT),
+        (r"\Atoken expired or invalid|\Aunauthorized\Z", _SIGNED_OUT),
+        (r"\Aendpoint not found for model", MISSING),
         (r"istrusted|undecodable image|non-error value|could not be decoded", _IMAGE),
-        (r"invalid tool name|toolmode\.required is not|more than 128 tools|invalid request: no messages", _REFUSED),
     )
 )
 
@@ -101,18 +114,24 @@ def error_of(code: str, name: str, message: str) -> UpstreamError:
     """code, name and message as the window gave them."""
     words = _safe(message)
     kind = BY_NAME.get(code) or BY_NAME.get(name)
-    if kind is CONSENT or kind is _MISSING:
+    if kind is CONSENT or kind is MISSING:
         return _error(kind, words)
     if is_cancelled(code, name, message):
         return cancelled(words)
     if kind is None and (found := _STATUS.match(words)) is not None:
         return _from_status(int(found[1]), found[2])
-    return _error(kind or _by_words(words) or _OTHER, words)
+    return _error(kind or _by_code(words) or _by_words(words) or _OTHER, words)
 
 
 def is_too_long(message: str) -> bool:
     """How older versions of Copilot say that an answer reached its limit."""
-    return _TOO_LONG.search(message[:_READ]) is not None
+    return _TOO_LONG.match(message[:200].strip()) is not None
+
+
+def refusal_in(message: str) -> str:
+    """How Copilot says that the model, or a filter around it, will not answer; "" where it says anything else."""
+    found = _DECLINED.match(message[:200].strip())
+    return found[0] if found is not None else ""
 
 
 def is_cancelled(code: str, name: str, message: str) -> bool:
@@ -138,7 +157,7 @@ def no_model(model: str, listed: list[str]) -> UpstreamError:
         f"no connected VS Code window has the model {quote(model)}; they have {names}.",
         status=404,
         code="model_not_found",
-        hint=_MISSING.hint if listed else _SIGN_IN,
+        hint=MISSING.hint if listed else _SIGN_IN,
     )
 
 
@@ -180,16 +199,22 @@ def _error(kind: Kind, words: str) -> UpstreamError:
 def _from_status(status: int, body: str) -> UpstreamError:
     """What the provider of a provider answered, with its own words."""
     status = status if 400 <= status < 600 else 502
-    known = _by_words(body)
-    if known is not None and status in (known.status, 400, 413):
+    if (known := _by_code(body) or _by_words(body, 400 if status == 413 else status)) is not None:
         return _error(known, body)
     error = error_from(status, object_of(body), body.encode("utf-8", "replace"), {})
     error.hint = error.hint or (_SIGN_IN if status == 401 else "")
     return error
 
 
-def _by_words(words: str) -> Kind | None:
-    return next((kind for pattern, kind in BY_WORDS if pattern.search(words)), None)
+def _by_code(body: str) -> Kind | None:
+    code = error_details(object_of(body)).get("code")
+    return BY_CODE.get(code) if isinstance(code, str) else None
+
+
+def _by_words(words: str, status: int = 0) -> Kind | None:
+    """With a status only kinds of it: the words may be the client's own, the name of a tool say, and never change who must act."""
+    kinds = ((pattern, kind) for pattern, kind in BY_WORDS if status in (0, kind.status))
+    return next((kind for pattern, kind in kinds if pattern.search(words)), None)
 
 
 def _safe(words: str) -> str:

@@ -34,6 +34,8 @@ from ..failures import with_failure
 from ..ids import fit_id
 from ..media_policy import Courier, Takes
 from ..media_words import placeholder
+from .digits import WHY as DIGITS
+from .digits import loses_digits
 from .images import TYPES, is_plain, objection
 from .names import Names
 from .shapes import NAME, CallPart, ChatMessage, DataPart, ResultPart, TextPart
@@ -139,7 +141,7 @@ class History:
     def _say(self, part: Part, where: str) -> None:
         match part:
             case ToolCall():
-                self._call(part)
+                self._call(part, where)
             case Reasoning():
                 self._losses.append(Loss("reasoning", where, "VS Code takes no reasoning back"))
             case Refusal():
@@ -165,12 +167,14 @@ class History:
             case {"mime": str(mime), "data": str(data)} if is_plain(data):
                 self._as_assistant().parts.append(DataPart(mime=mime, data=data))
 
-    def _call(self, call: ToolCall) -> None:
+    def _call(self, call: ToolCall, where: str) -> None:
         made = _Call(id=self._fresh_id(call.id), name=self._names.wire(call.name))
         turn = self._as_assistant()
         self._calls.append(made)
         self._waiting.setdefault(call.id, deque()).append(made)
         args = call.args if call.args is not None else object_of(call.raw or "{}")
+        if loses_digits(args):
+            self._losses.append(Loss("call.integer", where, DIGITS))
         turn.parts.append(CallPart(id=made.id, name=made.name, input=args if args is not None else {"_raw": call.raw}))
 
     def _result(self, result: ToolResult, where: str) -> None:

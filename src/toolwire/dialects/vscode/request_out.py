@@ -20,6 +20,7 @@ from .shapes import NAME, Chat, ChatMessage, ListedModel, OfferedTool
 MAX_TOOLS = 128
 JUSTIFICATION = "toolwire passes on a request of a program on this computer."
 _NO_MEMBER = "VS Code has no such setting"
+_CALLS_NOTHING = 'VS Code says that this model calls no tools; a back end with tools = "simulate" is for such models'
 _GO_ON = "Go on from where your last message stops."
 # What Copilot's provider takes of modelOptions; of stop it takes one text, and the gateway sees to all of them.
 _OPTIONS = ("temperature", "frequency_penalty", "presence_penalty")
@@ -41,6 +42,8 @@ def asked(request: Request, model: ListedModel, *, id: str, justification: str =
         tool.name for tool in request.tools
     )  # of all of them: a choice must not change the words of the history
     tools = tuple(_fitting(offered(request), losses))
+    if tools and model.can_call_tools is False:
+        losses.append(Loss("tools", "tools", _CALLS_NOTHING))
     try:
         chat = Chat(
             id=id,

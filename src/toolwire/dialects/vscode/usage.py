@@ -36,12 +36,14 @@ def usage_in(part: DataPart) -> Usage | None:
     if value is None or not any(key in value for key in ("prompt_tokens", "completion_tokens")):
         return None
     cached = _inside(value, "prompt_tokens_details", "cached_tokens")
+    written = _inside(value, "prompt_tokens_details", "cache_creation_input_tokens")
     output = count_of(value.get("completion_tokens"))
     reasoning = _inside(value, "completion_tokens_details", "reasoning_tokens")
     return Usage(
-        input=max(count_of(value.get("prompt_tokens")), cached),
+        input=max(count_of(value.get("prompt_tokens")), cached + written),
         output=output,
         cached=cached,
+        cache_written=written,
         reasoning=min(output, reasoning),
     )
 
@@ -52,7 +54,10 @@ def usage_part(usage: Usage) -> DataPart:
         "prompt_tokens": usage.input,
         "completion_tokens": usage.output,
         "total_tokens": usage.input + usage.output,
-        "prompt_tokens_details": {"cached_tokens": usage.cached},
+        "prompt_tokens_details": {
+            "cached_tokens": usage.cached,
+            "cache_creation_input_tokens": usage.cache_written,
+        },
         "completion_tokens_details": {"reasoning_tokens": usage.reasoning},
     }
     return DataPart(mime=MIME, data=b64encode(encode(value)).decode())

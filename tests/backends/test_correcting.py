@@ -32,7 +32,7 @@ from toolwire.backends.base import EventReply, Model
 from toolwire.backends.correcting import CorrectingBackend, Terms
 from toolwire.calls.checking import Checking
 from toolwire.errors import GatewayError, UpstreamError
-from toolwire.events import Event, Failed, Noted, PartDelta, PartEnded, PartStarted, Started, fold
+from toolwire.events import Event, Failed, Noted, PartDelta, PartEnded, PartStarted, Started, content_of, fold
 from toolwire.profiles import PLAIN, IdRule
 from toolwire.types import Loss, Message, Part, Reasoning, Request, Text, Tool, ToolCall, ToolResult, Usage
 from toolwire.wire.exact import BadJson
@@ -290,11 +290,94 @@ def test_H080_thoughts_and_their_proofs_survive_both_rounds() -> None:
         events_of(thoughts[0], call(call_id="a"), thoughts[1], call(WRONG, call_id="b")),
         events_of(thoughts[2], call('{"city": "Bergen"}', call_id="d")),
     )
-    events = run(inner)
-    assert [part for part in parts_in(events) if isinstance(part, Reasoning)] == [thoughts[0], thoughts[2], thoughts[1]]
+    first, second = call(call_id="a"), call('{"city": "Bergen"}', call_id="d")
+    assert parts_in(run(inner)) == [thoughts[0], first, thoughts[1], thoughts[2], second]
     told = [part for message in inner.asked[1].messages for part in message.parts]
     assert [part for part in told if isinstance(part, Reasoning)] == thoughts[:2]
     assert [part.id for part in told if isinstance(part, ToolCall)] == ["a", "b"]
+
+
+def said_around(word: str, *calls: ToolCall) -> list[Event]:
+    """Text before the calls and behind each of them."""
+    behind = [(made, Text(text=f"behind {made.id} {word}")) for made in calls]
+    return events_of(Text(text=f"before {word}"), *(part for pair in behind for part in pair))
+
+
+def outline(events: list[Event]) -> list[str]:
+    """Texts as they are, calls by their ids."""
+    return [part.id if isinstance(part, ToolCall) else content_of(part) for part in parts_in(events)]
+
+
+def test_what_was_said_behind_a_corrected_call_comes_before_the_correction() -> None:
+    inner = Played(said_around("one", call(WRONG, call_id="w")), said_around("two", call(call_id="r")))
+    assert outline(run(inner)) == ["before one", "behind w one", "before two", "r", "behind r two"]
+
+
+@pytest.mark.parametrize("policy", ["pass", "text", "error"])
+def test_rounds_that_all_fail_are_told_in_their_order(policy: str) -> None:
+    wrong = [call(WRONG, call_id=f"w{number}") for number in range(3)]
+    inner = Played(*(said_around(str(number), made) for number, made in enumerate(wrong)))
+    events = run(inner, policy=policy)
+    parts = [event.part for event in events if isinstance(event, PartEnded)]
+    texts = [content_of(part) for part in parts if isinstance(part, Text) and not part.text.startswith("The model")]
+    assert texts == [f"{place} {number}" for number in range(3) for place in ("before", f"behind w{number}")]
+    assert len(parts) == (6 if policy == "error" else 7)
+    if policy != "error":
+        assert (outline(events)[5] == "w2") == (policy == "pass")
+
+
+def test_while_a_right_call_waits_so_does_what_the_next_answers_say() -> None:
+    first = said_around("one", call(WRONG, call_id="w"), call(call_id="a"), call(WRONG, call_id="v"))
+    second = said_around("two", call(BROKEN, call_id="x"))
+    third = said_around("three", call('{"city": "Bergen"}', call_id="b"))
+    inner = Played(first, second, third)
+    behind = ["a", "behind a one", "behind v one", "before two", "behind x two", "before three", "b", "behind b three"]
+    assert outline(run(inner)) == ["before one", "behind w one", *behind]
+
+
+def test_words_leave_with_the_first_word_of_the_correction_and_not_at_its_end() -> None:
+    inner = Played(said_around("one", call(WRONG, call_id="w")), said_around("two", call()))
+
+    async def main() -> list[str]:
+        reply = await CorrectingBackend(inner, checking(), Terms()).open(REQUEST, is_verbatim=False)
+        texts = []
+        async for events in reply.events:
+            texts += [event.text for event in events if isinstance(event, PartDelta)]
+            if texts[-1:] == ["before two"]:
+                break
+        await reply.close()
+        return texts
+
+    assert asyncio.run(main()) == ["before one", "behind w one", "before two"]
+
+
+def test_a_correction_that_dies_silently_leaves_the_wrong_call_where_it_was() -> None:
+    first = said_around("one", call(call_id="a"), call(WRONG, call_id="w"))
+    dying: list[Event] = [*said_around("two", call())[:3], Failed(error=UpstreamError("gone"))]
+    events = run(Played(first, dying))
+    assert outline(events) == ["before one", "a", "behind a one", "w", "behind w one"]
+    assert "call.correction" in {loss.feature for loss in losses_in(events)}
+
+
+def test_a_correction_that_dies_in_its_words_loses_none_of_those_before_it() -> None:
+    dying: list[Event] = [*said_around("two", call())[:3], Failed(error=UpstreamError("gone"))]
+    events = run(Played(said_around("one", call(WRONG, call_id="w")), dying))
+    texts = [event.text for event in events if isinstance(event, PartDelta)]
+    assert texts == ["before one", "behind w one", "before two"]
+    assert isinstance(events[-1], Failed)
+
+
+def test_a_model_that_must_call_is_reminded_also_if_it_spoke_behind_a_wrong_call() -> None:
+    silent = events_of(Text(text="no"), reason="stop")
+    inner = Played(said_around("one", call(WRONG, call_id="w")), silent, events_of(call(call_id="r")))
+
+    async def main() -> list[Event]:
+        backend = CorrectingBackend(inner, checking(), Terms(reminder="You must call a tool."))
+        reply = await backend.open(REQUEST, is_verbatim=False)
+        return [event async for events in reply.events for event in events]
+
+    assert outline(asyncio.run(main())) == ["before one", "behind w one", "no", "r"]
+    assert inner.asked[2].messages[-1].parts == (Text(text="You must call a tool."),)
 
 
 @pytest.mark.parametrize("reason", ["length", "refused"])
@@ -472,7 +555,7 @@ def test_whatever_a_model_answers_it_is_one_answer_in_order(
     played = [*answers, *([answers[-1]] * corrections)][: len(inner.asked)]
     texts = [part.text for one in played for part in fold(one).parts_of(0) if isinstance(part, Text) and part.text]
     shown = [event.part.text for event in events if isinstance(event, PartEnded) and isinstance(event.part, Text)]
-    assert sorted(text for text in shown if text and not text.startswith("The model called")) == sorted(texts)
+    assert [text for text in shown if text and not text.startswith("The model called")] == texts
     if isinstance(events[-1], Failed):
         assert policy == "error"
     else:

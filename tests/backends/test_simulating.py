@@ -6,11 +6,15 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
+import pytest
+
 from toolwire.backends.base import EventReply, Model
+from toolwire.backends.correcting import CorrectingBackend, Terms
 from toolwire.backends.simulating import ListeningBackend, SimulatingBackend, Tools, told_profile
-from toolwire.calls.checking import Offer
+from toolwire.calls.checking import Checking, Offer
 from toolwire.calls.schemas import Schemas
 from toolwire.calls.spoken import Manner
+from toolwire.calls.tally import Tally
 from toolwire.events import Event, Finished, PartDelta, PartEnded, PartStarted, Started, fold
 from toolwire.profiles import OPENAI_RESPONSES, PLAIN
 from toolwire.types import Choice, Message, Request, Text, Tool, ToolCall, ToolChoice
@@ -22,15 +26,15 @@ ASKED = Request(model="m", messages=(Message(role="user", parts=(Text(text="Hi")
 
 
 class Talker:
-    """Says one thing, piece by piece, and remembers what it was asked."""
+    """Says one thing after the other, the last of them again and again, piece by piece, and remembers what it was asked."""
 
     name = "talker"
     dialect = ""
     profile = PLAIN
     tool_kinds: frozenset[str] = frozenset()
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    def __init__(self, *texts: str) -> None:
+        self._texts = texts
         self.asked: list[Request] = []
         self.is_stopped = False
 
@@ -40,14 +44,15 @@ class Talker:
     async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
         assert not is_verbatim
         self.asked.append(request)
-        return EventReply(events=self._events(), how="by talking")
+        text = self._texts[min(len(self.asked), len(self._texts)) - 1]
+        return EventReply(events=self._events(text), how="by talking")
 
-    async def _events(self) -> AsyncIterator[list[Event]]:
+    async def _events(self, text: str) -> AsyncIterator[list[Event]]:
         try:
             yield [Started(id="1", model="m"), PartStarted(index=0, part=Text(text=""))]
-            for letter in self._text:
+            for letter in text:
                 yield [PartDelta(0, letter)]
-            yield [PartEnded(index=0, part=Text(text=self._text)), Finished(choices=(Choice(reason="stop"),))]
+            yield [PartEnded(index=0, part=Text(text=text)), Finished(choices=(Choice(reason="stop"),))]
         finally:
             self.is_stopped = True
 
@@ -64,6 +69,13 @@ def parts_of(backend: Any, request: Request) -> list[Any]:
         return [ended.part for ended in fold(events).parts]
 
     return asyncio.run(main())
+
+
+def corrected(talker: Talker) -> CorrectingBackend:
+    """As the guard does it where tools are words."""
+    schemas = Schemas()
+    checking = Checking(Offer([TOOL]), schemas, Tally())
+    return CorrectingBackend(SimulatingBackend(talker, schemas, Manner(is_held=True)), checking, Terms(policy="text"))
 
 
 def test_a_simulated_back_end_is_told_in_words_and_heard_in_calls() -> None:
@@ -91,6 +103,34 @@ def test_without_tools_nobody_listens() -> None:
         Request(model="m", messages=ASKED.messages, tools=(TOOL,), tool_choice=ToolChoice(mode="none")),
     ):
         assert parts_of(SimulatingBackend(Talker(CALLING), Schemas(), Manner()), request) == [Text(text=CALLING)]
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        '<tool_call>\nweather(city="Paris")\n</tool_call>',
+        '<tool_call>weather {"city": "Paris"}</tool_call>',
+        "<tool_call>\nname: weather\ncity: Paris\n</tool_call>",
+        "<tool_call>\n</tool_call>",
+    ],
+)
+def test_a_block_without_json_is_asked_for_again_and_never_shown(block: str) -> None:
+    talker = Talker(f"Well.\n{block}\nSo.", CALLING)
+    first, second, call = parts_of(corrected(talker), ASKED)
+    assert (first, second, call.args) == (Text(text="Well.\n"), Text(text="\nSo."), {"city": "Paris"})
+    said, told = (
+        "".join(part.text for part in message.parts if isinstance(part, Text))
+        for message in talker.asked[1].messages[-2:]
+    )
+    assert block in said
+    assert "it holds no JSON object" in told
+
+
+def test_a_block_without_json_that_is_written_again_and_again_is_text_in_its_place() -> None:
+    block = "<tool_call>\nweather(Paris)\n</tool_call>"
+    talker = Talker(f"Well.\n{block}\nSo.")
+    texts = [part.text for part in parts_of(corrected(talker), ASKED)]
+    assert texts == ["Well.\n", "\nSo.", "Well.\n", "\nSo.", "Well.\n", block, "\nSo."]
 
 
 def test_whoever_leaves_stops_the_back_end() -> None:

@@ -20,6 +20,7 @@ from toolwire.types import Media, Message, Output, Request, Text, Tool, ToolCall
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 TOOLS = (Tool(name="read", schema=SCHEMA), Tool(name="write", schema=SCHEMA), Tool(name="tool_call", schema=SCHEMA))
+FORBIDDEN = "[Note on this answer: No tool may be called now: answer in plain text.]"
 RULES = rules(TOOLS)
 CALL = ToolCall(id="c1", name="read", raw='{"path":"a"}', args={"path": "a"})
 TURN = (
@@ -85,14 +86,37 @@ def test_nothing_of_the_tools_is_left_beside_the_words() -> None:
     assert not [p for m in request.messages for p in m.parts if isinstance(p, ToolCall | ToolResult)]
 
 
-def test_H121_none_shows_no_tools_but_the_history() -> None:
+def test_H121_none_forbids_calls_at_the_end() -> None:
     request = ask(say("user", "hi"), *TURN, tool_choice=choose("none"))
     texts = [part.text for m in written(request).request.messages for part in m.parts if isinstance(part, Text)]
-    assert "# Tools" not in "".join(texts)
     assert '"output":"hello"' in texts[-1]
-    assert texts[-1].endswith("[Note on this answer: No tool may be called now: answer in plain text.]")
+    assert texts[-1].endswith(f"\n\n{FORBIDDEN}")
     assert wanted_of(request) == Wanted(names=frozenset())
-    assert written(ask(tool_choice=choose("none"))).request.messages == ask().messages
+    assert written(ask(tools=(), tool_choice=choose("none"))).request.messages == ask().messages
+
+
+@pytest.mark.parametrize("turn", [(), TURN])
+def test_where_none_may_be_called_all_but_the_note_at_the_end_is_the_same(turn: tuple[Message, ...]) -> None:
+    auto, none = (
+        written(ask(say("system", "Be brief."), say("user", "hi"), *turn, tool_choice=choose(mode))).request.messages
+        for mode in ("auto", "none")
+    )
+    assert none[:-1] == auto[:-1]
+    [before], [after] = auto[-1].parts, none[-1].parts
+    assert isinstance(before, Text)
+    assert after == Text(text=f"{before.text}\n\n{FORBIDDEN}")
+
+
+def test_a_history_of_calls_is_told_as_such_also_without_tools() -> None:
+    messages = written(ask(say("user", "hi"), *TURN, tools=())).request.messages
+    assert messages[0] == say("user", "hi")
+    assert str(messages[-1].parts[-1]).count(FORBIDDEN) == 1
+
+
+def test_where_none_may_be_called_the_back_end_itself_keeps_to_a_form() -> None:
+    output = Output(format="schema", schema={"type": "object"})
+    found = written(ask(tool_choice=choose("none"), output=output))
+    assert (found.request.output, found.losses) == (output, ())
 
 
 @pytest.mark.parametrize(

@@ -271,8 +271,11 @@ def test_where_no_tool_may_be_called_text_is_text(server: Gateway, upstream: Ups
     model = played(upstream, "chat", stream, RIGHT)
     asked = ask(server, "chat", f"chat/{model}", stream=stream, tool_choice="none")
     assert (asked.calls, asked.seen.text) == ([], RIGHT)
-    (sent,) = upstream.requests(model)
-    assert "weather" not in json.dumps(sent.json["messages"][:-1])
+    ask(server, "chat", f"chat/{model}", stream=stream)
+    none, auto = (request.json["messages"] for request in upstream.requests(model))
+    assert none[:-1] == auto[:-1]
+    assert "# Tools" in json.dumps(none[0])
+    assert none[-1]["content"].endswith("[Note on this answer: No tool may be called now: answer in plain text.]")
 
 
 def test_arguments_leave_as_they_grow_where_nobody_holds_them(server: Gateway, upstream: Upstream) -> None:

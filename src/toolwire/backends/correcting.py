@@ -1,7 +1,8 @@
 """Calls that must be right before they leave: repaired where one meaning is left, else the model is told and tries again.
 
-All of it is one answer to the client. Text leaves as it comes, up to the first call; calls, and what is said behind them, leave when all of them are right, or when the model has had its
-tries and the policy says what becomes of them: "pass" as they are, "text", or "error".
+All of it is one answer to the client, in the order in which it was said. Text leaves as it comes, up to the first call; calls, and what is
+said behind them, leave when all of them are right, or when the model has had its tries and the policy says what becomes of them: "pass" as
+they are, "text", or "error". A wrong call that was corrected is gone, and what was said behind it leaves before the correction does.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..calls.checking import Checking, Unknown
-from ..calls.holding import Held, HeldCall, HeldWords, Holding
+from ..calls.holding import HeldCall, Holding
 from ..calls.ids import fit_ids
 from ..calls.ledger import settle
 from ..calls.spoken import UnknownTool
@@ -83,7 +84,6 @@ class CorrectingTurn:
         self._checking = checking
         self._terms = terms
         self._rounds = Rounds()
-        self._kept: list[Held] = []  # of earlier answers: what is right, and waits for the rest
         self._answer: Holding | None = None  # the last that came to its end
         self._failures = Counter[tuple[str, str, str]]()
         self._ids: set[str] = set()
@@ -93,7 +93,8 @@ class CorrectingTurn:
     async def play(self, request: Request, reply: WireReply | EventReply) -> AsyncIterator[list[Event]]:
         self._rounds = Rounds(reply.losses)
         while True:
-            answer = Holding(self._checking, self._rounds.place, self._rounds.starts)
+            earlier = self._answer.right if self._answer is not None else ()
+            answer = Holding(self._checking, self._rounds.place, self._rounds.starts, earlier)
             reading = Reading(reply, self._inner.dialect, request)
             try:
                 async for events in reading.events():
@@ -150,7 +151,7 @@ class CorrectingTurn:
 
     def _is_silent(self, answer: Holding) -> bool:
         """It had to call a tool, and has not in any of its answers."""
-        return bool(self._terms.reminder) and not answer.calls and not self._kept
+        return bool(self._terms.reminder) and not answer.calls and not answer.accepted
 
     def _reminded(self, request: Request, answer: Holding) -> Request:
         said = Message(role="assistant", parts=answer.said)
@@ -161,9 +162,7 @@ class CorrectingTurn:
     def _look_through(self, answer: Holding) -> None:
         """One id, one call; and a right call that the model repeats though it was told not to is dropped."""
         before = self._answer
-        if before is not None:
-            self._kept += before.right
-        known = {_said(held) for held in self._kept if isinstance(held, HeldCall)}
+        known = {_said(held) for held in answer.accepted}
         for held in answer.calls:
             held.part = self._identified(held.part)
             held.is_dropped = held.fault is None and _said(held) in known
@@ -218,13 +217,11 @@ class CorrectingTurn:
         tally.exhausted += bool(answer.wrong and tally.corrections)
         notes: list[Event] = [Noted(note=note) for note in self._checking.notes]
         if (fatal := self._fatal(answer)) is not None:
-            words = [event for held in self._kept if isinstance(held, HeldWords) for event in answer.let_go(held)]
-            return [*words, *answer.words(), *notes, Failed(error=fatal)]
+            return [*answer.words(), *notes, Failed(error=fatal)]
         if self._is_silent(answer):
             notes.append(Noted(note=Loss("tool_choice", "answer", "the model had to call a tool and did not")))
-        events = [event for held in self._kept for event in answer.let_go(held)]
         finished = replace(answer.finished, usage=self._rounds.usage)
-        return [*events, *answer.released(self._terms.policy, self._terms.unknown), *notes, finished]
+        return [*answer.released(self._terms.policy, self._terms.unknown), *notes, finished]
 
     def _fatal(self, answer: Holding) -> UpstreamError | None:
         """Why the whole answer fails, where it does."""

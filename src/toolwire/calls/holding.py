@@ -1,12 +1,14 @@
 """One answer of the model whose calls wait until it is whole: only then can a call still be repaired, or taken back.
 
 Text and reasoning leave at once, up to the first call. What the model thinks or says behind one keeps its place there, because that place
-is part of a thought's proof (H080) and of a text's sense, so it waits with the call.
+is part of a thought's proof (H080) and of a text's sense, so it waits with the call. An answer that takes the place of another says nothing
+before what is left of that one: words of it leave before its own first word, and where a call of it waits, its own words wait, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -53,16 +55,24 @@ Held: TypeAlias = HeldCall | HeldWords
 class Holding:
     """place gives the index of the next part that the client sees, starts whether this is the first of several answers.
 
-    It is over when it is finished or has failed; it has spoken when some of it has left.
+    earlier: what is right of the answers before it and has not left. It is over when it is finished or has failed; it has spoken when some
+    of it has left.
     """
 
-    def __init__(self, checking: Checking, place: Callable[[], int], starts: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        checking: Checking,
+        place: Callable[[], int],
+        starts: Callable[[], bool],
+        earlier: Iterable[Held] = (),
+    ) -> None:
         self._checking = checking
         self._place = place
         self._starts = starts
         self._places: dict[int, int] = {}
         self._parts: dict[int, Part | Held] = {}
-        self._calling: set[int] = set()  # choices that have begun to call
+        self._earlier = deque(earlier)
+        self._calling = {held.choice for held in self.accepted}  # choices that have begun to call
         self.held: list[Held] = []
         self.has_spoken = False
         self.finished: Finished | None = None
@@ -86,9 +96,14 @@ class Holding:
         return [held for held in self.calls if held.fault is not None]
 
     @property
+    def accepted(self) -> list[HeldCall]:
+        """Right calls of earlier answers."""
+        return [held for held in self._earlier if isinstance(held, HeldCall)]
+
+    @property
     def right(self) -> list[Held]:
-        """What may leave as it is, and only once: right calls, and the words between them."""
-        return [held for held in self.held if isinstance(held, HeldWords) or _is_right(held)]
+        """What may leave as it is, and only once: right calls and the words between them, those of earlier answers first."""
+        return [*self._earlier, *(held for held in self.held if isinstance(held, HeldWords) or _is_right(held))]
 
     @property
     def said(self) -> tuple[Part, ...]:
@@ -105,21 +120,22 @@ class Holding:
 
     def released(self, policy: str, unknown: str = "correct") -> list[Event]:
         """All that waited, as it may leave: policy says what becomes of calls that are still wrong, unknown of those of no tool."""
-        events: list[Event] = []
+        events = [event for held in self._earlier for event in self._let_go(held)]
         for held in self.held:
             if isinstance(held, HeldCall) and held.fault is not None:
                 is_unknown = isinstance(held.fault, Unknown) and unknown != "correct"
                 events += self._given_up(held, held.fault, _UNKNOWN[unknown] if is_unknown else policy)
             elif isinstance(held, HeldWords) or _is_right(held):
-                events += self.let_go(held)
+                events += self._let_go(held)
         return events
 
     def words(self) -> list[Event]:
         """What was said behind a call, where no call may leave any more."""
-        said = [held for held in self.held if isinstance(held, HeldWords) and content_of(held.part)]
-        return [event for held in said for event in self.let_go(held)]
+        waiting = (*self._earlier, *self.held)
+        said = [held for held in waiting if isinstance(held, HeldWords) and content_of(held.part)]
+        return [event for held in said for event in self._let_go(held)]
 
-    def let_go(self, held: Held) -> list[Event]:
+    def _let_go(self, held: Held) -> list[Event]:
         part: Part = held.part
         if isinstance(part, ToolCall) and (span := span_of(part)):  # the answer was cut in it
             part = Text(text=span)
@@ -154,9 +170,17 @@ class Holding:
             self._parts[event.index] = held
             return []
         self.has_spoken = True
+        earlier = self._words_before()
         self._parts[event.index] = event.part
         self._places[event.index] = self._place()
-        return [replace(event, index=self._places[event.index])]
+        return [*earlier, replace(event, index=self._places[event.index])]
+
+    def _words_before(self) -> list[Event]:
+        """What earlier answers said last, up to a call of theirs that waits."""
+        events: list[Event] = []
+        while self._earlier and isinstance(self._earlier[0], HeldWords):
+            events += self._let_go(self._earlier.popleft())
+        return events
 
     def _holds(self, event: PartStarted) -> Held | None:
         match event.part:

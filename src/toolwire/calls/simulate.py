@@ -1,7 +1,8 @@
 """Tools for a model that has none, the prompt side: a request with tools becomes one without, which says the same in words.
 
 The tools and the way to call them stand behind the instructions (rulebook.py), calls and results in the messages (retelling.py). What
-may change from one request to the next, which tools must or may be called now, stands at the very end, so that all before it stays cached.
+may change from one request to the next, which tools must or may be called now, and if any, stands at the very end, so that all before it
+stays cached.
 The request is written anew by whoever sends it: its source, with the tools and in some dialects the instructions, is gone.
 """
 
@@ -37,15 +38,16 @@ def written(request: Request) -> Written:
     if not is_told and not _speaks_of_tools(request):
         return Written(request)
     told, wanted = retold(request.messages), wanted_of(request)
-    messages, losses, output, notes = told.messages, list(told.losses), request.output, [_note(wanted, is_told)]
-    if request.tools and wanted.names != frozenset():
+    messages, losses, output = told.messages, list(told.losses), request.output
+    notes = [_note(wanted, is_told=is_told or bool(request.tools))]
+    if (
+        request.tools
+    ):  # even if none may be called now: the next request may call one, and must begin with the same words
         messages = _with_rules(messages, rules(request.tools))
-        if output.format != "text":
-            losses.append(
-                Loss(f"output.{output.format}", "response_format", "asked for in words, because calls are words")
-            )
-            notes.append(_form(output))
-            output = Output(verbosity=output.verbosity)
+    if wanted.names != frozenset() and output.format != "text":
+        losses.append(Loss(f"output.{output.format}", "response_format", "asked for in words, because calls are words"))
+        notes.append(_form(output))
+        output = Output(verbosity=output.verbosity)
     if request.tool_choice is not None and _is_void(request):
         losses.append(Loss("tool_choice", "tool_choice", "it names no tool of this request"))
     if note := " ".join(filter(None, notes)):
@@ -98,9 +100,9 @@ def _is_void(request: Request) -> bool:
     return choice is not None and choice.mode in ("named", "allowed", "hosted") and not _chosen(request)
 
 
-def _note(wanted: Wanted, has_history: bool) -> str:
-    if wanted.names == frozenset():  # calls in the history are an example that a model would follow
-        return "No tool may be called now: answer in plain text." if has_history else ""
+def _note(wanted: Wanted, *, is_told: bool) -> str:
+    if wanted.names == frozenset():  # calls in the history are an example that a model would follow, as rules are
+        return "No tool may be called now: answer in plain text." if is_told else ""
     if wanted.must_call:
         return _demand(wanted)
     said = [f"Of the tools only these may be called now: {_listed(wanted.names)}."] if wanted.names is not None else []

@@ -191,10 +191,10 @@ def test_words_behind_json_that_does_not_fit_are_not_forgiven() -> None:
     "prose",
     [
         "<tool_call>",
-        "<tool_call></tool_call>",
+        "<tool_call></tool_call> is a pair of tags",
         "<tool_call> is a tag",
         "<tool_call\n\n\n",
-        "<tool_call>[1]</tool_call>",
+        "<tool_call>[1]</tool_call> is a list",
         "<tool_call>```python\nx",
         "<tool_call>" * 9,
     ],

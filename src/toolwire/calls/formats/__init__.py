@@ -6,11 +6,12 @@ from .drifted import DRIFTED, INVOKE, WHOLE, WRAPPED
 from .slipped import SLIPPED
 from .tagged import TOOL_CALL
 from .tags import BehindTag
+from .unread import UNREAD
 
 __all__ = ["GRAMMARS", "ONLY_TOLD"]
 
 # Forms that mean a call only where one was asked for in words.
-ONLY_TOLD: tuple[Grammar, ...] = (DRIFTED, INVOKE, WRAPPED, SLIPPED)
+ONLY_TOLD: tuple[Grammar, ...] = (DRIFTED, INVOKE, WRAPPED, SLIPPED, UNREAD)
 
 GRAMMARS: tuple[Grammar, ...] = (
     TOOL_CALL,

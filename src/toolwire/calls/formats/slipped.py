@@ -24,13 +24,13 @@ _OPENERS = ("<tool_call", "< tool_call", *(f"{mark}<tool_call" for mark in _EMPH
 _TAG_END, _EQUALS, _QUOTES = Marks(">"), Marks("="), Marks('"', "'")
 _THOUGHTS, _THOUGHT_ENDS = Marks("<think>", "<thinking>"), Marks("</think>", "</thinking>")
 _BEFORE = Marks("{", "`", "\n\n", "<tool_call", "</tool_call")
-_CLOSING = tuple(
+CLOSING = tuple(
     f"{start}{name}{end}"
     for start, name, end in product(
         ("</", "</ ", "< /"), ("tool_call", "Tool_Call", "TOOL_CALL", "Tool_call"), (">", " >")
     )
 )
-_CLOSINGS = Marks(*_CLOSING)
+_CLOSINGS = Marks(*CLOSING)
 
 
 def _block(tape: Tape) -> Steps[None]:
@@ -102,7 +102,7 @@ def _words(tape: Tape) -> Steps[str]:
 
 
 def _closed(tape: Tape, emphasis: str) -> Steps[str]:
-    marks = Marks(*_CLOSING, *(emphasis + closing for closing in _CLOSING)) if emphasis else _CLOSINGS
+    marks = Marks(*CLOSING, *(emphasis + closing for closing in CLOSING)) if emphasis else _CLOSINGS
     mark = yield from tape.past(marks, strays=True)
     if mark and emphasis:
         yield from tape.past(Marks(emphasis))

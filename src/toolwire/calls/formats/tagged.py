@@ -3,7 +3,7 @@
 A block goes through these states, one letter after the other:
 
     tag      behind the opener, up to the end of the tag
-    before   blanks, a code fence, the tag once more, [ and commas, until an object begins; anything else: it was prose
+    before   blanks, a code fence, the tag once more, [ and commas, until an object begins; anything else: not this form
     object   inside the call's JSON; </tool_call> inside a text is a part of the text
     after    behind it: stray closers, a fence, another object, or the closing tag, which ends the block
     junk     something else stands behind whole JSON; if the closing tag follows, and the call fits its tool, it is forgiven

@@ -24,6 +24,7 @@ Steps: TypeAlias = Generator[None, None, Found]
 LONGEST_NAME = 128
 _MOST_BLANKS = 64
 _BLANKS = re.compile(r"\s*")
+_ON_LINE = re.compile(r"[^\S\n]*")
 _WORD = re.compile(r"[\w.:/-]*")
 _STRAYS = re.compile(r"[\s\]})]*")
 
@@ -197,6 +198,15 @@ class Tape:
             seen = max(seen, length - marks.longest + 1)
             if length >= limit or not (yield from self.more()):
                 return ""
+
+    def ends_line(self) -> Steps[bool]:
+        """Whether nothing but blanks follows on this line; nothing is read."""
+        while True:
+            end = _end(_ON_LINE, self._text, self._at, self._at + _MOST_BLANKS)
+            if end < len(self._text):
+                return self._text[end] == "\n"
+            if not (yield from self.more()):
+                return True
 
     def flow(self, marks: Marks, piece: Callable[[str], Piece]) -> Steps[None]:
         """Gives all text before the next mark as it comes; the mark is not read."""

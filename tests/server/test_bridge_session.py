@@ -16,6 +16,7 @@ from tests.backends.vscode.stage import (
     connect,
     content_of,
     hub_of,
+    last_text,
     model,
     said,
     silent,
@@ -83,11 +84,55 @@ def test_a_wrong_hello_is_answered_with_the_reason(server: Gateway, first: Frame
 
 
 @pytest.mark.parametrize("data", [b"not json", b"[]", b'{"type":1}', b'{"type":"models","models":7}', b"{" * 10_000])
-def test_what_is_no_frame_ends_it(server: Gateway, data: bytes) -> None:
+def test_what_is_no_frame_is_passed_over_and_a_flood_of_it_ends_it(server: Gateway, data: bytes) -> None:
     async def main() -> None:
         async with window(server) as found:
+            await found.write(frame(TEXT, data, b"abcd") * 1000)
+            assert content_of(await chatting(server, "still there?")) == "you said: still there?"
             await found.write(frame(TEXT, data, b"abcd"))
-            assert (await found.gone())[0] == 1007
+            code, reason = await found.gone()
+            assert (code, "1000 frames could not be read" in reason) == (1007, True)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("call", ['{"t":"call","name":"x","input":{}}', '{"t":"call","input":' + "[" * 100_000])
+def test_an_answer_that_cannot_be_read_costs_one_request_and_no_other_window_is_asked(
+    server: Gateway, call: str
+) -> None:
+    async def spoilt(window: FakeWindow, chat: Frame) -> None:
+        if last_text(chat) == "spoil":
+            text = f'{{"type": "parts", "id": "{chat["id"]}", "seq": 0, "parts": [{call}'
+            await window.write(frame(TEXT, text.encode(), b"abcd"))
+            return
+        await window.parts(chat, said("one "))
+        await window.wait("cancel")
+        await window.parts(chat, said("two"), used())
+        await window.end(chat)
+
+    async def main() -> None:
+        async with window(server, focused=False) as other, window(server, spoilt) as found:
+            good = asyncio.create_task(chatting(server))
+            await found.wait("chat")
+            bad = await chatting(server, "spoil")
+            assert (bad.status, bad.json["error"]["code"]) == (502, "upstream_error")
+            assert "cannot read a part of the answer" in bad.json["error"]["message"]
+            assert content_of(await good) == "one two"
+            assert found.of("cancel") == [{"type": "cancel", "id": found.of("chat")[1]["id"]}]
+            assert (found.ended, other.of("chat")) == (None, [])
+
+    asyncio.run(main())
+
+
+def test_an_ask_that_cannot_be_read_is_refused_and_costs_nothing_else(server: Gateway) -> None:
+    async def main() -> None:
+        async with window(server) as found:
+            asked = {"type": "ask", "id": "a", "model": "m", "messages": [], "tools": [{"name": "t"}]}
+            await found.say(asked, is_checked=False)
+            refused = await found.wait("error")
+            assert (refused["id"], refused["status"]) == ("a", 400)
+            assert "description" in refused["message"]
+            assert content_of(await chatting(server, "still there?")) == "you said: still there?"
 
     asyncio.run(main())
 

@@ -3,7 +3,7 @@ import type * as vscode from 'vscode';
 import { askFor, wanted } from './consent';
 import type { FromGateway, Hello } from './frames';
 import { VERSION } from './frames';
-import { Lender, OWN } from './lending';
+import { keyOf, Lender, OWN } from './lending';
 import { Link } from './link';
 import type { State, World } from './link';
 import { Offering } from './offering';
@@ -27,6 +27,7 @@ export class Bridge {
   private readonly denied = new Map<string, vscode.LanguageModelChat>();
   private readonly unknown = new Set<string>();
   private isAsking = false;
+  private page: Thenable<void> | undefined;
   private settling: NodeJS.Timeout | undefined;
 
   constructor(private readonly api: typeof vscode, private readonly context: vscode.ExtensionContext, around: Around = AROUND) {
@@ -34,14 +35,18 @@ export class Bridge {
     this.status = new Status(api, this.log);
     this.link = new Link({
       ...around,
-      place: () => findPlace(this.settings(), around.environment),
+      place: async () => (await this.answers(), findPlace(this.settings(), around.environment)),
       hello: () => this.hello(),
       heard: frame => this.take(frame),
       lost: () => this.lost(),
       changed: () => this.show(),
       log: words => this.log.warn(words),
     });
-    this.lender = new Lender(api, this.link, { log: words => this.log.warn(words), denied: model => this.refused(model) });
+    this.lender = new Lender(api, this.link, {
+      log: words => this.log.warn(words),
+      denied: model => this.refused(model),
+      allowed: model => void (this.denied.delete(keyOf(model)) && this.show()),
+    });
     this.offering = new Offering(api, this.link);
     context.subscriptions.push(this.log, this.status, { dispose: () => this.stop() }, ...this.subscriptions());
     this.link.connect();
@@ -105,7 +110,7 @@ export class Bridge {
       case 'refresh':
         return this.list(true);
       case 'ping':
-        return void this.link.send({ type: 'pong', n: frame.n });
+        return void this.answers().then(() => this.link.send({ type: 'pong', n: frame.n }));
       case 'offer':
         return this.offering.take(frame);
       case 'parts':
@@ -117,6 +122,12 @@ export class Bridge {
     }
   }
 
+  /** When the page of this window has answered: the host of extensions lives on for hours behind one that crashed. */
+  private answers(): Thenable<void> {
+    const over = () => void (this.page = undefined);
+    return (this.page ??= this.api.commands.executeCommand('setContext', 'toolwire.alive', true).then(over, over));
+  }
+
   private noteUnknown(frame: { type: string }): void {
     const type = frame.type.slice(0, 100);
     if (this.unknown.has(type) || this.unknown.size >= 20) return;
@@ -126,7 +137,11 @@ export class Bridge {
 
   private list(isWanted: boolean): void {
     this.lender.list(isWanted).then(
-      () => this.show(),
+      () => {
+        const lent = new Set(this.lender.lent.map(keyOf));
+        for (const key of this.denied.keys()) if (!lent.has(key)) this.denied.delete(key);
+        this.show();
+      },
       error => this.log.warn(`the models cannot be listed: ${String(error)}`),
     );
   }
@@ -142,7 +157,7 @@ export class Bridge {
   }
 
   private refused(model: vscode.LanguageModelChat): void {
-    this.denied.set(`${model.vendor}/${model.id}`, model);
+    this.denied.set(keyOf(model), model);
     this.show();
     void this.offerConsent(model);
   }
@@ -161,11 +176,12 @@ export class Bridge {
     const models = wanted(this.lender.lent, [...this.denied.values()]);
     if (!models.length) return void window.showInformationMessage('Toolwire: this window has no models to ask for. Sign in to Copilot, or add a provider.');
     const outcomes = await askFor(this.api, models);
-    for (const { model, why } of outcomes) if (!why) this.denied.delete(`${model.vendor}/${model.id}`);
+    for (const { model, why } of outcomes) if (!why) this.denied.delete(keyOf(model));
     const bad = outcomes.filter(({ why }) => why);
     if (bad.length) void window.showWarningMessage(`Toolwire may not use ${bad.map(({ model, why }) => `${model.name} (${why})`).join(', ')}.`);
     else void window.showInformationMessage(`Toolwire may use ${models.map(model => model.name).join(', ')}.`);
-    this.list(true); // the gateway forgets by it what was refused
+    // The same list once more tells the gateway that what was refused may be asked again; only then is it shown.
+    if (bad.length < outcomes.length) this.list(true);
   }
 
   private lost(): void {

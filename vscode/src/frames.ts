@@ -71,6 +71,11 @@ export interface Wire {
   send(frame: FromWindow): boolean;
 }
 
+/** What should be a text: a provider may leave it out, or give anything. */
+export function textOf(value: unknown): string {
+  return typeof value === 'object' ? '' : String(value ?? '');
+}
+
 /** A frame as it goes over the wire. */
 export function encode(frame: FromWindow): string {
   const text = JSON.stringify(frame);

@@ -3,6 +3,7 @@ import type * as vscode from 'vscode';
 import { Answer } from './answer';
 import { faultOf, isDenied } from './faults';
 import type { Chat, Count, ListedModel, Message, Wire } from './frames';
+import { textOf } from './frames';
 import { answerPartOf, isThere, member, valueOf } from './parts';
 
 export const OWN = 'toolwire'; // the vendor of the gateway's own models, which would come back to it
@@ -15,6 +16,8 @@ export interface Ears {
   log(words: string): void;
   /** The user has not allowed the use of this model. */
   denied(model: Model): void;
+  /** It has answered, so its use is allowed. */
+  allowed(model: Model): void;
 }
 
 export class Lender {
@@ -36,7 +39,7 @@ export class Lender {
     const turn = ++this.listings;
     const all = await this.api.lm.selectChatModels();
     if (turn !== this.listings) return; // they are being looked at once more
-    const lent = all.filter(model => model.vendor !== OWN);
+    const lent = all.filter(model => model.vendor !== OWN && model.id);
     this.models = new Map(lent.map(model => [keyOf(model), model]));
     const models = [...this.models.values()].map(listed);
     const told = JSON.stringify(models);
@@ -62,6 +65,7 @@ export class Lender {
         answer.add(part);
         await answer.room();
       }
+      if (!answer.isOver) this.ears.allowed(model);
       answer.end();
     } catch (error) {
       const fault = faultOf(this.api, error);
@@ -127,18 +131,18 @@ export class Lender {
   }
 }
 
-function keyOf(model: Model): string {
+export function keyOf(model: Model): string {
   return `${model.vendor}/${model.id}`;
 }
 
 function listed(model: Model): ListedModel {
-  const { id, vendor, family, version, name } = model;
   // VS Code gives more than the stable types say; where it does not, the gateway is told nothing about it.
   const capabilities = member(model, 'capabilities');
   const tools = member(capabilities, 'supportsToolCalling');
   const images = member(capabilities, 'supportsImageToText');
   return {
-    key: keyOf(model), id, vendor, family, version, name,
+    key: keyOf(model), id: textOf(model.id), vendor: textOf(model.vendor),
+    family: textOf(model.family), version: textOf(model.version), name: textOf(model.name),
     max_input_tokens: whole(model.maxInputTokens),
     ...(typeof tools === 'boolean' ? { can_call_tools: tools } : {}),
     ...(typeof images === 'boolean' ? { can_see_images: images } : {}),
@@ -146,7 +150,7 @@ function listed(model: Model): ListedModel {
 }
 
 function whole(tokens: number): number {
-  return Number.isFinite(tokens) ? Math.max(0, Math.round(tokens)) : 0;
+  return Number.isFinite(tokens) ? Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.round(tokens))) : 0;
 }
 
 function messageOf(api: Api, message: Message<'user' | 'assistant'>): vscode.LanguageModelChatMessage {

@@ -7,6 +7,8 @@ import type { Events, Socket } from './socket';
 const FIRST = 500; // milliseconds until the second attempt; doubled with each that fails
 const LAST = 30_000;
 const GREETING = 10_000; // milliseconds for the gateway's welcome
+const SILENCE = 45_000; // milliseconds without a word of the gateway, which pings every 15 s
+const STEADY = 5000; // milliseconds after which a connection was a good one
 
 export type State =
   | { kind: 'connecting' }
@@ -33,6 +35,7 @@ export class Link implements Wire {
   private socket: Socket | undefined;
   private attempt = 0; // numbers the attempts: whatever an older one still says is not heard
   private failures = 0;
+  private since = 0; // when it was welcomed
   private timer: NodeJS.Timeout | undefined;
 
   constructor(private readonly world: World) {}
@@ -102,18 +105,26 @@ export class Link implements Wire {
     const frame = decode(text);
     if (!frame) return this.world.log('the gateway sent what is no frame; it is ignored.');
     if (frame.type !== 'welcome') {
-      if (this.isOpen) this.world.heard(frame);
-      return;
+      if (!this.isOpen) return;
+      this.listen(attempt);
+      return this.world.heard(frame);
     }
     if (frame.v !== VERSION) return this.fail(attempt, `the gateway speaks version ${frame.v}, this extension ${VERSION}: run "toolwire vscode install".`);
-    clearTimeout(this.timer);
-    this.failures = 0;
+    this.listen(attempt);
+    this.since = Date.now();
     this.change({ kind: 'connected', gateway: String(frame.gateway) });
     this.world.heard(frame);
   }
 
+  /** Until the next frame, but not for ever: a connection may be dead without anybody saying so. */
+  private listen(attempt: number): void {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.fail(attempt, 'the gateway says nothing.'), SILENCE);
+  }
+
   private fail(attempt: number, why: string): void {
     if (attempt !== this.attempt) return;
+    if (this.isOpen && Date.now() - this.since >= STEADY) this.failures = 0;
     this.leave();
     const wait = Math.min(LAST, FIRST * 2 ** this.failures++) * (0.5 + this.world.random() / 2);
     this.change({ kind: 'waiting', why, seconds: wait / 1000 });

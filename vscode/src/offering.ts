@@ -2,6 +2,7 @@
 import type * as vscode from 'vscode';
 import { errorOf } from './faults';
 import type { Ask, End, Fault, Message, Offer, OfferedModel, Parts, Wire } from './frames';
+import { textOf } from './frames';
 import { Pacer } from './pacing';
 import { isThere, partOf, valueOf } from './parts';
 
@@ -126,7 +127,7 @@ function informationOf(model: OfferedModel): Information {
 
 function askOf(api: Api, id: string, model: string, messages: readonly Asked[], options: Options): Ask {
   const tools = options.tools?.map(({ name, description, inputSchema }) => ({
-    name, description, ...(inputSchema ? { schema: inputSchema } : {}),
+    name: textOf(name), description: textOf(description), ...(inputSchema ? { schema: inputSchema } : {}),
   }));
   // VS Code's own notes to its own providers begin with _.
   const given = Object.entries(options.modelOptions ?? {}).filter(([name]) => !name.startsWith('_'));
@@ -143,6 +144,6 @@ function messageOf(api: Api, message: Asked): Message<'user' | 'assistant' | 'sy
   return {
     role: ROLES[message.role] ?? 'user',
     parts: message.content.map(value => partOf(api, value)).filter(isThere),
-    ...(message.name ? { name: message.name } : {}),
+    ...(message.name ? { name: textOf(message.name) } : {}),
   };
 }

@@ -1,6 +1,7 @@
 // Parts of messages and answers: objects of VS Code on one side, parts of frames on the other.
 import type * as vscode from 'vscode';
 import type { AnswerPart, DataPart, Part, TextPart } from './frames';
+import { textOf } from './frames';
 
 type Api = typeof vscode;
 export type InputPart = vscode.LanguageModelInputPart;
@@ -29,7 +30,7 @@ export function valueOf(api: Api, part: Part): InputPart | undefined {
 /** A part of an answer, for the gateway; undefined where it is none. */
 export function answerPartOf(api: Api, value: unknown): AnswerPart | undefined {
   if (value instanceof api.LanguageModelToolCallPart) {
-    return { t: 'call', id: value.callId, name: value.name, input: value.input ?? null };
+    return { t: 'call', id: textOf(value.callId), name: textOf(value.name), input: value.input ?? null };
   }
   return plainPartOf(api, value) ?? thinkingOf(value);
 }
@@ -37,15 +38,15 @@ export function answerPartOf(api: Api, value: unknown): AnswerPart | undefined {
 /** A part of a message, for the gateway; undefined where it is none. */
 export function partOf(api: Api, value: unknown): Part | undefined {
   if (value instanceof api.LanguageModelToolResultPart) {
-    return { t: 'result', id: value.callId, parts: value.content.map(inner => plainPartOf(api, inner) ?? wordsOf(inner)) };
+    return { t: 'result', id: textOf(value.callId), parts: value.content.map(inner => plainPartOf(api, inner) ?? wordsOf(inner)) };
   }
   return answerPartOf(api, value);
 }
 
 function plainPartOf(api: Api, value: unknown): TextPart | DataPart | undefined {
-  if (value instanceof api.LanguageModelTextPart) return { t: 'text', text: value.value };
+  if (value instanceof api.LanguageModelTextPart) return { t: 'text', text: textOf(value.value) };
   if (value instanceof api.LanguageModelDataPart) {
-    return { t: 'data', mime: value.mimeType, data: Buffer.from(value.data).toString('base64') };
+    return { t: 'data', mime: textOf(value.mimeType), data: Buffer.from(value.data).toString('base64') };
   }
   return undefined;
 }

@@ -7,13 +7,16 @@ export interface Place { url: URL; token: string }
 export interface Settings { url: string; tokenFile: string }
 export type Environment = Record<string, string | undefined>;
 
+const TOKEN = /^[\x21-\x7e]{1,4096}$/;
 const DEFAULT = 'http://127.0.0.1:18741';
 
 /** Raises Error, with a sentence for the user. */
 export async function findPlace(settings: Settings, environment: Environment): Promise<Place> {
   const url = bridgeUrl(environment.TOOLWIRE_URL?.trim() || settings.url.trim() || DEFAULT);
-  const token = environment.TOOLWIRE_BRIDGE_TOKEN?.trim() || (await readToken(settings.tokenFile.trim(), environment));
-  return { url, token };
+  const given = environment.TOOLWIRE_BRIDGE_TOKEN?.trim();
+  // What is no token is not sent, and not shown either: half of it may be one.
+  if (given && !TOKEN.test(given)) throw new Error('TOOLWIRE_BRIDGE_TOKEN holds no token, but several words or lines; give VS Code the one that the gateway has.');
+  return { url, token: given || (await readToken(settings.tokenFile.trim(), environment)) };
 }
 
 /** The bridge of the gateway at this address. The token is a secret of this machine, so it never leaves it. */
@@ -42,7 +45,7 @@ async function readToken(file: string, environment: Environment): Promise<string
   const places = file ? [file.replace(/^~(?=[/\\])/, homedir())] : tokenPlaces(environment);
   for (const place of places) {
     const text = (await readFile(place, 'utf8').catch(() => '')).trim();
-    if (/^[\x21-\x7e]{1,4096}$/.test(text)) return text;
+    if (TOKEN.test(text)) return text;
   }
   throw new Error(`there is no token in ${places.join(' or ')}. The gateway writes it when it starts: run "toolwire serve".`);
 }

@@ -6,6 +6,7 @@ export class Status {
   private readonly item: vscode.StatusBarItem;
   private words = '';
   private logged = '';
+  private kind: State['kind'] | undefined;
 
   constructor(api: typeof vscode, private readonly log: vscode.LogOutputChannel) {
     this.item = api.window.createStatusBarItem('toolwire', api.StatusBarAlignment.Right);
@@ -14,7 +15,8 @@ export class Status {
 
   /** denied: names of models whose use nobody has allowed yet. */
   show(state: State, lent: number, denied: readonly string[]): void {
-    if (state.kind === 'connecting' && this.words) return; // otherwise it would blink with every attempt
+    if (state.kind === 'connecting' && this.kind === 'waiting') return; // otherwise it would blink with every attempt
+    this.kind = state.kind;
     const words = sentence(state, lent, denied);
     if (words === this.words) return;
     this.words = words;

@@ -140,17 +140,57 @@ test('where consent is missing the status bar asks for it, and the gateway is to
   const { window, say, welcome, sent } = await setUp(t, model);
   await welcome();
   await say(chat('1'));
+  const told = sent().length;
   assert.deepEqual(window.messages, ['Toolwire was not allowed to use The m.']);
   assert.deepEqual([window.item.text, window.item.command], ['$(warning) toolwire', 'toolwire.consent']);
   await window.commands.get('toolwire.consent')!();
   assert.match(window.messages.at(-1)!, /may not use The m \(no\)/);
+  await settled();
   model.refusal = undefined;
   const before = sent().length;
+  assert.equal(before, told); // refused once more is nothing new to the gateway
   await window.commands.get('toolwire.consent')!();
   await settled();
   assert.equal(window.messages.at(-1), 'Toolwire may use The m.');
   assert.deepEqual(sent().slice(before).map(frame => frame.type), ['models']);
   assert.equal(window.item.command, 'toolwire.showLog');
+});
+
+test('a model that is used after all, or is there no more, is not asked for again', async t => {
+  const models = ['m', 'n'].map(id => new FakeModel('v', id));
+  const { window, say, welcome } = await setUp(t, ...models);
+  await welcome();
+  for (const model of models) {
+    model.refusal = ModelError.NoPermissions('no');
+    await say({ ...chat(model.id), model: `v/${model.id}` } as FromGateway);
+  }
+  assert.match(window.item.tooltip, /The m, The n may not be used/);
+  models[0]!.refusal = undefined;
+  await say(chat('again'));
+  assert.match(window.item.tooltip, /but The n may not be used/);
+  window.models = [models[0]!];
+  await say({ type: 'refresh' });
+  assert.match(window.item.tooltip, /may ask 1 model of this window/);
+});
+
+test('a window whose page does not answer does not say that it lives, and comes back only when it does', async t => {
+  const { window, dialled, say, welcome, sent } = await setUp(t);
+  await welcome();
+  let revive = () => {};
+  window.page = new Promise(resolve => (revive = resolve));
+  const before = [sent().length, window.pagesAsked];
+  await say({ type: 'ping', n: 1 });
+  await say({ type: 'ping', n: 2 });
+  assert.deepEqual([sent().length, window.pagesAsked], [before[0], before[1]! + 1]);
+  dialled[0]!.events.closed(4000, 'the window did not answer a ping.');
+  window.commands.get('toolwire.reconnect')!();
+  await settled();
+  assert.equal(dialled.length, 1);
+  revive();
+  await welcome();
+  assert.equal(dialled.length, 2);
+  await say({ type: 'ping', n: 3 });
+  assert.deepEqual(sent().at(-1), { type: 'pong', n: 3 });
 });
 
 test('the button of the notification asks at once; without models there is nothing to ask', async t => {

@@ -1,4 +1,5 @@
 // A VS Code of our own for tests: as much of its API as the extension uses, with models that do what a test says.
+import assert from 'node:assert/strict';
 import type * as vscode from 'vscode';
 
 export class TextPart { constructor(public value: string) {} }
@@ -97,11 +98,14 @@ export class FakeWindow {
   readonly item = { text: '', tooltip: '', command: '', name: '', show() {}, dispose() {} };
   settings: Record<string, string> = {};
   answer: string | undefined; // the button that is pressed in notifications
+  page: Promise<void> = Promise.resolve(); // when it answers what it is asked
+  pagesAsked = 0;
 
   get api(): typeof vscode {
     const say = async (text: string) => (this.messages.push(text), this.answer);
     const log = (text: string) => void this.logged.push(text);
     const register = (name: string, run: () => unknown) => (this.commands.set(name, run), { dispose() {} });
+    const execute = (name: string) => (assert.equal(name, 'setContext'), this.pagesAsked++, this.page);
     const provide = (vendor: string, given: vscode.LanguageModelChatProvider) => (this.providers.set(vendor, given), { dispose() {} });
     const fake = {
       version: '1.139.1',
@@ -131,7 +135,7 @@ export class FakeWindow {
         getConfiguration: () => ({ get: (name: string, otherwise: string) => this.settings[name] ?? otherwise }),
       },
       extensions: { getExtension: () => ({ packageJSON: { version: '0.67.0' } }) },
-      commands: { registerCommand: register },
+      commands: { registerCommand: register, executeCommand: execute },
     };
     return fake as unknown as typeof vscode; // the one place where a fake becomes the API
   }

@@ -11,9 +11,12 @@ async function setUp(...models: FakeModel[]) {
   const wire = new JudgedWire();
   const logged: string[] = [];
   const denied: string[] = [];
-  const lender = new Lender(window.api, wire, { log: words => logged.push(words), denied: model => denied.push(model.id) });
+  const allowed: string[] = [];
+  const lender = new Lender(window.api, wire, {
+    log: words => logged.push(words), denied: model => denied.push(model.id), allowed: model => allowed.push(model.id),
+  });
   await lender.list(true);
-  return { window, wire, lender, logged, denied };
+  return { window, wire, lender, logged, denied, allowed };
 }
 
 function chat(more: Partial<Chat> = {}): Chat {
@@ -38,6 +41,24 @@ test('models are listed with what VS Code knows of them, never our own, and agai
     [{ ...listed, can_call_tools: true, can_see_images: false }],
     [listed],
     [], [], [],
+  ]);
+});
+
+test('what a provider has left out of a model costs nobody the others', async () => {
+  const bare = Object.assign(new FakeModel('v', 'bare'), { name: undefined, family: null, version: 3, maxInputTokens: 1e300 });
+  const { wire } = await setUp(new FakeModel('v', 'm'), bare, Object.assign(new FakeModel('v', 'x'), { id: undefined }));
+  const [first, second, ...more] = wire.of('models')[0]!.models;
+  assert.deepEqual([first!.key, second, more], [
+    'v/m', { key: 'v/bare', id: 'bare', vendor: 'v', family: '', version: '3', name: '', max_input_tokens: Number.MAX_SAFE_INTEGER }, [],
+  ]);
+});
+
+test('what a provider has left out of a part is empty', async () => {
+  const parts = [new CallPart(undefined!, undefined!, undefined!), new DataPart(Buffer.from('a'), undefined!), new TextPart(undefined!), new TextPart('b')];
+  const { wire, lender } = await setUp(new FakeModel('v', 'm', () => saying(...parts)));
+  await lender.chat(chat());
+  assert.deepEqual(wire.of('parts').flatMap(frame => frame.parts), [
+    { t: 'call', id: '', name: '', input: null }, { t: 'data', mime: '', data: 'YQ==' }, { t: 'text', text: 'b' },
   ]);
 });
 
@@ -135,10 +156,13 @@ test('a rejection that is no error, no model and a request that is none are told
 test('the use of a model that was not allowed is said once to the user', async () => {
   const model = new FakeModel('v', 'm');
   model.refusal = ModelError.NoPermissions("cannot be used by 'x'.");
-  const { wire, lender, denied } = await setUp(model);
+  const { wire, lender, denied, allowed } = await setUp(model);
   await lender.chat(chat());
-  assert.deepEqual(denied, ['m']);
+  assert.deepEqual([denied, allowed], [['m'], []]);
   assert.equal(wire.of('error')[0]!.code, 'NoPermissions');
+  model.refusal = undefined;
+  await lender.chat(chat());
+  assert.deepEqual([denied, allowed], [['m'], ['m']]);
 });
 
 test('a cancel fires the token, ends the answer at once, and what comes then is not sent', async () => {
@@ -149,7 +173,7 @@ test('a cancel fires the token, ends the answer at once, and what comes then is 
     yield new TextPart('late');
     throw new Error('network request aborted');
   });
-  const { wire, lender, logged } = await setUp(model);
+  const { wire, lender, logged, allowed } = await setUp(model);
   const running = lender.chat(chat());
   await settled();
   lender.cancel('1');
@@ -158,7 +182,7 @@ test('a cancel fires the token, ends the answer at once, and what comes then is 
   await running;
   assert.equal(wire.text, 'a');
   assert.deepEqual(wire.frames.map(frame => frame.type), ['models', 'parts', 'end']);
-  assert.deepEqual(logged, []);
+  assert.deepEqual([logged, allowed], [[], []]);
 });
 
 test('a model that never stops does not keep its name: the id is free after a cancel', async () => {

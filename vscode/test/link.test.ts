@@ -12,7 +12,7 @@ import { fromGateway, judgedFromWindow } from './judged';
 const WELCOME = fromGateway({ type: 'welcome', v: 1, gateway: '0.1.0' });
 
 function setUp(t: TestContext, random = 1) {
-  t.mock.timers.enable({ apis: ['setTimeout'] });
+  t.mock.timers.enable({ apis: ['setTimeout', 'Date'] });
   const sockets: { events: Events; sent: FromWindow[]; isClosed: boolean; bufferedAmount: number }[] = [];
   const heard: FromGateway[] = [];
   const states: State[] = [];
@@ -70,7 +70,7 @@ test('it says hello first, is connected by the welcome, and speaks only between 
   assert.deepEqual([link.send({ type: 'list' }), losses(), link.buffered], [false, 1, 0]);
 });
 
-test('it dials again after 0.5 s, twice that, and never less often than every 30 s; a welcome starts it over', async t => {
+test('it dials again after 0.5 s, twice that, and never less often than every 30 s; a connection that lasts starts it over', async t => {
   const { link, sockets, states, opened, tick } = setUp(t);
   link.connect();
   const waits: number[] = [];
@@ -87,9 +87,13 @@ test('it dials again after 0.5 s, twice that, and never less often than every 30
     tick(1);
   }
   assert.deepEqual(waits, [0.5, 1, 2, 4, 8, 16, 30, 30, 30]);
-  (await opened()).events.closed(1006, '');
-  const last = states.at(-1)!;
-  assert.ok(last.kind === 'waiting' && last.seconds === 0.5 && last.why === 'the connection was lost (1006).');
+  for (const [lasts, seconds] of [[4999, 30], [5000, 0.5], [0, 1]] as const) {
+    const socket = await opened();
+    tick(lasts);
+    socket.events.closed(1006, '');
+    assert.deepEqual(states.at(-1), { kind: 'waiting', seconds, why: 'the connection was lost (1006).' });
+    tick(seconds * 1000);
+  }
 });
 
 test('windows do not dial all at once: chance takes up to half of the wait', async t => {
@@ -116,6 +120,19 @@ test('a gateway that does not greet, or greets in another version, is left', asy
   sockets[1]!.events.heard('{"type":"welcome","v":2,"gateway":"9"}');
   assert.match((states.at(-1) as { why: string }).why, /version 2.*toolwire vscode install/);
   assert.equal(link.isOpen, false);
+});
+
+test('a gateway that says nothing any more is left; every word of it counts', async t => {
+  const { link, states, opened, losses, tick } = setUp(t);
+  link.connect();
+  const socket = await opened();
+  for (let turn = 0; turn < 3; turn++) {
+    tick(44_999);
+    assert.ok(link.isOpen);
+    socket.events.heard('{"type":"ping","n":1}');
+  }
+  tick(45_000);
+  assert.deepEqual([states.at(-1), losses(), socket.isClosed], [{ kind: 'waiting', why: 'the gateway says nothing.', seconds: 0.5 }, 1, true]);
 });
 
 test('where the place is not known it waits, and says why', async t => {

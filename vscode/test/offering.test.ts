@@ -72,6 +72,14 @@ test('an ask holds roles, parts, tools and options, without those of VS Code its
   });
 });
 
+test('what an extension has left out of its tools and messages is empty', async () => {
+  const { wire, ask } = setUp();
+  void ask([new ChatMessage(1, [new TextPart(undefined!), new ResultPart(undefined!, [])], 7 as unknown as string)], { toolMode: 1, tools: [{ name: 'bare' }, {}] });
+  const { messages, tools } = wire.of('ask')[0]!;
+  assert.deepEqual(messages, [{ role: 'user', name: '7', parts: [{ t: 'text', text: '' }, { t: 'result', id: '', parts: [] }] }]);
+  assert.deepEqual(tools, [{ name: 'bare', description: '' }, { name: '', description: '' }]);
+});
+
 test('a plain ask has no empty members', async () => {
   const { wire, ask } = setUp();
   void ask(undefined, { toolMode: 2, tools: [], modelOptions: { _a: 1 } });

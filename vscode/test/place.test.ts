@@ -52,4 +52,8 @@ test('the environment goes before the settings, and those before the usual place
   await assert.rejects(found({ ...settings, tokenFile: folder }, {}), /no token in .*toolwire serve/);
   writeFileSync(file, 'two\nlines');
   await assert.rejects(found(settings, {}), error => !String(error).includes('lines'));
+  for (const given of ['secret-one\nsecret-two', 'secret \u00e4', 'secret'.repeat(1000)]) {
+    const told = (error: unknown) => /TOOLWIRE_BRIDGE_TOKEN holds no token/.test(String(error)) && !String(error).includes('secret');
+    await assert.rejects(found(settings, { TOOLWIRE_BRIDGE_TOKEN: given }), told);
+  }
 });

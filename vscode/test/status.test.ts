@@ -40,6 +40,13 @@ test('attempts that fail alike neither blink nor fill the log', () => {
   assert.deepEqual(window.logged, ['connecting.', 'not connected: nobody is there.']);
 });
 
+test('a connection that is made anew is seen to be', () => {
+  const { window, status } = setUp();
+  status.show(CONNECTED, 2, []);
+  status.show({ kind: 'connecting' }, 2, []);
+  assert.equal(window.item.text, '$(sync~spin) toolwire');
+});
+
 test('a click asks for what was refused, otherwise it shows the log', () => {
   const { window, status } = setUp();
   status.show(CONNECTED, 2, ['GPT', 'Sonnet']);

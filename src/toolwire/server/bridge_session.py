@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from itertools import count
 from typing import Protocol
 
@@ -10,6 +11,7 @@ from msgspec import Struct
 
 from .. import __version__
 from ..backends.vscode.window import Window
+from ..dialects.vscode.faults import refused
 from ..dialects.vscode.frames import Bad, decode_window
 from ..dialects.vscode.shapes import (
     VERSION,
@@ -40,7 +42,12 @@ _BAD = 1007
 _MUTE = 4000
 _DEAF = 4001
 _REPLACED = 4002
-_MOST_UNKNOWN = 20  # types that are mentioned in the log
+_MOST_NOTED = 20  # of a kind, in the log
+_MOST_BAD = 1000  # frames that cannot be read, of one connection
+# Also where the rest of a frame is no JSON: a window writes these first.
+_WHOSE = re.compile(
+    r'\s{0,9}\{\s{0,9}"type"\s{0,9}:\s{0,9}"(\w{1,20})"\s{0,9},\s{0,9}"id"\s{0,9}:\s{0,9}"([^"\\]{1,128})"'
+)
 
 
 class Pace(Struct, frozen=True, kw_only=True):
@@ -85,6 +92,7 @@ class Session:
         self._pace = pace
         self._heard_at = 0.0
         self._unknown: set[str] = set()
+        self._bad = 0
         self._replaced = asyncio.Event()
 
     async def run(self, receive: Receive, send: Send, leaving: asyncio.Event) -> None:
@@ -111,7 +119,10 @@ class Session:
                 text = await _text(receive)
         except TimeoutError:
             raise Closed(_POLICY, f"no hello came within {self._pace.hello:g} seconds.") from None
-        frame = _decoded(text)
+        try:
+            frame = decode_window(text)
+        except Bad as fault:
+            raise Closed(_BAD, str(fault)) from None
         if not isinstance(frame, Hello):
             raise Closed(_POLICY, "the first frame is no hello.")
         if frame.v != VERSION:
@@ -156,7 +167,11 @@ class Session:
         while True:
             text = await _text(receive)
             self._heard_at = clock.time()
-            frame = _decoded(text)
+            try:
+                frame = decode_window(text)
+            except Bad as fault:
+                self._pass_over(text, fault)
+                continue
             if isinstance(frame, Unknown):
                 self._note_unknown(frame.type)
             else:
@@ -181,6 +196,21 @@ class Session:
                 pass  # that it came is enough
             case Hello():
                 raise Closed(_POLICY, "a second hello came.")
+
+    def _pass_over(self, text: str, fault: Bad) -> None:
+        """It costs the request that it is about, and no other one."""
+        self._bad += 1
+        if self._bad > _MOST_BAD:
+            raise Closed(_BAD, f"{_MOST_BAD} frames could not be read, the last because {fault}")
+        if self._bad <= _MOST_NOTED:
+            self._log("warning", f"sent what cannot be read: {fault}")
+        if (found := _WHOSE.match(text)) is None:
+            return
+        kind, request_id = found.groups()
+        if kind == "ask":
+            self.window.say(refused(request_id, BadRequest(f"the request cannot be read: {fault}")))
+        else:
+            self.window.spoil(request_id, str(fault))
 
     async def _write(self, send: Send) -> None:
         outbox = self.window.outbox
@@ -229,7 +259,7 @@ class Session:
             await send({"type": "websocket.close", "code": end.code, "reason": end.reason})
 
     def _note_unknown(self, kind: str) -> None:
-        if kind not in self._unknown and len(self._unknown) < _MOST_UNKNOWN:
+        if kind not in self._unknown and len(self._unknown) < _MOST_NOTED:
             self._unknown.add(kind)
             self._log("warning", f"sent a frame of the type {quote(kind)}, which this version does not know")
 
@@ -237,13 +267,6 @@ class Session:
         window = getattr(self, "window", None)
         name = quote(window.id[:8]) if window is not None else "without a name"
         self._desk.log.say(level, f"a VS Code window ({name}) {words}")
-
-
-def _decoded(text: str) -> FromWindow | Unknown:
-    try:
-        return decode_window(text)
-    except Bad as fault:
-        raise Closed(_BAD, str(fault)) from None
 
 
 async def _text(receive: Receive) -> str:

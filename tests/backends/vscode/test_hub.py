@@ -54,6 +54,19 @@ def test_a_model_that_no_window_has_is_not_found() -> None:
     played(play)
 
 
+def test_where_nothing_is_lent_yet_it_is_worth_another_try() -> None:
+    def play(hub: Hub) -> None:
+        waking = opened(hub, "a")
+        with pytest.raises(UpstreamError, match="none at all") as caught:
+            hub.pick("gpt-4.1", "c")
+        assert (caught.value.status, caught.value.code) == (503, "no_models")
+        assert "Sign in" in caught.value.hint
+        waking.list_models(Models(models=(listed(),)))
+        assert picked(hub) == "a"
+
+    played(play)
+
+
 def test_the_window_that_was_in_front_last_is_asked() -> None:
     def play(hub: Hub) -> None:
         first, _, _ = (opened(hub, name, "copilot/gpt-4.1") for name in "abc")

@@ -19,6 +19,7 @@ from toolwire.dialects.vscode.shapes import (
     Count,
     Counted,
     End,
+    Failure,
     FromGateway,
     Hello,
     ListedModel,
@@ -172,6 +173,42 @@ def test_what_it_lends_is_what_it_said_last_without_our_own() -> None:
         assert (list(window.models), window.refused, window.is_mute) == (["copilot/c"], set(), False)
         window.refresh()
         assert await heard(window) == Refresh()
+
+    asyncio.run(main())
+
+
+def test_what_was_refused_is_forgotten_only_with_the_model_or_by_the_same_list_unasked() -> None:
+    async def main() -> None:
+        window = Window(hello())
+        one, two, three = (Models(models=tuple(map(listed, keys))) for keys in ("a", "ab", "b"))
+        window.list_models(one)
+        window.refused.add("a")
+        window.list_models(two)
+        assert window.refused == {"a"}
+        window.refresh()
+        window.list_models(two)
+        assert window.refused == {"a"}
+        window.list_models(two)
+        assert window.refused == set()
+        window.refused |= {"a", "b"}
+        window.list_models(three)
+        assert window.refused == {"b"}
+
+    asyncio.run(main())
+
+
+def test_what_cannot_be_read_ends_its_request_and_no_other() -> None:
+    async def main() -> None:
+        window = Window(hello())
+        first, second = await window.ask(chat("a")), await window.ask(chat("b"))
+        window.spoil("a", "it nests too deep.")
+        window.spoil("nobody", "it nests too deep.")
+        window.hear(parts("b"), 10)
+        failure = await first.next()
+        assert isinstance(failure, Failure)
+        assert "it nests too deep." in failure.message
+        assert await second.next() == parts("b")
+        assert [await heard(window) for _ in range(3)] == [chat("a"), chat("b"), Cancel(id="a")]
 
     asyncio.run(main())
 

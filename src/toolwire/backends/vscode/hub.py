@@ -14,6 +14,7 @@ from ...calls.sameness import Leading
 from ...dialects.vscode.faults import no_model, no_window
 from ...dialects.vscode.models import find
 from ...dialects.vscode.shapes import ListedModel
+from ...errors import UpstreamError
 from ...types import Request
 from .window import Window
 
@@ -64,7 +65,7 @@ class Hub:
             raise no_window(name)
         model = find(name, self.models())
         if model is None:
-            raise no_model(name, [model.key for model in self.models()])
+            raise self._missing(name)
         having = [window for window in self.windows if model.key in window.models and not window.is_leaving]
         left = [window for window in having if window.id not in tried]
         if not left:
@@ -79,6 +80,12 @@ class Hub:
         self._sticky[conversation] = window.id
         if len(self._sticky) > _MOST_CONVERSATIONS:
             del self._sticky[next(iter(self._sticky))]
+
+    def _missing(self, name: str) -> UpstreamError:
+        fault = no_model(name, [model.key for model in self.models()])
+        if not self.models():  # a window that has just come, or whose providers still wake: worth another try
+            fault.status, fault.code = 503, "no_models"
+        return fault
 
 
 def conversation_of(request: Request) -> str:

@@ -46,6 +46,7 @@ class Window:
         self.refused: set[str] = set()  # models whose use nobody has allowed
         self.counting: set[str] = set()  # models that were seen to tell their usage
         self._why: str | None = None  # it is gone
+        self._is_refreshing = False  # it was asked for its models
         self._most = most
         self._inboxes: dict[str, Inbox] = {}
         self._free = AT_ONCE
@@ -104,11 +105,21 @@ class Window:
         if inbox is not None and not inbox.put(frame, size):
             self.say(Cancel(id=frame.id))
 
+    def spoil(self, request_id: str, why: str) -> None:
+        """What it said to this request cannot be read. No other window is asked: it counts, and may say the same."""
+        if request_id not in self._inboxes:
+            return
+        words = f"the gateway cannot read a part of the answer: {why}"
+        self.hear(Failure(id=request_id, code="", name="", message=words), len(words))
+        self.say(Cancel(id=request_id))
+
     def list_models(self, frame: Models) -> None:
-        """What it lends from now on. That it says so anew may be because somebody has allowed it."""
-        self.models = {model.key: model for model in lent(frame.models)[:_MOST_MODELS]}
-        self.refused.clear()
-        self.is_mute = False
+        """What it lends from now on. The same once more, without being asked, is how it tells that somebody has allowed it."""
+        models = {model.key: model for model in lent(frame.models)[:_MOST_MODELS]}
+        is_allowed = models == self.models and not self._is_refreshing
+        self.refused = set() if is_allowed else self.refused & models.keys()
+        self.models = models
+        self._is_refreshing = self.is_mute = False
 
     def focus(self, is_focused: bool) -> None:
         self.is_mute = False
@@ -116,6 +127,7 @@ class Window:
             self.focused_at = next(_moments)
 
     def refresh(self) -> None:
+        self._is_refreshing = True
         self.say(Refresh())
 
     def close(self, why: str) -> None:

@@ -40,9 +40,8 @@ def written(request: Request) -> Written:
     told, wanted = retold(request.messages), wanted_of(request)
     messages, losses, output = told.messages, list(told.losses), request.output
     notes = [_note(wanted, is_told=is_told or bool(request.tools))]
-    if (
-        request.tools
-    ):  # even if none may be called now: the next request may call one, and must begin with the same words
+    if request.tools:
+        # Even if none may be called now: the next request may call one, and must begin with the same words.
         messages = _with_rules(messages, rules(request.tools))
     if wanted.names != frozenset() and output.format != "text":
         losses.append(Loss(f"output.{output.format}", "response_format", "asked for in words, because calls are words"))

@@ -17,6 +17,7 @@ from tests.backends.cursor.stage import (
     TRANSPORTS,
     Stage,
     calls_of,
+    failure,
     next_request,
     on_stage,
     replaced,
@@ -26,7 +27,9 @@ from tests.backends.cursor.stage import (
     told,
     user,
 )
+from tests.backends.event_contract import check_events
 from toolwire.backends.cursor.turn import Turn
+from toolwire.calls.simulate import written
 from toolwire.errors import UpstreamError
 from toolwire.events import Answer, Finished, PartDelta, fold
 from toolwire.simulators.cursor import (
@@ -38,14 +41,17 @@ from toolwire.simulators.cursor import (
     Faults,
     Native,
     Pause,
+    Query,
     Say,
     Script,
+    SetBlob,
     Settings,
     Think,
     Usage,
+    With,
     play,
 )
-from toolwire.types import Loss, Media, Message, Request, Sampling, Text, ToolResult
+from toolwire.types import Loss, Media, Message, Request, Sampling, Text, ToolCall, ToolChoice, ToolResult
 
 ONE = play([Say("Looking. "), Call("look", {"city": "Rome"})], [Say("Sunny.")])
 PICTURE = Media(kind="image", mime="image/png", data="iVBORw0KGgo=")
@@ -529,6 +535,137 @@ def test_local_tools_serve_clients_without_tools_only(tmp_path: Any) -> None:
         assert stage.runs[1].headers["x-cursor-agent-allowed-tools"] == "mcp_tool_call"
 
     played(work, Reading(), workspace=str(tmp_path), local_tools=("read",))  # type: ignore[arg-type] # any model will do
+
+
+@pytest.mark.parametrize("how", ["none", "words", "before"])
+def test_nothing_runs_here_for_a_client_whose_tools_the_model_is_not_offered(tmp_path: Any, how: str) -> None:
+    (tmp_path / "note.txt").write_text("the word is plum")
+    before = Message(role="assistant", parts=(ToolCall(id="call_1", name="look", raw="{}", args={}),))
+    seen = Message(role="tool", parts=(ToolResult(call_id="call_1", parts=(Text(text="seen"),)),))
+    asked = {
+        "none": request("hi", tool_choice=ToolChoice(mode="none")),
+        "words": written(request("hi")).request,
+        "before": request("hi", before, seen, user("and?"), tools=()),
+    }[how]
+
+    async def work(stage: Stage) -> None:
+        assert text_of(await stage.ask(asked)) == "Done."
+        [read] = [exec for exec in stage.runs[0].execs if exec.kind == "read"]
+        assert read.result == "rejected"
+        assert stage.runs[0].headers["x-cursor-agent-allowed-tools"] == "mcp_tool_call"
+        assert str(tmp_path) not in str(stage.runs[0].request)
+
+    model = play([Native("read", {"path": str(tmp_path / "note.txt")}), Say("Done.")])
+    played(work, model, workspace=str(tmp_path), local_tools=("read",))
+
+
+class Circling:
+    """The same step over and over, with a context of so many tokens."""
+
+    def __init__(self, step: Any, tokens: int = 0, text: str = "") -> None:
+        self._step = step
+        self._tokens = tokens
+        self._text = text
+
+    def start(self, seen: Any) -> Any:
+        if self._text:
+            yield Say(self._text)
+        while True:
+            yield self._step
+            yield Checkpoint(used_tokens=self._tokens)
+
+
+READ = Native("read", {"path": "note.txt"})
+CIRCLES = pytest.mark.parametrize(
+    ("step", "config"),
+    [
+        (READ, {"max_tokens_per_minute": 1000, "local_tools": ("read",)}),
+        (READ, {"max_tokens_per_minute": 1000}),
+        (READ, {"max_requests_per_minute": 2}),
+        (Call("fly", {"city": "Rome"}), {}),
+        (Query(), {"max_requests_per_minute": 0, "max_tokens_per_minute": 0}),
+    ],
+)
+
+
+@CIRCLES
+@ONCE
+@pytest.mark.parametrize("is_heard", [False, True])
+def test_a_run_that_goes_in_circles_within_one_answer_is_stopped(
+    tmp_path: Any, step: Any, config: dict[str, Any], transport: str, is_heard: bool
+) -> None:
+    asked = request("hi", tools=() if "local_tools" in config else (LOOK,))
+
+    async def work(stage: Stage) -> None:
+        if is_heard:
+            events = await stage.events(asked)
+            check_events(events)
+            assert told(events) == "Let me see."
+            error = failure(events).error
+        else:
+            with pytest.raises(UpstreamError) as caught:
+                await stage.ask(asked)
+            error = caught.value
+        assert (error.status, error.code) == (429, "budget_exceeded")
+        assert len(stage.runs) == 1
+        await stage.settled(lambda: stage.runs[0].state != "open")
+        assert (
+            stage.runs[0].received["conversation_action"] == 1
+        )  # the service is told to stop, which costs nobody anything
+
+    model: Any = Circling(step, tokens=900, text="Let me see." if is_heard else "")
+    played(work, model, workspace=str(tmp_path), transport=transport, **config)
+
+
+def test_a_repeated_call_that_is_answered_from_memory_for_ever_is_stopped_and_not_begun_anew() -> None:
+    async def work(stage: Stage) -> None:
+        asked, first = await parked(stage)
+        with pytest.raises(UpstreamError) as caught:
+            await stage.ask(next_request(asked, first))
+        assert (caught.value.status, caught.value.code) == (429, "budget_exceeded")
+        assert len(stage.runs) == 1
+
+    model = Circling(Call("look", {"city": "Rome"}))
+    played(work, model, repeated_calls="answer", max_requests_per_minute=3)  # type: ignore[arg-type] # any model will do
+
+
+def test_a_call_of_a_tool_that_is_not_offered_now_is_refused_and_the_run_goes_on() -> None:
+    async def work(stage: Stage) -> None:
+        grab = replace(LOOK, name="grab")
+        for choice in (ToolChoice(mode="none"), ToolChoice(mode="named", names=("grab",))):
+            answer = await stage.ask(request("hi", tools=(LOOK, grab), tool_choice=choice))
+            assert calls_of(answer) == []
+            assert text_of(answer) == "Then in words."
+            assert [call.result for call in stage.runs[-1].calls] == ["tool_not_found"]
+
+    played(work, play([Call("look", {"city": "Rome"})], [Say("Then in words.")]))
+
+
+@pytest.mark.parametrize("seconds", [0, 600])
+def test_text_that_comes_only_as_a_blob_is_told_with_the_call_that_followed_it(seconds: int) -> None:
+    async def work(stage: Stage) -> None:
+        asked = request("hi")
+        first = await stage.ask(asked)
+        assert [type(part) for part in first.parts_of(0)] == [Text, ToolCall]
+        assert text_of(first) == "Reading it."
+        assert text_of(await stage.ask(next_request(asked, first))) == "It is sunny."
+
+    blobs = With(Faults(text_as_blob=True))
+    call = Call("look", {"city": "Rome"})
+    played(work, play([blobs, Say("Reading it."), SetBlob(), call], [blobs, Say("It is sunny.")]), park_seconds=seconds)
+
+
+def test_the_input_of_an_answer_that_nobody_counted_is_estimated_and_said_to_be() -> None:
+    async def work(stage: Stage) -> None:
+        events = await stage.events(request("x" * 400))
+        usage = fold(events).finished.usage
+        assert usage is not None
+        assert usage.input == 100
+        assert usage.output > 0
+        notes = [event.note.feature for event in events if isinstance(getattr(event, "note", None), Loss)]
+        assert notes == ["usage.input"]
+
+    played(work)
 
 
 def test_a_local_tool_is_not_run_again_when_the_connection_breaks(tmp_path: Any) -> None:

@@ -48,9 +48,9 @@ def test_a_refused_request_does_not_make_the_wait_longer() -> None:
 def test_so_many_tokens_a_minute_and_no_more() -> None:
     budget = Budget(0, 100)
     assert wait_of(budget, 0.0) == 0
-    budget.spend("a", 60, 1.0)
+    budget.count(budget.account("a"), 60, 1.0)
     assert wait_of(budget, 2.0) == 0
-    budget.spend("a", 60, 3.0)
+    budget.count(budget.account("a"), 60, 3.0)
     assert wait_of(budget, 4.0) == 57
     assert wait_of(budget, 61.0) == 0
 
@@ -66,7 +66,7 @@ def test_what_is_watched_is_bounded_and_the_most_silent_conversation_is_forgotte
     budget = Budget(1, 0)
     for number in range(10_000):
         budget.ask(str(number), 0.0)
-    assert len(budget._spent) <= 4096
+    assert len(budget._accounts) <= 4096
     assert wait_of(budget, 1.0, "9999") > 0
     assert wait_of(budget, 1.0, "0") == 0
 
@@ -77,7 +77,7 @@ def test_a_first_request_is_no_conversation_yet() -> None:
     assert first == ""
     for _ in range(200):
         budget.ask(first, 0.0)
-        budget.spend(first, 1000, 0.0)
+        budget.count(budget.account(first), 1000, 0.0)
     assert budget.refused == 0
 
 
@@ -99,5 +99,5 @@ def test_a_conversation_keeps_its_name_as_it_grows() -> None:
 @pytest.mark.parametrize("tokens", [0, -5])
 def test_an_answer_that_cost_nothing_is_not_counted(tokens: int) -> None:
     budget = Budget(0, 1)
-    budget.spend("a", tokens, 0.0)
+    budget.count(budget.account("a"), tokens, 0.0)
     assert wait_of(budget, 0.0) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,6 +24,7 @@ from tests.dialects.cursor.saying import (
     get_blob,
     heartbeat,
     message,
+    opening,
     query,
     read,
     results,
@@ -35,7 +37,7 @@ from tests.dialects.cursor.saying import (
     turn_ended,
     update,
 )
-from toolwire.dialects.cursor import Reply, TurnDecoder, agent, keeping
+from toolwire.dialects.cursor import Outlook, Reply, TurnDecoder, agent, keeping
 from toolwire.dialects.cursor.waiting import MOST_CALLS
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Noted
@@ -350,6 +352,72 @@ def test_text_of_which_only_some_came_is_made_whole_and_never_said_twice() -> No
     run.give(results("call1"))
     heard(run, set_blob(1, b"i", assistant("Look.")), turn_ended())
     assert shown(run.end(None)) == ["stop"]
+
+
+def test_text_that_came_only_as_a_blob_stands_before_the_call_that_followed_it() -> None:
+    run = decoder()
+    events = heard(run, set_blob(1, b"i", assistant("Look.")), call(1)) + run.settle()
+    check_events(events)
+    assert shown(events) == ["text Look.", "call call1 weather {}", "tool_calls"]
+    run.give(results("call1"))
+    everything = assistant("Look.Sunny.")  # the server leaves all that was said in the run
+    assert shown(heard(run, set_blob(2, b"j", everything), turn_ended())) == ["text Sunny.", "stop"]
+
+
+def test_text_that_came_only_as_a_blob_behind_the_call_is_told_before_the_answer_ends() -> None:
+    run = decoder()
+    heard(run, call(1), set_blob(1, b"i", assistant("Look.")))
+    assert shown(run.settle()) == ["text Look.", "tool_calls"]
+
+
+def test_texts_that_came_only_as_blobs_while_nobody_listened_are_the_next_answers() -> None:
+    run = decoder()
+    heard(run, call(1))
+    run.settle()
+    assert heard(run, set_blob(1, b"i", assistant("Look."))) == []
+    run.give(results("call1"))
+    events = heard(run, set_blob(2, b"j", assistant("Sunny.")), turn_ended())
+    assert shown(events) == ["text Look.", "text Sunny.", "stop"]
+
+
+def test_text_around_an_exec_that_was_declined_is_told_once() -> None:
+    run = decoder()
+    diagnostics = exec(1, diagnostics_args=agent.DiagnosticsArgs())
+    blobs = [set_blob(1, b"i", assistant("One.")), set_blob(2, b"j", assistant("Two."))]
+    events = heard(run, text("One."), diagnostics, blobs[0], text("Two."), blobs[1], turn_ended())
+    check_events(events)
+    assert shown(events) == ["text One.", "noted cursor.exec", "text Two.", "stop"]
+
+
+def test_what_the_model_is_refused_is_counted() -> None:
+    run = decoder()
+    declined = [
+        exec(1, diagnostics_args=agent.DiagnosticsArgs()),
+        call(2, name="fly"),
+        exec(3, mcp_allowlist_precheck_args=agent.McpAllowlistPrecheckArgs(tool_name="fly")),
+        query(4, web_search_request_query=agent.Opaque()),
+    ]
+    others = [
+        call(5),
+        text("x"),
+        exec(6, request_context_args=agent.RequestContextArgs()),
+        exec(7, mcp_allowlist_precheck_args=agent.McpAllowlistPrecheckArgs(tool_name="weather")),
+    ]
+    assert [run.receive(message).declined for message in declined] == [1] * 4
+    assert [run.receive(message).declined for message in others] == [0] * 4
+    assert run.receive(checkpoint(500)).used == 500
+
+
+def test_a_tool_that_is_not_offered_now_is_unknown_though_the_history_speaks_of_it() -> None:
+    opened = msgspec.structs.replace(opening([WEATHER, BASH]), tools=(BASH,))
+    run = TurnDecoder(Outlook(model="m", opening=opened, mint=str))
+    reply = run.receive(call(1))
+    missing = read(reply.send[0]).exec_client_message.mcp_result.tool_not_found
+    assert (missing.name, list(missing.available_tools)) == ("weather", ["bash"])
+    assert run.calls == []
+    precheck = agent.McpAllowlistPrecheckArgs(tool_name="weather")
+    reply = run.receive(exec(2, mcp_allowlist_precheck_args=precheck))
+    assert not read(reply.send[0]).exec_client_message.mcp_allowlist_precheck_result.allowlisted
 
 
 def test_an_end_without_the_turns_end_is_an_error() -> None:

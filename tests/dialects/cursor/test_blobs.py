@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.dialects.cursor.saying import read
-from toolwire.dialects.cursor import agent, blobs
+from toolwire.dialects.cursor import agent, blobs, untold
 from toolwire.dialects.cursor.blobs import Blobs, assistant_text
 
 
@@ -86,16 +86,22 @@ def test_the_assistants_text(data: bytes, text: str) -> None:
     assert assistant_text(data) == text
 
 
-def test_the_rest_of_what_was_told() -> None:
-    kept = Blobs({b"old": assistant("old")})
+def test_the_assistants_texts_wait_to_be_told_and_the_history_does_not() -> None:
+    kept = Blobs({b"old": assistant("old"), b"user": b"x"})
     put(kept, b"old", assistant("other"))
-    assert kept.rest("") == ""
+    put(kept, b"written anew", json.dumps({"role": "assistant", "content": "old"}).encode())
+    assert not kept.untold
     put(kept, b"1", assistant("Hello world"))
     put(kept, b"2", b'{"role":"assistant","content":[{"type":"tool-call"}]}')
-    assert kept.rest("") == "Hello world"
-    assert kept.rest("Hello") == " world"
-    assert kept.rest("Bye") == ""
-    kept.next_answer("Hello world")
-    assert kept.rest("") == ""
-    put(kept, b"3", assistant("Hello world"))
-    assert kept.rest("") == ""
+    assert kept.untold.next() == "Hello world"
+    assert kept.untold.next() == ""
+
+
+def test_a_text_that_is_too_long_to_wait_is_a_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(untold, "MOST", 10)
+    kept = Blobs({})
+    put(kept, b"1", assistant("12345"))
+    put(kept, b"2", assistant("678901"))
+    assert [loss.feature for loss in kept.losses] == ["cursor.blob"]
+    assert got(kept, b"2").blob_data == assistant("678901")
+    assert (kept.untold.next(), kept.untold.next()) == ("12345", "")

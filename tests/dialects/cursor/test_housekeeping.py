@@ -14,14 +14,16 @@ from toolwire.types import Tool
 
 def asked(tools: tuple[Tool, ...] = (WEATHER,), local: tuple[str, ...] = (), **args: Any) -> Any:
     outlook = Outlook(model="m", opening=opening(tools), mint=str, local=frozenset(local))
-    answers = housekeeping(exec_of(agent.ExecServerMessage(id=3, exec_id="e", **args)), outlook)
-    if answers is None:
+    answered = housekeeping(exec_of(agent.ExecServerMessage(id=3, exec_id="e", **args)), outlook)
+    if answered is None:
         return None
-    first, close = map(read, answers)
+    first, close = map(read, answered.send)
     assert close.exec_client_control_message.stream_close.id == 3
     result = first.exec_client_message
     assert (result.id, result.exec_id) == (3, "e")
-    return getattr(result, result.WhichOneof("message") or "")
+    found = getattr(result, result.WhichOneof("message") or "")
+    assert answered.is_declined == (not getattr(found, "allowlisted", True))
+    return found
 
 
 def test_the_context_is_the_openings() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.backends.event_contract import check_events
 from tests.dialects.cursor.saying import shown
 from toolwire.dialects.cursor.speaking import Speech
+from toolwire.dialects.cursor.untold import Untold
 from toolwire.events import Event, Started
 
 
@@ -14,25 +15,28 @@ def checked(events: list[Event]) -> list[str]:
 
 
 def test_whatever_begins_ends_what_was_open() -> None:
-    speech = Speech()
+    untold = Untold()
+    speech = Speech(untold)
     events = speech.say("a") + speech.think("b") + speech.say("c") + speech.call("1", "f", "{}") + speech.say("d")
     assert checked(events + speech.pause()) == ["text a", "thought b", "text c", "call 1 f {}", "text d"]
-    assert speech.text == "acd"
+    assert untold.came("acd!")
+    assert untold.next() == "!"  # thoughts and calls are no text
     assert [(call.id, call.args) for call in speech.calls] == [("1", {})]
 
 
 def test_nothing_said_begins_nothing() -> None:
-    speech = Speech()
+    untold = Untold()
+    speech = Speech(untold)
     assert speech.say("") + speech.think("") + speech.thought() + speech.pause() == []
-    assert speech.text == ""
+    assert not untold.has_spoken
 
 
 def test_a_mark_that_was_none_is_text() -> None:
-    speech = Speech()
+    speech = Speech(Untold())
     assert checked(speech.say("<thi") + speech.call("1", "f", "{}")) == ["text <thi", "call 1 f {}"]
 
 
 def test_a_thought_that_is_complete_ends() -> None:
-    speech = Speech()
+    speech = Speech(Untold())
     events = speech.think("a") + speech.thought() + speech.think("b") + speech.say("c") + speech.thought()
     assert checked(events + speech.say("d") + speech.pause()) == ["thought a", "thought b", "text cd"]

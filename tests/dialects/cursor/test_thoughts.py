@@ -70,3 +70,8 @@ def test_the_next_run_begins_anew() -> None:
     assert splitter.feed("<think>a") == [("thought", "a")]
     assert splitter.close() == []
     assert splitter.feed("b") == [("text", "b")]
+
+
+def test_many_thoughts_in_one_piece_take_time_in_proportion() -> None:
+    """Cut off one by one, what is left would be copied for each: minutes instead of a blink."""
+    assert len(Splitter().feed("<think>x</think>" * 200_000)) == 200_000

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+from ...calls.retelling import has_calls
 from ...config import BackendConfig
 from ...dialects.cursor import Opening, Outlook, Setup, TurnDecoder, opening
 from ...dialects.cursor.permits import allowed_tools
@@ -22,7 +23,8 @@ from ..parking import Parking
 from ..refusals import check_tools
 from ..synthesis import new_id
 from ..transport import Transport
-from .budget import Budget, conversation_of
+from .allowance import Allowance
+from .budget import CODE, Budget, conversation_of
 from .channel import Gone
 from .local import LocalTools
 from .repeats import Repeats
@@ -31,6 +33,8 @@ from .tries import Tries
 from .turn import Limits, Turn
 
 _LISTED = 300.0  # seconds that a list of models is good for
+# What is not begun anew: the client has waited for long enough, and can ask again; or the agent runs in circles.
+_LAST_WORDS = frozenset({"upstream_timeout", CODE})
 
 
 class TurnReply(EventReply, kw_only=True):
@@ -76,8 +80,10 @@ class CursorBackend:
     async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
         """Raises GatewayError before the first word. What may pass by itself is tried again until then."""
         check_tools(request, self.profile)
-        self.budget.ask(conversation_of(request), time.monotonic())
-        if (reply := await self._continued(request)) is not None:
+        conversation = conversation_of(request)
+        self.budget.ask(conversation, time.monotonic())
+        allowance = Allowance(self.budget, conversation)
+        if (reply := await self._continued(request, allowance)) is not None:
             return reply
         original = str(uuid.uuid4())
         tries = Tries(self.service, self._config.retries, time.monotonic() + self._limits.silent)
@@ -85,7 +91,7 @@ class CursorBackend:
             way: Way | None = None
             try:
                 way = await self.service.way()
-                return await self._answered(request, way, original)
+                return await self._answered(request, way, original, allowance)
             except UpstreamError as error:
                 pause = tries.pause(error, way, time.monotonic())
                 if pause is None:
@@ -99,10 +105,10 @@ class CursorBackend:
             await asyncio.wait(self._leaving)
         await self.service.close()
 
-    async def _answered(self, request: Request, way: Way, original: str) -> EventReply:
-        opened = opening(request, self._setup())
+    async def _answered(self, request: Request, way: Way, original: str, allowance: Allowance) -> EventReply:
+        local = None if _has_tools(request) else self._local
+        opened = opening(request, self._setup(local))
         repeats = Repeats(request.messages)
-        local = self._local if not opened.tools else None
         decoder = self._decoder(request, opened, repeats, local)
         allowed = allowed_tools(self._config.local_tools if local is not None else ())
         try:
@@ -112,19 +118,19 @@ class CursorBackend:
         turn = Turn(channel, decoder, self._limits, repeats=repeats, local=local)
         turn.how = self.service.how(channel)
         try:
-            turn.listen(request)
+            turn.listen(request, allowance)
             first = await turn.first()
         except BaseException:
             self._soon(turn.leave())
             raise
         return self._reply(turn, request, first, opened.losses)
 
-    def _setup(self) -> Setup:
+    def _setup(self, local: LocalTools | None) -> Setup:
         return Setup(
             conversation_id=str(uuid.uuid4()),
             run_id=str(uuid.uuid4()),
             message_id=str(uuid.uuid4()),
-            workspace=str(Path(self._config.workspace).resolve()) if self._local is not None else "",
+            workspace=str(Path(self._config.workspace).resolve()) if local is not None else "",
             history=self._config.history,
         )
 
@@ -140,7 +146,7 @@ class CursorBackend:
             )
         )
 
-    async def _continued(self, request: Request) -> EventReply | None:
+    async def _continued(self, request: Request, allowance: Allowance) -> EventReply | None:
         """The next answer of a run that waits for these results; None where there is none, or it cannot go on."""
         if not len(self.parking):
             return None
@@ -151,10 +157,10 @@ class CursorBackend:
             return None
         try:
             if turn.is_alive:
-                await turn.give(request, _results(found[1]))
+                await turn.give(request, _results(found[1]), allowance)
                 return self._reply(turn, request, await turn.first(), found[1].losses)
         except UpstreamError as error:
-            if error.code == "upstream_timeout":  # the client has waited for long enough, and can ask again
+            if error.code in _LAST_WORDS:
                 self._soon(turn.leave())
                 raise
         except BaseException:
@@ -169,7 +175,7 @@ class CursorBackend:
 
     def settle(self, turn: Turn, request: Request) -> None:
         """An answer has ended: the run waits for results, or is over."""
-        self.budget.spend(conversation_of(request), turn.tokens, time.monotonic())
+        turn.allowance.ended(turn.tokens, time.monotonic())
         if turn.is_waiting and self._config.park_seconds:
             turn.died = lambda: self._died(turn)
             self.parking.park(turn, place_after(request, turn.calls, request.owner))
@@ -220,6 +226,11 @@ class _Told:
     def _settle(self) -> None:
         self._is_done = True
         self._backend.settle(self._turn, self._request)
+
+
+def _has_tools(request: Request) -> bool:
+    """Whether the client has brought any: also those that it does not want called now, that were told in words, or called before."""
+    return bool(request.tools) or request.is_lowered or has_calls(request.messages)
 
 
 def _results(found: Continuation) -> dict[str, Any]:

@@ -15,11 +15,14 @@ from ...calls.sameness import Leading, print_of
 from ...errors import UpstreamError
 from ...types import Request, ToolCall
 
+CODE = "budget_exceeded"
 _WINDOW = 60.0
 _MOST = 4096  # conversations that are watched; the one that has been silent for longest goes first
 
 
-class _Spent(Struct):
+class Account(Struct):
+    """What was spent within the last minute, or was when it was last looked at."""
+
     requests: deque[float]
     tokens: deque[tuple[float, int]]
     total: int = 0
@@ -31,33 +34,39 @@ class Budget:
     def __init__(self, requests: int, tokens: int) -> None:
         self._requests = requests
         self._tokens = tokens
-        self._spent: dict[str, _Spent] = {}
+        self._accounts: dict[str, Account] = {}
         self.refused = 0
 
     def ask(self, conversation: str, now: float) -> None:
         """One more request. Raises UpstreamError where that is one too many."""
+        if conversation:
+            self.charge(self.account(conversation), now)
+
+    def account(self, conversation: str) -> Account:
+        """That of the conversation; a new one where it has no name."""
         if not conversation or not (self._requests or self._tokens):
+            return Account(deque(), deque())
+        account = self._accounts.pop(conversation, None) or Account(deque(), deque())
+        self._accounts[conversation] = account
+        if len(self._accounts) > _MOST:
+            del self._accounts[next(iter(self._accounts))]
+        return account
+
+    def charge(self, account: Account, now: float) -> None:
+        """One request, or what costs as much. Raises UpstreamError where that is one too many."""
+        if not (self._requests or self._tokens):
             return
-        spent = self._of(conversation)
-        _forget(spent, now - _WINDOW)
-        if self._requests and len(spent.requests) >= self._requests:
-            raise self._too_much(f"{self._requests} requests", "max_requests_per_minute", spent.requests[0], now)
-        if self._tokens and spent.total >= self._tokens:
-            raise self._too_much(f"{self._tokens} tokens", "max_tokens_per_minute", spent.tokens[0][0], now)
-        spent.requests.append(now)
+        _forget(account, now - _WINDOW)
+        if self._requests and len(account.requests) >= self._requests:
+            raise self._too_much(f"{self._requests} requests", "max_requests_per_minute", account.requests[0], now)
+        if self._tokens and account.total >= self._tokens:
+            raise self._too_much(f"{self._tokens} tokens", "max_tokens_per_minute", account.tokens[0][0], now)
+        account.requests.append(now)
 
-    def spend(self, conversation: str, tokens: int, now: float) -> None:
-        if conversation and self._tokens and tokens > 0:
-            spent = self._of(conversation)
-            spent.tokens.append((now, tokens))
-            spent.total += tokens
-
-    def _of(self, conversation: str) -> _Spent:
-        spent = self._spent.pop(conversation, None) or _Spent(deque(), deque())
-        self._spent[conversation] = spent
-        if len(self._spent) > _MOST:
-            del self._spent[next(iter(self._spent))]
-        return spent
+    def count(self, account: Account, tokens: int, now: float) -> None:
+        if self._tokens and tokens > 0:
+            account.tokens.append((now, tokens))
+            account.total += tokens
 
     def _too_much(self, what: str, key: str, since: float, now: float) -> UpstreamError:
         self.refused += 1
@@ -65,7 +74,7 @@ class Budget:
         return UpstreamError(
             f"this conversation has had {what} within a minute, which is all that {key} allows.",
             status=429,
-            code="budget_exceeded",
+            code=CODE,
             hint=f"See whether the agent runs in circles; go on in {wait} seconds, or raise {key} of this back end.",
             headers={"retry-after": str(wait)},
         )
@@ -81,8 +90,8 @@ def conversation_of(request: Request) -> str:
     return blake2b("\0".join(pieces).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _forget(spent: _Spent, before: float) -> None:
-    while spent.requests and spent.requests[0] <= before:
-        spent.requests.popleft()
-    while spent.tokens and spent.tokens[0][0] <= before:
-        spent.total -= spent.tokens.popleft()[1]
+def _forget(account: Account, before: float) -> None:
+    while account.requests and account.requests[0] <= before:
+        account.requests.popleft()
+    while account.tokens and account.tokens[0][0] <= before:
+        account.total -= account.tokens.popleft()[1]

@@ -7,6 +7,7 @@ where the run does, or a moment after its calls have come: nothing on the wire s
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
@@ -18,9 +19,11 @@ from ...dialects.cursor import CLIENT_HEARTBEAT, Exec, Reply, TurnDecoder
 from ...dialects.cursor.permits import CANCEL
 from ...errors import GatewayError, InternalError, UpstreamError
 from ...events import Event, Failed, Finished, Noted, PartEnded, PartStarted, Started
-from ...types import Request, ToolCall, ToolResult
+from ...types import Loss, Request, ToolCall, ToolResult, Usage
 from ...wire.connect import End, Frame
-from ..synthesis import new_id
+from ..synthesis import estimated_usage, new_id
+from .allowance import Allowance
+from .budget import Budget
 from .channel import Channel, Gone
 from .local import LocalTools
 from .repeats import Repeats
@@ -29,6 +32,7 @@ _MOST_EVENTS = 1000  # that nobody has read yet, and
 _MOST_BYTES = 1 << 20  # of messages; beyond them the server waits
 _MOST_WORK = 8  # tools of the gateway's own that run at a time
 _LEAVING = 1.0  # seconds for a word of farewell
+_ESTIMATED = Loss("usage.input", "usage", "the back end has not counted the input yet; it is estimated")
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -59,18 +63,21 @@ class Turn:
         self.calls: list[ToolCall] = []  # of the last answer
         self.is_over = False  # the last answer has come to its end
         self.tokens = 0  # that the last answer has cost
+        self.allowance = Allowance(Budget(0, 0))
         self.died: Callable[[], None] | None = None
         self._channel = channel
         self._decoder = decoder
         self._limits = limits
         self._repeats = repeats or Repeats()
         self._local = local
+        self._request: Request | None = None
         self._stopping: Stopping | None = None
         self._events: list[Event] = []
         self._unread = 0  # bytes of the messages that these events came in
         self._news, self._room = asyncio.Event(), asyncio.Event()
         self._room.set()
         self._is_gone = False
+        self._is_given_up = False  # by us, and the server does not know
         self._has_begun = False
         self._progress = 0
         self._working: dict[int, asyncio.Task[None]] = {}  # execs that run here, by their number
@@ -88,13 +95,15 @@ class Turn:
         """The run waits for the results of the last answer's calls."""
         return bool(self.calls) and self._decoder.is_over and self.is_alive
 
-    def listen(self, request: Request) -> None:
-        """The next answer is for this request."""
+    def listen(self, request: Request, allowance: Allowance | None = None) -> None:
+        """The next answer is for this request, and may cost so much."""
+        self.allowance = allowance or Allowance(Budget(0, 0))
         self.is_over = self._has_begun = False
         self.calls = []
         self.tokens = 0
         self.died = None
         self._moved_at = self._heard_at = _now()
+        self._request = request
         self._stopping = Stopping(request.sampling.stop) if any(request.sampling.stop) else None
 
     async def first(self) -> list[Event]:
@@ -131,20 +140,21 @@ class Turn:
             self._room.set()
         return self._kept(events)
 
-    async def give(self, request: Request, results: Mapping[str, ToolResult]) -> None:
+    async def give(
+        self, request: Request, results: Mapping[str, ToolResult], allowance: Allowance | None = None
+    ) -> None:
         """Results for the calls of the last answer; the next one is read with first() and more()."""
         self._repeats.learn(self.calls, results.values())
         reply = self._decoder.give(results)
-        self.listen(request)
-        self._take(reply)
-        await self._send(reply.send)
+        self.listen(request, allowance)
+        await self._take(reply)
 
     async def leave(self) -> None:
         """The server is told, and everything is gone when this returns. Safe to call twice."""
         self.died = None
         if self._decoder.is_ended and not self._is_gone:
             await asyncio.wait([self._reading], timeout=_LEAVING)  # only the end of the stream is missing
-        is_alive = self.is_alive
+        is_alive = self.is_alive or self._is_given_up
         try:
             await self._stop()
             if is_alive:
@@ -175,7 +185,7 @@ class Turn:
             return
         is_silent = _now() - self._heard_at >= self._limits.silent
         seconds = self._limits.silent if is_silent else self._limits.idle if self._has_begun else self._limits.first
-        self._cut(_too_slow(seconds, is_silent=is_silent))
+        self._give_up(_too_slow(seconds, is_silent=is_silent))
 
     async def _read(self) -> None:
         """Up to the end of the stream, which may be a while after that of the turn: text that comes as a blob can follow."""
@@ -203,11 +213,23 @@ class Turn:
             case Frame():
                 reply = self._decoder.receive(frame.data)
                 self._unread += len(frame.data)
-                self._take(reply)
-                await self._send(reply.send)
-                return True
+                await self._take(reply)
+                return not self._is_gone
 
-    def _take(self, reply: Reply) -> None:
+    async def _take(self, reply: Reply) -> None:
+        """What is beyond the allowance is not answered: the run ends there."""
+        now = time.monotonic()
+        try:
+            self.allowance.answered(reply.declined, len(reply.local), now)
+        except UpstreamError as error:
+            self._events += reply.events
+            self._give_up(error)
+            return
+        self.allowance.used(reply.used, now)
+        self._heed(reply)
+        await self._send(reply.send)
+
+    def _heed(self, reply: Reply) -> None:
         if self._decoder.progress != self._progress:
             self._progress = self._decoder.progress
             self._moved_at = _now()
@@ -253,6 +275,10 @@ class Turn:
             if self.died is not None and _now() - self._heard_at >= limits.silent:
                 self._reading.cancel()  # nobody else would notice that a parked run is dead
 
+    def _give_up(self, error: GatewayError) -> None:
+        self._is_given_up = self._is_given_up or not self._is_gone
+        self._cut(error)
+
     def _cut(self, error: GatewayError) -> None:
         """Nothing more comes. The request may be sent again only if nothing of the model was seen."""
         if isinstance(error, UpstreamError) and error.retryable and self._decoder.has_spoken:
@@ -266,16 +292,28 @@ class Turn:
             events = self._stopping.send(events)
         kept: list[Event] = []
         for event in events:
-            kept.append(replace(event, id=new_id("gen_")) if isinstance(event, Started) else event)
+            kept += self._told(event)
             if isinstance(event, PartEnded) and isinstance(event.part, ToolCall):
                 self.calls.append(event.part)
                 if (loss := self._repeats.loss(event.part)) is not None:
                     kept.append(Noted(note=loss))
-            elif isinstance(event, Finished) and event.usage is not None:
-                self.tokens = event.usage.input + event.usage.output
         is_told = not self._events and self._decoder.is_over
         self.is_over = is_told if self._stopping is None else self._stopping.is_over
         return kept
+
+    def _told(self, event: Event) -> list[Event]:
+        match event:
+            case Started():
+                return [replace(event, id=new_id("gen_"))]
+            case Finished(usage=Usage() as usage):
+                notes: list[Event] = []
+                if usage.output and not usage.input and self._request is not None:
+                    usage = replace(usage, input=estimated_usage(self._request, ()).input)
+                    notes.append(Noted(note=_ESTIMATED))
+                self.tokens = usage.input + usage.output
+                return [*notes, replace(event, usage=usage)]
+            case _:
+                return [event]
 
 
 def _now() -> float:

@@ -132,17 +132,19 @@ class TurnDecoder:
     def _blob(self, message: agent.KvServerMessage, data: bytes, reply: Reply) -> None:
         self.progress += 1
         reply.send.append(self._blobs.answer(message))
-        if self._telling.turn is not None and not self.is_over and self._blobs.rest(""):
+        if self._telling.turn is not None and not self.is_over and self._blobs.untold:
             reply.events += self._telling.finish()
 
     def _query(self, message: agent.InteractionQuery, data: bytes, reply: Reply) -> None:
         self.progress += 1
         self._telling.has_spoken = True
+        reply.declined += 1
         reply.send.append(queries.answer(message))
 
     def _checkpoint(self, message: agent.ConversationStateStructure, data: bytes, reply: Reply) -> None:
         self.progress += 1
         self._telling.meter.checkpoint(message.token_details)
+        reply.used = max(0, message.token_details.used_tokens)
 
     def _control(self, message: agent.ExecServerControlMessage, data: bytes, reply: Reply) -> None:
         if message.WhichOneof("message") == "abort":
@@ -152,9 +154,10 @@ class TurnDecoder:
     def _exec(self, message: agent.ExecServerMessage, data: bytes, reply: Reply) -> None:
         self.progress += 1
         exec = exec_of(message)
-        answers = housekeeping(exec, self._outlook)
-        if answers is not None:
-            reply.send += answers
+        kept = housekeeping(exec, self._outlook)
+        if kept is not None:
+            reply.send += kept.send
+            reply.declined += kept.is_declined
             return
         self._telling.has_spoken = True
         self._announced.came(exec)
@@ -193,15 +196,18 @@ class TurnDecoder:
         return True
 
     def _want(self, want: Wanted, reply: Reply) -> bool:
+        if want.answer is not None and self.calls and not self._outlook.is_parallel:
+            return False
+        reply.events += self._telling.end_step()
         if want.answer is None:
             reply.send += want.send
             reply.local += want.local
+            reply.declined += want.loss is not None
             reply.events += self._telling.note(want.loss)
             self._waiting.run(want.local)
-        elif self.calls and not self._outlook.is_parallel:
-            return False
         elif len(self.calls) >= MOST_CALLS:
             reply.send += rejected(want.exec, f"No more than {MOST_CALLS} calls can wait at a time.")
+            reply.declined += 1
             reply.events += self._telling.note(Loss("call.number", want.name[:60], "too many calls at a time"))
         else:
             call_id = self._waiting.add(want.exec, want.answer)

@@ -6,12 +6,12 @@ JSON; there are runs whose text comes in no other way.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from hashlib import blake2b
+from collections.abc import Iterator, Mapping
 
 from ...types import Json, Loss
 from ...wire.exact import BadJson, decode
 from . import agent
+from .untold import Untold
 
 LARGEST = 16 * 1024 * 1024
 MOST = 64 * 1024 * 1024  # of a run, beside those given with the request
@@ -19,14 +19,14 @@ _OVERHEAD = 128  # what an entry costs beside its bytes
 
 
 class Blobs:
-    """given are the request's own. losses are for whoever tells them, and cleared then."""
+    """given are the request's own. untold has the assistant's texts among the others. losses are for whoever tells them, and cleared
+    then."""
 
     def __init__(self, given: Mapping[bytes, bytes]) -> None:
         self._given = given
         self._set: dict[bytes, bytes] = {}
         self._size = 0
-        self._text = ""
-        self._before: set[bytes] = set()  # digests of what the answers before this one told
+        self.untold = Untold(self._said_before)
         self.losses: list[Loss] = []
 
     def answer(self, message: agent.KvServerMessage) -> bytes:
@@ -41,15 +41,9 @@ class Blobs:
                 answer.get_blob_result.error.message = "this client can only get and set blobs"
         return agent.AgentClientMessage(kv_client_message=answer).SerializeToString()
 
-    def rest(self, told: str) -> str:
-        """What the last message of the assistant says beyond that which was told of it."""
-        is_new = self._text.startswith(told) and _digest(self._text) not in self._before
-        return self._text[len(told) :] if is_new else ""
-
-    def next_answer(self, told: str) -> None:
-        """What was kept until now belongs to the answers before, also where the server gives it again."""
-        self._text = ""
-        self._before.add(_digest(told))
+    def _said_before(self) -> Iterator[str]:
+        """The server may give the history back in its own writing."""
+        return filter(None, map(assistant_text, self._given.values()))
 
     def _get(self, blob_id: bytes) -> agent.GetBlobResult:
         data = self._given.get(blob_id)
@@ -62,13 +56,16 @@ class Blobs:
     def _take(self, blob_id: bytes, data: bytes) -> None:
         if blob_id in self._given:
             return
-        self._text = assistant_text(data) or self._text
+        if (text := assistant_text(data)) and not self.untold.came(text):
+            self._lose(blob_id, f"a message of {len(text)} characters is beyond what can wait to be told")
         size = self._size - _cost(blob_id, self._set.get(blob_id)) + _cost(blob_id, data)
         if len(data) > LARGEST or size > MOST:
-            why = f"a blob of {len(data)} bytes is beyond what is kept of a run; it was taken and forgotten"
-            self.losses.append(Loss("cursor.blob", blob_id[:8].hex(), why))
+            self._lose(blob_id, f"a blob of {len(data)} bytes is beyond what is kept of a run")
             return
         self._set[blob_id], self._size = data, size
+
+    def _lose(self, blob_id: bytes, why: str) -> None:
+        self.losses.append(Loss("cursor.blob", blob_id[:8].hex(), f"{why}; it was taken and forgotten"))
 
 
 def assistant_text(data: bytes) -> str:
@@ -88,10 +85,6 @@ def assistant_text(data: bytes) -> str:
 def _text(item: Json) -> str:
     text = item.get("text") if isinstance(item, dict) and item.get("type") == "text" else ""
     return text if isinstance(text, str) else ""
-
-
-def _digest(text: str) -> bytes:
-    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _cost(blob_id: bytes, data: bytes | None) -> int:

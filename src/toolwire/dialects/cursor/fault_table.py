@@ -18,6 +18,9 @@ class Kind(Struct, frozen=True):
     is_final: bool = False
 
 
+# The back end's name belongs to it: without one a mark behind a model's name is dropped on the way here.
+_AS_LARGE = "max mode is asked for by the model's name, BACKEND/MODEL[1m]"
+
 LOGIN = Kind(
     401,
     "authentication_failed",
@@ -61,7 +64,7 @@ TOO_LONG = Kind(
     400,
     "context_length_exceeded",
     "the conversation is longer than the model's context",
-    "Shorten it, or turn on max mode where the model has one.",
+    f"Shorten it; {_AS_LARGE}, where the model has it.",
     is_final=True,
 )
 NO_MODEL = Kind(
@@ -72,21 +75,21 @@ NO_MODEL = Kind(
     is_final=True,
 )
 BLOCKED = Kind(403, "model_blocked", "the account may not use this model", "Choose another model.", is_final=True)
-MAX_MODE = Kind(400, "max_mode_required", "this model runs in max mode only", "Turn on max mode for it.", is_final=True)
+MAX_MODE = Kind(400, "max_mode_required", "this model runs in max mode only", f"Try again: {_AS_LARGE}.", is_final=True)
 REGION = Kind(403, "unsupported_region", "the model is not offered in this region", is_final=True)
 BAD = Kind(400, "upstream_error", "Cursor refused the request", is_final=True)
 NO_PROMPT = Kind(
     400,
     "upstream_error",
     "Cursor refused a custom system prompt, which it allows to few accounts",
-    "Turn that option off: system prompts then go as rules.",
+    "Toolwire asks for none, system prompts go as rules: see whether headers of this back end, or a proxy, ask for it.",
     is_final=True,
 )
 NO_EXCLUSION = Kind(
     400,
     "workspace_exclusion_refused",
     "Cursor does not let this account leave out the workspace context",
-    "Turn that option off.",
+    "Toolwire does not ask for that: see whether headers of this back end, or a proxy, do.",
     is_final=True,
 )
 NO_BLOB = Kind(

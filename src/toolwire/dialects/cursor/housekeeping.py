@@ -5,15 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from msgspec import Struct
+
 from . import agent
 from .execs import Exec, answered
 from .outlook import Outlook
 
 
-def housekeeping(exec: Exec, outlook: Outlook) -> list[bytes] | None:
+class Answered(Struct, frozen=True):
+    """is_declined: it asked whether the model may do something, and it may not."""
+
+    send: list[bytes]
+    is_declined: bool = False
+
+
+def housekeeping(exec: Exec, outlook: Outlook) -> Answered | None:
     """None: it is the model who wants something."""
     answer = _ANSWERS.get(exec.kind)
-    return None if answer is None else answered(exec, answer(exec, outlook))
+    if answer is None:
+        return None
+    result = answer(exec, outlook)
+    return Answered(answered(exec, result), is_declined=not getattr(result, "allowlisted", True))
 
 
 def _context(exec: Exec, outlook: Outlook) -> Any:
@@ -34,7 +46,7 @@ def _state(exec: Exec, outlook: Outlook) -> Any:
 
 
 def _may_call(exec: Exec, outlook: Outlook) -> Any:
-    is_known = outlook.opening.names.client(exec.args.tool_name, exec.args.tool_name) is not None
+    is_known = outlook.client_name(exec.args.tool_name, exec.args.tool_name) is not None
     return agent.McpAllowlistPrecheckResult(allowlisted=is_known)
 
 

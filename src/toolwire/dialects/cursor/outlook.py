@@ -31,15 +31,24 @@ class Outlook(Struct, frozen=True, kw_only=True):
         """A client with tools has its own workspace: nothing is done in ours then."""
         return frozenset() if self.opening.tools else self.local
 
+    def client_name(self, name: str, tool_name: str = "") -> str | None:
+        """The client's own name for what the server calls so; None where no tool that is offered now has it."""
+        found = self.opening.names.client(name, tool_name)
+        return found if any(tool.name == found for tool in self.opening.tools) else None
+
     def tool_names(self) -> list[str]:
         """As the model reads them."""
         return [self.opening.names.wire(tool.name) for tool in self.opening.tools]
 
 
 class Reply(Struct):
-    """events for the client, messages for the server, in order; local is to be run by the gateway, aborted to be stopped there."""
+    """events for the client, messages for the server, in order; local is to be run by the gateway, aborted to be stopped there.
+    declined: so many of the model's wishes were answered without anybody doing anything. used: tokens of the context, where the
+    server tells them."""
 
     events: list[Event] = []
     send: list[bytes] = []
     local: list[Exec] = []
     aborted: list[int] = []
+    declined: int = 0
+    used: int = 0

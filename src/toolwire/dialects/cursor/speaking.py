@@ -7,25 +7,19 @@ from ...types import Reasoning, Text, ToolCall
 from ...wire.exact import object_of
 from ..assembly import Assembly, Growing
 from .thoughts import Kind, Piece, Splitter
+from .untold import Untold
 
 
 class Speech:
-    """calls are those of this answer, whole."""
+    """calls are those of this answer, whole; untold hears of all that is told as text."""
 
-    def __init__(self) -> None:
+    def __init__(self, untold: Untold) -> None:
         self.calls: list[ToolCall] = []
         self._assembly = Assembly()
         self._splitter = Splitter()
         self._open: Growing | None = None
         self._kind: Kind = "text"
-        self._texts: list[str] = []
-
-    @property
-    def text(self) -> str:
-        """All that was told as text."""
-        if len(self._texts) > 1:
-            self._texts = ["".join(self._texts)]
-        return self._texts[0] if self._texts else ""
+        self._untold = untold
 
     def say(self, text: str) -> list[Event]:
         return self._tell(self._splitter.feed(text))
@@ -64,7 +58,7 @@ class Speech:
             events.append(started)
         self._open.pieces.append(text)
         if kind == "text":
-            self._texts.append(text)
+            self._untold.told(text)
         return [*events, PartDelta(self._open.index, text)]
 
     def _end(self) -> list[Event]:

@@ -21,7 +21,7 @@ class Telling:
     def __init__(self, model: str, blobs: Blobs) -> None:
         self.is_over = False
         self.has_spoken = False
-        self.speech = Speech()
+        self.speech = Speech(blobs.untold)
         self.meter = Meter()
         self.routed = ""
         self.turn: agent.TurnEndedUpdate | None = None
@@ -49,12 +49,15 @@ class Telling:
     def note(self, loss: Loss | None) -> list[Event]:
         return [] if loss is None else self.after_begin([Noted(note=loss)])
 
+    def end_step(self) -> list[Event]:
+        """The model wants something done: what it said before, streamed or as a blob, is told before that."""
+        events = self.after_begin(self.speech.pause() + self._rest())
+        self._blobs.untold.end_step()
+        return events
+
     def finish(self) -> list[Event]:
-        """Text that came only as a blob is told at the end, unless there are calls: then more may come."""
-        events = self.begin() + self.speech.pause()
+        events = self.begin() + self.end_step()
         reason: Reason = "tool_calls" if self.speech.calls else "stop"
-        if reason == "stop" and (rest := self._blobs.rest(self.speech.text)):
-            events += self.speech.say(rest) + self.speech.pause()
         usage = self.meter.stop() if self.turn is None else self.meter.end(self.turn)
         choice = Choice(reason=reason, raw_reason="exec" if self.turn is None else "turn_ended")
         self.is_over = True
@@ -67,10 +70,17 @@ class Telling:
 
     def next(self) -> list[Event]:
         """The answer after this one."""
-        self._blobs.next_answer(self.speech.text)
-        self.speech, self.turn = Speech(), None
+        self.speech, self.turn = Speech(self._blobs.untold), None
         self.is_over = self._has_started = False
         return self.begin()
+
+    def _rest(self) -> list[Event]:
+        """Text that came only as a blob."""
+        events: list[Event] = []
+        while text := self._blobs.untold.next():
+            events += self.speech.say(text) + self.speech.pause()
+            self._blobs.untold.end_step()
+        return events
 
     def _extra(self) -> Extra:
         members = {"routed_model": self.routed, "context_used": self.meter.used, "context_limit": self.meter.limit}
@@ -102,7 +112,7 @@ class Telling:
         """Text that comes only as a blob may even follow: an answer without any waits for it until the stream ends."""
         self.turn = update
         events = self.after_begin(self.speech.pause())
-        is_whole = bool(self.speech.calls or self.speech.text or self._blobs.rest(""))
+        is_whole = bool(self.speech.calls or self._blobs.untold.has_spoken or self._blobs.untold)
         return events + self.finish() if is_whole else events
 
 

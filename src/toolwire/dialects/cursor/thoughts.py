@@ -6,6 +6,7 @@ any other, and stays. What may still become a mark is held back, never more than
 
 from __future__ import annotations
 
+import re
 from typing import Literal, TypeAlias
 
 Kind: TypeAlias = Literal["text", "thought"]
@@ -13,6 +14,7 @@ Piece: TypeAlias = tuple[Kind, str]
 
 _OPENS, _CLOSES = "<think>", "</think>"
 _MOST_BLANKS = 256  # before a mark; more of them are text
+_BLANKS = re.compile(r"\s*")
 
 
 class Splitter:
@@ -26,13 +28,14 @@ class Splitter:
     def feed(self, text: str) -> list[Piece]:
         pieces: list[Piece] = []
         text, self._held = self._held + text, ""
-        while text:
+        place = 0
+        while place < len(text):
             if self._state == "start":
-                text = self._begin(text, pieces)
+                place = self._begin(text, place, pieces)
             elif self._state == "thought":
-                text = self._think(text, pieces)
+                place = self._think(text, place, pieces)
             else:
-                pieces.append(("text", text))
+                pieces.append(("text", text[place:]))
                 break
         return pieces
 
@@ -43,32 +46,33 @@ class Splitter:
         self._state, self._held, self._is_behind = "start", "", False
         return [(kind, held)] if held else []
 
-    def _begin(self, text: str, pieces: list[Piece]) -> str:
-        """Decides what the run begins with, and gives back what is behind that."""
-        word = text.lstrip()
-        if word.startswith(_OPENS):
+    def _begin(self, text: str, place: int, pieces: list[Piece]) -> int:
+        """Decides what the run begins with, and gives back the place behind that."""
+        found = _BLANKS.match(text, place)
+        word = place if found is None else found.end()
+        if text.startswith(_OPENS, word):
             self._state = "thought"
-            return word[len(_OPENS) :]
-        if len(text) - len(word) <= _MOST_BLANKS and _OPENS.startswith(word):
-            self._held = text
-            return ""
+            return word + len(_OPENS)
+        if word - place <= _MOST_BLANKS and _OPENS.startswith(text[word : word + len(_OPENS)]):
+            self._held = text[place:]
+            return len(text)
         self._state = "text"
-        said = text.lstrip("\r\n") if self._is_behind else text
+        said = text[place:].lstrip("\r\n") if self._is_behind else text[place:]
         self._is_behind = False
         if said:
             pieces.append(("text", said))
-        return ""
+        return len(text)
 
-    def _think(self, text: str, pieces: list[Piece]) -> str:
-        thought, mark, rest = text.partition(_CLOSES)
-        if not mark:
-            kept = _begun(text)
-            thought, self._held = text[: len(text) - kept], text[len(text) - kept :]
-        else:
+    def _think(self, text: str, place: int, pieces: list[Piece]) -> int:
+        closes = text.find(_CLOSES, place)
+        end = closes if closes >= 0 else len(text) - _begun(text[place:][-len(_CLOSES) :])
+        if closes >= 0:
             self._state, self._is_behind = "start", True
-        if thought:
-            pieces.append(("thought", thought))
-        return rest
+        else:
+            self._held = text[end:]
+        if end > place:
+            pieces.append(("thought", text[place:end]))
+        return len(text) if closes < 0 else closes + len(_CLOSES)
 
 
 def _begun(text: str) -> int:

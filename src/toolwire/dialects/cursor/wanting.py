@@ -60,7 +60,7 @@ def _new(want: Wanted, outlook: Outlook) -> Wanted:
 
 
 def _called(exec: Exec, message: bytes, outlook: Outlook) -> Wanted:
-    name = outlook.opening.names.client(exec.args.name, exec.args.tool_name)
+    name = outlook.client_name(exec.args.name, exec.args.tool_name)
     if name is None:
         return _unknown(exec, outlook)
     if exec.args.smart_mode_approval_only:  # whether it may be called; the call itself follows

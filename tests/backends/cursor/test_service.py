@@ -307,3 +307,21 @@ def test_the_list_of_models_renews_a_token_too() -> None:
             assert stage.simulator.journal.exchanges == 2
 
     asyncio.run(main())
+
+
+def test_what_would_carry_a_run_is_known_without_one() -> None:
+    async def main() -> None:
+        async with on_stage(HELLO) as stage, in_front_of(stage, bad_request) as url:
+            by_http2, auto = service(stage.simulator.url), service(url)
+            only_run, only_sse = service(url, transport="run"), service(url, transport="sse")
+            assert await by_http2.carrier() == "HTTP/2"
+            assert (await auto.carrier()).startswith("HTTP/1.1, because ")
+            assert await only_sse.carrier() == "HTTP/1.1"
+            with pytest.raises(UpstreamError) as refused:
+                await only_run.carrier()
+            assert refused.value.code == "http2_required" or isinstance(refused.value, TransportError)
+            for asked in (by_http2, auto, only_run, only_sse):
+                await asked.close()
+            assert not stage.simulator.journal.runs
+
+    asyncio.run(main())

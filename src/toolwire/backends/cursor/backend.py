@@ -67,6 +67,10 @@ class CursorBackend:
         self._models: list[Model] = []
         self._listed_at = 0.0
 
+    async def program(self) -> str:
+        """How the service is reached. Raises GatewayError."""
+        return f"reached by {await self.service.carrier()}"
+
     async def models(self) -> list[Model]:
         if self._config.models:
             return [Model(id=name, owner=self.name) for name in self._config.models]

@@ -59,6 +59,12 @@ class Connections:
         fields.extend((name, value) for name, value in headers.items() if name not in _HOP)
         return (await self._connection(address, connect_timeout)).open(fields)
 
+    async def reach(self, url: str, connect_timeout: float) -> None:
+        """Whether streams could be opened there. Raises UpstreamError."""
+        address = parse_target(url)
+        self._check(address)
+        await self._connection(address, connect_timeout)
+
     async def close(self) -> None:
         """Every connection is gone when this returns, with the streams on it."""
         self._is_closed = True

@@ -80,6 +80,18 @@ class Service:
                 raise
         return await self._models(await self.way())
 
+    async def carrier(self) -> str:
+        """What would carry a run, tried without one, and why not the other. Raises UpstreamError where nothing would."""
+        if self._config.transport == "sse":
+            return "HTTP/1.1"
+        try:
+            await self._lines.reach(self._target.base_url, self._target.connect_timeout)
+        except UpstreamError as error:
+            if self._config.transport == "run" or not _is_of_http2(error):
+                raise
+            return f"HTTP/1.1, because {error.message.rstrip('.')}"
+        return "HTTP/2"
+
     def renew(self, way: Way) -> bool:
         """The token was refused: whether the next one will be another."""
         self._credentials.refused(way.token.reveal())

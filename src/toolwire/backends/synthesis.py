@@ -70,7 +70,7 @@ def choices_asked(request: Request) -> int:
     """How many answers the client wants, within reason."""
     wanted = request.sampling.choices
     if not 1 <= wanted <= _MOST_CHOICES:
-        raise BadRequest(f"found {wanted} choices; expected 1 to {_MOST_CHOICES}.", where="choices")
+        raise BadRequest(f"found {wanted} choices; expected 1 to {_MOST_CHOICES}.", where="n")
     return wanted
 
 

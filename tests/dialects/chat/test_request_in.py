@@ -292,3 +292,27 @@ def test_the_bare_functions_of_old_clients_are_tools() -> None:
     assert [(tool.name, tool.schema, tool.source) for tool in request.tools] == [("f", {}, None)]
     again = json.loads(chat.encode_request(request, PLAIN_CHAT).body)
     assert again == body
+
+
+@pytest.mark.parametrize(
+    ("given", "mode", "names"),
+    [("none", "none", ()), ("auto", "auto", ()), ({"name": "f"}, "named", ("f",))],
+)
+def test_the_choice_among_bare_functions(given: Any, mode: str, names: tuple[str, ...]) -> None:
+    body = {
+        "model": "m",
+        "messages": [{"role": "user", "content": "x"}],
+        "functions": [{"name": "f", "parameters": {}}],
+        "function_call": given,
+    }
+    request = chat.decode_request(json.dumps(body).encode(), {})
+    assert request.tool_choice is not None
+    assert (request.tool_choice.mode, request.tool_choice.names) == (mode, names)
+    assert not request.extra.get("chat")
+    assert json.loads(chat.encode_request(request, PLAIN_CHAT).body) == body
+    assert refusal("chat", body | {"function_call": {"id": "f"}}).where == "function_call"
+
+
+@pytest.mark.parametrize("kind", ["function", "custom"])
+def test_a_choice_that_names_no_tool_is_refused(kind: str) -> None:
+    assert refusal("chat", GOOD | {"tool_choice": {"type": kind}}).where == "tool_choice"

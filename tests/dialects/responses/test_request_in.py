@@ -170,3 +170,8 @@ def test_outputs_and_efforts() -> None:
     assert read(text={"format": {"type": "json_object"}}).output.format == "json"
     assert read(reasoning={"effort": "high", "summary": "auto"}).thinking == Thinking(effort="high", summary="auto")
     assert read(reasoning=None).thinking is None
+
+
+@pytest.mark.parametrize("kind", ["function", "custom"])
+def test_a_choice_that_names_no_tool_is_refused(kind: str) -> None:
+    assert refusal("responses", GOOD | {"tool_choice": {"type": kind}}).where == "tool_choice"

@@ -54,6 +54,7 @@ _KNOWN = frozenset(
         "messages",
         "tools",
         "functions",
+        "function_call",
         "tool_choice",
         "parallel_tool_calls",
         "max_tokens",
@@ -90,7 +91,7 @@ def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
         model=need_name(top, "model", ""),
         messages=_messages(top),
         tools=_tools(top),
-        tool_choice=_tool_choice(top.get("tool_choice")),
+        tool_choice=_tool_choice(top.get("tool_choice")) or _old_choice(top),
         parallel_calls=flag_or_none(top, "parallel_tool_calls"),
         max_tokens=count_or_none(top, "max_completion_tokens", least=1) or count_or_none(top, "max_tokens", least=1),
         sampling=_sampling(top),
@@ -291,11 +292,23 @@ def _tool_choice(value: Any) -> ToolChoice | None:
             return ToolChoice(mode="named", names=(name,), source=source)
         case {"type": "allowed_tools"}:
             return _allowed(value, source)
-        case {"type": str()}:
+        case {"type": str(kind)} if kind not in ("function", "custom"):
             return ToolChoice(mode="hosted", source=source)
     found = value if isinstance(value, str) else None
     expected = '"auto", "none", "required", or an object that names a tool'
     raise wrong("tool_choice", found, expected) if found else wrong("tool_choice", value, expected)
+
+
+def _old_choice(top: JsonObject) -> ToolChoice | None:
+    """Among bare functions."""
+    match top.get("function_call"):
+        case None:
+            return None
+        case "auto" | "none" as mode:
+            return ToolChoice(mode=mode)
+        case {"name": str(name)}:
+            return ToolChoice(mode="named", names=(name,))
+    raise wrong("function_call", top["function_call"], '"auto", "none", or an object with the name of a function')
 
 
 def _allowed(value: JsonObject, source: Source) -> ToolChoice:

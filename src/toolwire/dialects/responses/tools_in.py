@@ -145,7 +145,7 @@ def choice_in(value: Any) -> ToolChoice | None:
                 names.append(_full(tool, str(tool.get("name") or tool.get("type") or "")))
             is_required = value.get("mode") == "required"
             return ToolChoice(mode="allowed", names=tuple(names), is_required=is_required, source=source)
-        case {"type": str(kind)}:
+        case {"type": str(kind)} if kind not in ("function", "custom"):
             return ToolChoice(mode="hosted", names=(kind,), source=source)
     raise wrong("tool_choice", value, '"auto", "none", "required", or an object that names a tool')
 

@@ -92,6 +92,16 @@ def test_a_model_that_nobody_lists(server: Gateway, name: str) -> None:
     assert error_in("messages", ask(server.port, "GET", f"/v1/models/{name}", headers=ANTHROPIC).json)
 
 
+@pytest.mark.parametrize("dialect", ["chat", "responses", "messages"])
+def test_a_base_url_with_one_v1_too_many_is_told(server: Gateway, dialect: str) -> None:
+    answer = ask(server.port, "POST", f"/v1{PATHS[dialect]}", {})
+    assert answer.status == 404
+    message = error_in(dialect, answer.json)["message"]
+    assert f'there is nothing at "/v1{PATHS[dialect]}"' in message
+    assert f'try "{PATHS[dialect]}"' in message
+    assert "try" not in error_in("chat", ask(server.port, "POST", "/v1/nowhere", {}).json)["message"]
+
+
 def test_pages_for_machines(server: Gateway) -> None:
     assert ask(server.port, "GET", "/healthz").json == {"status": "ok"}
     assert ask(server.port, "GET", "/readyz").json == {"status": "ready"}

@@ -153,9 +153,9 @@ class App:
     async def _http(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         path: str = scope["path"]
-        short = path.removeprefix("/v1").rstrip("/") or "/"
+        short = _short(path)
         door = door_of(path, scope.get("query_string", b""))
-        dialect = DIALECTS["gemini"] if door is not None else dialect_of(short, headers)
+        dialect = DIALECTS["gemini"] if door is not None else dialect_of(short.removeprefix("/v1"), headers)
         request_id = headers.get("x-request-id", "")
         if not _CLEAN_ID.fullmatch(request_id):
             request_id = mint("req_")
@@ -173,7 +173,7 @@ class App:
             elif is_stateful(short):
                 await self._show_state(scope, short, headers, receive, reply)
             else:
-                await self._route(scope["method"], short, headers, receive, reply, record)
+                await self._route(scope["method"], path, headers, receive, reply, record)
         except ClientGone:
             record.outcome, record.status = "client_gone", record.status or 499
         except GatewayError as error:
@@ -200,8 +200,9 @@ class App:
         self._log.request(record)
 
     async def _route(
-        self, method: str, path: str, headers: Mapping[str, str], receive: Receive, reply: Reply, record: Record
+        self, method: str, whole: str, headers: Mapping[str, str], receive: Receive, reply: Reply, record: Record
     ) -> None:
+        path = _short(whole)
         if path in _ASKED or path == "/messages/count_tokens":
             if method != "POST":
                 raise WrongMethod(method, "POST")
@@ -211,7 +212,8 @@ class App:
         if get is None and path.startswith("/models/"):
             get = self._one_model(path.removeprefix("/models/"), reply)
         if get is None:
-            raise BadRequest(f"there is nothing at {quote(path)}.", status=404, code="not_found")
+            hint = f"The base URL has one /v1 too many: try {quote(path)}." if path.startswith("/v1/") else ""
+            raise BadRequest(f"there is nothing at {quote(whole)}.", status=404, code="not_found", hint=hint)
         if method not in ("GET", "HEAD"):
             raise WrongMethod(method, "GET, HEAD")
         await get(reply)
@@ -349,6 +351,11 @@ def dialect_of(path: str, headers: Mapping[str, str]) -> Dialect:
         if path.startswith(start):
             return DIALECTS[name]
     return next((dialect for dialect in reversed(DIALECTS.values()) if dialect.claims(headers)), DIALECTS["chat"])
+
+
+def _short(path: str) -> str:
+    """Clients may have the version in the address that they were given, or not."""
+    return path.removeprefix("/v1").rstrip("/") or "/"
 
 
 def _note_models(runtime: Runtime, backend: VSCodeBackend) -> None:

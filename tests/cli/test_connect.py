@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -108,12 +109,17 @@ def test_a_gateway_that_others_can_reach_has_a_key(capsys: Shown) -> None:
         (["copilot-cli", "--write", "--url", NOBODY], "set up by environment variables"),
         (["obsidian-copilot", "--write", "--url", NOBODY], "--file: PATH/data.json"),
         (["pi", "--write", "--file", "x.json", "--url", NOBODY], "expected the folder"),
+        (["obsidian-copilot", "--write", "--file", "vault/copilot", "--url", NOBODY], "--file: found nothing"),
+        (["codex", "--write", "--file", "vault/config.toml", "--url", NOBODY], '--file: found no folder "vault"'),
+        (["codex", "--file", "vault", "--url", NOBODY], "--file: found nothing"),
+        (["pi", "--write", "--file", "~nobody-of-this-name", "--url", NOBODY], "expected the folder"),
         (["codex", "--config", "nowhere.toml"], "cannot be read"),
         (["codex", "--wrong"], "Run `toolwire --help`"),
     ],
 )
-def test_wrong_use_is_two_and_a_sentence(arguments: list[str], words: str, capsys: Shown) -> None:
+def test_wrong_use_is_two_and_a_sentence(arguments: list[str], words: str, home: Path, capsys: Shown) -> None:
     assert run(["connect", *arguments]) == 2
+    assert not list(home.iterdir())
     shown = capsys.readouterr()
     assert words in shown.err
     assert shown.out == ""
@@ -176,6 +182,22 @@ def test_each_file_is_where_its_client_looks(home: Path, client: str, name: str,
     assert run(["connect", client, "--url", NOBODY, "--write"]) == 2
     assert (home / name).read_text() == "{broken"
     assert str(home / name) in capsys.readouterr().err
+
+
+def test_the_command_that_writes_makes_the_change_that_was_shown(home: Path, capsys: Shown) -> None:
+    (home / "my files").mkdir()
+    (home / "empty.toml").write_text("")
+    flags = ["--url", NOBODY, "--model", "a;b", "--dialect", "chat", "--file", "my files", "--config", "empty.toml"]
+    assert run(["connect", "opencode", *flags]) == 0
+    (command,) = [line.split("`")[1] for line in capsys.readouterr().out.splitlines() if "makes this change" in line]
+    assert shlex.split(command) == ["toolwire", "connect", "opencode", *flags, "--write"]
+    assert run(shlex.split(command)[1:]) == 0
+    written = (home / "my files" / "opencode.json").read_text()
+    assert f"{NOBODY}/v1" in written
+    assert "a;b" in written
+    assert run(["connect", "obsidian-copilot", "--url", NOBODY]) == 0
+    shown = capsys.readouterr().out
+    assert f"`toolwire connect obsidian-copilot --url {NOBODY} --write --file FOLDER_OF/data.json`" in shown
 
 
 def test_a_vault_is_named_by_its_folder(home: Path) -> None:

@@ -145,3 +145,26 @@ def test_the_page_names_every_column_and_number(config: Path, capsys: pytest.Cap
     stats(config=config)
     assert sample.splitlines()[1].split() == capsys.readouterr().out.splitlines()[1].split()
     assert HOUR == 3600
+
+
+def test_a_store_that_cannot_be_used_is_told_to_its_owner(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (config.parent / "store.db").write_text("some words\n" * 100)
+    assert run(["stats", "--config", str(config)]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err == (
+        f"toolwire: {config.parent / 'store.db'}: this is where the store should be, but it is not a database. "
+        "Move it away to start with an empty store, or set path under [store] to another file.\n"
+    )
+
+
+def test_a_store_that_is_damaged_inside_is_told_with_its_path(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fill(config)
+    path = config.parent / "store.db"
+    data = path.read_bytes()
+    path.write_bytes(data[:4096] + b"\xff" * (len(data) - 4096))
+    assert run(["stats", "--config", str(config)]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"toolwire: {path}: ")
+    assert "Move it away" in told
+    assert "Requests" not in told

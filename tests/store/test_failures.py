@@ -41,6 +41,22 @@ def test_the_owner_reads_a_path_and_a_client_does_not(code: int, words: str) -> 
         assert "/home" not in error.sentence()
 
 
+@pytest.mark.parametrize(
+    ("code", "hint"),
+    [
+        (sqlite3.SQLITE_CORRUPT, "Move it away"),
+        (sqlite3.SQLITE_READONLY, "right to write"),
+        (sqlite3.SQLITE_BUSY, "Try"),
+    ],
+)
+def test_an_owner_at_the_command_line_reads_the_path_again(code: int, hint: str) -> None:
+    told = failures.for_owner(Path("/home/ann/state.db"), failures.while_running(sqlite_error(code)))
+    assert isinstance(told, ConfigError)
+    assert told.sentence().startswith("/home/ann/state.db: the store cannot be used now: ")
+    assert hint in told.hint
+    assert "Requests" not in told.sentence()
+
+
 def test_unknown_faults_have_words_too() -> None:
     assert failures.at_start(Path("x"), sqlite_error(sqlite3.SQLITE_MISMATCH)).hint
     assert failures.while_running(sqlite3.ProgrammingError("closed")).status == 503

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
+import errno
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 from cyclopts import App, CycloptsError
 
@@ -13,14 +14,16 @@ from ..errors import GatewayError
 from .chat import chat
 from .connect import connect
 from .doctor import doctor
+from .entry import INTERRUPTED
 from .models import models
 from .serve import serve
 from .simulate import simulate
 from .stats import stats
 from .vscode import vscode
 
+FOUND_WRONG = 1
 WRONG_USE = 2
-INTERRUPTED = 130
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 app = App(
     name="toolwire",
@@ -40,15 +43,14 @@ app.command(simulate)
 app.command(vscode)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command and leave with its exit code."""
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
-
-
 def run(arguments: Sequence[str]) -> int:
-    """0 when all is well, 1 when a command found something wrong, 2 when the command or the configuration is."""
+    """0 when all is well, 1 when a command found something wrong, 2 when the command or the configuration is.
+
+    `serve` leaves with 3 when it could not start, such as on a port that is taken; 130 is for what was interrupted.
+    """
     try:
         code = app(list(arguments), exit_on_error=False, print_error=False)
+        sys.stdout.flush()  # here a fault still gets its words
     except CycloptsError as error:
         return _refuse(f"{' '.join(str(error).split())} Run `toolwire --help` to see what there is.")
     except GatewayError as error:
@@ -56,12 +58,21 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has seen enough; Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0  # whoever read our output has seen enough
+    except SystemExit as leaving:
+        # What prints the help (rich 15.0.0) makes this of a broken pipe.
+        if not isinstance(leaving.__context__, BrokenPipeError):
+            raise
         return 0
+    except OSError as error:
+        # Faults of files have names; what has none here is the output.
+        if error.errno not in _UNWRITABLE or error.filename is not None:
+            raise
+        return _refuse(f"the output cannot be written: {error.strerror}. Send it elsewhere.", FOUND_WRONG)
     return code if isinstance(code, int) else 0
 
 
-def _refuse(sentence: str) -> int:
-    print(f"toolwire: {sentence}", file=sys.stderr)
-    return WRONG_USE
+def _refuse(sentence: str, code: int = WRONG_USE) -> int:
+    with suppress(OSError):  # there is nowhere else to say it
+        print(f"toolwire: {sentence}", file=sys.stderr)
+    return code

@@ -14,6 +14,9 @@ def chat(prompt: str | None = None, *, options: Options = DEFAULTS) -> int:
     """Talk with a model that may use tools; with a prompt, or one in a pipe, answer it and leave."""
     if options.max_iterations < 1:
         raise ConfigError(f"found {options.max_iterations}; expected at least 1.", where="--max-iterations")
+    if sys.__stdout__ is None:
+        message = "found standard output closed; expected somebody to read the answer, or /dev/null."
+        raise ConfigError(message, where="chat")
     question = _question(prompt)
     if question is None and options.json:
         raise ConfigError("found no prompt; expected one as an argument or in a pipe.", where="--json")

@@ -84,7 +84,7 @@ def connect(client: str | None = None, *, options: Options = DEFAULTS) -> int:
     if options.check:
         return _check(chosen, way, target, gateway.key)
     if not options.write:
-        print("\n".join(_shown(chosen, way, target, options.file)))
+        print("\n".join(_shown(chosen, way, target, options)))
     return 0
 
 
@@ -170,21 +170,21 @@ def _model(given: str | None, listed: tuple[str, ...]) -> str:
     return given
 
 
-def _shown(client: Client, way: Way, target: Target, file: Path | None) -> Iterator[str]:
+def _shown(client: Client, way: Way, target: Target, options: Options) -> Iterator[str]:
     words = target.words(way.dialect)
     choices = f" (--dialect: {', '.join(client.dialects)})" if len(client.dialects) > 1 else ""
     yield f"{client.title}, in the dialect {way.dialect}{choices}, with {target.model} at {target.address}"
     for number, step in enumerate(way.steps, 1):
         yield f"{number}. {filled(step, words)}"
-    for settings_file in way.files if file or not way.steps else ():
-        yield f"\nIn {plain(str(locate(settings_file.place, file, os.environ)), 600)}:\n"
+    for settings_file in way.files if options.file or not way.steps else ():
+        yield f"\nIn {plain(str(locate(settings_file.place, options.file, os.environ)), 600)}:\n"
         yield FORMATS[settings_file.format]("", settings_of(settings_file, target, way.dialect)).rstrip("\n")
     if way.environment:
         yield "\nIn the environment it starts in:\n"
         yield from _exports(way.environment, target, words)
     if way.code:
         yield f"\n{filled(way.code, words)}"
-    last = list(_last(client, way, target))
+    last = list(_last(client, way, target, options))
     yield from ("", *last) if last else ()
 
 
@@ -196,15 +196,23 @@ def _exports(environment: dict[str, str], target: Target, words: dict[str, str])
             yield f"export {name}={shlex.quote(filled(value, words))}"
 
 
-def _last(client: Client, way: Way, target: Target) -> Iterator[str]:
+def _last(client: Client, way: Way, target: Target, options: Options) -> Iterator[str]:
     """What is left to do, by hand or with --write."""
     yield from _after(client, target)
     if client.proof == "read":
         yield "These settings were read in the client's source, not tried with it."
     if way.files:
         place = way.files[0].place
-        where = "" if place.folder else f" --file FOLDER_OF/{place.names[-1]}"
-        yield f"`toolwire connect {client.name} --write{where}` makes this change for you."
+        where = "" if place.folder or options.file else f" --file FOLDER_OF/{place.names[-1]}"
+        command = shlex.join(("toolwire", "connect", client.name, *_repeated(options), "--write"))
+        yield f"`{plain(command, 6000)}{where}` makes this change for you."
+
+
+def _repeated(options: Options) -> Iterator[str]:
+    """The flags that decide what is written, as they were given."""
+    for name in ("url", "model", "dialect", "file", "config"):
+        if (value := getattr(options, name)) is not None:
+            yield from (f"--{name}", str(value))
 
 
 def _after(client: Client, target: Target) -> Iterator[str]:
@@ -235,7 +243,7 @@ def _write(client: Client, way: Way, target: Target, file: Path | None) -> None:
 
 def _planned(settings_file: SettingsFile, way: Way, target: Target, file: Path | None) -> Change:
     """With several files, --file means the folder they are in."""
-    if file is not None and len(way.files) > 1 and not file.expanduser().is_dir():
+    if file is not None and len(way.files) > 1 and not os.path.isdir(os.path.expanduser(file)):
         raise ConfigError("this client has several files; expected the folder they are in.", where="--file")
     path = locate(settings_file.place, file, os.environ)
     return plan(path, settings_file.format, settings_of(settings_file, target, way.dialect), target.key)

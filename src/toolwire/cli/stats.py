@@ -14,8 +14,10 @@ from cyclopts import Parameter
 from msgspec import Struct
 
 from ..config import Config, default_store_path
-from ..errors import ConfigError
-from ..store.sqlite import SqliteStore
+from ..errors import ConfigError, GatewayError
+from ..store import failures
+from ..store.schema import connect
+from ..store.sqlite import PATIENCE, SqliteStore
 from ..telemetry.history import Counts, Line
 from .found import ConfigFlag, found_config
 from .models import plain
@@ -113,10 +115,13 @@ async def _found(path: Path | None, days: int, backend: str) -> Found:
     file = _file_of(config)
     if not file.exists():  # to look must not make one
         return Found(first=first, last=last, lines=())
+    connect(file, PATIENCE).close()  # what is wrong with the file is told in the words for its owner
     asked = config.store
     store = SqliteStore(file, max_bytes=asked.max_mb << 20, max_age=asked.max_age_days * float(_DAY))
     try:
         lines = await recorded(store, range(first, last + 1))
+    except GatewayError as error:
+        raise failures.for_owner(file, error) from None
     finally:
         await store.close()
     return Found(first=first, last=last, lines=tuple(line for line in lines if backend in ("", line.backend)))

@@ -71,6 +71,13 @@ def while_running(error: Exception) -> GatewayError:
     return InternalError(f"the store failed with {type(error).__name__}.")
 
 
+def for_owner(path: Path, error: GatewayError) -> ConfigError:
+    """What a store said while it was used, for an owner who asks it from a command line: with the path, and what to do about it."""
+    hints = {DAMAGED: _MOVE_AWAY, UNWRITABLE: "Give this user the right to write it and its folder."}
+    hint = hints.get(error.code, "Try again, or set path under [store] to another file.")
+    return ConfigError(error.message, code=error.code, where=str(path), hint=hint)
+
+
 def too_large(found: int, most: int) -> BadRequest:
     """For one answer, or the items appended at once, that would push out everything else; sizes are in bytes."""
     message = f"found {_kilobytes(found)} to store; expected at most {_kilobytes(most)}."

@@ -56,3 +56,26 @@ def test_without_a_folder_the_user_must_say(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no one place"):
         locate(Place(names=("data.json",)), None, {"HOME": "/h"})
     assert locate(Place(names=("data.json",)), tmp_path, {}) == tmp_path / "data.json"
+
+
+@pytest.mark.parametrize("name", ["cdir", "config", "config.d", "no/such/config.toml", "no/such/plugin"])
+def test_a_folder_that_is_not_there_is_no_file(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^found no") as caught:
+        locate(CODEX, tmp_path / name, {"HOME": "/h"})
+    assert caught.value.where == "--file"
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_is_there_may_have_any_name(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("")
+    assert locate(CODEX, tmp_path / "mine", {}) == tmp_path / "mine"
+    assert locate(CODEX, tmp_path / "config.toml", {}) == tmp_path / "config.toml"
+    nameless = Place(folder="~", names=("rc",))
+    assert locate(nameless, tmp_path / "rc", {}) == tmp_path / "rc"
+    with pytest.raises(ConfigError, match="found nothing"):
+        locate(nameless, tmp_path / "folder", {})
+
+
+def test_a_home_of_nobody_is_not_there() -> None:
+    with pytest.raises(ConfigError, match="found no folder"):
+        locate(CODEX, Path("~nobody-of-this-name/config.toml"), {"HOME": "/h"})

@@ -278,3 +278,12 @@ def test_a_link_that_appears_right_after_the_look_is_not_followed(
     box.use("write", path=path, content="written")
     box.use("edit", path=path, old_text="outside", new_text="changed")
     assert box.is_untouched()
+
+
+def test_a_workspace_in_a_folder_that_is_gone_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(ConfigError, match="which is gone"):
+        Root(Path())

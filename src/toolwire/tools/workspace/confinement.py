@@ -59,14 +59,17 @@ class Place(Struct, frozen=True, kw_only=True):
 
 class Root:
     def __init__(self, path: Path) -> None:
-        self.path = os.path.realpath(path)
+        try:
+            self.path, spelled = os.path.realpath(path), os.path.abspath(path)
+        except OSError:
+            message = f"the workspace {quote(str(path))} is named from the folder this was started in, which is gone."
+            raise ConfigError(message, hint="Go to a folder that is there, or give the whole path.") from None
         if os.open not in os.supports_dir_fd:
             raise ConfigError("workspace tools need a system that opens files relative to a folder: Linux or macOS.")
         if not os.path.isdir(self.path):
             raise ConfigError(f"the workspace {quote(str(path))} is no folder; make it, or name another.")
         if self.path == os.path.dirname(self.path):
             raise ConfigError("the workspace is the whole file system; name a folder in it.")
-        spelled = os.path.abspath(path)
         self._spellings = [_components(self.path)]
         if spelled != self.path and os.path.realpath(spelled) == self.path:
             self._spellings.append(_components(spelled))

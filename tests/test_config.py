@@ -238,6 +238,10 @@ def test_a_file_that_cannot_be_read(content: bytes | None) -> None:
             "[models]\na = 'b'\nb = 'a'",
             'toolwire.toml, line 2, models.a: this name leads back to itself: "a" -> "b" -> "a".',
         ),
+        (
+            "[models]\na = 'b'\n'*-*' = 'demo/echo-tools'",
+            'toolwire.toml, line 3, models."*-*": found the alias "*-*"; expected at most one * in it.',
+        ),
         ("a = = 1", "toolwire.toml, line 1: this is not TOML: Invalid value. Correct that line and start again."),
     ],
 )

@@ -321,6 +321,9 @@ class _Reader:
             if not isinstance(target, str) or not target or not alias:
                 message = f'found {_described(target)}; expected a model such as "openai/gpt-5.5" for a name.'
                 raise self._document.error(("models", alias), message)
+            if alias.count("*") > 1:
+                message = f"found the alias {quote(alias)}; expected at most one * in it."
+                raise self._document.error(("models", alias), message)
         for alias in table:
             seen = [alias]
             while seen[-1] in table:

@@ -24,7 +24,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .config import Config
-from .errors import BadRequest, ConfigError, InternalError, quote
+from .errors import BadRequest, InternalError, quote
 from .wire.model_names import Spelling, is_adorned, readings_of, spelling_of
 
 _SHOWN = 8
@@ -100,7 +100,7 @@ class Router:
             passed[step.alias] = step.why
             name, effort = step.target, effort or step.effort
         if route is None:
-            raise self._not_found(model)
+            raise self._not_found(model, name, passed)
         if not passed:
             return route
         why = "; ".join([*islice(passed.values(), _SHOWN), route.why])
@@ -202,12 +202,14 @@ class Router:
         needs_list = not self._listed[self._default] and is_adorned(name)
         return Route(backend=self._default, model=name, why=why, is_guess=True, needs_list=needs_list)
 
-    def _not_found(self, model: str) -> BadRequest:
-        spellings = self._names()
-        near = _near(model, spellings)
+    def _not_found(self, model: str, name: str, passed: Container[str]) -> BadRequest:
+        """name is where the aliases lead that were passed on the way; none of them would answer if asked for itself."""
+        spellings = {written: certain for written, certain in self._names().items() if certain not in passed}
+        near = _near(name, spellings)
         shown = ", ".join(quote(name) for name in (near or list(dict.fromkeys(spellings.values())))[:_SHOWN])
+        led = "" if name == model else f", an alias that leads to {quote(name)}, which no back end has"
         return BadRequest(
-            f"found no back end for the model {quote(model)}; "
+            f"found no back end for the model {quote(model)}{led}; "
             f"{'near names are' if near else 'there are'} {shown or 'no models known yet'}.",
             status=404,
             code="model_not_found",
@@ -289,8 +291,6 @@ def _patterns(aliases: Mapping[str, str]) -> list[_Pattern]:
     patterns = []
     for alias, target in aliases.items():
         start, star, end = alias.partition("*")
-        if "*" in end:
-            raise ConfigError(f"found the alias {quote(alias)}; expected at most one * in it.", where="models")
         if star:
             patterns.append(_Pattern(alias, start, end, target))
     return sorted(patterns, key=lambda pattern: (-len(pattern.start), -len(pattern.end)))

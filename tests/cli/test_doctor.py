@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.backends.codex.starting import fake
 from tests.cli.listener import http, listening
-from toolwire.cli.doctor import Finding, doctor, examine, of_backend
+from toolwire.cli.doctor import Finding, doctor, examine, of_aliases, of_backend, of_store
 from toolwire.cli.models import Listing
-from toolwire.config import BackendConfig
+from toolwire.config import BackendConfig, Config, StoreConfig, with_backends
 from toolwire.errors import UpstreamError
+from toolwire.store import open_store
 
 OPENAI = BackendConfig(name="openai", kind="openai-chat", base_url="https://api.openai.com/v1")
+
+
+@pytest.fixture(autouse=True)
+def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The store of whoever runs the tests is left alone."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return tmp_path / "data"
 
 
 def failed(status: int, backend: BackendConfig = OPENAI) -> Finding:
@@ -82,7 +92,7 @@ def examined(tmp_path: Path, answer: bytes | None, server: str = "", rest: str =
 
 def test_a_free_address(tmp_path: Path) -> None:
     findings = examined(tmp_path, None)
-    assert list(findings) == ["configuration", "address", "back end demo"]
+    assert list(findings) == ["configuration", "address", "store", "back end demo"]
     assert not any(finding.is_wrong for finding in findings.values())
     assert findings["configuration"].text == f"{tmp_path / 'toolwire.toml'} is in use."
     assert findings["address"].text.endswith(" is free.")
@@ -118,7 +128,7 @@ def test_the_command_counts_and_exits_with_one(tmp_path: Path, capsys: pytest.Ca
     assert "WRONG back end a: TOOLWIRE_TEST_NOT_SET is not set.\n      Set it before" in shown
     assert "ok    configuration: The file" in shown
     assert "chmod 600" in shown
-    assert shown.endswith("1 of 5 checks found something wrong.\n")
+    assert shown.endswith("1 of 6 checks found something wrong.\n")
     assert "sk-secret" not in shown
 
 
@@ -145,3 +155,72 @@ def test_a_program_that_is_not_there_is_wrong(tmp_path: Path) -> None:
     (finding,) = [one for one in asyncio.run(examine(tmp_path / "toolwire.toml")) if one.subject == "back end mine"]
     assert finding.is_wrong
     assert "no-such-codex" in finding.text
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/proc/x/y.db", "cannot be made"),
+        (".", "Is a directory"),
+        ("text", "it is not a database"),
+        ("text/y.db", "cannot be made: Not a directory"),
+    ],
+)
+def test_a_store_with_which_nothing_starts_is_wrong(tmp_path: Path, path: str, reason: str) -> None:
+    (tmp_path / "text").write_text("no database " * 100)
+    finding = examined(tmp_path, None, rest=f'[store]\npath = "{path}"')["store"]
+    assert finding.is_wrong
+    assert reason in finding.text
+
+
+def test_a_store_that_is_not_there_yet_is_left_to_be_made(tmp_path: Path) -> None:
+    finding = examined(tmp_path, None, rest='[store]\npath = "folder/state.db"')["store"]
+    assert not finding.is_wrong
+    assert finding.text == f"{tmp_path / 'folder/state.db'} is made at the first start."
+    assert not (tmp_path / "folder").exists()
+
+
+def test_a_store_in_use_and_one_in_memory_are_well(tmp_path: Path) -> None:
+    place = tmp_path / "state.db"
+    open_store(kind="sqlite", path=str(place), default_path=place, max_age_days=1, max_mb=16)
+    assert of_store(StoreConfig(path=str(place))) == Finding(subject="store", text=f"{place} can be used.")
+    assert of_store(StoreConfig(kind="memory")) == Finding(subject="store", text="in memory.")
+
+
+def test_a_default_store_that_cannot_be_made_stops_nothing(data_folder: Path) -> None:
+    data_folder.write_text("no folder")
+    finding = of_store(StoreConfig())
+    assert not finding.is_wrong
+    assert "cannot be made" in finding.text
+
+
+def test_a_search_program_is_looked_for(tmp_path: Path) -> None:
+    search = '[search]\nkind = "command"\ncommand = "{}"'
+    finding = examined(tmp_path, None, rest=search.format("no-such-program"))["search"]
+    assert finding.is_wrong
+    assert finding.text == 'found no program "no-such-program" that can be run.'
+    assert not examined(tmp_path, None, rest=search.format(sys.executable))["search"].is_wrong
+
+
+def test_aliases_that_lead_nowhere_are_wrong(tmp_path: Path) -> None:
+    models = '[models]\n"x" = "nosuch/model"\n"y-*" = "nosuch/model"\n"z-*" = "demo/*"\n"w" = "demo/echo-tools"'
+    findings = examined(tmp_path, None, rest=models)
+    assert [name for name in findings if name.startswith("alias")] == ['alias "x"', 'alias "y-*"']
+    assert findings['alias "x"'].is_wrong
+    assert findings['alias "x"'].text == 'it leads to "nosuch/model", and no back end has that model.'
+
+
+def test_an_alias_of_a_back_end_that_does_not_answer_may_be_right() -> None:
+    config = with_backends(Config(aliases={"x": "some/model"}), [OPENAI, replace(OPENAI, name="other")])
+    listed = Listing(backend="demo", models=("echo-tools",))
+    silent = Listing(backend="openai", error=UpstreamError("no."))
+    (finding,) = of_aliases(config, [silent, silent, listed])
+    assert not finding.is_wrong
+    assert "no back end that answers" in finding.text
+    assert not list(of_aliases(config, [silent, Listing(backend="other", models=("some/model",)), listed]))
+
+
+def test_an_alias_for_a_name_with_a_slash_may_mean_the_default() -> None:
+    config = with_backends(Config(aliases={"x": "meta/llama"}), [OPENAI])
+    answers = [Listing(backend="openai", models=("a",)), Listing(backend="demo", models=("echo-tools",))]
+    assert not list(of_aliases(config, answers))

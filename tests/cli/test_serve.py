@@ -55,6 +55,7 @@ def test_the_address_is_one_a_client_can_use(host: str, address: str) -> None:
     assert address_of(ServerConfig(host=host)) == address
 
 
-def test_no_processes_is_no_number_of_processes() -> None:
-    with pytest.raises(ConfigError, match="at least 1"):
-        serve(workers=0)
+@pytest.mark.parametrize("workers", [-1, 0, 65, 100_000])
+def test_what_is_no_number_of_processes(workers: int) -> None:
+    with pytest.raises(ConfigError, match=f"found {workers}; expected a whole number from 1 to 64"):
+        serve(workers=workers)

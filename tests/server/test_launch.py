@@ -214,6 +214,32 @@ def test_a_signal_while_a_worker_waits_to_be_started_again_is_heard(tmp_path: Pa
         assert running.process.wait(LONG) == 0
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_while_workers_are_born_is_heard(tmp_path: Path, number: signal.Signals) -> None:
+    """Each child is told to stop at once: before it has done anything, and while others are still to come."""
+    path = tmp_path / "toolwire.toml"
+    path.write_text(SCRIPTED)
+    command = [sys.executable, "-m", "toolwire", "serve", "--config", str(path), "--port", str(free_port())]
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE), "HOME": str(tmp_path)}
+    with subprocess.Popen([*command, "--workers", "8"], env=environ, start_new_session=True) as parent:
+        try:
+            born = Path(f"/proc/{parent.pid}/task/{parent.pid}/children")
+            while not born.read_text():
+                assert parent.poll() is None
+            parent.send_signal(number)
+            assert parent.wait(LONG) == 0
+        finally:
+            parent.kill()
+
+
+@pytest.mark.parametrize("workers", ["1", "3"])
+def test_where_it_is_is_said_once(tmp_path: Path, workers: str) -> None:
+    with process(tmp_path, SCRIPTED, "--workers", workers) as running:
+        wait_until(lambda: "Try it:" in running.output)
+        time.sleep(0.2)
+        assert running.output.count(f"at http://127.0.0.1:{running.port}") == 1
+
+
 def test_workers_do_not_outlive_their_parent(tmp_path: Path) -> None:
     with process(tmp_path, SCRIPTED, "--workers", "2") as running:
         wait_until(lambda: len(running.children()) == 2)
@@ -262,16 +288,27 @@ def test_a_taken_port_is_said(tmp_path: Path, workers: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         ended = run_to_its_end(tmp_path, SCRIPTED, "--port", port, "--workers", workers)
-    assert ended.returncode not in (0, -6)
+    assert ended.returncode == 3
+    assert ended.stdout == ""
     assert "address already in use" in ended.stderr.lower()
     assert "Traceback" not in ended.stderr
+
+
+def test_workers_do_not_share_the_port_of_another_gateway(tmp_path: Path) -> None:
+    with process(tmp_path, SCRIPTED, "--workers", "2") as running:
+        ended = run_to_its_end(tmp_path, SCRIPTED, "--port", str(running.port), "--workers", "2")
+        assert running.is_healthy()
+    assert ended.returncode == 3
+    assert ended.stdout == ""
+    assert "address already in use" in ended.stderr.lower()
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_back_end_that_cannot_be_built_is_said(tmp_path: Path, workers: str) -> None:
     toml = '[backends.scripted]\nkind = "scripted"\nscript = "nowhere.json"\n'
     ended = run_to_its_end(tmp_path, toml, "--port", str(free_port()), "--workers", workers)
-    assert ended.returncode not in (0, -6)
+    assert ended.returncode == 3
+    assert ended.stdout == ""
     assert "the script cannot be read" in ended.stderr
     assert "Traceback" not in ended.stderr
 
@@ -313,6 +350,28 @@ def test_a_stderr_that_is_closed_does_not_stop_the_server(tmp_path: Path) -> Non
         assert running.process.wait(LONG) == 0
 
 
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_stdout_that_nobody_reads_does_not_stop_the_server(tmp_path: Path, workers: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    path, port = tmp_path / "toolwire.toml", free_port()
+    path.write_text(SCRIPTED)
+    command = [sys.executable, "-m", "toolwire", "serve", "--config", str(path), "--port", str(port)]
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE), "HOME": str(tmp_path)}
+    with subprocess.Popen(
+        [*command, "--workers", workers], env=environ, stdout=writing, stderr=subprocess.PIPE, text=True
+    ) as running:
+        os.close(writing)
+        try:
+            wait_until(lambda: not is_refused(port))
+            assert ask(port, "GET", "/healthz").status == 200
+            running.terminate()
+            assert running.communicate(timeout=LONG)[1] == ""
+            assert running.returncode == 0
+        finally:
+            running.kill()
+
+
 def test_windows_of_vs_code_need_a_single_worker(tmp_path: Path) -> None:
     path = tmp_path / "toolwire.toml"
     path.write_text('[backends.mine]\nkind = "vscode"\n')
@@ -328,7 +387,7 @@ def test_what_was_only_found_is_left_out_for_several_workers(monkeypatch: pytest
     served: list[Config] = []
     monkeypatch.setenv("TOOLWIRE_BRIDGE_TOKEN", "a-token-that-is-long-enough")
     monkeypatch.setattr(
-        launch, "_Workers", lambda config, count: served.append(config) or SimpleNamespace(run=lambda: 0)
+        launch, "_Workers", lambda config, count, announce: served.append(config) or SimpleNamespace(run=lambda: 0)
     )
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", "")  # so that what is set there is undone
     vscode, demo = BackendConfig(name="vscode", kind="vscode"), BackendConfig(name="demo", kind="demo")

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import shutil
 import socket
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
-from ..config import BackendConfig, Config, ServerConfig
-from ..errors import GatewayError
+from ..config import BackendConfig, Config, SearchConfig, ServerConfig, StoreConfig, default_store_path
+from ..errors import ConfigError, GatewayError, quote
+from ..router import router_for
 from .found import ConfigFlag, found_config, probe
 from .models import Listing, ask, plain
 from .serve import address_of
@@ -29,7 +33,7 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 def doctor(*, config: ConfigFlag = None) -> int:
-    """Check the configuration, the address and every back end; exit with 1 when something is wrong."""
+    """Check the configuration, the address, the store and every back end; exit with 1 when something is wrong."""
     findings = asyncio.run(examine(config))
     for finding in findings:
         print(plain(f"{'WRONG' if finding.is_wrong else 'ok   '} {finding.subject}: {finding.text}", 600))
@@ -47,8 +51,49 @@ async def examine(path: Path | None) -> list[Finding]:
         _of_configuration(config),
         *(Finding(subject="configuration", text=warning) for warning in config.warnings),
         await _of_address(config.server),
+        of_store(config.store),
+        *([_of_search(config.search)] if config.search is not None and config.search.kind == "command" else []),
         *(of_backend(backend, answer) for backend, answer in zip(config.backends, answers, strict=True)),
+        *of_aliases(config, answers),
     ]
+
+
+def of_store(store: StoreConfig) -> Finding:
+    """Whether `serve` could use it. A file that is there is opened as `serve` does; one that is not is left for it to make."""
+    from ..store import open_store
+
+    file = Path(store.path) if store.path else default_store_path()
+    if store.kind == "memory":
+        return Finding(subject="store", text="in memory.")
+    if not _is_there(file):
+        return _of_folder(file, is_wrong=bool(store.path))
+    try:
+        opened = open_store(
+            kind=store.kind,
+            path=store.path,
+            default_path=file,
+            max_age_days=store.max_age_days,
+            max_mb=store.max_mb,
+        )
+    except ConfigError as error:
+        return Finding(subject="store", text=error.sentence(), is_wrong=True)
+    return Finding(subject="store", text=opened.warning or f"{file} can be used.")
+
+
+def of_aliases(config: Config, answers: Sequence[Listing]) -> Iterator[Finding]:
+    """Those that lead nowhere. What a back end has that could not be asked, or has no window open, cannot be known."""
+    router = router_for(config)
+    is_known = True
+    for backend, answer in zip(config.backends, answers, strict=True):
+        models = answer.models or backend.models
+        router.note_models(backend.name, models)
+        is_known = is_known and bool(models)
+    for alias, target in config.aliases.items():
+        asked = target if "*" in alias else alias  # a pattern is a name for nobody
+        if "*" not in asked and router.route_or_none(asked) is None:
+            text = f"it leads to {quote(target)}, and no back end{'' if is_known else ' that answers'} has that model."
+            advice = 'Write "BACKEND/MODEL" under [models], with the name of a back end, or set default under [server].'
+            yield Finding(subject=f"alias {quote(alias)}", text=text, is_wrong=is_known, advice=advice)
 
 
 def of_backend(backend: BackendConfig, answer: Listing) -> Finding:
@@ -96,6 +141,35 @@ def _of_configuration(config: Config) -> Finding:
         return Finding(subject="configuration", text=f"{config.path} is in use.")
     names = ", ".join(backend.name for backend in config.backends)
     return Finding(subject="configuration", text=f"no file; found on this machine: {names}.")
+
+
+def _is_there(path: Path) -> bool:
+    """Also where it is only known to be there, such as in a folder that may not be read."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _of_folder(file: Path, *, is_wrong: bool) -> Finding:
+    """Only a file made there tells whether one can be made: rights say yes where a file system says no."""
+    folder = next(parent for parent in file.parents if _is_there(parent))
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        text = f"{file} cannot be made: {error.strerror or 'unknown reason'} in {folder}."
+        return Finding(subject="store", text=text, is_wrong=is_wrong, advice="Set path under [store] to another file.")
+    return Finding(subject="store", text=f"{file} is made at the first start.")
+
+
+def _of_search(search: SearchConfig) -> Finding:
+    if found := shutil.which(search.command):
+        return Finding(subject="search", text=f"the program is {found}.")
+    text = f"found no program {quote(search.command)} that can be run."
+    return Finding(subject="search", text=text, is_wrong=True, advice="Correct command under [search], or install it.")
 
 
 async def _of_address(server: ServerConfig) -> Finding:

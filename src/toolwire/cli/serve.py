@@ -1,10 +1,12 @@
-"""`toolwire serve`: start the gateway, after saying where it is and how to reach it."""
+"""`toolwire serve`: start the gateway, and say where it is and how to reach it."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Iterator
+from functools import partial
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -14,6 +16,8 @@ from ..config import BackendConfig, Config, ServerConfig, StoreConfig, default_s
 from ..errors import ConfigError
 from .found import ConfigFlag, found_config
 
+_MOST_WORKERS = 64
+
 
 def serve(
     *,
@@ -22,19 +26,18 @@ def serve(
     ] = None,
     port: Annotated[int | None, Parameter(help="Port to listen on, in place of the configured one (18741).")] = None,
     config: ConfigFlag = None,
-    workers: Annotated[int, Parameter(help="Number of processes.")] = 1,
+    workers: Annotated[int, Parameter(help=f"Number of processes, at most {_MOST_WORKERS}.")] = 1,
 ) -> None:
     """Start the gateway."""
-    if workers < 1:
-        raise ConfigError(f"found {workers}; expected at least 1.", where="--workers")
+    if not 1 <= workers <= _MOST_WORKERS:
+        raise ConfigError(f"found {workers}; expected a whole number from 1 to {_MOST_WORKERS}.", where="--workers")
     settled = with_address(asyncio.run(found_config(config, port=port, is_serving=True)), host, port)
     for warning in settled.warnings:
         print(f"warning: {warning}", file=sys.stderr)
-    print("\n".join(banner(settled)), flush=True)
 
     from ..server import run
 
-    run(settled, workers=workers)
+    run(settled, workers=workers, announce=partial(_announce, settled))
 
 
 def banner(config: Config) -> Iterator[str]:
@@ -56,6 +59,14 @@ def address_of(server: ServerConfig) -> str:
     """Where a client on this machine reaches it."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(server.host, server.host)
     return f"http://[{host}]:{server.port}" if ":" in host else f"http://{host}:{server.port}"
+
+
+def _announce(config: Config) -> None:
+    """Where nobody reads what it says, a gateway still serves; Python would complain once more when it flushes at exit."""
+    try:
+        print("\n".join(banner(config)), flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _kept(store: StoreConfig) -> str:

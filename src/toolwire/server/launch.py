@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
 
@@ -31,17 +32,22 @@ _NOT_STARTED = 3
 _LEAST_LIFE = 2.0  # a worker that dies sooner is not started again at once
 
 
-def run(config: Config, *, workers: int = 1) -> None:
+def _nothing() -> None:
+    pass
+
+
+def run(config: Config, *, workers: int = 1, announce: Callable[[], None] = _nothing) -> None:
+    """announce is called once, as soon as somebody listens."""
     config = _for_several(config) if workers > 1 else config
     _make_token()
     if workers <= 1:
-        _serve(config, None)
+        _serve(config, None, announce=announce)
         return
     if not hasattr(os, "fork") or not hasattr(socket, "SO_REUSEPORT"):
         raise ConfigError("several workers need a system with fork and SO_REUSEPORT.", where="--workers")
     with tempfile.TemporaryDirectory(prefix="toolwire-metrics-") as folder:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
-        code = _Workers(config, workers).run()
+        code = _Workers(config, workers, announce).run()
     if code:
         sys.exit(code)
 
@@ -93,11 +99,16 @@ class Server(uvicorn.Server):
     """The first signal lets the answers under way finish and the process end well; the second one ends it at once."""
 
     parent = 0  # of a worker: when it is gone, nobody is left to stop it
+    announce = staticmethod(_nothing)
     _signals = 0
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
         await super().serve(sockets)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.announce()
 
     async def on_tick(self, counter: int) -> bool:
         if self.parent and os.getppid() != self.parent:
@@ -116,12 +127,15 @@ class Server(uvicorn.Server):
             connection.transport.abort()
 
 
-def _serve(config: Config, listener: socket.socket | None, parent: int = 0) -> None:
+def _serve(
+    config: Config, listener: socket.socket | None, parent: int = 0, announce: Callable[[], None] = _nothing
+) -> None:
     app = App(config)
     # What uvicorn and asyncio have to say takes the same way as our own lines: a full pipe must not stop them either.
     logging.basicConfig(handlers=[app.log_handler()], level=logging.WARNING, force=True)
     running = Server(options(config, app))
     running.parent = parent
+    running.announce = announce
     try:
         running.run(sockets=None if listener is None else [listener])
     finally:
@@ -132,11 +146,22 @@ def _serve(config: Config, listener: socket.socket | None, parent: int = 0) -> N
 
 def bound(host: str, port: int) -> socket.socket:
     """A socket on the shared port; each worker has its own, and the kernel spreads connections over them."""
+    return _bound(host, port, is_shared=True)
+
+
+def _reserved(host: str, port: int) -> socket.socket:
+    """The same before there are workers: one that others listen on is taken, also where they would share it, as the workers
+    of another gateway would."""
+    _bound(host, port, is_shared=False).close()
+    return bound(host, port)
+
+
+def _bound(host: str, port: int, *, is_shared: bool) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, int(is_shared))
         listener.bind((host, port))
     except OSError as fault:
         listener.close()
@@ -147,9 +172,10 @@ def bound(host: str, port: int) -> socket.socket:
 class _Workers:
     """The parent: starts workers, starts dead ones again, passes signals on, and leaves last."""
 
-    def __init__(self, config: Config, count: int) -> None:
+    def __init__(self, config: Config, count: int, announce: Callable[[], None]) -> None:
         self._config = config
         self._count = count
+        self._announce = announce
         self._born: dict[int, float] = {}
         self._is_stopping = False
         self._exit_code = 0
@@ -157,7 +183,11 @@ class _Workers:
     def run(self) -> int:
         """The exit code: 0 unless the workers cannot start."""
         server = self._config.server
-        reserved = bound(server.host, server.port)
+        try:
+            reserved = _reserved(server.host, server.port)
+        except ConfigError as error:
+            _say(f"toolwire: {error.sentence()}")
+            return _NOT_STARTED
         for number in _SIGNALS:
             signal.signal(number, self._stop)
         for _ in range(self._count):
@@ -168,13 +198,25 @@ class _Workers:
         return self._exit_code
 
     def _start(self) -> None:
+        """One more, unless all are to stop.
+
+        Signals wait until the child is known here and has laid down its parent's handler: before that, the one that is meant
+        for it would be heard by nobody.
+        """
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        try:
+            if not self._is_stopping:
+                self._fork()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+
+    def _fork(self) -> None:
         parent = os.getpid()
         child = os.fork()
         if not child:
-            _work(self._config, parent)
+            _work(self._config, parent, self._announce)
         self._born[child] = time.monotonic()
-        if self._is_stopping:  # the signal came while this one was being born
-            _signal(child)
+        self._announce = _nothing
 
     def _wait(self) -> None:
         try:
@@ -193,8 +235,7 @@ class _Workers:
         _say(f"toolwire: worker {child} ended and is started again")
         if age < _LEAST_LIFE:
             time.sleep(_LEAST_LIFE)
-        if not self._is_stopping:
-            self._start()
+        self._start()
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self._is_stopping = True
@@ -202,14 +243,15 @@ class _Workers:
             _signal(child)
 
 
-def _work(config: Config, parent: int) -> NoReturn:
+def _work(config: Config, parent: int, announce: Callable[[], None]) -> NoReturn:
     """The life of a worker; it never returns into its parent's code."""
     code = 1
     try:
         os.setpgid(0, 0)  # so that Ctrl-C reaches the parent alone, and each worker hears of it once
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_DFL)
-        _serve(config, bound(config.server.host, config.server.port), parent)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+        _serve(config, bound(config.server.host, config.server.port), parent, announce)
         code = 0
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1

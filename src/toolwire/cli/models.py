@@ -101,9 +101,9 @@ async def _models_of(config: BackendConfig) -> tuple[tuple[str, ...], str]:
 
     backend = build(replace(config, models=()))
     try:
+        models = tuple(model.id for model in await backend.models())
         running = getattr(backend, "program", None)
-        program = "" if running is None else str(await running())
-        return tuple(model.id for model in await backend.models()), program
+        return models, "" if running is None else str(await running())
     finally:
         await backend.close()
 

@@ -55,7 +55,8 @@ def test_doctor_and_models(name: str, upstream: int, tmp_path: Path) -> None:
     found = [line for line in doctor.stdout.splitlines() if "back end cursor" in line]
     told = [line for line in models.stderr.splitlines() if line.startswith("cursor: ")]
     if not case.says:
-        assert found == ["ok    back end cursor: answers, and lists 8 models."]
+        carrier = "HTTP/2" if case.setting is WITH_KEY else "HTTP/1.1"
+        assert found == [f"ok    back end cursor: answers, and lists 8 models. It is reached by {carrier}."]
         assert "cursor/composer-2" in models.stdout.splitlines()
         assert not told
         return

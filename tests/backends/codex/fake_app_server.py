@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 _USAGE = {"totalTokens": 9, "inputTokens": 5, "cachedInputTokens": 1, "outputTokens": 4, "reasoningOutputTokens": 0}
+_HAS_LOGIN = Path(os.environ.get("CODEX_HOME", "."), "auth.json").exists()  # the real one reads it when it starts, too
 _ASKING = {
     "ask": ("toolwire/never/heard/of", {"a": 1}),
     "approve": ("item/commandExecution/requestApproval", {"itemId": "i1", "command": "rm -rf /"}),
@@ -107,6 +108,13 @@ class AppServer:
             error = {"message": f"unexpected status {status}", "codexErrorInfo": info, "additionalDetails": None}
             self._tell("error", thread, error=error, willRetry=False)
             self._complete(thread, "failed", error)
+        elif word == "login":
+            self._play(thread, "plain" if _HAS_LOGIN else "e401")
+        elif word == "offline":
+            error = {"message": "Reconnecting... waiting for network", "additionalDetails": "Connection failed"}
+            self._tell("error", thread, error=error, willRetry=True)
+            self._stopping[thread].wait()
+            self._complete(thread, "interrupted")
         elif word == "calls":
             self._call(thread)
         elif word == "chatter":

@@ -41,5 +41,8 @@ class Scripted:
     def story(self) -> str:
         return "it has ended."
 
+    def last_words(self) -> str:
+        return ""
+
     async def close(self) -> None:
         self.say(b"")

@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.backends.codex.asking import (
     Stage,
@@ -26,7 +27,7 @@ from tests.backends.codex.starting import journal
 from tests.backends.event_contract import check_events
 from toolwire.errors import ConfigError, UpstreamError
 from toolwire.events import Failed, Finished
-from toolwire.types import Message, Text
+from toolwire.types import Message, Sampling, Text
 
 
 def test_a_plain_answer_and_what_codex_was_asked_for_it(tmp_path: Path) -> None:
@@ -118,6 +119,41 @@ def test_what_may_pass_is_tried_again_and_nothing_else(
     stage = Stage(tmp_path, retries=2)
     played(stage, play)
     assert stage.methods.count("turn/start") == tries
+
+
+def test_a_provider_that_cannot_be_reached_is_an_error_soon_and_the_turn_is_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toolwire.backends.codex.backend._pause", lambda error, attempt: 0.0)
+
+    async def play(stage: Stage) -> None:
+        async with asyncio.timeout(5):
+            with pytest.raises(UpstreamError, match="cannot be reached: Connection failed") as caught:
+                await stage.backend.open(request("offline"), is_verbatim=False)
+        assert (caught.value.status, caught.value.code) == (502, "upstream_unreachable")
+        await stage.until_heard("turn/interrupt", 3)
+
+    stage = Stage(tmp_path, retries=2)
+    played(stage, play)
+    assert stage.methods.count("turn/start") == 3
+
+
+def test_a_login_is_found_without_a_new_gateway_and_only_a_new_one_costs_a_process(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        for _ in range(2):
+            with pytest.raises(UpstreamError) as caught:
+                await stage.backend.open(request("login"), is_verbatim=False)
+            assert caught.value.status == 401
+        assert stage.methods.count("initialize") == 1
+        own = stage.folder / "user" / ".codex"
+        own.mkdir(parents=True)
+        (own / "auth.json").write_text("{}")
+        assert text_of(await answered(stage, request("login"))).startswith("Hello")
+        with pytest.raises(UpstreamError):
+            await stage.backend.open(request("e401"), is_verbatim=False)
+        assert stage.methods.count("initialize") == 2
+
+    played(Stage(tmp_path, workers=1), play)
 
 
 def test_one_that_dies_in_the_middle_fails_its_turns_and_no_others(tmp_path: Path) -> None:
@@ -256,7 +292,10 @@ def test_a_turn_that_is_held_goes_on_with_the_results(tmp_path: Path) -> None:
         asked = request("calls", has_tools=True)
         events = await answered(stage, asked)
         assert len(calls_of(events)) == 2
-        second = await answered(stage, with_results(asked, events))
+        warm = replace(with_results(asked, events), sampling=Sampling(temperature=1.0))
+        reply = await stage.backend.open(warm, is_verbatim=False)
+        assert [loss.feature for loss in reply.losses] == ["sampling.temperature"]
+        second = await read(reply)
         check_events(second)
         assert text_of(second).startswith("Hello")
         await stage.until_idle()
@@ -305,6 +344,18 @@ def test_an_old_version_gets_the_history_by_resuming_and_what_it_wrote_down_is_g
     assert stage.methods[-1] == "thread/archive"
 
 
+def test_what_an_old_version_wrote_down_is_gone_also_when_it_died(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        events = await answered(stage, request("die"))
+        assert isinstance(events[-1], Failed)
+        await stage.until_idle()
+        home = stage.backend.host.home
+        assert home is not None
+        assert not list(home.home.glob("*.jsonl"))
+
+    played(Stage(tmp_path, "--version", "0.89.0", tier="sentinel"), play)
+
+
 def test_a_program_that_cannot_start_is_an_error_and_no_hang(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
         for asked in (stage.backend.models(), stage.backend.open(request("plain"), is_verbatim=False)):
@@ -314,12 +365,17 @@ def test_a_program_that_cannot_start_is_an_error_and_no_hang(tmp_path: Path) -> 
     played(Stage(tmp_path, command=("codex-that-is-not-there", "app-server")), play)
 
 
-def test_a_program_that_ends_at_once_is_told_with_its_last_words(tmp_path: Path) -> None:
-    (tmp_path / "starts").write_text("1")
+def test_the_owner_alone_hears_the_last_words_of_a_program_that_ends_at_once(tmp_path: Path) -> None:
+    (tmp_path / "starts").write_text("2")
 
     async def play(stage: Stage) -> None:
-        with pytest.raises(UpstreamError, match=r"ended with code 3; it last said .no start today"):
+        with pytest.raises(UpstreamError, match="ended with code 3") as told:
+            await stage.backend.open(request("plain"), is_verbatim=False)
+        assert "no start today" not in told.value.sentence()
+        assert "fake_app_server" not in told.value.sentence()
+        with pytest.raises(UpstreamError, match=r"ended with code 3\. It last said .no start today") as shown:
             await stage.backend.program()
+        assert "fake_app_server.py" in shown.value.hint
         assert str(await stage.backend.program()) == "Codex 0.166.0, tier replay"
 
     played(Stage(tmp_path, "--starts", str(tmp_path / "starts"), workers=1), play)

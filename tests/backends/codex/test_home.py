@@ -38,6 +38,21 @@ def test_a_login_is_linked_so_that_a_new_token_reaches_the_users_own(tmp_path: P
     assert (own / "config.toml").read_text() == "model = 'mine'"
 
 
+def test_a_login_that_comes_later_is_linked_and_told_once(tmp_path: Path) -> None:
+    made = home(tmp_path)
+    assert not made.has_new_login()
+    own = tmp_path / "user" / ".codex"
+    own.mkdir(parents=True)
+    (own / "auth.json").write_text("new")
+    made.link_login()
+    made.link_login()
+    assert (made.home / "auth.json").read_text() == "new"
+    assert [made.has_new_login() for _ in range(2)] == [True, False]
+    (own / "auth.json").unlink()
+    assert not made.has_new_login()
+    made.remove()
+
+
 def test_the_users_own_place_counts_and_is_not_passed_on(tmp_path: Path) -> None:
     environ = {"HOME": str(tmp_path), "CODEX_HOME": str(tmp_path / "mine"), "CODEX_SQLITE_HOME": "x", "MY_KEY": "k"}
     assert user_home(environ) == tmp_path / "mine"

@@ -101,7 +101,7 @@ def test_one_that_says_nothing_and_one_that_is_no_codex_are_told(
     silent = asyncio.run(error("--mute"))
     assert isinstance(silent, UpstreamError)
     assert "did not introduce itself" in silent.message
-    assert "by hand" in silent.hint
+    assert "toolwire doctor" in silent.hint
     monkeypatch.setattr("toolwire.backends.codex.host._INTRODUCTION", 10)
     stranger = asyncio.run(error("--version", "something else"))
     assert isinstance(stranger, ConfigError)
@@ -196,7 +196,8 @@ def test_what_the_settings_keep_secret_is_not_told(tmp_path: Path) -> None:
         with pytest.raises(UpstreamError) as caught:
             await host.pool.lease()
         await host.close()
-        return caught.value.sentence()
+        assert "a-word-of-all" not in caught.value.sentence()
+        return host.explained(caught.value).sentence()
 
     said = asyncio.run(main())
     assert "a-word-of-all" in said

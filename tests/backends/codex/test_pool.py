@@ -63,6 +63,25 @@ async def _killed(lease: Lease) -> None:
     assert not lease.worker.is_alive
 
 
+def test_those_that_are_retired_end_with_their_last_turn_and_others_take_their_place(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        leases = [await stage.pool.lease() for _ in range(10)]
+        busy = leases[0].worker
+        for lease in leases:
+            if lease.worker is not busy:
+                lease.release(is_good=True)
+        stage.pool.retire()
+        assert stage.pool.workers == [busy]
+        (fresh := await stage.pool.lease()).release(is_good=True)
+        assert fresh.worker is not busy
+        assert busy.is_alive
+        for lease in leases:
+            lease.release(is_good=True)
+        assert stage.pool.workers == [fresh.worker]
+
+    played(Stage(tmp_path), play)
+
+
 def test_a_second_one_starts_when_the_first_is_busy_and_then_they_share(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
         leases = [await stage.pool.lease() for _ in range(10)]

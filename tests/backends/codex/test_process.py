@@ -35,6 +35,12 @@ def test_a_path_that_leads_to_no_program_is_named(tmp_path: Path) -> None:
             asyncio.run(start((str(path),), tmp_path, {"PATH": "/usr/bin"}))
 
 
+def test_where_the_owner_keeps_programs_is_not_told(tmp_path: Path) -> None:
+    with pytest.raises(UpstreamError, match='the command "nothing" is not there') as caught:
+        asyncio.run(start((str(tmp_path / "nothing"),), tmp_path, {"PATH": "/usr/bin"}))
+    assert str(tmp_path) not in caught.value.sentence()
+
+
 def test_a_file_that_is_no_program_is_named(tmp_path: Path) -> None:
     (tmp_path / "codex").write_bytes(b"\x7fELF nothing")
     (tmp_path / "codex").chmod(0o755)
@@ -84,7 +90,9 @@ def test_one_behind_a_launcher_that_will_not_leave_is_killed_with_it(
     assert zombies() == []
 
 
-def test_what_it_said_last_is_told_without_secrets(tmp_path: Path) -> None:
+def test_what_it_said_last_is_told_to_the_log_alone_and_without_secrets(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     environ, _ = environment()
     (tmp_path / "starts").write_text("1")
 
@@ -99,9 +107,11 @@ def test_what_it_said_last_is_told_without_secrets(tmp_path: Path) -> None:
             await child.send(_HELLO)
         return story
 
-    story = asyncio.run(main())
-    assert "ended with code 3" in story
-    assert "no start today, OPENAI_API_KEY=***" in story
+    assert asyncio.run(main()) == "the app-server has ended with code 3."
+    [line] = caplog.messages
+    assert "fake_app_server.py" in line
+    assert "ended with code 3. It last said" in line
+    assert "no start today, OPENAI_API_KEY=***" in line
 
 
 def test_a_kill_is_told_as_one(tmp_path: Path) -> None:
@@ -168,22 +178,26 @@ def test_a_command_is_found_from_where_we_are(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("long", [0, 8192])
-def test_secrets_that_are_no_variables_are_not_told_either_nor_their_ends(tmp_path: Path, long: int) -> None:
+def test_secrets_that_are_no_variables_are_not_told_either_nor_their_ends(
+    tmp_path: Path, long: int, caplog: pytest.LogCaptureFixture
+) -> None:
     words = f"token-of-the-config {'s' * long}"
 
-    async def main() -> str:
+    async def main() -> None:
         (tmp_path / "words").write_text(words)
         command = ("sh", "-c", "cat words >&2", "-c", "key=token-of-the-command", "sk-of-the-command")
         child = await start(command, tmp_path, environment()[0], ["token-of-the-config"])
         assert await child.receive() == b""
         await child.close()
-        return child.story()
 
-    story = asyncio.run(main())
-    assert story.startswith('the command "sh -c cat words >&2 -c key=*** ***" has ended with code 0')
-    assert "token-of" not in story
-    assert "ssss" not in story
-    assert ("it last said" in story) == (long == 0)
+    asyncio.run(main())
+    [line] = caplog.messages
+    assert line.startswith(
+        'Codex, started as "sh -c cat words >&2 -c key=*** ***": the app-server has ended with code 0.'
+    )
+    assert "token-of" not in line
+    assert "ssss" not in line
+    assert ("It last said" in line) == (long == 0)
 
 
 def test_nothing_is_written_to_one_that_was_closed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

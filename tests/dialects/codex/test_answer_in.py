@@ -252,6 +252,57 @@ def test_calls_that_codex_answers_itself_are_losses() -> None:
     ]
 
 
+def own_calls(decoder: TurnDecoder, count: int, name: str, arguments: str, output: str) -> list[Event]:
+    events: list[Event] = []
+    for number in range(count):
+        events += raw_call(decoder, f"c{number}", name, arguments)
+        events += raw(decoder, type="function_call_output", call_id=f"c{number}", output=output)
+    return events
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "output", "most"),
+    [("f", '{"a": ', "failed to parse", 5), ("nobody", "{}", "unsupported call", 5), ("update_plan", "{}", "ok", 50)],
+)
+def test_a_model_that_never_gets_a_call_right_is_stopped(name: str, arguments: str, output: str, most: int) -> None:
+    decoder = decoder_of("f")
+    assert own_calls(decoder, most, name, arguments, output) == []
+    events = own_calls(decoder, 1, name, arguments, output)
+    assert shown(events)[-1] == "failed 502 codex_stuck"
+    assert isinstance(events[-1], Failed)
+    assert f'{most + 1} calls of the model itself, the last to "{name}"' in events[-1].error.message
+    assert decoder.is_over
+
+
+def test_broken_calls_beside_a_good_one_do_not_stop_the_answer() -> None:
+    decoder = decoder_of("f")
+    events = raw_call(decoder, "good", "f", "{}") + own_calls(decoder, 9, "f", "{", "failed to parse")
+    events += tell(decoder, "rawResponse/completed")
+    assert shown(events)[0] == "call good f {}"
+    assert shown(events)[-1] == "tool_calls"
+
+
+OFFLINE = {"message": "Reconnecting... waiting for network", "additionalDetails": "Connection failed"}
+
+
+def test_a_provider_that_is_not_reached_fails_the_answer_before_and_after_the_first_word() -> None:
+    silent = decoder_of()
+    assert shown(tell(silent, "error", error=OFFLINE, willRetry=True)) == ["failed 502 upstream_unreachable"]
+    spoken = decoder_of()
+    events = tell(spoken, "item/agentMessage/delta", itemId="i", delta="x")
+    events += tell(spoken, "error", error=OFFLINE, willRetry=True)
+    assert shown(events) == ["failed 502 upstream_cut"]
+
+
+def test_a_filtered_answer_is_a_refusal_with_its_text() -> None:
+    decoder = decoder_of()
+    events = tell(decoder, "item/agentMessage/delta", itemId="i", delta="partial")
+    message = "stream disconnected before completion: Incomplete response returned, reason: content_filter"
+    turn = {"id": TURN, "status": "failed", "error": {"message": message, "codexErrorInfo": "other"}}
+    events += decoder.told("turn/completed", {"threadId": THREAD, "turn": turn})
+    assert shown(events) == ["text partial", "refused"]
+
+
 def test_names_that_codex_would_refuse_come_back_as_the_clients() -> None:
     names = Names(["mcp__files__read"])
     decoder = TurnDecoder(THREAD, TURN, names=names)

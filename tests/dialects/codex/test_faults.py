@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.dialects.codex.recorded import records
-from toolwire.dialects.codex.faults import error_of, gone, incomplete_reason, refused
+from toolwire.dialects.codex.faults import error_of, gone, incomplete_reason, refused, unreached
 
 
 def told(version: str, case: str) -> dict[str, Any]:
@@ -70,6 +70,18 @@ def test_addresses_of_the_owners_are_not_told_to_clients() -> None:
     assert "url" not in error.message
     assert "127.0.0.1" not in error.message
     assert "codex login" in error.hint
+    sending = error_of({"message": "error sending request for url (http://10.0.0.7:8000/v1/responses)"})
+    assert sending.message == "error sending request"
+    assert "10.0.0.7" not in refused({"message": "no answer for url (http://10.0.0.7/)"}).message
+
+
+def test_a_provider_that_codex_waits_for_is_not_reached() -> None:
+    details = "stream disconnected before completion: error sending request for url (http://10.0.0.7/v1/responses)"
+    error = unreached({"message": "Reconnecting... waiting for network", "additionalDetails": details})
+    assert error is not None
+    assert error.message == "the provider of Codex cannot be reached: error sending request."
+    assert (error.status, error.code, error.retryable) == (502, "upstream_unreachable", True)
+    assert unreached({"message": "Reconnecting... 1/5", "additionalDetails": details}) is None
 
 
 @pytest.mark.parametrize("version", ["0.89.0", "0.166.0"])
@@ -89,6 +101,12 @@ def test_waits_are_whole_seconds(words: str, seconds: str) -> None:
         ("serverOverloaded", "busy", 503, "overloaded"),
         ("unauthorized", "no", 401, "authentication_failed"),
         ("badRequest", "no", 400, "upstream_error"),
+        ("modelNotFound", "no", 404, "model_not_found"),
+        ("flexUnavailable", "no", 503, "overloaded"),
+        ("policyCapacityUnavailable", "no", 503, "overloaded"),
+        ("misalignmentPolicyViolation", "no", 400, "refused_by_policy"),
+        ("tooManyDenials", "no", 502, "interrupted"),
+        ("other", "stream disconnected before completion: error sending request", 502, "upstream_unreachable"),
         ({"responseStreamDisconnected": {"httpStatusCode": None}}, "gone", 502, "upstream_cut"),
         ({"responseStreamConnectionFailed": {"httpStatusCode": 503}}, "gone", 503, "upstream_error"),
         ({"httpConnectionFailed": {"httpStatusCode": 404}}, "no", 404, "not_found"),
@@ -124,6 +142,8 @@ def test_long_words_are_bounded() -> None:
 def test_an_answer_that_was_only_cut_short_is_no_fault() -> None:
     assert incomplete_reason(told("0.166.0", "19_incomplete")) == "max_output_tokens"
     assert incomplete_reason(told("0.89.0", "19_incomplete")) == ""
+    filtered = "stream disconnected before completion: Incomplete response returned, reason: content_filter"
+    assert incomplete_reason({"message": filtered}) == "content_filter"
 
 
 def test_a_refused_request_and_a_program_that_ended_say_so() -> None:

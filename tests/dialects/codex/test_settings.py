@@ -48,6 +48,13 @@ def test_the_shell_is_off_in_every_version_and_toml_reads_it_so(version: Version
     assert tomllib.loads(toml(settings)) == nested(settings)
 
 
+@pytest.mark.parametrize("version", [Version(0, 89), Version(0, 110), Version(0, 166), Version(0, 0)])
+def test_no_version_shortens_results_or_conversations(version: Version) -> None:
+    settings = bare_settings(version)
+    for key in ("tool_output_token_limit", "model_auto_compact_token_limit", "model_context_window"):
+        assert settings[key] >= 100_000_000
+
+
 def test_new_versions_get_what_old_ones_do_not_know() -> None:
     assert "features.remote_models" in bare_settings(Version(0, 89))
     assert "include_environment_context" not in bare_settings(Version(0, 89))

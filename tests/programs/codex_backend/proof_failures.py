@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import anthropic
@@ -12,7 +13,8 @@ import pytest
 from tests.contract.judge.validate import check
 from tests.programs.codex_backend.clients import Client
 from tests.programs.codex_backend.conftest import Opening
-from tests.programs.codex_backend.stage import Stage
+from tests.programs.codex_backend.stage import UNREACHED, Stage
+from tests.programs.codex_backend.toolbox import WEATHER
 
 # Of a server's own fault either status is right: its own, or that of a gateway before it.
 REFUSALS: dict[str, tuple[set[int], str]] = {
@@ -20,11 +22,12 @@ REFUSALS: dict[str, tuple[set[int], str]] = {
     "e429": ({429}, ""),
     "equota": ({429}, ""),
     "e401": ({401}, ""),
+    "e404": ({404}, "The model does not exist"),
     "e400": ({400}, "Unsupported parameter"),
     "context": ({400}, "context"),
     "failed": ({500, 502, 503}, ""),
 }
-CUTS = ("cut", "incomplete")
+CUTS = ("cut", "incomplete", "filter")
 
 
 @pytest.mark.parametrize("scene", REFUSALS)
@@ -74,6 +77,25 @@ def test_an_answer_that_is_cut_is_said_to_be(client: Opening, tag: str, scene: s
     assert _works(client, tag)
 
 
+def test_a_model_that_never_writes_arguments_that_are_json(codex_stage: Stage, client: Opening, tag: str) -> None:
+    opened = client("native", WEATHER)
+    opened.say(f"SC=broken TAG={tag}")
+    assert b"then the model was stopped" in opened.bare().body
+    assert _works(client, tag)
+    assert len(codex_stage.seen(tag)) <= 8
+
+
+def test_a_provider_that_cannot_be_reached(client: Opening) -> None:
+    """Well before the time for a first word is over."""
+    opened = client(UNREACHED)
+    opened.say("Is anybody there?")
+    since = time.monotonic()
+    answer = opened.bare()
+    assert time.monotonic() - since < 30
+    assert answer.status == 502, answer.body
+    assert b"127.0.0.1" not in answer.body
+
+
 def _works(client: Opening, tag: str) -> bool:
     opened = client("native")
     opened.say(f"SC=plain TAG={tag}after")
@@ -84,15 +106,15 @@ def _is_marked(opened: Client, words: str) -> bool:
     """Whether an answer of status 200 says that it is not whole, in its dialect's words."""
     if opened.is_streamed:
         marks = {
-            "chat": ('"error"', '"finish_reason":"length"'),
+            "chat": ('"error"', '"finish_reason":"length"', '"finish_reason":"content_filter"'),
             "responses": ('"response.failed"', '"response.incomplete"'),
-            "messages": ("event: error", '"stop_reason":"max_tokens"'),
+            "messages": ("event: error", '"stop_reason":"max_tokens"', '"stop_reason":"refusal"'),
         }
         return any(mark in words.replace('": "', '":"') for mark in marks[opened.dialect])
     value: Any = json.loads(words)
     ends = {
-        "chat": lambda: value["choices"][0]["finish_reason"] == "length",
+        "chat": lambda: value["choices"][0]["finish_reason"] in ("length", "content_filter"),
         "responses": lambda: value["status"] in ("incomplete", "failed"),
-        "messages": lambda: value["stop_reason"] == "max_tokens",
+        "messages": lambda: value["stop_reason"] in ("max_tokens", "refusal"),
     }
     return bool(ends[opened.dialect]())

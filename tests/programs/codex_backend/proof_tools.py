@@ -52,6 +52,17 @@ def test_how_the_model_is_told_of_tools(codex_stage: Stage, client: Opening, bac
     assert is_held == (backend == HELD or (backend == "native" and codex_stage.version == OLDEST))
 
 
+def test_a_long_result_is_not_cut(codex_stage: Stage, client: Opening, backend: str, tag: str) -> None:
+    opened = client(backend, WEATHER)
+    opened.say(f"SC=pair TAG={tag}")
+    first, second = opened.ask().calls
+    lines = [f"line {number} of {tag}" for number in range(8000)]
+    opened.give({first.id: "\n".join(lines), second.id: result("get_weather", 1, tag)})
+    assert opened.ask().text == f"ALLDONE {tag} FOUND_{tag}1"
+    words = json.dumps(codex_stage.seen(tag)[-1]["body"]["input"])
+    assert all(line in words for line in lines)
+
+
 def test_results_in_another_order(codex_stage: Stage, client: Opening, backend: str, tag: str) -> None:
     opened = client(backend, WEATHER)
     opened.say(f"SC=pair TAG={tag}")

@@ -147,7 +147,7 @@ class _Answer:
         item = {"type": "function_call", "id": self._item_id("fc"), "call_id": self._item_id("call"), "name": name}
         if namespace:
             item["namespace"] = namespace
-        raw = json.dumps(call.arguments, ensure_ascii=False)
+        raw = call.raw or json.dumps(call.arguments, ensure_ascii=False)
         at = {"item_id": item["id"], "output_index": len(self._output)}
         await self._added(item | {"arguments": "", "status": "in_progress"})
         for start in range(0, len(raw), _PIECE):

@@ -34,11 +34,12 @@ class Say(NamedTuple):
 
 
 class Call(NamedTuple):
-    """pause: before it begins."""
+    """pause: before it begins. raw: what is written in place of the arguments."""
 
     name: str
     arguments: dict[str, Any]
     pause: float = 0.0
+    raw: str = ""
 
 
 class Think(NamedTuple):
@@ -191,6 +192,7 @@ _SCENES: dict[str, Callable[[Asked], list[Step]]] = {
     "e429": _refusal(429, "Rate limit reached for requests", "rate_limit_error", "rate_limit_exceeded"),
     "equota": _refusal(429, "You exceeded your current quota", "insufficient_quota", "insufficient_quota"),
     "e401": _refusal(401, "Incorrect API key provided", "invalid_request_error", "invalid_api_key"),
+    "e404": _refusal(404, "The model does not exist", "invalid_request_error", "model_not_found"),
     "e400": _refusal(400, "Unsupported parameter", "invalid_request_error", None),
     "context": _failure("context_length_exceeded", "Your input exceeds the context window"),
     "failed": _failure("server_error", "model failed inside stream"),
@@ -198,4 +200,9 @@ _SCENES: dict[str, Callable[[Asked], list[Step]]] = {
         Say(("partial ",)),
         End("incomplete", {"incomplete_details": {"reason": "max_output_tokens"}}),
     ],
+    "filter": lambda asked: [
+        Say(("partial ",)),
+        End("incomplete", {"incomplete_details": {"reason": "content_filter"}}),
+    ],
+    "broken": lambda asked: [Call("get_weather", {}, raw='{"city": ')],
 }

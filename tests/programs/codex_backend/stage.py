@@ -1,7 +1,7 @@
 """What the proof runs on: the provider that plays the model, and `toolwire serve` with one version of Codex as several back ends.
 
 "native" lets the gateway choose how tools reach the model; "spoken" has it write them into the prompt; "held", which only newer versions
-have beside another native way, keeps a turn open until its results come.
+have beside another native way, keeps a turn open until its results come. "unreached" has a provider that is not there.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from tests.programs.stage import free_port
 
 BACKENDS = ("native", "spoken")
 HELD = "held"
+UNREACHED = "unreached"
 MODEL = "some-model"
 PROVIDER_KEY = "sk-of-the-provider"
 # What the user's own Codex is set to, none of which is to be seen or changed.
@@ -118,9 +119,10 @@ class Stage:
     def _config(self) -> str:
         server = f'[server]\nport = {self.port}\ndefault = "native"\nshutdown_seconds = 3\n'
         held = self._backend(HELD, "auto", 'tier = "held"') if HELD in backends_of(self.version) else ""
-        return server + self._backend("native", "auto") + self._backend("spoken", "simulate") + held
+        unreached = self._backend(UNREACHED, "auto", port=free_port())
+        return server + self._backend("native", "auto") + self._backend("spoken", "simulate") + held + unreached
 
-    def _backend(self, name: str, tools: str, more: str = "") -> str:
+    def _backend(self, name: str, tools: str, more: str = "", port: int = 0) -> str:
         return f"""
 [backends.{name}]
 kind = "codex"
@@ -134,7 +136,7 @@ model = "{MODEL}"
 model_provider = "played"
 [backends.{name}.config.model_providers.played]
 name = "played"
-base_url = "http://127.0.0.1:{self.provider_port}/v1"
+base_url = "http://127.0.0.1:{port or self.provider_port}/v1"
 env_key = "PROVIDER_KEY"
 wire_api = "responses"
 """

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...config import BackendConfig
-from ...dialects.codex import Setup, offered, opening
+from ...dialects.codex import Setup, losses_of, offered, opening
 from ...errors import UpstreamError
 from ...events import Event
 from ...profiles import CODEX
@@ -68,8 +68,12 @@ class CodexBackend:
         self._listed_at = 0.0
 
     async def program(self) -> Program:
-        """Which version runs and how tools are called with it, started for that if need be. Raises GatewayError."""
-        lease = await self.host.pool.lease()
+        """Which version runs and how tools are called with it, started for that if need be. Raises GatewayError, in words for the
+        owner."""
+        try:
+            lease = await self.host.pool.lease()
+        except UpstreamError as error:
+            raise self.host.explained(error) from None
         try:
             return self.host.program(lease.worker)
         finally:
@@ -89,6 +93,14 @@ class CodexBackend:
         check_tools(request, self.profile)
         if (reply := await self._continued(request)) is not None:
             return reply
+        try:
+            return await self._tried(request)
+        except UpstreamError as error:
+            if error.status != 401 or not self.host.renew():
+                raise
+        return await self._tried(request)
+
+    async def _tried(self, request: Request) -> EventReply:
         for attempt in range(self._config.retries + 1):
             try:
                 return await self._answered(request)
@@ -170,7 +182,7 @@ class CodexBackend:
             if turn.is_alive:
                 events = await turn.give(request, _results(found[1]))
                 events += [] if turn.is_over else await turn.first()
-                return self._reply(turn, request, events, found[1].losses)
+                return self._reply(turn, request, events, (*found[1].losses, *losses_of(request)))
         except UpstreamError:
             pass  # the whole conversation is here, so it can be begun anew
         except BaseException:

@@ -23,7 +23,10 @@ class Channel(Protocol):
         """Whatever has come, cut anywhere; b"" at the end."""
 
     def story(self) -> str:
-        """Why it ended, as a sentence, with nothing secret in it."""
+        """Why it ended, as a sentence that every client may read: nothing secret, and nothing of what others asked."""
+
+    def last_words(self) -> str:
+        """What it said last, for the owner alone; "" where nothing is known."""
 
     async def close(self) -> None:
         """It is told to leave, and is gone when this returns. Safe to call twice."""

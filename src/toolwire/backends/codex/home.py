@@ -48,6 +48,7 @@ class Home:
     def __init__(self, settings: str, environ: Mapping[str, str], parent: Path | None = None) -> None:
         """Raises UpstreamError where there is no room for it, and leaves nothing then."""
         self._environ = environ
+        self._login: tuple[int, ...] = ()
         try:
             self.folder, self._lock = _new_folder(parent or default_parent())
         except OSError as error:
@@ -58,7 +59,8 @@ class Home:
             self.home.mkdir(mode=0o700)
             self.work.mkdir(mode=0o700)
             self.write("config.toml", settings.encode())
-            self._link_login(user_home(environ))
+            self.link_login()
+            self._login = self._stamp()
         except OSError as error:
             self.remove()
             raise no_room(error) from None
@@ -89,18 +91,31 @@ class Home:
                 if file.is_relative_to(self.home.resolve()):
                     file.unlink()
 
+    def link_login(self) -> None:
+        """Linked, never copied: a refresh token is good for one use, and Codex writes the next one through the link, so the user's
+        own Codex stays logged in (seen with 0.89 and 0.166). Before each start: the user may have logged in meanwhile."""
+        own = user_home(self._environ)
+        for name in _LOGIN:
+            if (own / name).is_file() and not os.path.lexists(self.home / name):
+                (self.home / name).symlink_to((own / name).resolve())
+
+    def has_new_login(self) -> bool:
+        """Since it was asked last. An app-server reads the login when it starts."""
+        before, self._login = self._login, self._stamp()
+        return bool(self._login) and self._login != before
+
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
 
-    def _link_login(self, own: Path) -> None:
-        """Linked, never copied: a refresh token is good for one use, and Codex writes the next one through the link, so the user's
-        own Codex stays logged in (seen with 0.89 and 0.166)."""
-        for name in _LOGIN:
-            if (own / name).is_file():
-                (self.home / name).symlink_to((own / name).resolve())
+    def _stamp(self) -> tuple[int, ...]:
+        try:
+            found = (user_home(self._environ) / _LOGIN[0]).stat()
+        except OSError:
+            return ()
+        return (found.st_ino, found.st_mtime_ns, found.st_size)
 
 
 def no_room(error: OSError) -> UpstreamError:

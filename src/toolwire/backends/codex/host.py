@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from ...dialects.codex import (
 )
 from ...dialects.codex.asking import declined
 from ...dialects.codex.settings import flat
-from ...errors import GatewayError, UpstreamError, quote
+from ...errors import UpstreamError, quote
 from ...types import JsonObject
 from ...wire import rpc
 from .catalogue import catalogue_of
@@ -43,6 +44,7 @@ COMMAND = ("codex", "app-server")
 BASE_INSTRUCTIONS = "base_instructions"
 _INTRODUCTION = 30.0  # seconds; a machine under load needs several for the start
 _PROVIDER = "toolwire"
+_DOCTOR = "`toolwire doctor` shows what it last said."  # to clients, who must not read it
 _EVERY_VERSION = Version(0, 92)  # whose recipe has what old and new ones need; which one it is, is known when it runs
 
 
@@ -68,6 +70,7 @@ class Host:
         self._environ = environ
         self._folder = folder
         self._home: Home | None = None
+        self._last_words = ""  # of an app-server that did not start
         self._starting = asyncio.Lock()
 
     @property
@@ -97,6 +100,24 @@ class Host:
         given = self._config.config.get(BASE_INSTRUCTIONS)
         return given if isinstance(given, str) else None
 
+    def explained(self, error: UpstreamError) -> UpstreamError:
+        """For the owner, who may read what a client may not: the command of an app-server that did not start, and its last words."""
+        if error.code != "codex_not_started":
+            return error
+        said = f" It last said {quote(self._last_words)}." if self._last_words else ""
+        command = quote(shown(self.command))
+        hint = f"{error.hint} The command is {command}."
+        if error.hint == _DOCTOR:
+            hint = f"Run {command} by hand to see what is wrong."
+        return UpstreamError(f"{error.message}{said}", status=error.status, code=error.code, hint=hint)
+
+    def renew(self) -> bool:
+        """After a 401: whether there is a login that the app-servers know nothing of; then they make way for others."""
+        if self._home is None or not self._home.has_new_login():
+            return False
+        self.pool.retire()
+        return True
+
     async def close(self) -> None:
         await self.pool.close()
         if self._home is not None:
@@ -115,7 +136,8 @@ class Host:
             self.program(worker)
         except (Gone, Refused, TimeoutError) as error:
             await worker.close()
-            raise _not_started(self.command, error) from None
+            self._last_words = worker.channel.last_words()
+            raise _not_started(error) from None
         except BaseException:
             await worker.close()
             raise
@@ -129,6 +151,9 @@ class Host:
             self._home = None
         if self._home is None:
             self._home = await self._made()
+        else:
+            with suppress(OSError):  # then Codex says that nobody has logged in
+                self._home.link_login()
         secrets = _secrets(self._config.config, self._environ)
         return await start(self.command, self._home.work, self._home.environment(), secrets)
 
@@ -195,7 +220,7 @@ def _answer(asked: rpc.Asked) -> JsonObject:
     return declined(asked.method).message(asked.id) or rpc.refusal(asked.id, {"code": -32601, "message": "not here"})
 
 
-def _not_started(command: tuple[str, ...], error: Gone | Refused | TimeoutError) -> GatewayError:
+def _not_started(error: Gone | Refused | TimeoutError) -> UpstreamError:
     if isinstance(error, TimeoutError):
         why = f"it did not introduce itself within {_INTRODUCTION:.0f} seconds."
     else:
@@ -203,5 +228,5 @@ def _not_started(command: tuple[str, ...], error: Gone | Refused | TimeoutError)
     return UpstreamError(
         f"the app-server of Codex did not start: {why}",
         code="codex_not_started",
-        hint=f"Run {quote(shown(command))} by hand to see what is wrong.",
+        hint=_DOCTOR,
     )

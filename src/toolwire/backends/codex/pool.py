@@ -102,6 +102,13 @@ class Pool:
         while self._closing:
             await asyncio.wait(self._closing)
 
+    def retire(self) -> None:
+        """Those that run get no new turns, and end when their last one has."""
+        for slot in self._slots:
+            worker, slot.worker = slot.worker, None
+            if worker is not None and not self._busy[worker]:
+                self._close_soon(worker)
+
     def _burden(self, index: int) -> float:
         slot = self._slots[index]
         if slot.worker is not None:

@@ -7,6 +7,7 @@ be killed, the child's standard input ends with it, and that alone makes an app-
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import re
 import shutil
@@ -19,9 +20,12 @@ from ... import children
 from ...errors import UpstreamError, quote
 from .channel import Gone
 
+_log = logging.getLogger(__name__)
+_log.addHandler(logging.NullHandler())  # whoever has no log is told by the error alone
+
 _CHUNK = 1 << 18
 _STDERR_KEPT = 8192
-_TOLD = 200  # characters of its end that stand in a message
+_TOLD = 200  # characters of its end that stand in the log
 _LEAVING = 2.0  # seconds after its input has ended
 _ENDING = 1.0  # and after SIGTERM
 _REAPING = 0.5  # between the end of its output and its own, so that we can tell how it ended
@@ -39,7 +43,7 @@ async def start(
     program = shutil.which(command[0], path=environment.get("PATH", os.defpath))
     if program is None:
         raise _not_started(
-            f"the command {quote(command[0])} is {'not there, or no program' if os.sep in command[0] else 'not on PATH'}.",
+            f"{_named(command)} is {'not there, or no program' if os.sep in command[0] else 'not on PATH'}.",
             "Install it with `npm install -g @openai/codex`, or set command to where it is.",
         )
     try:
@@ -47,7 +51,7 @@ async def start(
         process = await children.start(found, *command[1:], folder=folder, environment=environment)
     except OSError as error:
         raise _not_started(
-            f"the command {quote(command[0])} cannot be started: {error.strerror or 'unknown reason'}.",
+            f"{_named(command)} cannot be started: {error.strerror or 'unknown reason'}.",
             "Check that it is a program for this machine and that there is memory and room for it.",
         ) from None
     hidden = [*secrets, *(value for name, value in environment.items() if is_secret_name(name))]
@@ -102,20 +106,27 @@ class ChildProcess:
             data = await self._stdout.read(_CHUNK)
         if not data:
             await self._last_breath()
+            if self._closing is None:
+                _log.warning("%s", self._obituary())
         return data
 
     def story(self) -> str:
         code = self._process.returncode
-        # Clients read this, and where the owner keeps programs is none of their business.
-        name = quote(shown((Path(self._command[0]).name, *self._command[1:])))
         if code is None:
-            ended = f"the command {name} has closed its output"
-        elif code < 0:
-            ended = f"the command {name} was ended by signal {-code}"
-        else:
-            ended = f"the command {name} has ended with code {code}"
-        said = self._last_words()
-        return f"{ended}; it last said {quote(said[-_TOLD:])}." if said else f"{ended}."
+            return "the app-server has closed its output."
+        if code < 0:
+            return f"the app-server was ended by signal {-code}."
+        return f"the app-server has ended with code {code}."
+
+    def last_words(self) -> str:
+        """The end of what it wrote to standard error, without what must not be shown even to whoever reads the log."""
+        text = _COLOUR.sub("", self._stderr.decode("utf-8", "replace"))
+        if len(self._stderr) == _STDERR_KEPT:
+            text = _REST_OF_WORD.sub("", text)  # what is left of a secret is not known as one
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        lines = (line.strip() for line in _SECRET.sub("***", text).splitlines())
+        return " | ".join(filter(None, lines))[-_TOLD:]
 
     async def close(self) -> None:
         """In a task of its own: whoever waits for it may be cancelled, the ending may not."""
@@ -165,14 +176,16 @@ class ChildProcess:
             while chunk := await stderr.read(_CHUNK):
                 self._stderr = (self._stderr + chunk)[-_STDERR_KEPT:]
 
-    def _last_words(self) -> str:
-        """The end of what it wrote to standard error, without what must not be shown."""
-        text = _COLOUR.sub("", self._stderr.decode("utf-8", "replace"))
-        if len(self._stderr) == _STDERR_KEPT:
-            text = _REST_OF_WORD.sub("", text)  # what is left of a secret is not known as one
-        for secret in self._secrets:
-            text = text.replace(secret, "***")
-        return _SECRET.sub("***", text).strip()
+    def _obituary(self) -> str:
+        """What clients are not told: its command has paths of the owner's in it, and its last words may be about any client."""
+        said = self.last_words()
+        told = f" It last said {quote(said)}." if said else ""
+        return f"Codex, started as {quote(shown(self._command))}: {self.story()}{told}"
+
+
+def _named(command: Sequence[str]) -> str:
+    """Clients read this, and where the owner keeps programs is none of their business."""
+    return f"the command {quote(Path(command[0]).name)}"
 
 
 def _not_started(why: str, hint: str) -> UpstreamError:

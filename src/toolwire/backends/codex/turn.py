@@ -133,13 +133,14 @@ class Turn:
                 self._lane.close()
             if self._thread is not None:
                 await self._stop(self._thread)
-                await self._drop(self._thread, home)
+                await self._drop(self._thread)
         except TimeoutError:
             self._is_faulty = True
             self._lease.distrust()
         except Gone:
             self._is_faulty = True
         finally:
+            self._forget(home)
             self._lease.release(is_good=not self._is_faulty)
 
     def _listen(self, request: Request) -> None:
@@ -225,7 +226,7 @@ class Turn:
             with suppress(Refused):  # it has ended meanwhile
                 await self._lease.worker.ask("turn/interrupt", params, _LEAVING)
 
-    async def _drop(self, thread: Thread, home: Home | None) -> None:
+    async def _drop(self, thread: Thread) -> None:
         worker, abilities = self._lease.worker, self.program.abilities
         worker.drop(thread)
         if not worker.is_alive:
@@ -234,7 +235,11 @@ class Turn:
         if method:
             with suppress(Refused):  # one without a turn has nothing to be archived
                 await worker.ask(method, {"threadId": thread.id}, _LEAVING)
-        if home is not None and (path := thread.about.get("path")):
+
+    def _forget(self, home: Home | None) -> None:
+        """Also what a process wrote down that has died meanwhile."""
+        path = self._thread.about.get("path") if self._thread is not None else None
+        if home is not None and path:
             home.forget(str(path))
 
     def _fault(self, error: Gone | Refused | TimeoutError) -> UpstreamError:

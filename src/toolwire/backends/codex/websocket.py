@@ -90,6 +90,9 @@ class WebSocket:
             f": {self._fault}." if self._fault else "."
         )
 
+    def last_words(self) -> str:
+        return ""
+
     async def close(self) -> None:
         with suppress(Gone, OSError, TimeoutError):
             async with asyncio.timeout(_LEAVING):

@@ -10,11 +10,12 @@ clock calls settle() when no other call has followed for a while. A call that co
 answer.
 
 Codex answers some calls itself: of names that nobody has, or with arguments that are no JSON. It tells the model, which tries
-again; the client sees none of it, and each is recorded as a loss.
+again; the client sees none of it, and each is recorded as a loss. A model that never gets it right is stopped after some.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -28,11 +29,13 @@ from ...wire.rpc import Id
 from ..assembly import Assembly, Growing
 from .asking import TOOL_CALL, Reply, declined, stray
 from .counting import Meter
-from .faults import error_of, gone, incomplete_reason
+from .faults import error_of, gone, incomplete_reason, stuck, unreached
 from .names import Names
 from .thoughts import Thoughts
 
 _ENDS: dict[str, Reason] = {"max_output_tokens": "length", "content_filter": "refused"}
+# Calls of one answer that Codex may answer itself, by what is lost: each is another request to the provider.
+_MOST_OWN = {"call.arguments": 5, "call.name": 5, "call.own": 50}
 
 
 class Call(Struct, kw_only=True):
@@ -65,6 +68,7 @@ class TurnDecoder:
         self._raws: dict[str, JsonObject] = {}  # raw calls that may be ours, or Codex's own
         self._meter = Meter()
         self._losses: list[Loss] = []
+        self._own_calls: Counter[str] = Counter()
         self._fault: GatewayError | None = None
         self._has_started = False
         self._has_calls = False
@@ -196,8 +200,7 @@ class TurnDecoder:
             case "function_call":
                 return self._raw_call(item)
             case "function_call_output":
-                self._own_call(item)
-                return []
+                return self._own_call(item)
             case "reasoning":
                 return self._thinking(self._thoughts.prove(_text(item, "id"), item.get("encrypted_content")))
             case _:
@@ -211,17 +214,16 @@ class TurnDecoder:
             return []
         return self._called(call_id, self._names.known(name), None)
 
-    def _own_call(self, item: JsonObject) -> None:
+    def _own_call(self, item: JsonObject) -> list[Event]:
         raw = self._raws.pop(_text(item, "call_id"), None)
         if raw is None or _text(item, "call_id") in self.calls:
-            return
-        name = _text(raw, "name")[:60]
-        if not _is_json(_text(raw, "arguments")):
-            self._losses.append(Loss("call.arguments", name, "they were no JSON; Codex told the model, which went on"))
-        elif _text(item, "output").startswith("unsupported call"):
-            self._losses.append(Loss("call.name", name, "no tool has it; Codex told the model, which went on"))
-        else:
-            self._losses.append(Loss("call.own", name, "Codex ran one of its own tools"))
+            return []
+        loss = _own_loss(raw, self._names.known(_text(raw, "name"))[:60], _text(item, "output"))
+        self._losses.append(loss)
+        self._own_calls[loss.feature] += 1
+        count = self._own_calls[loss.feature]
+        is_stuck = count > _MOST_OWN[loss.feature] and not self._has_calls  # an answer with calls ends by itself
+        return self._fail(stuck(count, loss)) if is_stuck else []
 
     def _called(self, call_id: str, name: str, arguments: object) -> list[Event]:
         """A call of one of the client's tools, told once. Codex may have parsed the arguments; what the model wrote comes first."""
@@ -256,7 +258,10 @@ class TurnDecoder:
             self._fault = error_of(error)
             return []
         self.retries += 1
-        return self._fail(_begun_anew(error_of(error))) if self.has_spoken else []
+        if self.has_spoken:
+            return self._fail(_begun_anew(unreached(error) or error_of(error)))
+        fault = unreached(error)
+        return [] if fault is None else self._fail(fault)
 
     def _turn_done(self, params: JsonObject) -> list[Event]:
         turn = _object(params, "turn")
@@ -297,6 +302,14 @@ _HEARD: dict[str, _Heard] = {
     "error": TurnDecoder._erred,
     "turn/completed": TurnDecoder._turn_done,
 }
+
+
+def _own_loss(raw: JsonObject, name: str, output: str) -> Loss:
+    if not _is_json(_text(raw, "arguments")):
+        return Loss("call.arguments", name, "they were no JSON; Codex told the model, which went on")
+    if output.startswith("unsupported call"):
+        return Loss("call.name", name, "no tool has it; Codex told the model, which went on")
+    return Loss("call.own", name, "Codex ran one of its own tools")
 
 
 def _begun_anew(error: UpstreamError) -> UpstreamError:

@@ -9,18 +9,23 @@ import re
 
 from msgspec import Struct
 
-from ...errors import UpstreamError
-from ...types import JsonObject
+from ...errors import UpstreamError, quote
+from ...types import JsonObject, Loss
 from ...wire.exact import object_of
 from ..base import cut
 from ..faults import error_code, error_from
 
 _LONGEST = 4000  # letters of a message that are read and kept
 _STATUS = re.compile(r"\bstatus:? (\d{3})\b")
-_ADDRESS = re.compile(r",? url: \S{1,2000}|,? (?:cf-ray|request id|auth error(?: code)?): [^,]{1,200}")
+_ADDRESS = re.compile(
+    r" for url \([^()\s]{1,2000}\)|,? url: \S{1,2000}|,? (?:cf-ray|request id|auth error(?: code)?): [^,]{1,200}"
+)
 _WAIT = re.compile(r"try again in (\d{1,6}(?:\.\d{1,6})?) ?(ms|s|m)\b", re.IGNORECASE)
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0}
 _CUT = "stream disconnected before completion: "
+_INCOMPLETE = re.compile(rf"(?:{_CUT})?Incomplete response returned, reason: (\w{{1,60}})")
+# 0.166 waits without end for a provider that cannot be reached, and says no more than this.
+_OFFLINE = "waiting for network"
 _LOGIN = "Log in with `codex login`, or give this back end a provider with a key."
 
 
@@ -43,7 +48,12 @@ BY_INFO: dict[str, Fault] = {
     "contextWindowExceeded": Fault(status=400, code="context_length_exceeded"),
     "unauthorized": Fault(status=401, code="authentication_failed", hint=_LOGIN),
     "badRequest": Fault(status=400),
+    "modelNotFound": Fault(status=404, code="model_not_found"),
+    "flexUnavailable": Fault(status=503, code="overloaded", is_retryable=True),
+    "policyCapacityUnavailable": Fault(status=503, code="overloaded", is_retryable=True),
     "cyberPolicy": Fault(status=400, code="refused_by_policy"),
+    "misalignmentPolicyViolation": Fault(status=400, code="refused_by_policy"),
+    "tooManyDenials": Fault(code="interrupted"),
     "httpConnectionFailed": Fault(is_retryable=True),
     "responseStreamConnectionFailed": Fault(is_retryable=True),
     "responseStreamDisconnected": Fault(code="upstream_cut", is_retryable=True),
@@ -62,12 +72,19 @@ BY_WORDS: tuple[tuple[re.Pattern[str], Fault], ...] = (
         re.compile(r"context window|context length|context_length_exceeded", re.IGNORECASE),
         Fault(status=400, code="context_length_exceeded"),
     ),
+    (re.compile(r"^error sending request"), Fault(code="upstream_unreachable", is_retryable=True)),
     (re.compile(r"^stream closed before|idle timeout waiting"), Fault(code="upstream_cut", is_retryable=True)),
     (
         re.compile(r"not logged in|re-?authenticate|log in again", re.IGNORECASE),
         Fault(status=401, code="authentication_failed", hint=_LOGIN),
     ),
 )
+# By what a call that Codex answered itself is recorded as.
+_STUCK = {
+    "call.arguments": "their arguments were no JSON",
+    "call.name": "no tool has the name",
+    "call.own": "they were for tools of its own",
+}
 _PASSING = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 _UNKNOWN = Fault()
 _BROKEN_OFF = Fault(is_retryable=True)
@@ -88,14 +105,38 @@ def error_of(value: JsonObject) -> UpstreamError:
 
 def refused(error: JsonObject) -> UpstreamError:
     """An answer to a request of ours that says no: the request was wrong, and the message says in what."""
-    message = _text(error, "message") or "it gave no reason"
+    message = _tidy(_text(error, "message")) or "it gave no reason"
     return UpstreamError(f"Codex refused a request: {message}", status=502, code="codex_refused")
 
 
 def incomplete_reason(value: JsonObject) -> str:
     """Why an answer that is no failure ended early; "" where it is one."""
-    found = re.match(r"Incomplete response returned, reason: (\w{1,60})", _text(value, "message"))
+    found = _INCOMPLETE.match(_text(value, "message"))
     return found.group(1) if found else ""
+
+
+def unreached(value: JsonObject) -> UpstreamError | None:
+    """None where Codex will ask the provider again; where it only waits, retries are ours."""
+    if _OFFLINE not in _text(value, "message").lower():
+        return None
+    words = _tidy(_text(value, "additionalDetails")).rstrip(".") or "Codex waits for the network"
+    return UpstreamError(
+        f"the provider of Codex cannot be reached: {words}.",
+        status=502,
+        code="upstream_unreachable",
+        retryable=True,
+    )
+
+
+def stuck(calls: int, last: Loss) -> UpstreamError:
+    """The model calls what Codex answers itself, hears so, and calls again, without end."""
+    return UpstreamError(
+        f"Codex answered {calls} calls of the model itself, the last to {quote(last.where)}, because {_STUCK[last.feature]}; "
+        "then the model was stopped.",
+        status=502,
+        code="codex_stuck",
+        hint='Set tier = "sentinel" for this back end, or use another model.',
+    )
 
 
 def gone(why: str = "") -> UpstreamError:

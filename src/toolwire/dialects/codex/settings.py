@@ -50,9 +50,17 @@ class Recipe(Struct, frozen=True, kw_only=True):
     settings: JsonObject
 
 
+# What a client sends reaches the model as it is: Codex would cut the results of tools (to some 10,000 tokens), and put a summary in the
+# place of a long conversation. It does the latter by the window as well as by the limit; nothing that we tell comes from the window.
+_WHOLE: JsonObject = {
+    "tool_output_token_limit": 100_000_000,
+    "model_auto_compact_token_limit": 9_000_000_000,
+    "model_context_window": 9_000_000_000,
+}
 # What old versions keep, whatever they are told: update_plan, view_image, request_user_input (0.98, 0.110), three tools for MCP
 # resources (0.89, 0.98), and texts about permissions and skills.
 _OLD: JsonObject = {
+    **_WHOLE,
     "project_doc_max_bytes": 0,
     "features.shell_tool": False,
     "features.exec_policy": False,
@@ -60,6 +68,7 @@ _OLD: JsonObject = {
 }
 # Checked by reading what 0.166.0 sends to a provider: no tool, and no text of its own.
 _NEW: JsonObject = {
+    **_WHOLE,
     "web_search": "disabled",
     "project_doc_max_bytes": 0,
     "include_permissions_instructions": False,

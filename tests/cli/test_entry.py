@@ -79,7 +79,9 @@ def test_where_not_even_that_can_be_said_the_exit_code_stays(tmp_path: Path) -> 
 
 def test_an_interrupt_while_it_loads_is_quiet(tmp_path: Path) -> None:
     """The first module that only the commands need stands for all of them: there Ctrl-C comes."""
-    (tmp_path / "cyclopts.py").write_text("import signal\nsignal.raise_signal(signal.SIGINT)\n")
+    # What is started in the background has the signal ignored, and so have we then.
+    heard = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    (tmp_path / "cyclopts.py").write_text(f"{heard}signal.raise_signal(signal.SIGINT)\n")
     environ = environment(tmp_path)
     environ["PYTHONPATH"] = os.pathsep.join((str(tmp_path), environ["PYTHONPATH"]))
     command = [sys.executable, "-m", "toolwire", "stats"]

@@ -51,10 +51,24 @@ def signal_group(process: asyncio.subprocess.Process, number: int) -> None:
             process.kill()
 
 
+async def has_left(process: asyncio.subprocess.Process, seconds: float) -> bool:
+    """Within that time. wait() would wait for the pipes, too, which a grandchild may hold."""
+    for _ in range(int(seconds * 100)):
+        if process.returncode is not None:
+            return True
+        await asyncio.sleep(0.01)
+    return process.returncode is not None
+
+
+def close_pipes(process: asyncio.subprocess.Process) -> None:
+    """asyncio keeps them open while a grandchild in a group of its own holds them; nothing public closes them."""
+    process._transport.close()  # type: ignore[attr-defined]  # every loop's has it
+
+
 def _end(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
     if _is_started(starting):
         signal_group(starting.result(), signal.SIGKILL)
-        starting.result()._transport.close()  # type: ignore[attr-defined]  # nothing public closes its pipes
+        close_pipes(starting.result())
 
 
 def _is_started(starting: asyncio.Future[asyncio.subprocess.Process]) -> bool:

@@ -138,16 +138,15 @@ class ChildProcess:
         """End of input, SIGTERM, SIGKILL, each with its time; then whatever is left of the group."""
         self._stdin.close()
         draining = asyncio.create_task(self._drain())
-        if not await self._has_left(_LEAVING):
+        if not await children.has_left(self._process, _LEAVING):
             self._signal(signal.SIGTERM)
-            await self._has_left(_ENDING)
+            await children.has_left(self._process, _ENDING)
         self._signal(signal.SIGKILL)
-        await self._has_left(_ENDING)
+        await children.has_left(self._process, _ENDING)
         for task in (draining, self._keeping):
             task.cancel()
         await asyncio.gather(draining, self._keeping, return_exceptions=True)
-        # The pipes stay open while a grandchild in a group of its own holds them; nothing public closes them.
-        self._process._transport.close()  # type: ignore[attr-defined]  # every loop's has it
+        children.close_pipes(self._process)
 
     async def _drain(self) -> None:
         """A process that cannot get rid of its output cannot read that it is to end."""
@@ -157,16 +156,8 @@ class ChildProcess:
 
     async def _last_breath(self) -> None:
         """How it ended and what it said last come by ways of their own, a moment after the end of its output."""
-        await self._has_left(_REAPING)
+        await children.has_left(self._process, _REAPING)
         await asyncio.wait([self._keeping], timeout=_REAPING)  # a grandchild may hold the pipe for longer
-
-    async def _has_left(self, seconds: float) -> bool:
-        """wait() would wait for the pipes, too, which a grandchild may hold."""
-        for _ in range(int(seconds * 100)):
-            if self._process.returncode is not None:
-                return True
-            await asyncio.sleep(0.01)
-        return self._process.returncode is not None
 
     def _signal(self, number: int) -> None:
         children.signal_group(self._process, number)

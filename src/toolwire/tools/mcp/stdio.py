@@ -17,7 +17,7 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 from mcp.types import jsonrpc_message_adapter
 
-from ...children import signal_group, start
+from ...children import close_pipes, has_left, signal_group, start
 from ...errors import quote
 from .target import Target
 
@@ -127,28 +127,19 @@ class StdioTransport:
             return
         assert process.stdin is not None
         process.stdin.close()
-        if self.fault or not await self._has_left(process):
+        if self.fault or not await has_left(process, _GRACE):
             self._end(process, is_asked=not self.fault)
-        if not await self._has_left(process):
+        if not await has_left(process, _GRACE):
             self._end(process)
-            await self._has_left(process)
+            await has_left(process, _GRACE)
         self._end(process)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for stream in (self._to_session, self._incoming, self._outgoing, self._from_session):
             stream.close()
-        # asyncio keeps the pipes open while a grandchild in a group of its own holds them; nothing public closes them.
-        process._transport.close()  # type: ignore[attr-defined]  # every loop's has it
+        close_pipes(process)
         self.ended.set()
-
-    async def _has_left(self, process: asyncio.subprocess.Process) -> bool:
-        """wait() would wait for the pipes, too, which a grandchild may hold."""
-        for _ in range(int(_GRACE * 100)):
-            if process.returncode is not None:
-                return True
-            await asyncio.sleep(0.01)
-        return process.returncode is not None
 
     def _end(self, process: asyncio.subprocess.Process, *, is_asked: bool = False) -> None:
         """is_asked: it may still tidy up."""

@@ -330,6 +330,7 @@ def test_how_long_a_part_is_on_its_way(tmp_path: Path) -> None:
             await asyncio.sleep(0.1)
             came: list[float] = []
             await asyncio.to_thread(read, running.port, came)
+            assert (len(sent), len(came)) == (count, count)
             ways = sorted(end - start for start, end in zip(sent, came, strict=True))
             print(f"median {ways[count // 2] * 1000:.2f} ms, 95 of 100 within {ways[count * 95 // 100] * 1000:.2f} ms")
             await opened.close()

@@ -53,6 +53,7 @@ class Preparing:
             is_strict=is_own and profile.keeps_state,
             may_sign=is_own and profile.signs_thoughts,
             is_formal=profile.is_formal,
+            fails_in_words=profile.fails_in_words,
         )
         settled = settle(request, reader)
         kinds = backend.tool_kinds if is_own else _NO_KINDS

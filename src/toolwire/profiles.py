@@ -138,6 +138,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     schemas: SchemaRules = ANY_SCHEMAS
     strict_schemas: SchemaRules | None = None  # for tools that ask to be strict, where it takes them so
     is_formal: bool = False  # the user must begin a conversation, and last words must not end in white space
+    fails_in_words: bool = True  # a failed result holds nothing else
     signs_thoughts: bool = False  # its dialect has proofs of thoughts, and it may want them
     needs_tools: bool = False  # past calls are refused where no tool is offered (H089)
     max_tools: int = 0  # so many in one request (H147); 0 is no limit that we know of
@@ -246,6 +247,7 @@ OPENROUTER_RESPONSES = replace(RESPONSES, name="openrouter-responses", tool_kind
 CODEX = replace(
     RESPONSES,
     name="codex",
+    fails_in_words=False,
     has_tool_choice=False,
     writes_calls=False,
     tool_kinds=frozenset(),
@@ -255,6 +257,7 @@ CODEX = replace(
 # Names leave room for the prefix that the service puts before them; any provider's model may be behind it.
 CURSOR = Profile(
     name="cursor",
+    fails_in_words=False,
     has_tool_choice=False,
     tool_kinds=frozenset(),
     name_length=57,

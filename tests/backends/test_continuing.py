@@ -9,7 +9,6 @@ import pytest
 from msgspec.structs import replace
 
 from toolwire.backends.continuing import answered_calls, continuation, place_after, place_of
-from toolwire.calls.ledger import settle
 from toolwire.types import (
     Media,
     Message,
@@ -25,7 +24,6 @@ from toolwire.types import (
 )
 
 LOOK = Tool(name="look", schema={"type": "object"})
-PICTURE = Media(kind="image", mime="image/png", data="AAAA")
 ASKED = (
     Message(role="system", parts=(Text(text="It is noon."),), is_head=True),
     Message(role="user", parts=(Text(text="Look twice."), Media(kind="image", data="AAAA"))),
@@ -59,23 +57,6 @@ def test_results_come_in_the_order_of_the_calls() -> None:
     assert found is not None
     assert [part.call_id for part in found.results] == ["call_1", "call_2"]
     assert (found.start, found.calls) == (2, CALLS)
-
-
-@pytest.mark.parametrize("words", [(Text(text="no"),), ()])
-@pytest.mark.parametrize("has_more", [False, True])
-def test_media_that_were_moved_out_of_failed_results_are_given_with_them(
-    words: tuple[Text, ...], has_more: bool
-) -> None:
-    failed = ToolResult(call_id="call_1", parts=(*words, PICTURE, PICTURE), is_error=True)
-    results = (tool(failed), tool(result("call_2")))
-    calls = tuple(replace(call, args={}) for call in CALLS)
-    history = (*ASKED, turn(*calls), *results, *((ASKED[0],) if has_more else ()))
-    messages = settle(Request(model="m", messages=history, origin="messages")).request.messages
-    assert len(messages) == len(history) + 1  # that they were moved at all
-    found = continuation(messages)
-    assert found is not None
-    assert found.results == (failed, result("call_2"))
-    assert found.start == 2
 
 
 @pytest.mark.parametrize(

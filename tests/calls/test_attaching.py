@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
 
 from tests.calls.telling import assistant, call, result, settled, shown, tool, user
-from toolwire.calls.attaching import ATTACHED, is_loaded, taken_back
-from toolwire.types import Media, Message, Text, ToolResult
+from toolwire.calls.attaching import ATTACHED, is_loaded
+from toolwire.calls.ledger import Reader, settle
+from toolwire.types import Media, Request, Text, ToolResult
 
 PICTURE = Media(kind="image", url="https://example.com/a.png")
 
@@ -63,24 +63,11 @@ def test_where_results_are_items_they_hold_what_they_like() -> None:
     assert settled(*history, origin="responses") == (list(history), [])
 
 
-def test_they_are_taken_back_out_of_what_was_put_behind_the_results() -> None:
-    whole = [failed("a", PICTURE), failed("b", Text(text="no"), PICTURE, PICTURE)]
-    messages, _ = settled(user("hi"), assistant(call("a"), call("b")), *map(tool, whole))
-    results = [part for message in messages[2:-1] for part in message.parts if isinstance(part, ToolResult)]
-    assert taken_back(messages[-1], results) == {"a": whole[0], "b": whole[1]}
-
-
-@pytest.mark.parametrize("change", ["words", "other", "twice", "bare", "nothing", "role", "fine"])
-def test_nothing_is_taken_back_out_of_anything_else(change: str) -> None:
-    result = failed("a", Text(text="no"))
-    head = Text(text='Attachment(s) of failed tool result "a":')
-    parts = {
-        "words": (head, PICTURE, Text(text="And now?")),
-        "other": (Text(text='Attachment(s) of failed tool result "b":'), PICTURE),
-        "twice": (head, PICTURE, head, PICTURE),
-        "bare": (head,),
-        "nothing": (),
-    }.get(change, (head, PICTURE))
-    message = Message(role="assistant" if change == "role" else "user", parts=parts)
-    results = [replace(result, is_error=change != "fine")]
-    assert taken_back(message, results) is None
+def test_where_failures_may_hold_them_they_stay() -> None:
+    history = (user("hi"), assistant(call("a")), tool(failed("a", Text(text="no"), PICTURE)))
+    request = Request(model="m", messages=history, origin="messages")
+    done = settle(request, Reader(fails_in_words=False))
+    assert (done.request is request, done.repairs) == (True, ())
+    broken = replace(request, messages=(*history, tool(result("nobody"))))  # something else is mended there
+    settled_too = settle(broken, Reader(fails_in_words=False)).request.messages
+    assert history[-1].parts[0] in [part for message in settled_too for part in message.parts]

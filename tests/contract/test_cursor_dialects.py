@@ -32,6 +32,7 @@ pytestmark = pytest.mark.slow
 
 TRANSPORTS = ("run", "sse")
 PAIRS = [(dialect, transport) for dialect in NAMES for transport in TRANSPORTS]
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 SCHEMA = {
     "type": "object",
     "properties": {"city": {"type": "string"}, "days": {"type": "integer"}},
@@ -54,6 +55,10 @@ class Actor:
             yield Say("Looking. ")
             results = [result.text for result in (yield Call("weather", {"city": "Rome"}))]
         yield Say(f"It says: {results[-1]}")
+
+    def _picture(self, seen: Seen) -> Any:
+        [result] = yield Call("weather", {"city": "Rome"})
+        yield Say(f"{result.text}, {len(result.images)} picture")
 
     def _wrong(self, seen: Seen) -> Any:
         """Arguments that do not fit, until it is told."""
@@ -93,7 +98,7 @@ class Actor:
 
 def _first_word(seen: Seen) -> str:
     texts = [seen.user_text, *(str(message.get("content")) for message in seen.messages)]
-    words = ("wrong", "shy", "circles", "fail", "cut", "written", "asking", "long")
+    words = ("picture", "wrong", "shy", "circles", "fail", "cut", "written", "asking", "long")
     return next((word for word in words if any(word in text for text in texts)), "call")
 
 
@@ -181,6 +186,23 @@ def test_a_history_without_its_run_is_a_fresh_run(stage: Stage, server: Gateway,
     assert text_in(answered(dialect, asked(server, dialect, transport, *steps))) == "It says: fog"
     [run] = stage.simulator.journal.runs[before:]
     assert [message["role"] for message in run.messages][-2:] == ["assistant", "tool"]
+    assert run.offences == []
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_failed_result_with_a_picture_goes_on_with_its_run(stage: Stage, server: Gateway, transport: str) -> None:
+    before = len(stage.simulator.journal.runs)
+    steps = (Said("user", f"picture {transport}"),)
+    [call] = calls_in(answered("messages", asked(server, "messages", transport, *steps)))
+    body = {"model": f"{transport}/default", **talk("messages", *after(steps, [call], "x"), tools={"weather": SCHEMA})}
+    source = {"type": "base64", "media_type": "image/png", "data": PNG}
+    words = {"type": "text", "text": "no such city"}
+    [block] = [block for block in body["messages"][-1]["content"] if block["type"] == "tool_result"]
+    block |= {"is_error": True, "content": [words, {"type": "image", "source": source}]}
+    answer = ask(server.port, "POST", PATHS["messages"], body)
+    assert text_in(answered("messages", answer)) == "no such city, 1 picture"
+    assert "x-toolwire-loss" not in answer.headers
+    [run] = stage.simulator.journal.runs[before:]
     assert run.offences == []
 
 

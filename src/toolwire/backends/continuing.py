@@ -1,8 +1,7 @@
 """Whether a request does nothing but answer the calls of the last turn, so that whoever asked for them can go on where it stopped.
 
-It does if it ends in results alone (and perhaps instructions), exactly one for each call of the assistant's turn before them. Media
-that were moved out of a failed result are still part of it. What stands before that turn is its ground: a turn may only go on if the
-ground is the one it began on, otherwise somebody has edited the conversation.
+It does if it ends in results alone (and perhaps instructions), exactly one for each call of the assistant's turn before them. What stands before that turn is its
+ground: a turn may only go on if the ground is the one it began on, otherwise somebody has edited the conversation.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ from hashlib import blake2b
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..calls.attaching import taken_back
 from ..calls.sameness import is_random, print_of
 from ..types import Loss, Media, Message, Part, Refusal, Request, Text, Tool, ToolCall, ToolResult
 from ..wire.exact import encode, object_of
@@ -35,11 +33,8 @@ class Continuation(Struct, frozen=True, kw_only=True):
 
 def continuation(messages: Sequence[Message]) -> Continuation | None:
     """None where the end of it is anything but the results of one turn, all of them; only instructions may follow."""
-    behind = spoken = _spoken(messages)
-    if behind and not _is_results(messages[behind - 1]):  # then it can only be their media
-        behind -= 1
-    end = behind
-    while end and _is_results(messages[end - 1]):
+    behind = end = _spoken(messages)
+    while end and messages[end - 1].parts and all(isinstance(part, ToolResult) for part in messages[end - 1].parts):
         end -= 1
     start = end
     while start and messages[start - 1].role == "assistant":
@@ -49,20 +44,11 @@ def continuation(messages: Sequence[Message]) -> Continuation | None:
     count = sum(len(message.parts) for message in messages[end:behind])
     if not calls or len(calls) != count or len(results) != count or {call.id for call in calls} != set(results):
         return None
-    if behind < spoken:
-        moved = taken_back(messages[behind], results.values())
-        if moved is None:
-            return None
-        results |= moved
     losses = tuple(
         Loss("role.system", f"messages[{number}]", "the turn that waits for results takes nothing else")
-        for number in range(spoken, len(messages))
+        for number in range(behind, len(messages))
     )
     return Continuation(calls=calls, results=tuple(results[call.id] for call in calls), start=start, losses=losses)
-
-
-def _is_results(message: Message) -> bool:
-    return bool(message.parts) and all(isinstance(part, ToolResult) for part in message.parts)
 
 
 def _spoken(messages: Sequence[Message]) -> int:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ..calls.checking import Checking, Unknown
 from ..calls.holding import HeldCall, Holding
 from ..calls.ids import fit_ids
-from ..calls.ledger import settle
+from ..calls.ledger import Reader, settle
 from ..calls.spoken import UnknownTool
 from ..errors import GatewayError, UpstreamError, quote
 from ..events import Event, Failed, Noted
@@ -157,7 +157,7 @@ class CorrectingTurn:
         said = Message(role="assistant", parts=answer.said)
         reminder = Message(role="user", parts=(Text(text=self._terms.reminder),))
         messages = (*request.messages, *((said,) if answer.said else ()), reminder)
-        return _added(request, settle(replace(request, messages=messages)).request, wire=b"")
+        return _added(request, self._settled(replace(request, messages=messages)), wire=b"")
 
     def _look_through(self, answer: Holding) -> None:
         """One id, one call; and a right call that the model repeats though it was told not to is dropped."""
@@ -190,8 +190,12 @@ class CorrectingTurn:
         """The next request: what was said, and for each call what is wrong with it."""
         results = [Message(role="tool", parts=(self._result(held),)) for held in answer.calls]
         messages = (*request.messages, Message(role="assistant", parts=answer.said), *results)
-        settled = settle(replace(request, messages=messages)).request
+        settled = self._settled(replace(request, messages=messages))
         return _added(request, replace(settled, messages=fit_ids(settled.messages, self._inner.profile.ids)))
+
+    def _settled(self, request: Request) -> Request:
+        """As it was when it came: the history stays as the back end knows it."""
+        return settle(request, Reader(fails_in_words=self._inner.profile.fails_in_words)).request
 
     def _result(self, held: HeldCall) -> ToolResult:
         call, fault = held.part, held.fault

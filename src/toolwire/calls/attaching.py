@@ -1,11 +1,6 @@
-"""Failed results hold words alone, because some providers refuse anything else there: their media follow the results of the turn.
-
-Whoever takes results as they were gets them back out of that with taken_back().
-"""
+"""Failed results hold words alone, because some providers refuse anything else there: their media follow the results of the turn."""
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 from msgspec.structs import replace
 
@@ -41,35 +36,9 @@ def attached(lines: list[Placed], repairs: list[Repair]) -> list[Placed]:
     return [*written, Placed(lines[-1].place, Message(role="user", parts=tuple(waiting)))] if waiting else written
 
 
-def taken_back(message: Message, results: Iterable[ToolResult]) -> dict[str, ToolResult] | None:
-    """These failed results with their media, by their ids; None where the message is anything but what attached() puts behind them."""
-    failed = {_head(result): result for result in results if result.is_error}
-    media: dict[str, list[Part]] = {}
-    head = ""
-    for part in message.parts:
-        if isinstance(part, Text) and part.text in failed and part.text not in media:
-            head = part.text
-            media[head] = []
-        elif isinstance(part, Media) and head:
-            media[head].append(part)
-        else:
-            return None
-    if message.role != "user" or not media or not all(media.values()):
-        return None
-    return {failed[head].call_id: _whole(failed[head], parts) for head, parts in media.items()}
-
-
-def _whole(result: ToolResult, media: list[Part]) -> ToolResult:
-    said = () if result.parts == (Text(text=ATTACHED),) else result.parts
-    return replace(result, parts=(*said, *media))
-
-
 def _moved(result: ToolResult) -> list[Part]:
-    return [Text(text=_head(result)), *(part for part in result.parts if isinstance(part, Media))]
-
-
-def _head(result: ToolResult) -> str:
-    return f"Attachment(s) of failed tool result {quote(result.call_id)}:"
+    head = Text(text=f"Attachment(s) of failed tool result {quote(result.call_id)}:")
+    return [head, *(part for part in result.parts if isinstance(part, Media))]
 
 
 def _in_words(part: Part) -> Part:

@@ -46,12 +46,13 @@ class Settled(Struct, frozen=True):
 
 class Reader(Struct, frozen=True, kw_only=True):
     """Who gets the request. is_strict: the provider whose dialect the client speaks, which knows its own thoughts and items and
-    refuses them without their proof. may_sign: one of that dialect that may do so, which shows by what it has signed. is_formal: see
-    rules.Asked."""
+    refuses them without their proof. may_sign: one of that dialect that may do so, which shows by what it has signed. is_formal and
+    fails_in_words: see rules.Asked."""
 
     is_strict: bool = False
     may_sign: bool = False
     is_formal: bool = True
+    fails_in_words: bool = True
 
 
 _ANYBODY = Reader()
@@ -97,7 +98,7 @@ def _repaired(messages: tuple[Message, ...], asked: Asked, repairs: list[Repair]
     if asked.knows_items and (asked.is_thinking or _has_thoughts(messages)):
         lost = thoughtless(lines, messages)
         lines = without_lost(lines, lost, repairs)
-    ordered = rearranged(lines, asked.is_run, lost, repairs)
+    ordered = rearranged(lines, asked, lost, repairs)
     return framed(ordered, messages, repairs, is_formal=asked.is_formal)
 
 
@@ -107,7 +108,14 @@ def _asked(request: Request, reader: Reader) -> Asked:
     needs_proof = reader.is_strict and not (is_run and is_kept)
     if reader.may_sign and not needs_proof:
         needs_proof = any(is_proven(part) for message in request.messages for part in message.parts)
-    return Asked(is_run, needs_proof, reader.is_strict and is_run, request.thinking is not None, reader.is_formal)
+    return Asked(
+        is_run=is_run,
+        needs_proof=needs_proof,
+        knows_items=reader.is_strict and is_run,
+        is_thinking=request.thinking is not None,
+        is_formal=reader.is_formal,
+        fails_in_words=reader.fails_in_words,
+    )
 
 
 def _cannot_think(messages: tuple[Message, ...], asked: Asked, reader: Reader) -> bool:

@@ -10,7 +10,7 @@ from .attaching import attached
 from .history import Placed, Repair
 from .hosted import may_be_answer
 from .pairing import Fate, Pairs, Slot, paired
-from .rules import has_loose_end, is_blank, loose_thoughts
+from .rules import Asked, has_loose_end, is_blank, loose_thoughts
 
 OPENING = "(The conversation begins here.)"
 ENDING = "Go on."
@@ -21,11 +21,13 @@ _TOLD: dict[Fate, str] = {
 }
 
 
-def rearranged(lines: list[Placed], is_run: bool, lost: set[int], repairs: list[Repair]) -> list[Placed]:
+def rearranged(lines: list[Placed], asked: Asked, lost: set[int], repairs: list[Repair]) -> list[Placed]:
     """The same messages where they are well. lost: places of calls that go on without the ids of their items."""
-    pairs = paired(lines, is_run, lost, repairs)
+    pairs = paired(lines, asked.is_run, lost, repairs)
     written = _Writer(lines, pairs, repairs).written()
-    return without_loose_thoughts(written if is_run else attached(written, repairs), is_run, repairs)
+    if asked.fails_in_words and not asked.is_run:
+        written = attached(written, repairs)
+    return without_loose_thoughts(written, asked.is_run, repairs)
 
 
 def framed(

@@ -17,18 +17,20 @@ _TEXTS = (Text, Refusal)  # as `X | Y` the union would be made anew for each par
 class Asked(NamedTuple):
     """is_run: each part of a turn is a message of its own. needs_proof: thoughts without one are refused. knows_items: so are
     items that came from a thought, without it. is_thinking: the client talks to a model that thinks. is_formal: the user must begin,
-    and the last words must not end in white space; else it is enough that the user speaks at all."""
+    and the last words must not end in white space; else it is enough that the user speaks at all. fails_in_words: failed results hold
+    nothing else."""
 
     is_run: bool = False
     needs_proof: bool = False
     knows_items: bool = False
     is_thinking: bool = False
     is_formal: bool = True
+    fails_in_words: bool = True
 
 
 def is_settled(messages: tuple[Message, ...], asked: Asked) -> bool:
     """The first fault ends it. Every request pays for this loop, so it is one, and calls nobody where all is plain."""
-    is_run, is_formal = asked.is_run, asked.is_formal
+    is_run, is_formal, fails_in_words = asked.is_run, asked.is_formal, asked.fails_in_words
     calls: list[ToolCall] = []
     called = answered = 0  # so many calls there are, and so many of them, from the first on, have their results
     has_begun = has_asked = was_answering = is_thinking = has_opaque = False
@@ -62,7 +64,7 @@ def is_settled(messages: tuple[Message, ...], asked: Asked) -> bool:
             was_answering = False
             for part in message.parts:
                 if type(part) is ToolResult:
-                    if answered == called or not _answers(part, calls[answered], is_run):
+                    if answered == called or not _answers(part, calls[answered], is_run, fails_in_words):
                         return False
                     answered += 1
                 elif answered != called or is_blank(part):
@@ -94,10 +96,10 @@ def _holds_together(messages: tuple[Message, ...], asked: Asked, thoughts: list[
     return not (asked.is_run and has_copies(messages)) and _are_known(messages, asked, thoughts)
 
 
-def _answers(result: ToolResult, call: ToolCall, is_run: bool) -> bool:
+def _answers(result: ToolResult, call: ToolCall, is_run: bool, fails_in_words: bool) -> bool:
     if result.call_id != call.id:
         return False
-    return fits(call, result) if is_run else not (result.is_error and is_loaded(result))
+    return fits(call, result) if is_run else not (result.is_error and fails_in_words and is_loaded(result))
 
 
 def is_instructing(messages: tuple[Message, ...]) -> bool:

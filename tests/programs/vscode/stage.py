@@ -13,6 +13,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -109,13 +110,12 @@ class Stage:
         self.browser.close(page)
 
     def focus(self, page: str) -> None:
-        """The user turns to this window. The browser has every page believe that it has the focus, so each is told."""
-        for other in sorted(self.hosts, key=lambda one: one == page):
-            has = "true" if other == page else "false"
-            event = "focus" if other == page else "blur"
-            self.browser.evaluate(
-                other, f"document.hasFocus = () => {has}; window.dispatchEvent(new Event('{event}'));"
-            )
+        """The user turns to this window. The browser has every page believe that it has the focus, so each is told, this one too:
+        VS Code says nothing of a focus that it thinks it has."""
+        for other in self.hosts:
+            self.browser.evaluate(other, _focusing("false", "blur"))
+        time.sleep(0.3)
+        self.browser.evaluate(page, _focusing("true", "focus"))
 
     def windows(self) -> int:
         """How many the gateway says are connected."""
@@ -264,6 +264,10 @@ def running(folder: Path) -> Iterator[Stage]:
         yield stage
     finally:
         stage.close()
+
+
+def _focusing(has: str, event: str) -> str:
+    return f"document.hasFocus = () => {has}; window.dispatchEvent(new Event('{event}'));"
 
 
 def _listens(port: int) -> bool:

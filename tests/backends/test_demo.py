@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from tests.backends.event_contract import answer_of, assistant, result, user
 from tests.backends.schema_family import is_valid, objects, schemas
 from toolwire.backends.demo import Demo
+from toolwire.dialects import DIALECTS
 from toolwire.types import (
     Media,
     Message,
@@ -146,6 +148,42 @@ def test_old_results_are_history() -> None:
 def test_the_last_text_of_the_prompt_counts() -> None:
     parts = parts_for(user("a note about numbers to add", "weather in Rome"), tools=TOOLS)
     assert [part.name for part in parts if isinstance(part, ToolCall)] == ["get_weather"]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "name", "arguments"),
+    [
+        ("read the file README.md", "read_file", {"filePath": "/home/me/project/README.md"}),
+        ("Use `read_file` to read the file README.md", "read_file", {"filePath": "/home/me/project/README.md"}),
+        ("read lines 3 to 9 of README.md", "read_file", {"startLine": 3, "endLine": 9}),
+        ("list the files here", "list_dir", {"path": "/home/me/project"}),
+        ("list the folder docs", "list_dir", {"path": "/home/me/project/docs"}),
+        (
+            'create a file notes/todo.txt with the content "buy milk"',
+            "create_file",
+            {"filePath": "/home/me/project/notes/todo.txt", "content": "buy milk"},
+        ),
+    ],
+)
+def test_an_agents_prompt_with_notes_and_many_tools(prompt: str, name: str, arguments: dict[str, Any]) -> None:
+    """The request that VS Code's agent sent (Copilot Chat 0.67), with its notes about "...existing code..."."""
+    sent = json.loads(Path(__file__).with_name("copilot_agent_request.json").read_text(encoding="utf-8"))
+    last = sent["messages"][-1]
+    assert "read the file README.md" in last["content"]
+    last["content"] = last["content"].replace("read the file README.md", prompt)
+    request = DIALECTS["chat"].decode_request(json.dumps(sent).encode(), {})
+    (call,) = asyncio.run(answer_of(Demo(), request)).parts_of(0)
+    assert isinstance(call, ToolCall)
+    assert call.name == name
+    assert isinstance(call.args, dict)
+    assert arguments.items() <= call.args.items()
+
+
+def test_a_path_is_called_whole() -> None:
+    schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+    read, write = Tool(name="read", schema=schema), Tool(name="write_file", description="Write a file", schema=schema)
+    assert calls_for("read the file README.md", tools=(write, read)) == [("read", {"path": "README.md"})]
+    assert calls_for("show the file README.md", tools=(write,)) == []
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.backends.prompt_words import hints_of, named_tools, score, stems_of
+from toolwire.backends.prompt_words import hints_of, likely_number, named_tools, score, stems_of
 from toolwire.types import Tool
 
 WEATHER = Tool(
@@ -30,6 +30,32 @@ def test_names_weigh_more_than_descriptions() -> None:
     assert score(MAIL, "mail the letters") == 4
     assert score(MAIL, "the weather") == 0
     assert score(Tool(name="x", schema={"properties": ["nonsense"]}), "nonsense") == 0
+
+
+def test_a_tool_that_changes_things_must_be_asked_to() -> None:
+    edit, read = Tool(name="edit_file"), Tool(name="read_file")
+    assert score(edit, "show the file") < score(read, "show the file")
+    assert score(edit, "edit the file") > score(read, "edit the file")
+
+
+def test_the_verb_of_a_tool_weighs_most() -> None:
+    listing, todo = Tool(name="list_dir"), Tool(name="manage_todo_list")
+    assert score(listing, "list what is here") > score(todo, "list what is here")
+    assert score(Tool(name="the"), "the") == 0
+
+
+def test_paths_and_names_of_tools_are_no_texts() -> None:
+    hints = hints_of("use `read_file` for README.md in Oslo", tools=["read_file"])
+    assert hints.texts == ("Oslo",)
+    assert hints.paths == ("README.md",)
+    assert hints_of("in README.md").texts == ()
+
+
+def test_numbers_that_nobody_gave() -> None:
+    assert likely_number("startLine", "") == 1
+    assert likely_number("offset", "1-based") == 1
+    assert likely_number("endLine", "") == 100
+    assert likely_number("temperature", "") is None
 
 
 def test_tools_are_named_exactly_and_in_order() -> None:

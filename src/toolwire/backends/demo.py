@@ -32,6 +32,7 @@ from ..types import (
 )
 from .base import EventReply, Model
 from .examples import NoExample, example_of
+from .prompt_paths import request_in, workspace_in
 from .prompt_words import Hints, hints_of, named_tools, score
 from .synthesis import batches, choices_asked, estimated_usage, in_words, new_id, results_of, tell, text_of
 
@@ -108,8 +109,14 @@ def _prompt(messages: Sequence[Message]) -> str:
         if message.role == "user":
             for part in reversed(message.parts):
                 if isinstance(part, Text) and part.text.strip():
-                    return part.text
+                    return request_in(part.text)
     return ""
+
+
+def _workspace(messages: Sequence[Message]) -> str:
+    """User messages first: system prompts have examples of paths in them."""
+    ordered = sorted(messages, key=lambda message: message.role != "user")
+    return workspace_in(part.text for message in ordered for part in message.parts if isinstance(part, Text))
 
 
 def _results_said(messages: Sequence[Message]) -> str:
@@ -154,7 +161,8 @@ def _picked(request: Request, prompt: str) -> list[Tool]:
 
 def _call(request: Request, tool: Tool, prompt: str, place: int) -> ToolCall:
     """Its id is made from what is called and where, so it differs from any other in the conversation."""
-    arguments = _arguments(tool, hints_of(prompt))
+    hints = hints_of(prompt, _workspace(request.messages), [tool.name for tool in request.tools])
+    arguments = _arguments(tool, hints)
     raw = json.dumps(arguments, ensure_ascii=False)
     call_id = _call_id(json.dumps([len(request.messages), place, tool.name, raw]))
     return ToolCall(id=call_id, name=tool.name, raw=raw, args=arguments)

@@ -15,7 +15,7 @@ from typing import Any
 from ..types import Json, JsonObject
 from .flat_schema import Expander, Flat
 from .pattern_text import UnknownPattern, sample
-from .prompt_words import Hints
+from .prompt_words import Hints, is_folder, is_place, likely_number
 from .scalar_examples import formatted, number_in, numbers, plain_number, size, spelled
 from .schema_check import Checker, Schema, TooCostly, canonical
 
@@ -130,20 +130,46 @@ class _Place:
         if kind == "string":
             if named:
                 yield named, None
-            yield from self._unused("text", hints.texts)
-            if hints.prompt.strip():
-                yield hints.prompt.strip()[:200], None
+            yield from self._texts()
         elif kind in ("integer", "number"):
             if named is not None and (number := number_in(named)) is not None:
                 yield number, None
             yield from self._unused("number", hints.numbers)
+            if (likely := likely_number(self.name, self._description)) is not None:
+                yield likely, None
         elif kind == "array" and self.name:
             for pool, values in (("text", hints.quoted), ("number", hints.numbers)):
                 unused = [value for value, _ in self._unused(pool, values)]
                 if unused:
                     yield unused, None
 
-    def _unused(self, pool: str, values: tuple[Any, ...]) -> Iterator[tuple[Json, tuple[str, int] | None]]:
+    def _texts(self) -> Iterator[tuple[Json, tuple[str, int] | None]]:
+        hints = self.maker.hints
+        if is_place(self.name):
+            yield from self._paths()
+            return
+        yield from self._unused("text", hints.texts)
+        yield from self._unused("path", hints.paths)
+        if hints.prompt.strip():
+            yield hints.prompt.strip()[:200], None
+
+    def _paths(self) -> Iterator[tuple[Json, tuple[str, int] | None]]:
+        """Only what looks like a path: the tool may write there."""
+        hints = self.maker.hints
+        for path, hint in self._unused("path", hints.paths):
+            yield hints.located(path, self._description), hint
+        if is_folder(self.name, self._description):
+            yield hints.workspace or ".", None
+        for text, hint in self._unused("text", hints.texts):
+            if len(text.split()) == 1:
+                yield hints.located(text, self._description), hint
+
+    @property
+    def _description(self) -> str:
+        description = self.rules.get("description")
+        return description if isinstance(description, str) else ""
+
+    def _unused(self, pool: str, values: tuple[Any, ...]) -> Iterator[tuple[Any, tuple[str, int] | None]]:
         for place, value in enumerate(values):
             if (pool, place) not in self.maker.used:
                 yield value, (pool, place)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 
 from ..types import Tool
+from .prompt_paths import absolute, paths_in
 
 _READ = 4000  # characters of a prompt or description that are looked at
 _MOST_HINTS = 20
 _NAME_WEIGHT = 3
+_ROOM = 100
 _STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -34,10 +36,12 @@ _NUMBER = re.compile(r"(?<![\w.-])-?\d{1,15}(?:\.\d{1,15})?(?![\w-])(?!\.\d)")
 
 
 class Hints(Struct, frozen=True):
-    """texts and numbers in the order in which they should be used up; words are stems."""
+    """texts, paths and numbers in the order in which they should be used up; words are stems; workspace is the client's folder."""
 
     prompt: str = ""
     texts: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    workspace: str = ""
     quoted: tuple[str, ...] = ()
     numbers: tuple[int | float, ...] = ()
     words: frozenset[str] = frozenset()
@@ -57,18 +61,30 @@ class Hints(Struct, frozen=True):
         )
         return None if found is None else (found[1] or found[2] or "").rstrip(".!?")
 
+    def located(self, path: str, description: str) -> str:
+        """The path as the description of its property wants it: below the workspace where it says "absolute"."""
+        return absolute(path, self.workspace) if "absolute" in description.lower() else path
 
-def hints_of(prompt: str) -> Hints:
-    """Quoted texts come first, then words after a preposition, then names, then addresses and dates."""
+
+def hints_of(prompt: str, workspace: str = "", tools: Collection[str] = ()) -> Hints:
+    """Quoted texts come first, then words after a preposition, then names, then addresses and dates. tools are names, which are
+    no arguments."""
     read = prompt[:_READ]
-    quoted = ["".join(groups) for groups in _QUOTED.findall(read)]
-    found = [*quoted, *(text.rstrip(".,:;!?") for text in _AFTER.findall(read))]
-    found += [*_CAPITALISED.findall(read), *_SPECIAL.findall(read)]
-    texts = tuple(dict.fromkeys(text for text in found if text and not _NUMBER.fullmatch(text)))
-    numbers = [float(text) if "." in text else int(text) for text in _NUMBER.findall(_SPECIAL.sub(" ", read))]
+    paths = tuple(path for path in paths_in(read) if path not in tools)
+    plain = _masked(read, paths)
+    quoted = [text for groups in _QUOTED.findall(read) if (text := "".join(groups)) not in tools]
+    found = [*quoted, *(text.rstrip(".,:;!?") for text in _AFTER.findall(plain))]
+    found += [*_CAPITALISED.findall(plain), *_SPECIAL.findall(read)]
+    is_other = {*paths, *tools}
+    texts = tuple(
+        dict.fromkeys(text for text in found if text not in is_other and text and not _NUMBER.fullmatch(text))
+    )
+    numbers = [float(text) if "." in text else int(text) for text in _NUMBER.findall(_SPECIAL.sub(" ", plain))]
     return Hints(
         prompt=read,
         texts=texts[:_MOST_HINTS],
+        paths=paths,
+        workspace=workspace,
         quoted=tuple(quoted[:_MOST_HINTS]),
         numbers=tuple(numbers[:_MOST_HINTS]),
         words=stems_of(read, keep_stop_words=True),
@@ -89,12 +105,47 @@ def named_tools(tools: Sequence[Tool], prompt: str) -> list[Tool]:
 
 
 def score(tool: Tool, prompt: str) -> int:
-    """How well the words fit: the tool's name weighs most, then its description and properties."""
+    """How well the words fit: the tool's name weighs most, above all its verb, then its description and properties."""
     words = stems_of(prompt)
+    has_verb = bool(_first_stem(tool.name)) and _first_stem(tool.name) == _first_stem(prompt)
     properties = (tool.schema or {}).get("properties")
     names = " ".join(list(properties)[:100]) if isinstance(properties, dict) else ""
-    named = len(words & stems_of(tool.name))
-    return _NAME_WEIGHT * named + len(words & stems_of(tool.description or "")) + len(words & stems_of(names))
+    name = stems_of(tool.name)
+    unasked = len((name & _CHANGING) - words)  # a tool that changes something must be asked to
+    named = _NAME_WEIGHT * (len(words & name) + has_verb - unasked)
+    return named + len(words & stems_of(tool.description or "")) + len(words & stems_of(names))
+
+
+def is_place(name: str) -> bool:
+    """Does a property of this name hold a file or a folder?"""
+    return bool(stems_of(name) & _PLACES)
+
+
+def is_folder(name: str, description: str) -> bool:
+    """Does it hold a folder?"""
+    return bool(stems_of(f"{name} {description}") & _FOLDERS)
+
+
+def likely_number(name: str, description: str) -> int | None:
+    """Where a prompt gives no number: lines and pages count from 1, and a limit leaves room."""
+    stems = stems_of(name)
+    if stems & _LIMITS:
+        return _ROOM
+    is_counted = bool(stems & _COUNTED) or re.search(r"\b1-(?:based|indexed)\b", description) is not None
+    return 1 if is_counted else None
+
+
+def _first_stem(text: str) -> str:
+    """The stem of the first word, unless that says nothing."""
+    found = _WORD.search(_HUMP.sub(" ", text[:_READ]))
+    return "" if found is None or found[0].lower() in _STOP_WORDS else _stem(found[0].lower())
+
+
+def _masked(text: str, paths: Sequence[str]) -> str:
+    """Without the paths, whose parts are no words of their own."""
+    for path in paths:
+        text = text.replace(path, "\0")
+    return text
 
 
 def _place(name: str, text: str) -> int:
@@ -112,3 +163,10 @@ def _stem(word: str) -> str:
     if len(word) > 3:
         word = word.removesuffix("e")
     return f"{word[:-1]}i" if word.endswith("y") else word
+
+
+_PLACES = stems_of("path file filename filepath dir directory folder cwd")
+_FOLDERS = stems_of("dir directory folder cwd")
+_CHANGING = stems_of("create delete edit insert install kill remove rename replace run write")
+_COUNTED = stems_of("line page")
+_LIMITS = stems_of("end limit max maximum")

@@ -1,6 +1,7 @@
 // The extension without its first line of life: takes the API as a parameter, so that tests can give it another one.
 import type * as vscode from 'vscode';
 import { askFor, wanted } from './consent';
+import type { Outcome } from './consent';
 import type { FromGateway, Hello } from './frames';
 import { VERSION } from './frames';
 import { keyOf, Lender, OWN } from './lending';
@@ -176,12 +177,15 @@ export class Bridge {
     const models = wanted(this.lender.lent, [...this.denied.values()]);
     if (!models.length) return void window.showInformationMessage('Toolwire: this window has no models to ask for. Sign in to Copilot, or add a provider.');
     const outcomes = await askFor(this.api, models);
-    for (const { model, why } of outcomes) if (!why) this.denied.delete(keyOf(model));
-    const bad = outcomes.filter(({ why }) => why);
-    if (bad.length) void window.showWarningMessage(`Toolwire may not use ${bad.map(({ model, why }) => `${model.name} (${why})`).join(', ')}.`);
+    const allowed = outcomes.filter(({ isRefused }) => !isRefused);
+    for (const { model } of allowed) this.denied.delete(keyOf(model));
+    const refused = outcomes.filter(({ isRefused }) => isRefused);
+    const failed = allowed.filter(({ why }) => why);
+    if (refused.length) void window.showWarningMessage(`Toolwire may not use ${reasons(refused)}.`);
+    else if (failed.length) void window.showWarningMessage(`Toolwire may use these models, but they failed: ${reasons(failed)}.`);
     else void window.showInformationMessage(`Toolwire may use ${models.map(model => model.name).join(', ')}.`);
     // The same list once more tells the gateway that what was refused may be asked again; only then is it shown.
-    if (bad.length < outcomes.length) this.list(true);
+    if (allowed.length) this.list(true);
   }
 
   private lost(): void {
@@ -197,4 +201,8 @@ export class Bridge {
     clearTimeout(this.settling);
     this.link.stop();
   }
+}
+
+function reasons(outcomes: readonly Outcome[]): string {
+  return outcomes.map(({ model, why }) => `${model.name} (${why})`).join(', ');
 }

@@ -14,8 +14,11 @@ export function faultOf(api: typeof vscode, error: unknown): Fault {
   return { code: (isCoded && word(code)) || 'Unknown', name: word(member(error, 'name')), message: message.slice(0, LONGEST) };
 }
 
-export function isDenied(fault: Fault): boolean {
-  return fault.code === 'NoPermissions';
+/** For an error with which sendRequest rejects. VS Code asks its user there, before the provider sees the request; whatever
+ * comes from the stream is the provider's, which may give NoPermissions too. */
+export function rejectionOf(api: typeof vscode, error: unknown): Fault {
+  const fault = faultOf(api, error);
+  return fault.code === 'NoPermissions' ? { ...fault, refused_by_user: true } : fault;
 }
 
 /** The error that VS Code shows for a request that the gateway refused. */

@@ -21,7 +21,7 @@ export interface OfferedModel {
   id: string; name: string; family: string; version: string;
   max_input_tokens: number; max_output_tokens: number; can_call_tools: boolean; can_see_images: boolean;
 }
-export interface Fault { code: string; name: string; message: string }
+export interface Fault { code: string; name: string; message: string; refused_by_user?: true }
 
 export interface Hello {
   type: 'hello'; v: number; window: string; vscode: string; extension: string; focused: boolean; copilot?: string; folder?: string;

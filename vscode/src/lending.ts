@@ -1,8 +1,8 @@
 // The models of VS Code, lent to the gateway: which there are, and the requests that it sends to them.
 import type * as vscode from 'vscode';
 import { Answer } from './answer';
-import { faultOf, isDenied } from './faults';
-import type { Chat, Count, ListedModel, Message, Wire } from './frames';
+import { faultOf, rejectionOf } from './faults';
+import type { Chat, Count, Fault, ListedModel, Message, Wire } from './frames';
 import { textOf } from './frames';
 import { answerPartOf, isThere, member, valueOf } from './parts';
 
@@ -54,10 +54,12 @@ export class Lender {
     const answer = new Answer(frame.id, this.wire);
     const source = this.start(frame.id, answer);
     let model: Model | undefined;
+    let fault = (error: unknown): Fault => rejectionOf(this.api, error);
     try {
       model = this.found(frame.model);
       const messages = frame.messages.map(message => messageOf(this.api, message));
       const response = await model.sendRequest(messages, optionsOf(this.api, frame), source.token);
+      fault = error => faultOf(this.api, error);
       // After a cancel it is read to its end, which comes soon: leaving the loop would not stop the provider.
       for await (const value of response.stream) {
         const part = answerPartOf(this.api, value);
@@ -68,10 +70,10 @@ export class Lender {
       if (!answer.isOver) this.ears.allowed(model);
       answer.end();
     } catch (error) {
-      const fault = faultOf(this.api, error);
-      if (!answer.isOver) this.ears.log(`the request ${frame.id} to ${frame.model} failed: ${fault.code} ${fault.name}`);
-      if (model && isDenied(fault)) this.ears.denied(model);
-      answer.fail(fault);
+      const failure = fault(error);
+      if (!answer.isOver) this.ears.log(`the request ${frame.id} to ${frame.model} failed: ${failure.code} ${failure.name}`);
+      if (model && failure.refused_by_user) this.ears.denied(model);
+      answer.fail(failure);
       source.cancel();
     } finally {
       this.finish(frame.id, source);

@@ -156,6 +156,19 @@ test('where consent is missing the status bar asks for it, and the gateway is to
   assert.equal(window.item.command, 'toolwire.showLog');
 });
 
+test('a model whose provider fails after the user has allowed it is not asked for again', async t => {
+  const model = new FakeModel('v', 'm', async function* () { throw ModelError.NoPermissions('the plan has no such model'); });
+  model.refusal = ModelError.NoPermissions('no');
+  const { window, say, welcome } = await setUp(t, model);
+  await welcome();
+  await say(chat('1'));
+  model.refusal = undefined;
+  await window.commands.get('toolwire.consent')!();
+  await settled();
+  assert.match(window.messages.at(-1)!, /they failed: The m \(the plan has no such model\)/);
+  assert.equal(window.item.command, 'toolwire.showLog');
+});
+
 test('a model that is used after all, or is there no more, is not asked for again', async t => {
   const models = ['m', 'n'].map(id => new FakeModel('v', id));
   const { window, say, welcome } = await setUp(t, ...models);

@@ -22,6 +22,14 @@ test('each gets one tiny request that says why, and is stopped at its first word
   const bad = new FakeModel('c', '3');
   bad.refusal = ModelError.NoPermissions('no');
   const outcomes = await askFor(new FakeWindow().api, models(good, silent, bad));
-  assert.deepEqual(outcomes.map(({ why }) => why), ['', '', 'no']);
+  assert.deepEqual(outcomes.map(({ why, isRefused }) => [why, isRefused]), [['', false], ['', false], ['no', true]]);
   assert.match(String(good.sent[0]!.options.justification), /toolwire/);
+});
+
+test('a provider that denies the request was reached: the user has consented', async () => {
+  const provider = new FakeModel('a', '1', async function* () {
+    throw ModelError.NoPermissions('the plan has no such model');
+  });
+  const [outcome] = await askFor(new FakeWindow().api, models(provider));
+  assert.deepEqual([outcome!.why, outcome!.isRefused], ['the plan has no such model', false]);
 });

@@ -159,10 +159,20 @@ test('the use of a model that was not allowed is said once to the user', async (
   const { wire, lender, denied, allowed } = await setUp(model);
   await lender.chat(chat());
   assert.deepEqual([denied, allowed], [['m'], []]);
-  assert.equal(wire.of('error')[0]!.code, 'NoPermissions');
+  assert.deepEqual([wire.of('error')[0]!.code, wire.of('error')[0]!.refused_by_user], ['NoPermissions', true]);
   model.refusal = undefined;
   await lender.chat(chat());
   assert.deepEqual([denied, allowed], [['m'], ['m']]);
+});
+
+test("a provider's own NoPermissions is no refusal of the user's", async () => {
+  const model = new FakeModel('v', 'm', async function* () {
+    throw ModelError.NoPermissions('switched off by the organisation');
+  });
+  const { wire, lender, denied } = await setUp(model);
+  await lender.chat(chat());
+  const { code, message, refused_by_user: isRefused } = wire.of('error')[0]!;
+  assert.deepEqual([denied, code, message, isRefused], [[], 'NoPermissions', 'switched off by the organisation', undefined]);
 });
 
 test('a cancel fires the token, ends the answer at once, and what comes then is not sent', async () => {

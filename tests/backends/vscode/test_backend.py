@@ -19,6 +19,7 @@ from tests.backends.vscode.stage import (
     called,
     chatting,
     content_of,
+    echo,
     hub_of,
     model,
     said,
@@ -159,6 +160,27 @@ def test_consent_that_is_denied_is_not_asked_for_again_by_itself(server: Gateway
             await until(lambda: not any(known.refused for known in hub_of(server).windows))
             assert (await chatting(server)).status == 403
             assert len(opened.of("chat")) == 2
+
+    run(play)
+
+
+def test_a_provider_that_denies_a_request_is_asked_again(server: Gateway) -> None:
+    """Its NoPermissions is no answer of the user's."""
+
+    async def deny_once(window: FakeWindow, chat: Frame) -> None:
+        if len(window.of("chat")) == 1:
+            await window.fail(
+                chat, "NoPermissions", "LanguageModelError", "the organisation has switched this model off"
+            )
+        else:
+            await echo(window, chat)
+
+    async def play() -> None:
+        async with window(server, deny_once):
+            refused = await chatting(server)
+            assert (refused.status, refused.json["error"]["code"]) == (403, "permission_denied")
+            assert "switched this model off" in refused.json["error"]["message"]
+            assert content_of(await chatting(server)) == "you said: hi"
 
     run(play)
 

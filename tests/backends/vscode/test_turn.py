@@ -125,11 +125,23 @@ def test_a_failure_before_the_first_part_is_raised_and_consent_is_remembered() -
     async def play(window: Window) -> None:
         turn = turn_in(window)
         beginning = await asked(window, turn)
-        window.hear(Failure(id="r", code="NoPermissions", name="", message="cannot be used by 'x'"), 10)
+        window.hear(Failure(id="r", code="NoPermissions", name="", message="no", refused_by_user=True), 10)
         with pytest.raises(UpstreamError) as caught:
             await beginning
         assert caught.value.status == 403
         assert window.refused == {"copilot/gpt-4.1"}
+
+    played(play)
+
+
+def test_a_providers_own_refusal_is_not_remembered_as_missing_consent() -> None:
+    async def play(window: Window) -> None:
+        beginning = await asked(window, turn_in(window))
+        window.hear(Failure(id="r", code="NoPermissions", name="", message="this plan has no such model"), 10)
+        with pytest.raises(UpstreamError) as caught:
+            await beginning
+        assert (caught.value.status, caught.value.code) == (403, "permission_denied")
+        assert window.refused == set()
 
     played(play)
 

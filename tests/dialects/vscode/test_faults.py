@@ -22,6 +22,8 @@ SEEN = [
         "Allow",
     ),
     ("", "", "Language model 'copilot/x' cannot be used by 'pub.ext'.", 403, "consent_required", "Allow"),
+    ("NoPermissions", "Error", "this plan has no such model", 403, "permission_denied", "account"),
+    ("", "Error", "the tool cannot be used by 'x'", 502, "upstream_error", ""),
     ("Blocked", "Error", "temporarily blocked due to making too many requests", 429, "rate_limited", "Wait"),
     ("", "ChatRateLimited", "Sorry, you have been rate-limited.", 429, "rate_limited", "Wait"),
     (

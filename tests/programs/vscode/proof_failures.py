@@ -22,6 +22,7 @@ REFUSALS: dict[str, tuple[int, str]] = {
     "quota": (429, "used your allowance"),
     "context": (400, "token limit"),
     "refused": (400, "bad tool schema"),
+    "forbidden": (403, "switched off"),  # by the provider, which is asked again
     "plainly": (502, "the cat sat on the cable"),
 }
 LIMITS: dict[str, dict[str, object]] = {

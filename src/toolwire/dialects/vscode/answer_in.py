@@ -78,7 +78,7 @@ class AnswerDecoder:
                 return self._finish("length", "response too long")
             if words := refusal_in(frame.message):
                 return self._refuse(words)
-        return self.fail(error_of(frame.code, frame.name, frame.message))
+        return self.fail(error_of(frame.code, frame.name, frame.message, refused_by_user=frame.refused_by_user))
 
     def cut(self, error: GatewayError | None = None) -> list[Event]:
         """Nothing more will come: the window is gone."""

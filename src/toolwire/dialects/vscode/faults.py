@@ -46,6 +46,12 @@ class Kind(Struct, frozen=True, kw_only=True):
 
 
 CONSENT = Kind(status=403, code="consent_required", what="VS Code has not allowed this model to be used", hint=ALLOW)
+_FORBIDDEN = Kind(
+    status=403,
+    code="permission_denied",
+    what="the model's provider in VS Code denied the request",
+    hint="Check the account and the plan that this provider uses, or choose another model.",
+)
 _RATE = Kind(
     status=429,
     code="rate_limited",
@@ -82,8 +88,11 @@ _IMAGE = Kind(
 _REFUSED = Kind(status=400, code="upstream_error", what="the model's provider in VS Code refused the request")
 _OTHER = Kind(status=502, code="upstream_error", what="the request failed in VS Code")
 
+# What VS Code itself says when its user refuses; versions of the extension before refused_by_user send only this text.
+_REFUSED_CONSENT = re.compile(r"Language model '[^']{1,300}' cannot be used by '[^']{1,300}'\.?")
+
 BY_NAME: dict[str, Kind] = {
-    "NoPermissions": CONSENT,
+    "NoPermissions": _FORBIDDEN,  # of the provider; the user's own refusal is told apart before
     "Blocked": _RATE,
     "NotFound": MISSING,
     "ChatRateLimited": _RATE,
@@ -101,7 +110,6 @@ BY_WORDS: tuple[tuple[re.Pattern[str], Kind], ...] = tuple(
         (r"prompt token count of \d{1,12} exceeds|input is too long", _CONTEXT),
         (r"quota exceeded|exceeded your .{0,40}quota|out of premium requests", _QUOTA),
         (r"rate.?limit|too many requests", _RATE),
-        (r"cannot be used by '", CONSENT),
         (r"githubloginfailed|not signed in|sign in to (?:use|github)|no github session", _SIGNED_OUT),
         (r"\Atoken expired or invalid|\Aunauthorized\Z", _SIGNED_OUT),
         (r"\Aendpoint not found for model", MISSING),
@@ -110,11 +118,13 @@ BY_WORDS: tuple[tuple[re.Pattern[str], Kind], ...] = tuple(
 )
 
 
-def error_of(code: str, name: str, message: str) -> UpstreamError:
-    """code, name and message as the window gave them."""
+def error_of(code: str, name: str, message: str, *, refused_by_user: bool = False) -> UpstreamError:
+    """code, name, message and refused_by_user as the window sent them."""
     words = _safe(message)
+    if refused_by_user or (code in ("", "NoPermissions") and _REFUSED_CONSENT.fullmatch(words)):
+        return _error(CONSENT, words)
     kind = BY_NAME.get(code) or BY_NAME.get(name)
-    if kind is CONSENT or kind is MISSING:
+    if kind is _FORBIDDEN or kind is MISSING:
         return _error(kind, words)
     if is_cancelled(code, name, message):
         return cancelled(words)

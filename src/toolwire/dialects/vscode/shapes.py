@@ -122,12 +122,13 @@ class End(Struct, frozen=True, kw_only=True, tag_field="type", tag="end"):
 
 
 class Failure(Struct, frozen=True, kw_only=True, tag_field="type", tag="error"):
-    """Something that the gateway asked for failed in the window."""
+    """A request failed in the window. refused_by_user: its user did not consent to the use of the model."""
 
     id: str
     code: str
     name: str
     message: str
+    refused_by_user: bool = False
 
 
 class Counted(Struct, frozen=True, kw_only=True, tag_field="type", tag="count"):

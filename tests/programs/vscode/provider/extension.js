@@ -106,6 +106,9 @@ const SCENES = {
   async blocked() {
     throw vscode.LanguageModelError.Blocked('too much of it');
   },
+  async forbidden() {
+    throw vscode.LanguageModelError.NoPermissions('the organisation has switched off this model');
+  },
   async limited() {
     throw named('ChatRateLimited', 'Sorry, you have been rate-limited.');
   },

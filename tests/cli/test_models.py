@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.backends.vscode.stage import TOKEN, model, vscode_gateway, window
 from tests.cli.listener import http, listening
-from toolwire.cli.models import ask, models, plain
-from toolwire.config import BackendConfig
+from toolwire.cli.models import ask, listings_of, models, plain
+from toolwire.config import BackendConfig, Config, ServerConfig, with_backends
+from toolwire.discovery import VSCODE
 
 CONFIG = """
 [backends.listed]
@@ -40,6 +42,42 @@ def test_models_are_listed_with_their_back_end(config: Path, capsys: pytest.Capt
     models_shown = ["listed/gpt-5.5", "listed/a\\u001b[31m", "demo/echo-tools"]
     assert shown.out.splitlines() == ["fast -> listed/gpt-5.5", *models_shown]
     assert shown.err == "keyless: TOOLWIRE_TEST_NOT_SET is not set.\n"
+
+
+def test_models_of_vscode_come_from_the_running_gateway(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOOLWIRE_BRIDGE_TOKEN", TOKEN)
+    path = tmp_path / "toolwire.toml"
+
+    async def main() -> None:
+        with vscode_gateway() as running:
+            path.write_text(f'[server]\nport = {running.port}\n[backends.vscode]\nkind = "vscode"\n')
+            assert await asyncio.to_thread(models, config=path) == 0
+            shown = capsys.readouterr()
+            assert shown.out.splitlines() == ["demo/echo-tools"]
+            assert shown.err.startswith("vscode: no VS Code window lends a model;")
+            async with window(running, None, model("copilot/gpt-4.1"), model("other/m")):
+                assert await asyncio.to_thread(models, config=path) == 0
+                assert capsys.readouterr().out.splitlines() == ["vscode/gpt-4.1", "vscode/m", "demo/echo-tools"]
+        assert await asyncio.to_thread(models, config=path) == 0
+        assert capsys.readouterr().err.startswith("vscode: the gateway does not run;")
+
+    asyncio.run(main())
+
+
+def test_without_a_file_connected_windows_are_found_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOOLWIRE_BRIDGE_TOKEN", TOKEN)
+
+    async def main() -> None:
+        with vscode_gateway() as running:
+            config = with_backends(Config(server=ServerConfig(port=running.port)), (VSCODE,))
+            assert [listing.backend for listing in await listings_of(config)] == ["demo"]
+            async with window(running):
+                found = {listing.backend: listing.models for listing in await listings_of(config)}
+                assert found == {"vscode": ("gpt-4.1",), "demo": ("echo-tools",)}
+
+    asyncio.run(main())
 
 
 def test_programs_get_json(config: Path, capsys: pytest.CaptureFixture[str]) -> None:

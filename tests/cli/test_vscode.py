@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.harness import Upstream, free_port
+from tests.server.harness import Upstream, free_port, reply
 from toolwire import __version__
 from toolwire.cli.vscode import EXTENSION, install, status, uninstall, vscode
 from toolwire.errors import ConfigError
@@ -151,8 +151,23 @@ def test_status_says_what_is_missing(programs: Programs, gateway: Upstream, tmp_
     assert f"extension 0.0.1, gateway {__version__}; run `toolwire vscode install`." in shown
     assert "the extension is not installed" in shown
     assert "it failed with code 1" in shown
-    assert "no window lends it a model" in shown
+    assert "no window is connected" in shown
     assert shown.count("MISSING") == 4
+
+
+def test_a_window_that_only_uses_the_gateways_models_is_in_order(
+    programs: Programs, gateway: Upstream, tmp_path: Path, capsys: Shown
+) -> None:
+    programs.put("code", listing(__version__))
+    lists(gateway, "demo/echo-tools")
+    gateway.on("/bridge", [reply(200, b'{"windows":[{"vscode":"1.139.1","extension":"0.1.0","models":0}]}')])
+    assert status(config=configured(tmp_path, gateway.port)) == 0
+    shown = capsys.readouterr().out
+    assert "1 window is connected, and may use its models. VS Code lends it none." in shown
+    assert "MISSING" not in shown
+    gateway.on("/bridge", [reply(200, b'{"windows":[]}')])
+    assert status(config=configured(tmp_path, gateway.port)) == 1
+    assert "no window is connected" in capsys.readouterr().out
 
 
 def test_status_without_a_gateway_or_its_key(

@@ -126,9 +126,17 @@ def test_no_other_path_becomes_a_socket(server: Gateway) -> None:
         assert caught.value.status in (200, 404)
 
 
-def test_a_plain_request_finds_nothing_there(server: Gateway) -> None:
-    assert ask(server.port, "GET", "/bridge").status == 404
-    assert ask(server.port, "POST", "/bridge", {}).status == 404
+def test_a_plain_request_gets_the_list_of_windows(server: Gateway) -> None:
+    async def main() -> None:
+        assert (await asyncio.to_thread(ask, server.port, "GET", "/bridge")).json == {"windows": []}
+        async with window(server, None, model("copilot/a"), model("copilot/b")):
+            listed = (await asyncio.to_thread(ask, server.port, "GET", "/bridge")).json
+            assert listed == {"windows": [{"vscode": "1.139.1", "extension": "0.1.0", "models": 2}]}
+
+    asyncio.run(main())
+    assert ask(server.port, "POST", "/bridge", {}).status == 405
+    page = {"origin": "https://example.com"}
+    assert ask(server.port, "GET", "/bridge", headers=page).status == 403
 
 
 def test_without_the_variable_the_file_has_the_token(

@@ -16,7 +16,7 @@ from ..config import BackendConfig, Config, SearchConfig, ServerConfig, StoreCon
 from ..errors import ConfigError, GatewayError, quote
 from ..router import router_for
 from .found import ConfigFlag, found_config, probe
-from .models import Listing, ask, plain
+from .models import Listing, ask, gateway_of, plain
 from .serve import address_of
 
 LOCAL_SECONDS = 2.0
@@ -46,7 +46,8 @@ def doctor(*, config: ConfigFlag = None) -> int:
 
 async def examine(path: Path | None) -> list[Finding]:
     config = await found_config(path)
-    answers = await asyncio.gather(*(ask(backend) for backend in config.backends))
+    gateway = await gateway_of(config)
+    answers = await asyncio.gather(*(ask(backend, gateway=gateway) for backend in config.backends))
     return [
         _of_configuration(config),
         *(Finding(subject="configuration", text=warning) for warning in config.warnings),
@@ -100,7 +101,7 @@ def of_backend(backend: BackendConfig, answer: Listing) -> Finding:
     """What its answer, or the lack of one, means for the owner."""
     subject = f"back end {backend.name}"
     if backend.kind == "vscode" and not answer.models:
-        return Finding(subject=subject, text="windows join a gateway that runs; `toolwire vscode status` says which.")
+        return Finding(subject=subject, text="no window lends a model; `toolwire vscode status` says what is missing.")
     if answer.error is None:
         count = len(answer.models)
         program = f" It is {answer.program}." if answer.program else ""

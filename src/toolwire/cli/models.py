@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from ..config import BackendConfig, Config
 from ..errors import GatewayError, UpstreamError, quote
 from ..router import Route, router_for
+from .clients.gateway import Found, running
 from .found import ConfigFlag, found_config
 
 ANSWER_SECONDS = 5.0
@@ -51,8 +52,10 @@ def models(
     return 0
 
 
-async def ask(backend: BackendConfig, seconds: float = 0.0) -> Listing:
-    """The models this back end lists by itself, whatever the file says."""
+async def ask(backend: BackendConfig, seconds: float = 0.0, *, gateway: Found | None = None) -> Listing:
+    """The models this back end lists by itself, whatever the file says. VS Code's windows are known only to the running gateway."""
+    if backend.kind == "vscode":
+        return _lent(backend.name, gateway or Found())
     seconds = seconds or (PROGRAM_SECONDS if backend.kind == "codex" else ANSWER_SECONDS)
     if backend.missing:
         return Listing(backend=backend.name, error=UpstreamError(f"{backend.missing}."))
@@ -76,9 +79,35 @@ def plain(text: str, length: int = 200) -> str:
     return "".join(quote(piece)[1:-1] for piece in pieces)
 
 
+async def listings_of(config: Config) -> list[Listing]:
+    """Of every back end; without a file VS Code is only one of the places to look, so no window there is no failure."""
+    gateway = await gateway_of(config)
+    listings = await asyncio.gather(*(_listing(backend, gateway) for backend in config.backends))
+    pairs = zip(config.backends, listings, strict=True)
+    return [listing for backend, listing in pairs if listing.models or config.path or backend.kind != "vscode"]
+
+
+async def gateway_of(config: Config) -> Found:
+    """The running gateway, asked only where a back end needs it."""
+    needs_it = any(backend.kind == "vscode" for backend in config.backends)
+    return await asyncio.to_thread(running, config) if needs_it else Found()
+
+
 async def _listings(path: Path | None) -> tuple[Config, list[Listing]]:
-    config: Config = await found_config(path)
-    return config, await asyncio.gather(*(_listing(backend) for backend in config.backends))
+    config: Config = await found_config(path, is_serving=True)
+    return config, await listings_of(config)
+
+
+def _lent(name: str, gateway: Found) -> Listing:
+    models = tuple(model.removeprefix(f"{name}/") for model in gateway.models if model.startswith(f"{name}/"))
+    if models:
+        return Listing(backend=name, models=models)
+    if gateway.status in (0, 200):
+        running = "no VS Code window lends a model" if gateway.status else "the gateway does not run"
+        fault = f"{running}; VS Code's models are known only to a running gateway that a window is connected to."
+        return Listing(backend=name, error=UpstreamError(fault, hint="`toolwire vscode status` says what is missing."))
+    fault = f"the running gateway answers {gateway.status} and does not list its models."
+    return Listing(backend=name, error=UpstreamError(fault, hint="Set TOOLWIRE_KEY to one of its keys."))
 
 
 def _aliases(config: Config, listings: list[Listing]) -> dict[str, Route]:
@@ -90,10 +119,10 @@ def _aliases(config: Config, listings: list[Listing]) -> dict[str, Route]:
     return {alias: route for alias, route in routes.items() if route is not None}
 
 
-async def _listing(backend: BackendConfig) -> Listing:
+async def _listing(backend: BackendConfig, gateway: Found) -> Listing:
     if backend.models:
         return Listing(backend=backend.name, models=backend.models)
-    return await ask(backend)
+    return await ask(backend, gateway=gateway)
 
 
 async def _models_of(config: BackendConfig) -> tuple[tuple[str, ...], str]:

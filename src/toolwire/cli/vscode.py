@@ -7,7 +7,6 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from importlib.resources import as_file, files
-from pathlib import Path
 from typing import Annotated, TypeAlias
 
 from cyclopts import App, Parameter
@@ -16,9 +15,8 @@ from msgspec import Struct
 from .. import __version__
 from ..config import Config, load
 from ..errors import ConfigError, quote
-from ..secret import Resolver
-from .clients.client import DUMMY, KEY
-from .clients.gateway import look
+from .clients.client import KEY
+from .clients.gateway import key_of, look, windows_at
 from .found import ConfigFlag
 from .models import plain
 from .serve import address_of
@@ -78,7 +76,7 @@ def uninstall(*, program: ProgramFlag = ()) -> int:
 
 @vscode.command
 def status(*, program: ProgramFlag = (), config: ConfigFlag = None) -> int:
-    """Say where the extension is installed, whether the gateway runs, and which models VS Code lends it. 1 where one is missing."""
+    """Say where the extension is installed, whether the gateway runs, and which windows are connected. 1 where one is missing."""
     lines = [*_installations(_found(program)), _gateway(load(config, os.environ))]
     for is_good, words in lines:
         print(f"{'ok     ' if is_good else 'MISSING'} {plain(words, 1200)}")
@@ -138,25 +136,20 @@ def _installations(found: dict[str, str]) -> Iterator[tuple[bool, str]]:
 
 
 def _gateway(config: Config) -> tuple[bool, str]:
-    """A window that is connected is seen by the models it lends."""
-    address = address_of(config.server)
-    found = look(address, _key(config))
+    address, key = address_of(config.server), key_of(config)
+    found = look(address, key)
     if not found.status:
         return False, f"gateway: nothing answers at {address}; run `toolwire serve`."
     if found.status != 200:
         return False, f"gateway: it answers {found.status} at {address}; set {KEY} to a key that it knows."
     names = tuple(f"{backend.name}/" for backend in config.backends if backend.kind == _NAME) or (f"{_NAME}/",)
     lent = [model for model in found.models if model.startswith(names)]
-    if not lent:
+    windows = windows_at(address, key)
+    if lent:
+        return True, f"gateway: it runs at {address}; VS Code lends it {', '.join(lent)}."
+    if not windows:
         return False, (
-            f"gateway: it runs at {address}, and no window lends it a model; open VS Code and look at toolwire in its status bar."
+            f"gateway: it runs at {address}, and no window is connected; open VS Code and look at toolwire in its status bar."
         )
-    return True, f"gateway: it runs at {address}; VS Code lends it {', '.join(lent)}."
-
-
-def _key(config: Config) -> str:
-    try:
-        given = Resolver(os.environ, Path()).resolve(f"env:{KEY}")
-    except ValueError as error:
-        raise ConfigError(f"{error}; expected one line of printable ASCII.", where=KEY) from None
-    return given or (config.server.keys[0].reveal() if config.server.keys else DUMMY)
+    count = "1 window is" if windows == 1 else f"{windows} windows are"
+    return True, f"gateway: it runs at {address}; {count} connected, and may use its models. VS Code lends it none."

@@ -251,6 +251,7 @@ class App:
             "/readyz": self._ready,
             "/metrics": self._show_metrics,
             "/models": self._list_models,
+            "/bridge": self._list_windows,
         }
 
     async def _model_request(
@@ -331,6 +332,11 @@ class App:
 
     async def _show_metrics(self, reply: Reply) -> None:
         await reply.whole(200, self._metrics.render(), "text/plain; version=0.0.4; charset=utf-8")
+
+    async def _list_windows(self, reply: Reply) -> None:
+        self._running()
+        assert self.bridge is not None
+        await reply.json(self.bridge.describe())
 
     async def _list_models(self, reply: Reply) -> None:
         await reply.json(reply.dialect.encode_models(await self._running().models()))

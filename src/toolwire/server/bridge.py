@@ -17,6 +17,7 @@ from ..backends.vscode.token import VARIABLE, bridge_token, is_token, token_path
 from ..config import is_loopback
 from ..dialects.vscode.shapes import MARK, NAME
 from ..errors import BadRequest, ConfigError, quote
+from ..wire.exact import encode
 from .auth import key_in
 from .body import Receive, Send
 from .bridge_asks import Desk, lent_back
@@ -70,6 +71,15 @@ class Bridge:
         """What a custom endpoint of VS Code asks for must not be asked of VS Code again: it would go round in circles."""
         if headers.get(MARK) == NAME and await self._desk.is_own(model):
             raise lent_back(model)
+
+    def describe(self) -> bytes:
+        """The connected windows as JSON: versions, and how many models each lends."""
+        windows = [session.window for session in self._sessions.values()]
+        lines = [
+            {"vscode": window.hello.vscode, "extension": window.hello.extension, "models": len(window.models)}
+            for window in windows
+        ]
+        return encode({"windows": lines})
 
     def leave(self, session: Session) -> None:
         if self._sessions.get(session.window.id) is session:

@@ -78,6 +78,7 @@ def test_it_installs_what_the_package_ships_into_every_program_found(programs: P
     assert f"code: the extension {EXTENSION} {__version__} is installed." in shown
     assert f"code-server: the extension {EXTENSION} {__version__} is installed." in shown
     assert "Reload Window" in shown
+    assert '"chat.allowAnonymousAccess": true' in shown
     [call] = programs.calls("code")
     assert call.startswith("--install-extension ")
     assert call.endswith("toolwire.vsix --force")

@@ -1,5 +1,6 @@
 // The extension without its first line of life: takes the API as a parameter, so that tests can give it another one.
 import type * as vscode from 'vscode';
+import { AccountHint } from './account';
 import { askFor, wanted } from './consent';
 import type { Outcome } from './consent';
 import type { FromGateway, Hello } from './frames';
@@ -25,6 +26,7 @@ export class Bridge {
   private readonly link: Link;
   private readonly lender: Lender;
   private readonly offering: Offering;
+  private readonly accountHint: AccountHint;
   private readonly denied = new Map<string, vscode.LanguageModelChat>();
   private readonly unknown = new Set<string>();
   private isAsking = false;
@@ -49,6 +51,7 @@ export class Bridge {
       allowed: model => void (this.denied.delete(keyOf(model)) && this.show()),
     });
     this.offering = new Offering(api, this.link);
+    this.accountHint = new AccountHint(api, context.globalState);
     context.subscriptions.push(this.log, this.status, { dispose: () => this.stop() }, ...this.subscriptions());
     this.link.connect();
   }
@@ -68,6 +71,7 @@ export class Bridge {
       }),
       api.commands.registerCommand('toolwire.consent', () => this.consent()),
       api.commands.registerCommand('toolwire.reconnect', () => link.connect()),
+      api.commands.registerCommand('toolwire.withoutAccount', () => this.accountHint.explain()),
       api.commands.registerCommand('toolwire.showLog', () => this.log.show()),
     ];
   }
@@ -113,6 +117,7 @@ export class Bridge {
       case 'ping':
         return void this.answers().then(() => this.link.send({ type: 'pong', n: frame.n }));
       case 'offer':
+        if (frame.models.length) void this.accountHint.offer();
         return this.offering.take(frame);
       case 'parts':
       case 'end':

@@ -1,4 +1,5 @@
 // One process runs them all, which is several times as fast as one each.
+import './account.test';
 import './answer.test';
 import './bridge.test';
 import './consent.test';

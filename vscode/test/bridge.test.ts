@@ -5,7 +5,7 @@ import type * as vscode from 'vscode';
 import { Bridge } from '../src/bridge';
 import type { FromGateway, FromWindow } from '../src/frames';
 import type { Events } from '../src/socket';
-import { FakeModel, FakeWindow, ModelError, saying, settled, TextPart } from './fake';
+import { contextOf, FakeModel, FakeWindow, ModelError, saying, settled, TextPart } from './fake';
 import { fromGateway, judgedFromWindow } from './judged';
 
 async function setUp(t: TestContext, ...models: FakeModel[]) {
@@ -13,8 +13,7 @@ async function setUp(t: TestContext, ...models: FakeModel[]) {
   window.models = models;
   const dialled: { token: string; events: Events; sent: FromWindow[] }[] = [];
   const subscriptions: { dispose(): unknown }[] = [];
-  const context = { subscriptions, extension: { packageJSON: { version: '0.1.0' } } } as unknown as vscode.ExtensionContext;
-  const bridge = new Bridge(window.api, context, {
+  const bridge = new Bridge(window.api, contextOf(window, subscriptions), {
     dial: ({ token }, events) => {
       const sent: FromWindow[] = [];
       dialled.push({ token, events, sent });

@@ -1,5 +1,4 @@
 // A VS Code of our own for tests: as much of its API as the extension uses, with models that do what a test says.
-import assert from 'node:assert/strict';
 import type * as vscode from 'vscode';
 
 export class TextPart { constructor(public value: string) {} }
@@ -96,7 +95,11 @@ export class FakeWindow {
   readonly messages: string[] = [];
   readonly logged: string[] = [];
   readonly item = { text: '', tooltip: '', command: '', name: '', show() {}, dispose() {} };
-  settings: Record<string, string> = {};
+  settings: Record<string, unknown> = {};
+  accounts: Promise<object[]> = Promise.resolve([{ id: '1', label: 'somebody' }]);
+  clipboard = '';
+  readonly executed: string[] = []; // commands of VS Code itself
+  readonly memory = new Map<string, unknown>();
   answer: string | undefined; // the button that is pressed in notifications
   page: Promise<void> = Promise.resolve(); // when it answers what it is asked
   pagesAsked = 0;
@@ -105,7 +108,7 @@ export class FakeWindow {
     const say = async (text: string) => (this.messages.push(text), this.answer);
     const log = (text: string) => void this.logged.push(text);
     const register = (name: string, run: () => unknown) => (this.commands.set(name, run), { dispose() {} });
-    const execute = (name: string) => (assert.equal(name, 'setContext'), this.pagesAsked++, this.page);
+    const execute = (name: string) => (name === 'setContext' ? (this.pagesAsked++, this.page) : Promise.resolve(void this.executed.push(name)));
     const provide = (vendor: string, given: vscode.LanguageModelChatProvider) => (this.providers.set(vendor, given), { dispose() {} });
     const fake = {
       version: '1.139.1',
@@ -132,13 +135,22 @@ export class FakeWindow {
       workspace: {
         name: 'folder',
         onDidChangeConfiguration: this.settingsChanged.event,
-        getConfiguration: () => ({ get: (name: string, otherwise: string) => this.settings[name] ?? otherwise }),
+        getConfiguration: () => ({ get: (name: string, otherwise?: unknown) => this.settings[name] ?? otherwise }),
       },
+      authentication: { getAccounts: () => this.accounts },
+      env: { clipboard: { writeText: async (text: string) => void (this.clipboard = text) } },
       extensions: { getExtension: () => ({ packageJSON: { version: '0.67.0' } }) },
       commands: { registerCommand: register, executeCommand: execute },
     };
     return fake as unknown as typeof vscode; // the one place where a fake becomes the API
   }
+}
+
+/** What VS Code gives an extension at its start; its memory is the window's. */
+export function contextOf(window: FakeWindow, subscriptions: { dispose(): unknown }[] = []): vscode.ExtensionContext {
+  const update = async (name: string, value: unknown) => void window.memory.set(name, value);
+  const globalState = { get: (name: string) => window.memory.get(name), update };
+  return { subscriptions, globalState, extension: { packageJSON: { version: '0.1.0' } } } as unknown as vscode.ExtensionContext;
 }
 
 export async function* saying(...parts: unknown[]): AsyncGenerator<unknown> {

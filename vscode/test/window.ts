@@ -3,7 +3,7 @@
 import { createInterface } from 'node:readline';
 import type * as vscode from 'vscode';
 import { Bridge } from '../src/bridge';
-import { CallPart, ChatMessage, DataPart, FakeModel, FakeWindow, ModelError, ResultPart, saying, TextPart, TokenSource } from './fake';
+import { CallPart, ChatMessage, contextOf, DataPart, FakeModel, FakeWindow, ModelError, ResultPart, saying, TextPart, TokenSource } from './fake';
 import type { Sent } from './fake';
 
 const tell = (event: object) => void process.stdout.write(`${JSON.stringify(event)}\n`);
@@ -48,7 +48,7 @@ window.models = [
 for (const model of window.models) model.maxInputTokens = 100_000;
 
 const subscriptions: { dispose(): unknown }[] = [];
-const bridge = new Bridge(window.api, { subscriptions, extension: { packageJSON: { version: '0.1.0' } } } as unknown as vscode.ExtensionContext);
+const bridge = new Bridge(window.api, contextOf(window, subscriptions));
 const provider = window.providers.get('toolwire')!;
 const offered = () => provider.provideLanguageModelChatInformation({ silent: true }, new TokenSource().token as unknown as vscode.CancellationToken) as vscode.LanguageModelChatInformation[];
 provider.onDidChangeLanguageModelChatInformation!(() => tell({ offered: offered().map(model => model.id) }));

@@ -36,6 +36,10 @@ ProgramFlag: TypeAlias = Annotated[
     ),
 ]
 
+WITHOUT_ACCOUNT = (
+    'To use it without an account, add "chat.allowAnonymousAccess": true to its settings.json and reload the window.'
+)
+
 vscode = App(name="vscode", help="Connect VS Code to the gateway, by an extension.", help_format="plaintext")
 
 
@@ -57,6 +61,7 @@ def install(*, program: ProgramFlag = ()) -> int:
         print(plain(f"{name}: {answer.fault or f'the extension {EXTENSION} {__version__} is installed.'}", 600))
     if not all(answer.fault for answer in answers.values()):
         print("Windows that are open take it up when they are reloaded (Developer: Reload Window).")
+        print(f"VS Code's chat asks for a Copilot sign-in. {WITHOUT_ACCOUNT}")
     return 1 if any(answer.fault for answer in answers.values()) else 0
 
 

@@ -35,6 +35,10 @@ class Conversing:
                 return
         raise AssertionError(f"the chat does not wake: {self._turns()}")
 
+    def say(self, words: str) -> None:
+        """Without waiting for an answer."""
+        self._send(words)
+
     def clear(self) -> None:
         """A new conversation. Where there is none yet, one could be cleared that is begun meanwhile."""
         if self._turns():

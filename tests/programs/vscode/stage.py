@@ -44,10 +44,10 @@ _SETTINGS = {
     "workbench.reduceMotion": "on",  # nobody looks
     "editor.cursorBlinking": "solid",
     "security.workspace.trust.enabled": False,
-    "chat.allowAnonymousAccess": True,  # Copilot's own extension then works without an account
     "extensions.autoCheckUpdates": False,
     "extensions.autoUpdate": False,
 }
+_ANONYMOUS = "chat.allowAnonymousAccess"  # with it Copilot's own extension works without an account
 _PATIENCE = 120.0
 _TAIL = 6000
 _NOISE = (" → ", "    at ", "[IPC Library")  # it looks for what it does not need
@@ -60,7 +60,8 @@ class Stage:
     browser: Browser
     size = (1200, 800)
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, is_anonymous: bool = True) -> None:
+        """is_anonymous: the chat is used without an account, as its settings say."""
         self.folder = folder
         self.port, self.editor_port = free_port(), free_port()
         self.home, self.project, self.user = folder / "home", folder / "project", folder / "data" / "User"
@@ -68,13 +69,22 @@ class Stage:
         for place in (self.home, self.project, self.user):
             place.mkdir(parents=True)
         (self.project / "a-file-of-the-project.txt").write_text("hello\n", encoding="utf-8")
-        (self.user / "settings.json").write_text(json.dumps(_SETTINGS), encoding="utf-8")
+        self.settings = _SETTINGS | ({_ANONYMOUS: True} if is_anonymous else {})
+        self.write_settings()
         (folder / "toolwire.toml").write_text(self._config(), encoding="utf-8")
         self.program.write_text(self._script(), encoding="utf-8")
         self.program.chmod(0o755)
         self.hosts: dict[str, int] = {}  # page -> the process that its extensions run in
         self._stack = ExitStack()
         self._gateway: subprocess.Popen[bytes] | None = None
+
+    def write_settings(self, **more: object) -> None:
+        """As the user edits them; windows that are open may not notice before they are reloaded."""
+        self.settings |= more
+        (self.user / "settings.json").write_text(json.dumps(self.settings), encoding="utf-8")
+
+    def allow_anonymous(self) -> None:
+        self.write_settings(**{_ANONYMOUS: True})
 
     @property
     def address(self) -> str:
@@ -257,8 +267,8 @@ class Stage:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Stage]:
-    stage = Stage(folder)
+def running(folder: Path, *, is_anonymous: bool = True) -> Iterator[Stage]:
+    stage = Stage(folder, is_anonymous=is_anonymous)
     try:
         stage.start()
         yield stage

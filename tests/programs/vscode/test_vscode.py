@@ -21,6 +21,7 @@ PROOFS = (
     "windows",
     "consent",
     "copilot",
+    "newcomers",
 )  # Copilot's extension wakes when it is spoken to
 _FRAMEWORKS = HERE / "proof_frameworks.py"
 LIBRARIES = {

@@ -153,6 +153,8 @@ def _vscode(dialect: str) -> Way:
     return Way(dialect=dialect, files=(file,))
 
 
+_ANONYMOUS = 'without a Copilot account, first add "chat.allowAnonymousAccess": true to settings.json'
+
 VSCODE = Client(
     name="vscode",
     title="VS Code (Copilot Chat, custom endpoint)",
@@ -163,8 +165,8 @@ VSCODE = Client(
     ),
     proof="run",
     notes="VS Code 1.122 or newer; with keys `--write-key`, or in its window: Manage Models, the group, Update API Key",
-    start="code",
-    keyed_start='code, then Chat: Manage Language Models, the group "toolwire", Update API Key',
+    start=f"code ({_ANONYMOUS})",
+    keyed_start=f'code, then Chat: Manage Language Models, the group "toolwire", Update API Key ({_ANONYMOUS})',
 )
 
 QWEN_CODE = Client(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from toolwire.backends.budget import Budget
 from toolwire.backends.cursor.allowance import MOST_DECLINED, MOST_DONE, Allowance
-from toolwire.backends.cursor.budget import Budget
 from toolwire.errors import UpstreamError
 
 

@@ -9,7 +9,7 @@ has bounds of its own: a slow circle, or one that has no budget, ends too.
 from __future__ import annotations
 
 from ...errors import UpstreamError
-from .budget import CODE, Budget
+from ..budget import CODE, Budget
 
 MOST_DECLINED = 100  # wishes in one answer that nobody did anything about; who reads refusals stops after a few
 MOST_DONE = 2000  # and tools that ran here: a long task has some hundreds

@@ -18,13 +18,13 @@ from ...events import Event
 from ...profiles import CURSOR
 from ...types import Loss, Request
 from ..base import EventReply, Model
+from ..budget import CODE, Budget, conversation_of
 from ..continuing import Continuation, answered_calls, place_after, place_of
 from ..parking import Parking
 from ..refusals import check_tools
 from ..synthesis import new_id
 from ..transport import Transport
 from .allowance import Allowance
-from .budget import CODE, Budget, conversation_of
 from .channel import Gone
 from .local import LocalTools
 from .repeats import Repeats

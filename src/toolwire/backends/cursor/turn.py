@@ -21,9 +21,9 @@ from ...errors import GatewayError, InternalError, UpstreamError
 from ...events import Event, Failed, Finished, Noted, PartEnded, PartStarted, Started
 from ...types import Loss, Request, ToolCall, ToolResult, Usage
 from ...wire.connect import End, Frame
+from ..budget import Budget
 from ..synthesis import estimated_usage, new_id
 from .allowance import Allowance
-from .budget import Budget
 from .channel import Channel, Gone
 from .local import LocalTools
 from .repeats import Repeats

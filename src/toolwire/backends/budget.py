@@ -11,9 +11,9 @@ from hashlib import blake2b
 
 from msgspec import Struct
 
-from ...calls.sameness import Leading, print_of
-from ...errors import UpstreamError
-from ...types import Request, ToolCall
+from ..calls.sameness import Leading, print_of
+from ..errors import UpstreamError
+from ..types import Request, ToolCall
 
 CODE = "budget_exceeded"
 _WINDOW = 60.0

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.backends.cursor.stage import request, user
-from toolwire.backends.cursor.budget import Budget, conversation_of
+from toolwire.backends.budget import Budget, conversation_of
 from toolwire.errors import UpstreamError
 from toolwire.types import Message, Text, ToolCall, ToolResult
 

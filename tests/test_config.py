@@ -305,11 +305,20 @@ def test_vs_code_is_asked_again_for_arguments_that_are_wrong() -> None:
     )
 
 
-def test_vs_code_is_the_default_only_where_it_was_written() -> None:
+def test_requests_of_vs_code_can_be_limited() -> None:
+    assert backend('kind = "vscode"\nmax_requests_per_minute = 5').max_requests_per_minute == 5
+    assert refused('[backends.x]\nkind = "codex"\nmax_requests_per_minute = 5').endswith(
+        'found max_requests_per_minute for kind "codex"; expected it only for kind "cursor" or "vscode".'
+    )
+    assert 'only for kind "cursor".' in refused('[backends.x]\nkind = "vscode"\nmax_tokens_per_minute = 5')
+
+
+def test_vs_code_is_the_default_where_it_was_written_or_nothing_else_was_found() -> None:
     found = BackendConfig(name="vscode", kind="vscode")
     other = BackendConfig(name="openai", kind="openai-chat")
-    assert with_backends(Config(), (found,)).server.default == ""
+    assert with_backends(Config(), (found,)).server.default == "vscode"
     assert with_backends(Config(), (other, found)).server.default == "openai"
+    assert with_backends(Config(), (other, BackendConfig(name="codex", kind="codex"), found)).server.default == ""
     assert with_backends(Config(backends=(found,)), ()).server.default == "vscode"
 
 

@@ -39,13 +39,14 @@ BASE_URLS: dict[str, str] = {
 
 _KINDS: tuple[str, ...] = get_args(Kind)
 _HIDDEN = {"key", "keys", "token", "headers", "config"}
-_ONLY = {  # keys of one kind of back end
+_ONLY = {  # keys that only some kinds of back ends have
     "scripted": ("script",),
     "codex": ("command", "config", "workers", "tier"),
     "cursor": (
         *("token", "client_type", "client_version", "privacy", "transport", "workspace", "local_tools", "history"),
         *("park_seconds", "repeated_calls", "max_requests_per_minute", "max_tokens_per_minute"),
     ),
+    "vscode": ("max_requests_per_minute",),
 }
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _WORD = re.compile(r"[A-Za-z0-9._+-]{0,100}")
@@ -63,16 +64,17 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Config:
 
 
 def with_backends(config: Config, found: Iterable[BackendConfig]) -> Config:
-    """Add back ends and the embedded demo, and settle the default: with one back end that can be meant, that one. VS Code is
-    found everywhere, whether a window is open or not, so it must be asked for."""
+    """Add back ends and the embedded demo, and choose the default: the only back end that can be meant. VS Code is found
+    everywhere, whether a window is open or not, so it is the default only where nothing else was found."""
     found = list(found)
     backends = {backend.name: backend for backend in (*found, *config.backends)}
     backends.setdefault("demo", BackendConfig(name="demo", kind="demo"))
     serious = [name for name, backend in backends.items() if backend.kind not in ("demo", "scripted")]
-    serious = [name for name in serious if not (backends[name].kind == "vscode" and backends[name] in found)]
+    others = [name for name in serious if not (backends[name].kind == "vscode" and backends[name] in found)]
+    candidates = others or serious
     server = config.server
-    if not server.default and len(serious) == 1:
-        server = msgspec.structs.replace(server, default=serious[0])
+    if not server.default and len(candidates) == 1:
+        server = msgspec.structs.replace(server, default=candidates[0])
     return msgspec.structs.replace(config, server=server, backends=tuple(backends.values()))
 
 
@@ -255,11 +257,12 @@ class _Reader:
 
     def _check_owned(self, path: KeyPath, fields: dict[str, Any]) -> None:
         """Most keys are for every kind; some make sense for one alone."""
-        for kind, keys in _ONLY.items():
-            for key in keys:
-                if key in fields and fields["kind"] != kind:
-                    message = f"found {key} for kind {quote(fields['kind'])}; expected it only for kind {quote(kind)}."
-                    raise self._document.error((*path, key), message)
+        for key in fields:
+            kinds = [kind for kind, keys in _ONLY.items() if key in keys]
+            if kinds and fields["kind"] not in kinds:
+                owners = " or ".join(map(quote, kinds))
+                message = f"found {key} for kind {quote(fields['kind'])}; expected it only for kind {owners}."
+                raise self._document.error((*path, key), message)
 
     def _check_account(self, path: KeyPath, fields: dict[str, Any]) -> None:
         """Who asks, for a back end that belongs to a subscription of the user's."""

@@ -25,7 +25,7 @@ from .dialects import DIALECTS
 from .dialects.base import Context, ModelLine, ResponseDecoder
 from .dialects.effort import with_effort
 from .dialects.renaming import Renamer
-from .errors import BadRequest, GatewayError
+from .errors import BadRequest, GatewayError, quote
 from .guarding import Handling
 from .keeping import Keeping, Kept
 from .looping import Loop, Watching
@@ -201,6 +201,20 @@ class Runtime:
         return counted or encode({"input_tokens": max(1, len(request.wire) // BYTES_PER_TOKEN)})
 
     async def route(self, model: str) -> Route:
+        """Raises BadRequest (404) for a name that leads nowhere, or only to a default that cannot answer now."""
+        route = await self._routed(model)
+        absence = getattr(self.backends[route.backend], "absence", None) if route.is_guess else None
+        if isinstance(absence, GatewayError):
+            raise BadRequest(
+                f"no back end lists the model {quote(model)}, and the default {quote(route.backend)} cannot answer: {absence.message}",
+                status=404,
+                code="model_not_found",
+                where="model",
+                hint=absence.hint,
+            )
+        return route
+
+    async def _routed(self, model: str) -> Route:
         """Ask the back ends for their lists only when the name alone does not decide."""
         try:
             route = self.router.resolve(model)

@@ -472,3 +472,54 @@ def test_a_client_that_does_not_read_is_cut_off_and_others_are_served(server: Ga
             connection.close()
 
     run(play)
+
+
+def test_a_name_that_no_back_end_lists_goes_to_the_windows_where_there_is_nothing_else(server: Gateway) -> None:
+    async def play() -> None:
+        async with window(server, None, model("copilot/claude-sonnet-4.5"), model("copilot/gpt-4.1")) as opened:
+            assert content_of(await chatting(server, name="sonnet")) == "you said: hi"
+            assert (await opened.wait("chat"))["model"] == "copilot/claude-sonnet-4.5"
+            unknown = await chatting(server, name="llama-9")
+            assert (unknown.status, unknown.json["error"]["code"]) == (404, "model_not_found")
+            assert "copilot/gpt-4.1" in unknown.json["error"]["message"]
+
+    run(play)
+
+
+def test_without_a_window_the_refusal_says_so() -> None:
+    with vscode_gateway() as server:
+
+        async def play() -> None:
+            unknown = await chatting(server, name="llama-9")
+            assert (unknown.status, unknown.json["error"]["code"]) == (404, "model_not_found")
+            assert "no VS Code window is connected" in unknown.json["error"]["message"]
+            assert "Open VS Code" in unknown.json["error"]["message"]
+            named = await chatting(server, name="vscode/llama-9")
+            assert (named.status, named.json["error"]["code"]) == (503, "no_window")
+            async with window(server):
+                assert content_of(await chatting(server, name="gpt-4.1")) == "you said: hi"
+            gone = await chatting(server, name="gpt-4.1")  # which VS Code is known to have
+            assert (gone.status, gone.json["error"]["code"]) == (503, "no_window")
+            assert (await chatting(server, name="llama-9")).status == 404
+
+        run(play)
+
+
+def test_an_agent_that_runs_in_circles_is_stopped() -> None:
+    with vscode_gateway(max_requests_per_minute=2) as server:
+        begun = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+
+        async def asked(*more: str) -> Any:
+            messages = [*begun, *({"role": "user", "content": text} for text in more)]
+            return await asking(server, PATHS["chat"], {"model": "vscode/gpt-4.1", "messages": messages})
+
+        async def play() -> None:
+            async with window(server) as opened:
+                assert [(await asked("c")).status, (await asked("d")).status] == [200, 200]
+                refused = await asked("e")
+                assert (refused.status, refused.json["error"]["code"]) == (429, "budget_exceeded")
+                assert "max_requests_per_minute" in refused.json["error"]["message"]
+                assert len(opened.of("chat")) == 2
+                assert (await chatting(server, "another one")).status == 200
+
+        run(play)

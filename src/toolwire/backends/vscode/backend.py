@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Callable
 
 from ...config import BackendConfig
-from ...dialects.vscode.faults import MISSING, needs_consent, window_lost
+from ...dialects.vscode.faults import MISSING, needs_consent, no_window, window_lost
 from ...dialects.vscode.models import listing
 from ...dialects.vscode.request_out import asked
 from ...errors import UpstreamError
 from ...events import Event
 from ...profiles import VSCODE
 from ...types import Request
+from .. import budget
 from ..base import EventReply, Model
 from ..synthesis import new_id
 from .hub import Hub, Picked, conversation_of
@@ -39,8 +41,14 @@ class VSCodeBackend:
     def __init__(self, config: BackendConfig) -> None:
         self.name = config.name
         self.hub = Hub()
+        self.budget = budget.Budget(config.max_requests_per_minute, 0)
         self._models = config.models
         self._patience = Patience(first=config.first_byte_timeout, idle=config.idle_timeout)
+
+    @property
+    def absence(self) -> UpstreamError | None:
+        """Why no request can be answered now."""
+        return None if any(not window.is_leaving for window in self.hub.windows) else no_window()
 
     async def models(self) -> list[Model]:
         """Nothing while no window is connected."""
@@ -58,6 +66,7 @@ class VSCodeBackend:
 
     async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
         """Raises GatewayError before the first word; only until then may another window be asked."""
+        self.budget.ask(budget.conversation_of(request), time.monotonic())
         conversation = conversation_of(request)
         tried: set[str] = set()
         fault = window_lost()

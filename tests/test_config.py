@@ -558,6 +558,8 @@ def test_an_agent_service_by_subscription() -> None:
     )
     assert (config.local_tools, config.transport, config.park_seconds) == (("read", "grep"), "auto", 600)
     assert config.workspace.endswith("/sub")
+    assert config.sandbox == "required"
+    assert 'expected one of "required", "auto", "never"' in refused('[backends.x]\nkind = "cursor"\nsandbox = "no"')
     assert "secret" not in repr(config)
     assert backend('kind = "cursor"').missing == "neither key nor token is set"
     assert backend('kind = "cursor"').client_version == ""  # whose it would be, we do not know

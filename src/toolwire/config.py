@@ -44,7 +44,7 @@ _ONLY = {  # keys that only some kinds of back ends have
     "codex": ("command", "config", "workers", "tier"),
     "cursor": (
         *("token", "client_type", "client_version", "privacy", "transport", "workspace", "local_tools", "history"),
-        *("park_seconds", "repeated_calls", "max_requests_per_minute", "max_tokens_per_minute"),
+        *("park_seconds", "repeated_calls", "max_requests_per_minute", "max_tokens_per_minute", "sandbox"),
     ),
     "vscode": ("max_requests_per_minute",),
 }

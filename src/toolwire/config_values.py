@@ -73,6 +73,7 @@ class BackendConfig(Struct, frozen=True, kw_only=True):
     transport: Literal["auto", "run", "sse"] = "auto"
     workspace: str = ""
     local_tools: tuple[LocalTool, ...] = ()
+    sandbox: Literal["required", "auto", "never"] = "required"  # for the shell of local_tools
     history: Literal["native", "flat"] = "native"
     park_seconds: Parked = 600
     repeated_calls: Literal["tell", "answer"] = "tell"

@@ -16,6 +16,7 @@ from ...dialects.cursor.permits import allowed_tools
 from ...errors import UpstreamError
 from ...events import Event
 from ...profiles import CURSOR
+from ...tools.workspace.sandbox import Shell
 from ...types import Loss, Request
 from ..base import EventReply, Model
 from ..budget import CODE, Budget, conversation_of
@@ -61,7 +62,7 @@ class CursorBackend:
         self.parking: Parking[Turn] = Parking(Turn.leave, seconds=max(1, config.park_seconds))
         self._config = config
         self._limits = limits or _limits(config)
-        self._local = LocalTools(Path(config.workspace or "."), config.local_tools) if config.local_tools else None
+        self._local = local_tools(config)
         self._leaving: set[asyncio.Task[None]] = set()
         self._listing = asyncio.Lock()
         self._models: list[Model] = []
@@ -235,6 +236,12 @@ class _Told:
 def _has_tools(request: Request) -> bool:
     """Whether the client has brought any: also those that it does not want called now, that were told in words, or called before."""
     return bool(request.tools) or request.is_lowered or has_calls(request.messages)
+
+
+def local_tools(config: BackendConfig) -> LocalTools | None:
+    if not config.local_tools:
+        return None
+    return LocalTools(Path(config.workspace or "."), config.local_tools, shell=Shell(sandbox=config.sandbox))
 
 
 def _results(found: Continuation) -> dict[str, Any]:

@@ -35,6 +35,8 @@ _WORK = {
     "grep": local_searching.grep,
 }
 _LIMITS = Limits()
+# A remote service chooses the commands, and no person approves them.
+_CONFINED = Shell(sandbox="required")
 
 
 class LocalTools:
@@ -46,7 +48,7 @@ class LocalTools:
         kinds: Collection[str] = tuple(KINDS),
         *,
         limits: Limits = _LIMITS,
-        shell: Shell | None = None,
+        shell: Shell = _CONFINED,
     ) -> None:
         for kind in kinds:
             if kind not in KINDS:
@@ -54,7 +56,7 @@ class LocalTools:
         self._root = Root(workspace)
         self._kinds = frozenset(kinds)
         self._limits = limits
-        self._runner = Runner(self._root, limits, shell or Shell())
+        self._runner = Runner(self._root, limits, shell)
         self.exec_kinds = frozenset[str]().union(*(KINDS[kind] for kind in self._kinds))
 
     async def run(self, exec: Exec) -> list[bytes]:

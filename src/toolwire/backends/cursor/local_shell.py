@@ -13,10 +13,11 @@ from ...dialects.cursor.execs import Exec
 from ...tools.workspace.confinement import Root
 from ...tools.workspace.limits import Limits, off_loop
 from ...tools.workspace.sentences import Refused
-from ...tools.workspace.shell import Command, Runner
+from ...tools.workspace.shell import Command, Runner, Unconfined
 
 _STATUS = re.compile(r"(?:(.*)\n)?\[((?:exit code (\d+)|ended by signal (\d+)|stopped).*)\]", re.DOTALL)
 _SPARE = 10.0
+OPT_OUT = 'Install bubblewrap on the machine of the gateway, or set sandbox = "auto" for this back end to run commands without it.'
 _TIMED_OUT = 124  # as timeout(1) says it
 
 
@@ -33,6 +34,8 @@ async def run(root: Root, limits: Limits, runner: Runner, exec: Exec) -> list[An
     try:
         command = Command(command=_command(root, exec), timeout_seconds=_seconds(exec))
         output = await off_loop(lambda budget: runner.run(budget, command), limits.command_seconds + _SPARE)
+    except Unconfined as refusal:
+        return [_refused(exec, f"{refusal} {OPT_OUT}")]
     except Refused as refusal:
         return [_refused(exec, str(refusal))]
     except OSError as fault:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import nullcontext
 
 from msgspec import Struct
 
@@ -11,6 +12,7 @@ from ..base import Output
 from .confinement import Root
 from .limits import Budget, Limits
 from .programs import Ended, environment, program, run
+from .repository import protected
 from .sandbox import Shell, Walls, walls
 from .sentences import Refused
 
@@ -20,6 +22,10 @@ USUAL_SECONDS = 120.0
 class Command(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     command: str
     timeout_seconds: float | None = None
+
+
+class Unconfined(Refused):
+    """A sandbox is required, and there is none."""
 
 
 class Kept:
@@ -78,14 +84,15 @@ class Runner:
         kept = Kept(self._limits.command_output_bytes, self._limits.command_flood_bytes)
         variables = environment(self._shell.environment) | around.variables
         started = time.monotonic()
-        ended = run(
-            [*around.arguments, bash, "-c", asked.command],
-            budget,
-            kept.take,
-            folder=self._root.path,
-            variables=variables,
-            with_strays=True,
-        )
+        with protected(self._root.path) if around.arguments else nullcontext(()) as mounts:
+            ended = run(
+                [*around.arguments, *mounts, bash, "-c", asked.command],
+                budget,
+                kept.take,
+                folder=self._root.path,
+                variables=variables,
+                with_strays=True,
+            )
         budget.check()
         took = time.monotonic() - started
         status = [self._fate(ended, kept, asked), f"{took:.1f} s", _walled(around)]
@@ -108,7 +115,7 @@ class Runner:
             if self._walls is None:
                 self._walls = walls(self._shell, self._root.path, bash, budget)
         if self._walls.why_not and self._shell.sandbox == "required":
-            raise Refused(f"commands may run only in a sandbox, and there is none: {self._walls.why_not}.")
+            raise Unconfined(f"commands may run only in a sandbox, and there is none: {self._walls.why_not}.")
         return self._walls
 
     def _fate(self, ended: Ended, kept: Kept, asked: Command) -> str:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from toolwire.tools.workspace.limits import Budget, Stopped, off_loop
+from toolwire.tools.workspace.limits import COMMANDS, Budget, Pool, Stopped, off_loop
 
 
 def test_a_budget_is_over_when_its_time_is() -> None:
@@ -69,6 +69,50 @@ def test_long_work_does_not_keep_others_waiting() -> None:
         return answer
 
     assert asyncio.run(main()) == 42
+
+
+def test_files_do_not_wait_for_commands() -> None:
+    async def main() -> int:
+        waiting = [asyncio.create_task(off_loop(_until_told, 60, COMMANDS)) for _ in range(100)]
+        await asyncio.sleep(0)
+        answer = await off_loop(lambda budget: 42, 1)
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        return answer
+
+    assert asyncio.run(main()) == 42
+
+
+def test_the_time_starts_with_the_work_and_not_in_the_queue() -> None:
+    pool, seconds = Pool("test", 1), 0.05
+
+    async def main() -> bool:
+        first = asyncio.create_task(off_loop(lambda budget: time.sleep(2 * seconds), 10, pool))
+        queued = asyncio.create_task(off_loop(lambda budget: budget.is_over, seconds, pool))
+        await first
+        return await queued
+
+    assert asyncio.run(main()) is False
+
+
+def test_queued_work_that_is_cancelled_never_starts() -> None:
+    pool, started = Pool("test", 1), threading.Event()
+
+    async def main() -> None:
+        holding = asyncio.create_task(off_loop(_until_told, 60, pool))
+        queued = asyncio.create_task(off_loop(lambda budget: started.set(), 60, pool))
+        await asyncio.sleep(0)
+        queued.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await queued
+        holding.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await holding
+        await off_loop(lambda budget: None, 1, pool)
+
+    asyncio.run(main())
+    assert not started.is_set()
 
 
 def _until_told(budget: Budget) -> None:

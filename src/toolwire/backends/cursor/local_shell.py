@@ -11,7 +11,7 @@ from msgspec import Struct
 from ...dialects.cursor import agent
 from ...dialects.cursor.execs import Exec
 from ...tools.workspace.confinement import Root
-from ...tools.workspace.limits import Limits, off_loop
+from ...tools.workspace.limits import COMMANDS, Limits, off_loop
 from ...tools.workspace.sentences import Refused
 from ...tools.workspace.shell import Command, Runner, Unconfined
 
@@ -33,7 +33,8 @@ async def run(root: Root, limits: Limits, runner: Runner, exec: Exec) -> list[An
     """One result, or the events of a stream."""
     try:
         command = Command(command=_command(root, exec), timeout_seconds=_seconds(exec))
-        output = await off_loop(lambda budget: runner.run(budget, command), limits.command_seconds + _SPARE)
+        seconds = limits.command_seconds + _SPARE
+        output = await off_loop(lambda budget: runner.run(budget, command), seconds, COMMANDS)
     except Unconfined as refusal:
         return [_refused(exec, f"{refusal} {OPT_OUT}")]
     except Refused as refusal:

@@ -6,15 +6,14 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from msgspec import Struct
 
 _T = TypeVar("_T")
 
-_THREADS = 32
+QUEUE_SECONDS = 60.0  # that a tool may wait for a free thread before the caller's own time limit ends it
 _LAST_STEPS = 5.0  # seconds a thread that was told to stop gets before it is left to itself
 
 
@@ -42,11 +41,11 @@ class Stopped(Exception):
 
 
 class Budget:
-    """Until when work in a thread may go on: its time is over, or it was given up."""
+    """Until when work in a thread may go on: its time is over, or it was given up. The time starts when this is made."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, given_up: threading.Event | None = None) -> None:
         self._until = time.monotonic() + seconds
-        self._given_up = threading.Event()
+        self._given_up = given_up or threading.Event()
 
     def give_up(self) -> None:
         self._given_up.set()
@@ -61,9 +60,8 @@ class Budget:
 
     def shortened(self, seconds: float) -> Budget:
         """One that is over after so many seconds, or together with this one."""
-        shorter = Budget(seconds)
+        shorter = Budget(seconds, self._given_up)
         shorter._until = min(shorter._until, self._until)
-        shorter._given_up = self._given_up
         return shorter
 
     def check(self) -> None:
@@ -72,30 +70,44 @@ class Budget:
             raise Stopped
 
 
-async def off_loop(work: Callable[[Budget], _T], seconds: float) -> _T:
-    """Do the work in a thread. When cancelled, it is told to stop and waited for, so that nothing happens afterwards."""
-    budget = Budget(seconds)
-    future = asyncio.get_running_loop().run_in_executor(_threads(), partial(work, budget))
+class Pool:
+    """Threads for one kind of work, made when the first is needed. They are not the loop's own, where long commands would keep
+    everything else from resolving host names."""
+
+    def __init__(self, name: str, threads: int = 32) -> None:
+        self._name = name
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._executor: ThreadPoolExecutor | None = None
+
+    def submit(self, work: Callable[[], _T]) -> Future[_T]:
+        with self._lock:
+            if self._executor is None:
+                self._executor = ThreadPoolExecutor(self._threads, thread_name_prefix=f"workspace-{self._name}")
+            return self._executor.submit(work)
+
+
+# A command may take minutes and a file takes milliseconds, so files never wait for commands.
+FILES = Pool("files")
+COMMANDS = Pool("commands", 64)
+
+
+async def off_loop(work: Callable[[Budget], _T], seconds: float, pool: Pool = FILES) -> _T:
+    """Do the work in a thread, with so many seconds from when a thread is free for it.
+
+    When cancelled, the work is told to stop and waited for, so that nothing happens afterwards.
+    """
+    given_up = threading.Event()
+    running = pool.submit(lambda: work(Budget(seconds, given_up)))
+    future = asyncio.wrap_future(running)
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:
-        budget.give_up()
-        await asyncio.wait({future}, timeout=_LAST_STEPS)
+        given_up.set()
         future.add_done_callback(_forget)
+        if not running.cancel():
+            await asyncio.wait({future}, timeout=_LAST_STEPS)
         raise
-
-
-# Not the loop's own threads: a few long commands there would keep everybody from looking up names.
-_pool: ThreadPoolExecutor | None = None
-_pool_lock = threading.Lock()
-
-
-def _threads() -> ThreadPoolExecutor:
-    global _pool
-    with _pool_lock:
-        if _pool is None:
-            _pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="workspace")
-        return _pool
 
 
 def _forget(future: asyncio.Future[_T]) -> None:

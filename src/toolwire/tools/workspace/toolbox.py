@@ -15,7 +15,7 @@ from ..base import Output, Runnable
 from . import definitions
 from .confinement import Root
 from .grepping import Grep, grep
-from .limits import Budget, Limits, off_loop
+from .limits import COMMANDS, FILES, QUEUE_SECONDS, Budget, Limits, Pool, off_loop
 from .listing import Glob, List, glob, list_folder
 from .reading import Read, read
 from .sandbox import Shell
@@ -54,7 +54,9 @@ def workspace(
     if shell:
         runner = Runner(place, limits, shell if isinstance(shell, Shell) else Shell())
         tools.append(
-            _WorkspaceTool(definitions.SHELL, Command, runner.run, limits.command_seconds, changes_things=True)
+            _WorkspaceTool(
+                definitions.SHELL, Command, runner.run, limits.command_seconds, COMMANDS, changes_things=True
+            )
         )
     return tools
 
@@ -66,7 +68,7 @@ def _file_tool(root: Root, limits: Limits, name: str) -> Runnable:
     def bound(budget: Budget, arguments: Any) -> Output:
         return work(root, limits, budget, arguments)
 
-    return _WorkspaceTool(tool, asked, bound, limits.seconds, changes_things=changes_things)
+    return _WorkspaceTool(tool, asked, bound, limits.seconds, FILES, changes_things=changes_things)
 
 
 class _WorkspaceTool(Generic[_Asked]):
@@ -76,20 +78,22 @@ class _WorkspaceTool(Generic[_Asked]):
         asked: type[_Asked],
         work: Callable[[Budget, _Asked], Output],
         seconds: float,
+        pool: Pool,
         *,
         changes_things: bool,
     ) -> None:
         self.tool = tool
         self.changes_things = changes_things
-        self.timeout = seconds + _SPARE
+        self.timeout = seconds + _SPARE + QUEUE_SECONDS
         self._asked = asked
         self._work = work
         self._seconds = seconds
+        self._pool = pool
 
     async def run(self, arguments: JsonObject) -> Output:
         try:
             asked = msgspec.convert(_whole_numbers(arguments), self._asked)
-            return await off_loop(lambda budget: self._work(budget, asked), self._seconds)
+            return await off_loop(lambda budget: self._work(budget, asked), self._seconds, self._pool)
         except msgspec.ValidationError as fault:
             return Output.of_text(f"the arguments do not fit: {fault}.", is_error=True)
         except Refused as refusal:

@@ -258,6 +258,28 @@ def test_only_the_start_of_a_result_is_searched() -> None:
         play(asking({"text": "{{result:0:z}}"}, assistant("a"), result("1", "a" * 200_000 + "z")))
 
 
+def test_an_expression_that_backtracks_for_ever_stops_neither_the_loop_nor_itself() -> None:
+    request = asking({"text": "{{result:0:(a+)+$}}"}, assistant("a"), result("1", "a" * 60 + "!"))
+
+    async def main() -> int:
+        opening = asyncio.create_task(Scripted("s").open(request, is_verbatim=False))
+        turns = 0
+        while not opening.done():
+            await asyncio.sleep(0.01)
+            turns += 1
+        with pytest.raises(BadRequest, match="takes longer than"):
+            await opening
+        return turns
+
+    assert asyncio.run(main()) > 10
+
+
+def test_the_number_of_expressions_is_bounded() -> None:
+    text = "".join(f"{{{{result:0:a{{{number}}}}}}}" for number in range(66))
+    with pytest.raises(BadRequest, match="more than 64"):
+        play(asking({"text": text}, assistant("a"), result("1", "a" * 100)))
+
+
 def test_every_choice_plays_the_same_turn() -> None:
     answer = play(asking({"text": "a", "calls": [{"name": "look"}]}, sampling=Sampling(choices=3)))
     assert [choice.index for choice in answer.finished.choices] == [0, 1, 2]

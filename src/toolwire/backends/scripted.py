@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import BadRequest, ConfigError, GatewayError, UpstreamError, quote
 from ..events import Event, Failed, Finished, PartDelta, Started
@@ -30,6 +30,7 @@ from ..types import (
 from ..wire.exact import encode, object_of
 from .base import EventReply, Model
 from .history import altered, tool_called, unpaired
+from .regex_process import BadPattern, search
 from .script import (
     Cue,
     ScriptedCall,
@@ -57,8 +58,11 @@ from .synthesis import (
 # Braces inside the expression must pair (as in {2}), so that a brace of JSON can follow the mark at once.
 _RESULT = re.compile(r"\{\{result:(\d{1,6})(?::((?:[^{}]|\{[^{}]{0,20}\}){1,200}))?\}\}")
 _SEARCHED = 100 * 1024
+_MOST_PATTERNS = 64  # in one request
 _SHOWN = 200
 _RETRYABLE = frozenset({408, 429, 500, 502, 503, 504, 529})
+
+_T = TypeVar("_T")
 
 
 class Scripted:
@@ -78,8 +82,10 @@ class Scripted:
     async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
         """Everything a script can have wrong is said here, before the first event."""
         cue = cue_in_prompt(request.messages) or self._cue_in_file(request)
-        turn = _without_script(request) if cue is None else _checked(cue, request)
-        choices = [_Scene(request, turn).parts() for _ in range(choices_asked(request))]
+        quotes = _Quotes(request)
+        turn = _without_script(request) if cue is None else await quotes.fill(lambda: _checked(cue, request, quotes))
+        scene = _Scene(request, turn, quotes)
+        choices = [await quotes.fill(scene.parts) for _ in range(choices_asked(request))]
         if turn.error is not None and turn.error.after <= 0:
             await asyncio.sleep(turn.delay)
             raise _failure(turn.error)
@@ -100,13 +106,61 @@ class Scripted:
         return None
 
 
+class _Unsearched(Exception):
+    """A result is quoted by an expression that was not searched for yet."""
+
+    def __init__(self, number: int, pattern: str) -> None:
+        super().__init__(number, pattern)
+        self.number = number
+        self.pattern = pattern
+
+
+class _Quotes:
+    """The results of one conversation, and what expressions of its script find in them."""
+
+    def __init__(self, request: Request) -> None:
+        self._results = [text_of(result) for result in results_of(request.messages)]
+        self._found: dict[tuple[int, str], str] = {}
+
+    def result(self, number: int, pattern: str | None) -> str:
+        """Raises _Unsearched, and BadRequest for a result that is not there."""
+        if number >= len(self._results):
+            raise _bad(f"result {number} is asked for; the conversation has {len(self._results)}, counted from 0.")
+        if pattern is None:
+            return self._results[number]
+        if (number, pattern) not in self._found:
+            raise _Unsearched(number, pattern)
+        return self._found[number, pattern]
+
+    async def fill(self, work: Callable[[], _T]) -> _T:
+        """Do the work, with a search for each expression it needs: outside this process, because the client wrote it."""
+        while True:
+            try:
+                return work()
+            except _Unsearched as wanted:
+                number, pattern = wanted.number, wanted.pattern
+            if len(self._found) >= _MOST_PATTERNS:
+                raise _bad(f"the script quotes results by more than {_MOST_PATTERNS} regular expressions.")
+            self._found[number, pattern] = await self._search(number, pattern)
+
+    async def _search(self, number: int, pattern: str) -> str:
+        text = self._results[number]
+        try:
+            found = await search(pattern, text[:_SEARCHED])
+        except BadPattern as fault:
+            raise _bad(f"{quote(pattern)} is no regular expression that can be used: {quote(str(fault))}.") from None
+        if found is None:
+            raise _bad(f"{quote(pattern)} matches nothing in result {number}, which is {quote(text)}.")
+        return found
+
+
 class _Scene:
     """One turn in one conversation: the parts it comes to."""
 
-    def __init__(self, request: Request, turn: Turn) -> None:
+    def __init__(self, request: Request, turn: Turn, quotes: _Quotes) -> None:
         self.request = request
         self.turn = turn
-        self.results = [text_of(result) for result in results_of(request.messages)]
+        self.quotes = quotes
 
     def parts(self) -> list[Part]:
         return self._with_citations([part for one in self._scripted() for part in self._part(one)])
@@ -176,21 +230,7 @@ class _Scene:
                 return value
 
     def _filled(self, text: str) -> str:
-        return _RESULT.sub(lambda found: self._result(int(found[1]), found[2]), text)
-
-    def _result(self, number: int, pattern: str | None) -> str:
-        if number >= len(self.results):
-            raise _bad(f"result {number} is asked for; the conversation has {len(self.results)}, counted from 0.")
-        text = self.results[number]
-        if pattern is None:
-            return text
-        try:
-            found = re.search(pattern, text[:_SEARCHED])
-        except (re.error, RecursionError, OverflowError) as fault:
-            raise _bad(f"{quote(pattern)} is no regular expression: {quote(str(fault))}.") from None
-        if found is None:
-            raise _bad(f"{quote(pattern)} matches nothing in result {number}, which is {quote(text)}.")
-        return found[0]
+        return _RESULT.sub(lambda found: self.quotes.result(int(found[1]), found[2]), text)
 
     def _with_citations(self, parts: list[Part]) -> list[Part]:
         """They belong to the last text."""
@@ -202,23 +242,23 @@ class _Scene:
         return parts
 
 
-def _checked(cue: Cue, request: Request) -> Turn:
+def _checked(cue: Cue, request: Request, quotes: _Quotes) -> Turn:
     """The turn to play; of a strict script a complaint, where there is one."""
     if not cue.script.strict:
         return cue.turn
-    said = unpaired(cue.past) or altered(cue.past, _told(cue, request))
+    said = unpaired(cue.past) or altered(cue.past, _told(cue, request, quotes))
     if said:
         return Turn(text=f"HISTORY-ALTERED: {said}")
-    missing = _Scene(request, cue.turn).not_offered()
+    missing = _Scene(request, cue.turn, quotes).not_offered()
     if missing:
         offered = ", ".join(tool.name for tool in request.tools)
         return Turn(text=f"TOOL-NOT-OFFERED: {', '.join(missing)}; offered: {offered or 'none'}")
     return cue.turn
 
 
-def _told(cue: Cue, request: Request) -> list[list[ToolCall]]:
+def _told(cue: Cue, request: Request, quotes: _Quotes) -> list[list[ToolCall]]:
     """The calls of each turn played so far, told again: what results they quote is in the conversation."""
-    return [_Scene(request, cue.script.turn(played)).calls() for played in range(answers_in(cue.past))]
+    return [_Scene(request, cue.script.turn(played), quotes).calls() for played in range(answers_in(cue.past))]
 
 
 def echo(request: Request) -> str:

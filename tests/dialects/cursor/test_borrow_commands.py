@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -33,17 +35,17 @@ NAMES = [
 ]
 
 
-def run(command: str, folder: Path) -> str:
+def run(command: str, folder: Path, shell: str = "bash") -> str:
     done = subprocess.run(
-        ["bash", "-c", command], cwd=folder, capture_output=True, text=True, errors="replace", timeout=20, check=False
+        [shell, "-c", command], cwd=folder, capture_output=True, text=True, errors="replace", timeout=20, check=False
     )
     return done.stdout + done.stderr
 
 
-def told(kind: str, args: Any, folder: Path, *, wrapped: bool = False) -> Any:
+def told(kind: str, args: Any, folder: Path, *, wrapped: bool = False, shell: str = "bash") -> Any:
     """Run as the client would, and answered with what it printed."""
     call = lent(kind, args, [BASH])
-    output = run(call.args["command"], folder)
+    output = run(call.args["command"], folder, shell)
     if wrapped:
         output = f"Chunk ID: 1\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:\n{output}"
     return result(call, output)
@@ -152,6 +154,63 @@ def test_lines_and_names_are_searched_as_asked(tmp_path: Path) -> None:
     assert counted.workspace_results["."].count.total_matches == 1
     nothing = told("grep", agent.GrepArgs(pattern="absent"), tmp_path).success
     assert not nothing.workspace_results["."].content.matches
+
+
+@pytest.fixture(params=["rg", "grep"])
+def engine(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """With ripgrep on PATH and without it."""
+    if request.param == "rg" and shutil.which("rg") is None:
+        pytest.skip("ripgrep is not installed")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("bash", "dash", "grep", "head", "tail", "find", "ls", *(["rg"] if request.param == "rg" else [])):
+        if (found := shutil.which(name)) is not None:
+            (tools / name).symlink_to(found)
+    monkeypatch.setenv("PATH", str(tools))
+    return str(request.param)
+
+
+@pytest.mark.parametrize("shell", ["bash", "dash"])
+@pytest.mark.usefixtures("engine")
+@pytest.mark.parametrize(
+    ("kind", "args", "words"),
+    [
+        ("grep", agent.GrepArgs(pattern="[", path="work"), r"unclosed|Unmatched|Invalid|parse error"),
+        ("grep", agent.GrepArgs(pattern="needle", path="work/none"), "No such file"),
+        ("grep", agent.GrepArgs(glob="*.py", path="work/none"), "No such file"),
+        ("ls", agent.LsArgs(path="work/none"), "No such file"),
+        ("pi_grep", agent.PiGrepExecArgs(pattern="[", path="work"), r"unclosed|Unmatched|Invalid|parse error"),
+    ],
+)
+def test_a_search_that_fails_is_an_error_and_no_match(
+    tmp_path: Path, shell: str, kind: str, args: Any, words: str
+) -> None:
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/a.py").write_text("needle\n")
+    found = told(kind, args, tmp_path, shell=shell)
+    assert found.WhichOneof("result") == "error"
+    assert re.search(words, found.error.error)
+    assert "toolwire" not in found.error.error
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_search_that_finds_more_than_is_shown_or_nothing_is_a_success(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work/a.py").write_text("needle\n" * 100_000)
+    found = told("grep", agent.GrepArgs(pattern="needle", path="work", head_limit=7), tmp_path).success
+    assert found.workspace_results["work"].content.total_matched_lines == 7
+    none = told("grep", agent.GrepArgs(pattern="hay", path="work"), tmp_path).success
+    assert not none.workspace_results["work"].content.matches
+    assert told("pi_grep", agent.PiGrepExecArgs(pattern="hay", path="work"), tmp_path).success.output == ""
+
+
+def test_what_matches_beside_a_file_that_cannot_be_searched_is_found(tmp_path: Path) -> None:
+    call = lent("grep", agent.GrepArgs(pattern="x"), [BASH])
+    output = "toolwire-begin\na.py:1:x\n\ntoolwire-errors\ngrep: b.py: Permission denied\n2\ntoolwire-end 2\n"
+    [file] = result(call, output).success.workspace_results["."].content.matches
+    assert [match.content for match in file.matches] == ["x"]
 
 
 def test_what_is_too_long_for_a_command_is_none() -> None:

@@ -2,7 +2,8 @@
 
 Every name and text is quoted as one word, and names are given by redirection or after "--" or with a folder before them: what they
 are made of means nothing to the shell or to the program. Each command says in a line of its own where its output begins and ends,
-so that the answer is found in whatever a client writes around it, and is known to be whole; a file is read with its size.
+so that the answer is found in whatever a client writes around it, and is known to be whole; a file is read with its size. What a search
+complains about is printed after what it found, with its own exit code, so that an error is never taken for a match.
 """
 
 from __future__ import annotations
@@ -18,9 +19,12 @@ from .borrow_wishes import Wish
 
 LONGEST = 120_000  # bytes of a command: Linux takes no single argument of more than 128 KiB
 _BEGIN, _END, _NONE, _FOLDER = "toolwire-begin", "toolwire-end", "toolwire-none", "toolwire-folder"
+_ERRORS = "toolwire-errors"
 _FIRST = re.compile(rf"^{_BEGIN}(?: (\d{{1,15}}) (\d{{1,15}}))?\n", re.MULTILINE)
 _LAST = re.compile(rf"\n{_END} (\d{{1,9}})(?:\n|\Z)")
 _MOST_LINES = 1000
+_MOST_NAMES = 20_000  # of one folder
+_MOST_ERRORS = 8  # lines
 _MOST_BRACES = 16
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _UNWRITABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
@@ -28,12 +32,13 @@ _SKIPPED = r"\( -name .git -o -name node_modules \) -prune -o"
 
 
 class Framed(Struct, frozen=True):
-    """What a command printed, its exit code, and the bytes and line breaks of the file that it read."""
+    """What a command printed, its exit code, the bytes and line breaks of the file that it read, and what a search complained about."""
 
     text: str
     code: int
     size: int = 0
     breaks: int = 0
+    errors: str = ""
 
 
 def command_of(wish: Wish) -> str | None:
@@ -46,7 +51,7 @@ def command_of(wish: Wish) -> str | None:
         case "write":
             command = _write(values["path"], values["content"])
         case "list":
-            command = _framed(f"ls -1Ap -- {_word(values['path'])}")
+            command = _found(f"ls -1Ap -- {_word(values['path'])}", _MOST_NAMES)
         case "grep":
             command = _grep(values)
         case "glob":
@@ -66,7 +71,11 @@ def framed(text: str) -> Framed | None:
     last = _LAST.match(text, end) if end >= 0 else None
     if first is None or last is None or last.start() < first.end() - 1:
         return None
-    return Framed(text[first.end() : last.start()], int(last[1]), int(first[1] or 0), int(first[2] or 0))
+    inside, code = text[first.end() : last.start()], int(last[1])
+    found, mark, errors = inside.rpartition(f"\n{_ERRORS}\n")
+    if mark and not first[1]:  # a file that is read may hold the mark itself
+        return Framed(found, code, errors=errors.rpartition("\n")[0])
+    return Framed(inside, code, int(first[1] or 0), int(first[2] or 0))
 
 
 def is_missing(text: str) -> bool:
@@ -89,6 +98,14 @@ def _word(path: str) -> str:
 
 def _framed(command: str, about: str = "") -> str:
     return f"printf '{_BEGIN}{about}\\n'; {command} 2>&1; printf '\\n{_END} %s\\n' \"$?\""
+
+
+def _found(search: str, most: int) -> str:
+    """The first lines that a search prints; then the last ones of its errors, with its exit code as the last of all."""
+    searched = f"{{ {search}; printf '%s\\n' \"$?\" >&2; }} | head -n {most} >&3"
+    caught = f"{{ caught=$({{ {searched}; }} 2>&1 | tail -n {_MOST_ERRORS + 1}); }} 3>&1"
+    code = "$(printf '%s\\n' \"$caught\" | tail -n 1)"
+    return f"printf '{_BEGIN}\\n'; {caught}; printf '\\n{_ERRORS}\\n%s\\n{_END} %s\\n' \"$caught\" \"{code}\""
 
 
 def _read(values: dict[str, Any]) -> str:
@@ -138,7 +155,7 @@ def _grep(values: dict[str, Any]) -> str:
     ending = f"-e {pattern} -- {place}"
     most = min(max(values.get("limit") or _MOST_LINES, 1), _MOST_LINES)
     search = f"if command -v rg >/dev/null; then {' '.join(fast)} {ending}; else {' '.join(slow)} {ending}; fi"
-    return _framed(f"{{ {search}; }} 2>&1 | head -n {most}")
+    return _found(search, most)
 
 
 def _glob(values: dict[str, Any]) -> str | None:
@@ -148,7 +165,7 @@ def _glob(values: dict[str, Any]) -> str | None:
     place = (values.get("path") or ".").rstrip("/") or "/"
     tests = " -o ".join(_test(place, pattern) for pattern in patterns)
     most = min(max(values.get("limit") or _MOST_LINES, 1), _MOST_LINES)
-    return _framed(f"find {_word(place)} {_SKIPPED} -type f \\( {tests} \\) -print 2>&1 | head -n {most}")
+    return _found(f"find {_word(place)} {_SKIPPED} -type f \\( {tests} \\) -print", most)
 
 
 def _test(place: str, pattern: str) -> str:

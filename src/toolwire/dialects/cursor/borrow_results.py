@@ -256,7 +256,9 @@ def _output(given: Given) -> tuple[str, str]:
     heard = framed(given.text)
     if heard is None:
         return "", _NO_FRAME + given.text[:_SHOWN]
-    return (heard.text, "") if heard.code < 2 or heard.text else ("", f"the command ended with exit code {heard.code}.")
+    if not heard.text and (heard.errors or heard.code > 1):
+        return "", heard.errors or f"the command ended with exit code {heard.code}."
+    return heard.text, ""
 
 
 def _is_done(heard: Framed | None) -> bool:

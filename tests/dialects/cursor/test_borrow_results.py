@@ -78,6 +78,25 @@ def test_what_is_no_file_is_never_passed_as_one(who: str, text: str, expected: s
     assert result(lent("read", _READ, client(who)), text, is_error=True).WhichOneof("result") == expected
 
 
+_PLAIN_READ = [tool("read_file", "path", path=TEXT)]
+
+
+@pytest.mark.parametrize("text", ["Error: the build broke\nError: twice\n", "Error: no more paper", "Failed: 3\n"])
+def test_a_file_that_begins_like_an_error_is_a_file(text: str) -> None:
+    assert result(lent("read", _READ, _PLAIN_READ), text).success.content == text
+    assert result(lent("read", _READ, _PLAIN_READ), text, is_error=True).WhichOneof("result") == "error"
+    assert result(
+        lent("fetch", agent.FetchArgs(url="https://a"), [tool("fetch", "url", url=TEXT)]), f"{text}x"
+    ).WhichOneof("result") == ("success" if "\n" in text else "error")
+
+
+def test_a_name_that_begins_like_an_error_is_a_name() -> None:
+    listing = [tool("list_dir", "path", path=TEXT)]
+    tree = result(lent("ls", agent.LsArgs(path="/w"), listing), "error.log\nfailed.txt").success.directory_tree_root
+    assert [file.name for file in tree.children_files] == ["error.log", "failed.txt"]
+    assert result(lent("ls", agent.LsArgs(path="/w"), listing), "Error: no such folder").WhichOneof("result") == "error"
+
+
 def test_a_file_that_is_not_shown_twice_is_remembered() -> None:
     stub = "File unchanged since last read. The content from the earlier Read is still current."
     known = Known()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolwire.dialects.cursor.said import Said, is_refusal, is_timeout, said
+from toolwire.dialects.cursor.said import Said, is_failed_read, is_failed_search, is_refusal, is_timeout, said
 
 
 @pytest.mark.parametrize(
@@ -50,6 +50,49 @@ def test_words_of_refusal(text: str) -> None:
 @pytest.mark.parametrize("text", ["Wrote file successfully.", "errors.py", "", "Error: " + "long " * 1000, "a\nerror"])
 def test_words_of_success(text: str) -> None:
     assert not is_refusal(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Error: the disk is on fire",
+        "Error: file not found\n",
+        "Error: a\nError: b\n",
+        "error.log",
+        "invalid = 5\n",
+        "<error>\n<code>5</code>\n</error>",
+        "Failed tests:\n  a not found",
+        "",
+    ],
+)
+def test_a_file_may_begin_like_an_error(text: str) -> None:
+    assert not is_failed_read(text, "/w/notes.txt")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Error: File not found: /w/notes.txt",
+        "Error: notes.txt is locked",
+        "Error: Cannot read binary file",
+        "ENOENT: no such file or directory, open '/w/notes.txt'",
+        "<tool_use_error>File does not exist.\nNote: look around.</tool_use_error>",
+    ],
+)
+def test_an_error_message_in_the_place_of_a_file(text: str) -> None:
+    assert is_failed_read(text, "/w/notes.txt")
+
+
+@pytest.mark.parametrize(
+    "text", ["error.log", "error.py:1:x", "error/a.py\nfailed/b.py", "Error handling\nin Go", "invalid"]
+)
+def test_names_lines_and_pages_may_begin_like_an_error(text: str) -> None:
+    assert not is_failed_search(text)
+
+
+@pytest.mark.parametrize("text", ["Error: Directory not found: /w", "Failed to list", "ENOENT: no such file\n"])
+def test_an_error_message_in_the_place_of_a_list(text: str) -> None:
+    assert is_failed_search(text)
 
 
 def test_words_about_time() -> None:

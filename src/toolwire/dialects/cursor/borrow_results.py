@@ -18,7 +18,7 @@ from .borrow_wishes import Wish, content_of
 from .execs import Exec
 from .numbered import content_of as file_in
 from .numbered import says_numbers, without_reminders
-from .said import is_refusal, is_timeout, said
+from .said import is_failed_read, is_failed_search, is_refusal, is_timeout, said
 
 _NOT_FOUND = re.compile(r"no such file|not found|does not exist|ENOENT", re.IGNORECASE)
 _CUT = (
@@ -125,7 +125,7 @@ def _read(given: Given) -> Any:
         return _read_again(given)
     is_numbered = says_numbers(given.tool.name, given.tool.description or "")
     found = file_in(given.text, first=values.get("first") or 1, is_numbered=is_numbered)
-    if given.is_error or not found.is_file or (is_refusal(given.text) and found.text == given.text):
+    if given.is_error or not found.is_file or (is_failed_read(given.text, given.path) and found.text == given.text):
         return _read_error(given, given.text)
     if not found.is_whole and not ranged:
         return _read_error(given, f"{given.path}: {_CUT}")
@@ -241,7 +241,7 @@ def _delete(given: Given) -> Any:
 
 def _fetch(given: Given) -> Any:
     url = given.exec.args.url
-    if given.is_error or is_refusal(given.text):
+    if given.is_error or is_failed_search(given.text):
         return agent.FetchResult(error=agent.FetchError(url=url, error=given.text or "the client gave no reason."))
     success = agent.FetchSuccess(url=url, content=given.text, status_code=200, content_type="text/markdown")
     return agent.FetchResult(success=success)
@@ -249,7 +249,7 @@ def _fetch(given: Given) -> Any:
 
 def _output(given: Given) -> tuple[str, str]:
     """What was found, and what went wrong; of a command that did not run to its end nothing is believed."""
-    if given.is_error or (not given.by_shell and is_refusal(given.text)):
+    if given.is_error or (not given.by_shell and is_failed_search(given.text)):
         return "", given.text or "the client gave no reason."
     if not given.by_shell:
         return without_reminders(given.text)[0], ""

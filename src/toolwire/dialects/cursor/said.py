@@ -15,6 +15,22 @@ _REFUSAL = re.compile(
     r"|the user doesn.t want|invalid\b|unknown tool|unsupported call|tool execution aborted|ENOENT|EACCES|EISDIR|ENOTDIR)",
     re.IGNORECASE,
 )
+# What no file, list or page begins with.
+_TAGGED = re.compile(
+    r"\s{0,9}(?:<tool_use_error>|the user (?:doesn.t|does not) want to|tool execution aborted)", re.IGNORECASE
+)
+_LONGEST_LINE = 500
+_COMPLAINT = re.compile(
+    r"\s{0,9}(?:<error>|(?:error|failed|failure|invalid)(?::|\s)|file not found|no such file|permission denied"
+    r"|unknown tool|unsupported call|ENOENT|EACCES|EISDIR|ENOTDIR)",
+    re.IGNORECASE,
+)
+_ABOUT_FILES = re.compile(
+    r"cannot|can.t|could ?n.t|could not|unable to|failed to|error (?:reading|opening|accessing)|not found|no such"
+    r"|does(?: not|n.t) exist|denied|not allowed|is a (?:directory|folder)|too large|exceeds|outside|must (?:first )?read"
+    r"|not been read|timed? ?out|\b(?:ENOENT|EACCES|EISDIR|ENOTDIR|EPERM)\b",
+    re.IGNORECASE,
+)
 _TIMEOUT = re.compile(
     r"terminat\w+ (?:the )?command after exceeding timeout|command timed out|timed out after \d", re.IGNORECASE
 )
@@ -53,8 +69,32 @@ def said(text: str) -> Said:
 
 
 def is_refusal(text: str) -> bool:
-    """Whether it reads like an error and not like what was asked for; something long is no error."""
+    """Whether a message about something that was done reads like an error; something long is no error."""
     return len(text) <= _LONGEST_REFUSAL and _REFUSAL.match(text) is not None
+
+
+def is_failed_search(text: str) -> bool:
+    """Whether a list, lines or a page are an error message. Only one line can be: "error.log" is a name, and a page may begin with
+    "Error"."""
+    return _is_tagged(text) or (_is_one_line(text) and _COMPLAINT.match(text) is not None)
+
+
+def is_failed_read(text: str, path: str) -> bool:
+    """Whether what stands for a file is an error message: one line without a break at its end, about this file or about reading one.
+    Anything else may be a file, as a log is that begins with "Error:"."""
+    if _is_tagged(text):
+        return True
+    name = path.rstrip("/").rpartition("/")[2]
+    is_about = (len(name) > 3 and name in text) or _ABOUT_FILES.search(text[:_LONGEST_LINE]) is not None
+    return is_about and "\n" not in text and _is_one_line(text) and _REFUSAL.match(text) is not None
+
+
+def _is_tagged(text: str) -> bool:
+    return len(text) <= _LONGEST_REFUSAL and _TAGGED.match(text) is not None
+
+
+def _is_one_line(text: str) -> bool:
+    return len(text) <= _LONGEST_LINE and "\n" not in text.strip()
 
 
 def is_timeout(text: str) -> bool:

@@ -19,6 +19,7 @@ from tests.backends.cursor.stage import (
     text_of,
     told,
 )
+from tests.dialects.cursor.lending import fits
 from toolwire.backends.cursor.channel import Gone
 from toolwire.backends.cursor.turn import Limits, Turn
 from toolwire.dialects.cursor import Outlook, Setup, TurnDecoder, agent, opening
@@ -198,7 +199,7 @@ class Wire:
 def turn_on(wire: Wire, limits: Limits = QUICK) -> Turn:
     asked = request("hi")
     opened = opening(asked, Setup(conversation_id="c", run_id="r", message_id="m"))
-    turn = Turn(wire, TurnDecoder(Outlook(model="m", opening=opened, mint=lambda: "call_1")), limits)
+    turn = Turn(wire, TurnDecoder(Outlook(model="m", opening=opened, mint=lambda: "call_1", fits=fits)), limits)
     turn.listen(asked)
     return turn
 

@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from toolwire.calls.schemas import Schemas
 from toolwire.dialects.cursor import agent
 from toolwire.dialects.cursor.borrow_results import Known
 from toolwire.dialects.cursor.borrowing import Borrowed, borrowed
@@ -32,8 +33,16 @@ TEXTS: JsonObject = {"type": "array", "items": TEXT}
 BASH = tool("bash", "command", command=TEXT)
 
 
+_SCHEMAS = Schemas()
+
+
+def fits(tool: Tool, arguments: JsonObject) -> bool:
+    checker = _SCHEMAS.of(tool.schema).checker
+    return checker is not None and checker.fits(arguments, 1000)
+
+
 def lent(kind: str, args: Any, tools: list[Tool], known: Known | None = None) -> Borrowed:
-    found = borrowed(Exec(3, "three", kind, args), tools, known)
+    found = borrowed(Exec(3, "three", kind, args), tools, fits, known)
     assert found is not None
     return found
 

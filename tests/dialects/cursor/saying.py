@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
+from tests.dialects.cursor.lending import fits
 from toolwire.dialects.cursor import Names, Opening, Outlook, TurnDecoder, agent
 from toolwire.dialects.cursor.values import to_value
 from toolwire.events import Event, Failed, Finished, Noted, PartEnded
@@ -27,7 +28,7 @@ def opening(tools: Sequence[Tool] = (WEATHER,), blobs: dict[bytes, bytes] | None
 def decoder(tools: Sequence[Tool] = (WEATHER,), blobs: dict[bytes, bytes] | None = None, **changes: Any) -> TurnDecoder:
     numbers = count(1)
     mint = lambda: f"made_{next(numbers)}"  # noqa: E731 # one line says it
-    return TurnDecoder(Outlook(model="m", opening=opening(tools, blobs), mint=mint, **changes))
+    return TurnDecoder(Outlook(model="m", opening=opening(tools, blobs), mint=mint, fits=fits, **changes))
 
 
 def update(**members: Any) -> bytes:

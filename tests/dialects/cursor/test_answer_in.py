@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.backends.event_contract import check_events
+from tests.dialects.cursor.lending import fits
 from tests.dialects.cursor.saying import (
     BASH,
     WEATHER,
@@ -410,7 +411,7 @@ def test_what_the_model_is_refused_is_counted() -> None:
 
 def test_a_tool_that_is_not_offered_now_is_unknown_though_the_history_speaks_of_it() -> None:
     opened = msgspec.structs.replace(opening([WEATHER, BASH]), tools=(BASH,))
-    run = TurnDecoder(Outlook(model="m", opening=opened, mint=str))
+    run = TurnDecoder(Outlook(model="m", opening=opened, mint=str, fits=fits))
     reply = run.receive(call(1))
     missing = read(reply.send[0]).exec_client_message.mcp_result.tool_not_found
     assert (missing.name, list(missing.available_tools)) == ("weather", ["bash"])

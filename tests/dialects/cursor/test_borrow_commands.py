@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.dialects.cursor.lending import BASH, client, lent, result
+from tests.dialects.cursor.lending import BASH, client, fits, lent, result
 from toolwire.dialects.cursor import agent
 from toolwire.dialects.cursor.borrow_commands import LONGEST, command_of, framed, in_folder
 from toolwire.dialects.cursor.borrow_wishes import Wish
@@ -215,7 +215,10 @@ def test_what_matches_beside_a_file_that_cannot_be_searched_is_found(tmp_path: P
 
 def test_what_is_too_long_for_a_command_is_none() -> None:
     assert command_of(Wish("write", {"path": "a", "content": "x" * LONGEST})) is None
-    assert borrowed(Exec(1, "", "write", agent.WriteArgs(path="a", file_text="x" * LONGEST)), client("codex")) is None
+    assert (
+        borrowed(Exec(1, "", "write", agent.WriteArgs(path="a", file_text="x" * LONGEST)), client("codex"), fits)
+        is None
+    )
     assert command_of(Wish("read", {"path": "a\0b"})) is None
     assert command_of(Wish("glob", {"pattern": "{a,b}{c,d}{e,f}{g,h}{i,j}"})) is None
     assert command_of(Wish("fetch", {"url": "http://x"})) is None

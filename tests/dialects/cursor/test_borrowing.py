@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.dialects.cursor.lending import BASH, TEXT, TEXTS, client, lent, result, tool
+from tests.dialects.cursor.lending import BASH, TEXT, TEXTS, client, fits, lent, result, tool
 from toolwire.dialects.cursor import agent
 from toolwire.dialects.cursor.borrow_table import ABILITIES
 from toolwire.dialects.cursor.borrowing import borrowed
@@ -125,19 +125,42 @@ def test_times_are_in_the_units_of_the_tool(schema: dict[str, Any], expected: in
 
 def test_what_a_tool_demands_and_nobody_knows_makes_it_useless() -> None:
     odd = tool("read", "path", "passphrase", path=TEXT, passphrase=TEXT)
-    assert borrowed(Exec(1, "", "read", agent.ReadArgs(path="a")), [odd]) is None
+    assert borrowed(Exec(1, "", "read", agent.ReadArgs(path="a")), [odd], fits) is None
     assert lent("read", agent.ReadArgs(path="a"), [odd, BASH]).name == "bash"
     strange = Tool(
         name="read", schema={"type": "object", "properties": {"path": {"$ref": "#/x"}}, "required": ["path"]}
     )
-    assert borrowed(Exec(1, "", "read", agent.ReadArgs(path="a")), [strange]) is None
+    assert borrowed(Exec(1, "", "read", agent.ReadArgs(path="a")), [strange], fits) is None
+
+
+@pytest.mark.parametrize(
+    ("schema", "is_taken"),
+    [
+        ({"oneOf": [{"type": "string"}, {"type": "string", "minLength": 1}]}, False),  # both of them, so not one
+        ({"oneOf": [{"type": "string"}, {"type": "array"}]}, True),
+        ({"type": "string", "pattern": "^/"}, True),
+        ({"type": "string", "pattern": "^x"}, False),
+        ({"$ref": "#/$defs/path"}, True),
+    ],
+)
+def test_arguments_are_judged_by_the_whole_schema(schema: dict[str, Any], is_taken: bool) -> None:
+    members = {"type": "object", "properties": {"path": schema}, "required": ["path"]}
+    defined = {**members, "$defs": {"path": {"type": "string"}}}
+    found = borrowed(Exec(1, "", "read", agent.ReadArgs(path="/a")), [Tool(name="read_file", schema=defined)], fits)
+    assert (found is not None) == is_taken
+
+
+@pytest.mark.parametrize(("choices", "is_taken"), [([0, "x"], False), ([False], True)])
+def test_a_boolean_is_no_number(choices: list[Any], is_taken: bool) -> None:
+    tools = [tool("list_files", "path", "recursive", path=TEXT, recursive={"enum": choices})]
+    assert (borrowed(Exec(1, "", "ls", agent.LsArgs(path="/a")), tools, fits) is not None) == is_taken
 
 
 def test_a_tool_that_cannot_narrow_is_not_asked() -> None:
     bare = tool("grep", "pattern", pattern=TEXT)
     assert lent("grep", agent.GrepArgs(pattern="x"), [bare, BASH]).name == "grep"
     assert lent("grep", agent.GrepArgs(pattern="x", glob="*.py"), [bare, BASH]).name == "bash"
-    assert borrowed(Exec(1, "", "grep", agent.GrepArgs(pattern="x", glob="*.py")), [bare]) is None
+    assert borrowed(Exec(1, "", "grep", agent.GrepArgs(pattern="x", glob="*.py")), [bare], fits) is None
 
 
 def test_names_with_a_namespace_come_last() -> None:
@@ -152,11 +175,13 @@ def test_names_with_a_namespace_come_last() -> None:
 def test_only_tools_that_take_arguments_are_borrowed() -> None:
     for kind in ("custom", "hosted"):
         assert (
-            borrowed(Exec(1, "", "shell", agent.ShellArgs(command="a")), [Tool(name="bash", kind=kind, schema={})])
+            borrowed(
+                Exec(1, "", "shell", agent.ShellArgs(command="a")), [Tool(name="bash", kind=kind, schema={})], fits
+            )
             is None
         )
     deferred = Tool(name="bash", schema=BASH.schema, is_deferred=True)
-    assert borrowed(Exec(1, "", "shell", agent.ShellArgs(command="a")), [deferred]) is None
+    assert borrowed(Exec(1, "", "shell", agent.ShellArgs(command="a")), [deferred], fits) is None
 
 
 def test_several_edits_are_one_call_or_none() -> None:
@@ -165,12 +190,12 @@ def test_several_edits_are_one_call_or_none() -> None:
     many = tool("edit", "path", "edits", path=TEXT, edits={"type": "array", "items": inner})
     change = {"oldText": "a", "newText": "b"}
     assert lent("pi_edit", two, [many]).args == {"path": "a", "edits": [change, change]}
-    assert borrowed(Exec(1, "", "pi_edit", two), client("claude-code")) is None
+    assert borrowed(Exec(1, "", "pi_edit", two), client("claude-code"), fits) is None
 
 
 @pytest.mark.parametrize("kind", ["mcp", "background_shell_spawn", "diagnostics", "computer_use", "", "subagent"])
 def test_other_kinds_are_not_borrowed(kind: str) -> None:
-    assert borrowed(Exec(1, "", kind, None), client("opencode")) is None
+    assert borrowed(Exec(1, "", kind, None), client("opencode"), fits) is None
 
 
 def test_every_ability_names_what_it_needs() -> None:

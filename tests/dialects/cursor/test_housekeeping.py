@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.dialects.cursor.lending import fits
 from tests.dialects.cursor.saying import BASH, WEATHER, opening, read
 from toolwire.dialects.cursor import Outlook, agent, exec_of
 from toolwire.dialects.cursor.housekeeping import housekeeping
@@ -13,7 +14,7 @@ from toolwire.types import Tool
 
 
 def asked(tools: tuple[Tool, ...] = (WEATHER,), local: tuple[str, ...] = (), **args: Any) -> Any:
-    outlook = Outlook(model="m", opening=opening(tools), mint=str, local=frozenset(local))
+    outlook = Outlook(model="m", opening=opening(tools), mint=str, fits=fits, local=frozenset(local))
     answered = housekeeping(exec_of(agent.ExecServerMessage(id=3, exec_id="e", **args)), outlook)
     if answered is None:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.dialects.cursor.lending import fits
 from tests.dialects.cursor.saying import WEATHER, opening
 from toolwire.dialects.cursor import Outlook, Reply
 from toolwire.types import Tool
@@ -9,12 +10,12 @@ from toolwire.types import Tool
 
 def test_a_client_with_tools_gets_nothing_done_here() -> None:
     local = frozenset({"read"})
-    assert Outlook(model="m", opening=opening([]), mint=str, local=local).own_kinds == local
-    assert Outlook(model="m", opening=opening([WEATHER]), mint=str, local=local).own_kinds == frozenset()
+    assert Outlook(model="m", opening=opening([]), mint=str, fits=fits, local=local).own_kinds == local
+    assert Outlook(model="m", opening=opening([WEATHER]), mint=str, fits=fits, local=local).own_kinds == frozenset()
 
 
 def test_tools_are_named_as_the_model_reads_them() -> None:
-    outlook = Outlook(model="m", opening=opening([WEATHER, Tool(name="read")]), mint=str)
+    outlook = Outlook(model="m", opening=opening([WEATHER, Tool(name="read")]), mint=str, fits=fits)
     assert outlook.tool_names() == ["weather", outlook.opening.names.wire("read")]
     assert outlook.tool_names()[1] != "read"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.dialects.cursor.lending import fits
 from tests.dialects.cursor.saying import BASH, WEATHER, opening, read, result
 from toolwire.dialects.cursor import Outlook, agent, exec_of
 from toolwire.dialects.cursor.values import to_value
@@ -13,7 +14,7 @@ from toolwire.types import Tool
 
 def want(*tools: Tool, local: tuple[str, ...] = (), **args: Any) -> Wanted:
     message = agent.AgentServerMessage(exec_server_message=agent.ExecServerMessage(id=3, exec_id="e", **args))
-    outlook = Outlook(model="m", opening=opening(tools), mint=str, local=frozenset(local))
+    outlook = Outlook(model="m", opening=opening(tools), mint=str, fits=fits, local=frozenset(local))
     return wanted(exec_of(message.exec_server_message), message.SerializeToString(), outlook)
 
 

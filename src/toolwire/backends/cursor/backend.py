@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...calls.retelling import has_calls
+from ...calls.schemas import Schemas, TooCostly
 from ...config import BackendConfig
 from ...dialects.cursor import Opening, Outlook, Setup, TurnDecoder, opening
 from ...dialects.cursor.permits import allowed_tools
@@ -17,7 +18,8 @@ from ...errors import UpstreamError
 from ...events import Event
 from ...profiles import CURSOR
 from ...tools.workspace.sandbox import Shell
-from ...types import Loss, Request
+from ...types import JsonObject, Loss, Request, Tool
+from ...wire.exact import encode
 from ..base import EventReply, Model
 from ..budget import CODE, Budget, conversation_of
 from ..continuing import Continuation, answered_calls, place_after, place_of
@@ -64,6 +66,7 @@ class CursorBackend:
         self._limits = limits or _limits(config)
         self._local = local_tools(config)
         self._leaving: set[asyncio.Task[None]] = set()
+        self._schemas = Schemas()
         self._listing = asyncio.Lock()
         self._models: list[Model] = []
         self._listed_at = 0.0
@@ -145,11 +148,20 @@ class CursorBackend:
                 model=request.model,
                 opening=opened,
                 mint=lambda: new_id("call_"),
+                fits=self._fits,
                 local=local.exec_kinds if local is not None else frozenset(),
                 is_parallel=request.parallel_calls is not False,
                 known=repeats.result if self._config.repeated_calls == "answer" else None,
             )
         )
+
+    def _fits(self, tool: Tool, arguments: JsonObject) -> bool:
+        """Certainly: a schema that cannot be checked is not taken for one that is met."""
+        checker = self._schemas.of(tool.schema).checker
+        try:
+            return checker is not None and checker.fits(arguments, len(encode(arguments)))
+        except TooCostly:
+            return False
 
     async def _continued(self, request: Request, allowance: Allowance) -> EventReply | None:
         """The next answer of a run that waits for these results; None where there is none, or it cannot go on."""

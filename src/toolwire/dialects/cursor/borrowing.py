@@ -16,7 +16,7 @@ from msgspec import Struct
 from ...types import Json, JsonObject, Tool, ToolResult
 from .borrow_commands import command_of, in_folder
 from .borrow_results import Call, Known, results_of
-from .borrow_schema import fits, properties_of, required_of, types_of
+from .borrow_schema import Fits, properties_of, required_of, types_of
 from .borrow_table import ABILITIES, DEMANDED, Ability
 from .borrow_wishes import Wish, wish_of
 from .execs import Exec, answered
@@ -38,19 +38,20 @@ class Borrowed(Struct, frozen=True):
     namespace: str = ""
 
 
-def borrowed(exec: Exec, tools: Sequence[Tool], known: Known | None = None) -> Borrowed | None:
+def borrowed(exec: Exec, tools: Sequence[Tool], fits: Fits, known: Known | None = None) -> Borrowed | None:
     """None: the client has no tool for it. known is the memory of a run, for clients that show no file twice."""
     wish = wish_of(exec)
     if wish is None:
         return None
     for tool in _tools_for(wish.ability, tools):
-        if (args := _arguments(wish, tool)) is not None:
+        if (args := _arguments(wish, tool)) is not None and fits(tool, args):
             return _borrowed(exec, Call(wish, tool, by_shell=False), args, known)
     command = command_of(wish)
     if wish.ability == "shell" or command is None:
         return None
     for tool in _tools_for("shell", tools):
-        if (args := _arguments(Wish("shell", {"command": command, "room": _ROOM}), tool)) is not None:
+        args = _arguments(Wish("shell", {"command": command, "room": _ROOM}), tool)
+        if args is not None and fits(tool, args):
             return _borrowed(exec, Call(wish, tool, by_shell=True), args, known)
     return None
 
@@ -92,7 +93,7 @@ def _arguments(wish: Wish, tool: Tool) -> JsonObject | None:
             if name not in DEMANDED:
                 return None
             args[name] = DEMANDED[name]
-    return args if fits(args, schema) else None
+    return args
 
 
 def _place(ability: Ability, name: str, properties: JsonObject) -> str | None:

@@ -9,18 +9,20 @@ from msgspec import Struct, field
 from ...events import Event
 from ...types import ToolCall, ToolResult
 from .borrow_results import Known
+from .borrow_schema import Fits
 from .execs import Exec
 from .request_out import Opening
 
 
 class Outlook(Struct, frozen=True, kw_only=True):
-    """mint makes ids for calls that came without one. local are the kinds of exec that the gateway runs itself, for clients that
+    """mint makes ids for calls that came without one. fits judges whether arguments fit the schema of a tool. local are the kinds of exec that the gateway runs itself, for clients that
     brought no tools. known gives the result of a call that was made before, where such calls are not to be told again. files are those
     that the client has shown."""
 
     model: str
     opening: Opening
     mint: Callable[[], str]
+    fits: Fits
     local: frozenset[str] = frozenset()
     is_parallel: bool = True
     known: Callable[[ToolCall], ToolResult | None] | None = None

@@ -38,7 +38,8 @@ def wanted(exec: Exec, message: bytes, outlook: Outlook) -> Wanted:
     """message is the one that the exec came in."""
     if exec.kind == "mcp":
         return _new(_called(exec, message, outlook), outlook)
-    found = borrowed(exec, outlook.opening.tools, outlook.files) if outlook.opening.tools else None
+    tools = outlook.opening.tools
+    found = borrowed(exec, tools, outlook.fits, outlook.files) if tools else None
     if found is not None:
         return _new(Wanted(exec=exec, name=found.name, args=found.args, answer=found.answer), outlook)
     if exec.kind in outlook.own_kinds:

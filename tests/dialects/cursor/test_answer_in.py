@@ -371,6 +371,57 @@ def test_text_that_came_only_as_a_blob_behind_the_call_is_told_before_the_answer
     assert shown(run.settle()) == ["text Look.", "tool_calls"]
 
 
+@pytest.mark.parametrize("has_streamed", [False, True])
+def test_an_answer_that_repeats_an_earlier_text_is_told(has_streamed: bool) -> None:
+    run = decoder()
+    first = [text("Done.")] if has_streamed else []
+    events = heard(run, *first, set_blob(1, b"i", assistant("Done.")), call(1, "call1")) + run.settle()
+    assert shown(events) == ["text Done.", "call call1 weather {}", "tool_calls"]
+    run.give(results("call1"))
+    events = heard(run, set_blob(2, b"i", assistant("Done.")), turn_ended()) + run.end(None)
+    assert shown(events) == ["text Done.", "stop"]
+
+
+def test_an_answer_that_repeats_a_text_of_the_history_is_told() -> None:
+    run = decoder(blobs={b"h": assistant("Done.")})
+    events = heard(run, set_blob(1, b"i", assistant("Done.")), turn_ended()) + run.end(None)
+    check_events(events)
+    assert shown(events) == ["text Done.", "stop"]
+
+
+def test_a_text_that_comes_again_beside_another_is_not_told() -> None:
+    run = decoder(blobs={b"h": assistant("Done.")})
+    events = heard(run, set_blob(1, b"i", assistant("Done.")), text("More."), turn_ended())
+    assert shown(events) == ["text More.", "stop"]
+
+
+def test_steps_of_a_run_without_streamed_text_may_repeat_each_other() -> None:
+    run = decoder()
+    for number in (1, 2, 3):
+        events = heard(run, set_blob(number, b"i", assistant("Looking.")), call(number, f"call{number}")) + run.settle()
+        assert shown(events) == ["text Looking.", f"call call{number} weather {{}}", "tool_calls"]
+        run.give(results(f"call{number}"))
+
+
+def test_a_message_with_another_call_repeats_a_text_on_purpose() -> None:
+    run = decoder()
+    for number in (1, 2):
+        said = json.dumps(
+            {
+                "role": "assistant",
+                "content": [
+                    {"type": "text", "text": "Looking."},
+                    {"type": "tool-call", "toolCallId": f"call{number}", "toolName": "weather", "args": {}},
+                ],
+            }
+        ).encode()
+        first = [text("Looking.")] if number == 1 else []
+        events = heard(run, *first, set_blob(number, bytes([number]), said), call(number, f"call{number}"))
+        events += heard(run, set_blob(9, bytes([number]), said)) + run.settle()  # again, behind the call
+        assert shown(events) == ["text Looking.", f"call call{number} weather {{}}", "tool_calls"]
+        run.give(results(f"call{number}"))
+
+
 def test_texts_that_came_only_as_blobs_while_nobody_listened_are_the_next_answers() -> None:
     run = decoder()
     heard(run, call(1))

@@ -8,7 +8,8 @@ import pytest
 
 from tests.dialects.cursor.saying import read
 from toolwire.dialects.cursor import agent, blobs, untold
-from toolwire.dialects.cursor.blobs import Blobs, assistant_text
+from toolwire.dialects.cursor.blobs import Blobs, assistant_message
+from toolwire.dialects.cursor.untold import Message
 
 
 def got(kept: Blobs, blob_id: bytes) -> agent.GetBlobResult:
@@ -83,7 +84,15 @@ def test_an_unknown_wish_is_answered() -> None:
     ],
 )
 def test_the_assistants_text(data: bytes, text: str) -> None:
-    assert assistant_text(data) == text
+    message = assistant_message(data)
+    assert (message.text if message is not None else "") == text
+
+
+def test_the_calls_of_a_message_are_known_by_the_first_line_of_their_ids() -> None:
+    parts = (
+        '[{"type":"text","text":"Hi"},{"type":"tool-call","toolCallId":"a\\nb"},{"type":"tool-call","toolCallId":5}]'
+    )
+    assert assistant_message(f'{{"role":"assistant","content":{parts}}}'.encode()) == Message("Hi", frozenset({"a"}))
 
 
 def test_the_assistants_texts_wait_to_be_told_and_the_history_does_not() -> None:

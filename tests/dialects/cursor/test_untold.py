@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire.dialects.cursor import untold as module
-from toolwire.dialects.cursor.untold import Untold
+from toolwire.dialects.cursor.untold import Message, Untold
 
 
 def rest(untold: Untold) -> list[str]:
@@ -73,9 +73,9 @@ def test_what_was_told_is_not_told_when_it_comes_again() -> None:
 def test_the_history_is_asked_for_once_and_only_if_a_text_comes() -> None:
     asked: list[int] = []
 
-    def before() -> list[str]:
+    def before() -> list[Message]:
         asked.append(1)
-        return ["old"]
+        return [Message("old")]
 
     untold = Untold(before)
     untold.told("x")
@@ -84,6 +84,33 @@ def test_the_history_is_asked_for_once_and_only_if_a_text_comes() -> None:
     assert untold.came("new")
     assert asked == [1]
     assert len(untold._waiting) == 1
+
+
+def test_a_text_that_was_told_before_is_new_with_calls_of_its_own() -> None:
+    untold = Untold(lambda: [Message("Look.", frozenset({"old"}))])
+    untold.came("Look.", frozenset({"old"}))
+    assert rest(untold) == []
+    untold.close()
+    untold.called("one")
+    untold.came("Look.", frozenset({"one"}))
+    untold.told("Streamed.")
+    untold.end_step()
+    assert rest(untold) == []
+    untold.came("Look.", frozenset({"two"}))
+    assert rest(untold) == ["Look."]
+
+
+def test_a_repetition_counts_where_nothing_else_came() -> None:
+    untold = Untold()
+    untold.told("Done.")
+    untold.end_step()
+    untold.close()
+    untold.came("Done.")  # the copy of what was streamed
+    assert untold.repetition() == ""
+    untold.came("Done.")
+    assert rest(untold) == []  # the run streams its text
+    assert untold.repetition() == "Done."
+    assert untold.repetition() == ""
 
 
 def test_what_waits_is_bounded_and_what_was_told_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ from .housekeeping import housekeeping
 from .keeping import Kept, Said
 from .outlook import Outlook, Reply
 from .telling import SAID, Telling
-from .waiting import MOST_CALLS, Waiting
+from .waiting import MOST_CALLS, Waiting, call_id_of
 from .wanting import Wanted, wanted
 
 _TOO_LATE = "The answer is over; nobody waits for this any more."
@@ -161,6 +161,7 @@ class TurnDecoder:
             return
         self._telling.has_spoken = True
         self._announced.came(exec)
+        self._blobs.untold.called(call_id_of(exec))
         if not self._waiting.has(exec) and key_of(exec) not in self._kept.execs:
             self._hear(Said("exec", exec, data), reply)
 

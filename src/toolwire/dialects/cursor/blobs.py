@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from ...types import Json, Loss
 from ...wire.exact import BadJson, decode
 from . import agent
-from .untold import Untold
+from .untold import Message, Untold
+from .waiting import first_line
 
 LARGEST = 16 * 1024 * 1024
 MOST = 64 * 1024 * 1024  # of a run, beside those given with the request
@@ -41,9 +42,9 @@ class Blobs:
                 answer.get_blob_result.error.message = "this client can only get and set blobs"
         return agent.AgentClientMessage(kv_client_message=answer).SerializeToString()
 
-    def _said_before(self) -> Iterator[str]:
+    def _said_before(self) -> Iterator[Message]:
         """The server may give the history back in its own writing."""
-        return filter(None, map(assistant_text, self._given.values()))
+        return filter(None, map(assistant_message, self._given.values()))
 
     def _get(self, blob_id: bytes) -> agent.GetBlobResult:
         data = self._given.get(blob_id)
@@ -56,8 +57,9 @@ class Blobs:
     def _take(self, blob_id: bytes, data: bytes) -> None:
         if blob_id in self._given:
             return
-        if (text := assistant_text(data)) and not self.untold.came(text):
-            self._lose(blob_id, f"a message of {len(text)} characters is beyond what can wait to be told")
+        message = assistant_message(data)
+        if message is not None and message.text and not self.untold.came(message.text, message.calls):
+            self._lose(blob_id, f"a message of {len(message.text)} characters is beyond what can wait to be told")
         size = self._size - _cost(blob_id, self._set.get(blob_id)) + _cost(blob_id, data)
         if len(data) > LARGEST or size > MOST:
             self._lose(blob_id, f"a blob of {len(data)} bytes is beyond what is kept of a run")
@@ -68,23 +70,31 @@ class Blobs:
         self.losses.append(Loss("cursor.blob", blob_id[:8].hex(), f"{why}; it was taken and forgotten"))
 
 
-def assistant_text(data: bytes) -> str:
-    """The text of one message of the assistant; "" where these bytes are anything else."""
+def assistant_message(data: bytes) -> Message | None:
+    """One message of the assistant; None where these bytes are anything else."""
     if not data.startswith(b"{") or b'"assistant"' not in data:
-        return ""
+        return None
     try:
         message = decode(data)
     except BadJson:
-        return ""
+        return None
     if message.get("role") != "assistant":
-        return ""
+        return None
     content = message.get("content")
-    return content if isinstance(content, str) else "".join(map(_text, content if isinstance(content, list) else ()))
+    if isinstance(content, str):
+        return Message(content)
+    items = content if isinstance(content, list) else []
+    return Message("".join(map(_text, items)), frozenset(filter(None, map(_call, items))))
 
 
 def _text(item: Json) -> str:
     text = item.get("text") if isinstance(item, dict) and item.get("type") == "text" else ""
     return text if isinstance(text, str) else ""
+
+
+def _call(item: Json) -> str:
+    call_id = item.get("toolCallId") if isinstance(item, dict) and item.get("type") == "tool-call" else ""
+    return first_line(call_id) if isinstance(call_id, str) else ""
 
 
 def _cost(blob_id: bytes, data: bytes | None) -> int:

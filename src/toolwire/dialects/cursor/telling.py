@@ -28,6 +28,7 @@ class Telling:
         self._model = model
         self._blobs = blobs
         self._has_started = False
+        self._length = 0  # bytes of text that the answers before this one had
 
     def say(self, kind: str, update: Any) -> list[Event]:
         """What an update of one of the kinds in SAID tells."""
@@ -53,10 +54,15 @@ class Telling:
         """The model wants something done: what it said before, streamed or as a blob, is told before that."""
         events = self.after_begin(self.speech.pause() + self._rest())
         self._blobs.untold.end_step()
+        if self._blobs.untold.length > self._length or self.speech.calls:
+            self._blobs.untold.close()
         return events
 
     def finish(self) -> list[Event]:
         events = self.begin() + self.end_step()
+        if not self.speech.calls and self._blobs.untold.length == self._length:
+            events += self.speech.say(self._blobs.untold.repetition()) + self.speech.pause()
+            self._blobs.untold.end_step()
         reason: Reason = "tool_calls" if self.speech.calls else "stop"
         usage = self.meter.stop() if self.turn is None else self.meter.end(self.turn)
         choice = Choice(reason=reason, raw_reason="exec" if self.turn is None else "turn_ended")
@@ -71,6 +77,8 @@ class Telling:
     def next(self) -> list[Event]:
         """The answer after this one."""
         self.speech, self.turn = Speech(self._blobs.untold), None
+        self._blobs.untold.close()
+        self._length = self._blobs.untold.length
         self.is_over = self._has_started = False
         return self.begin()
 

@@ -4,31 +4,52 @@ Most text is streamed, and comes a second time as a blob: the message of one ste
 There are runs in which some or all of it comes as a blob only. A blob is compared with what was told in the present step and in
 the whole run; it is told as far as it goes beyond that, and taken for another wording where it says something else than was streamed.
 A step ends where the model wants something done, and with each message that was told out of a blob.
+
+The server may also set a blob again, or give back the history in its own writing, so a text that was told before is not told again. But a
+model can say the same thing twice. Such a blob is new where it holds calls and none of them was seen before. The first blob of
+a text that was streamed is the copy of that. Any other is a repetition, which counts only where there would be no text without it: for
+an answer that ends with neither text nor calls, and, if it was told in this run, for a step of a run that streams no text at all.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
+from typing import NamedTuple
 
 from .thoughts import Splitter
 
 MOST = 16 * 1024 * 1024  # characters that wait to be told
 _DIGEST = 16
+_MOST_CALLS = 10_000
+
+
+class Message(NamedTuple):
+    """The text of one message of the assistant, and the ids of its calls."""
+
+    text: str
+    calls: frozenset[str] = frozenset()
 
 
 class Untold:
     """One run. before gives what the assistant has said before it, and is asked once, if at all."""
 
-    def __init__(self, before: Callable[[], Iterable[str]] = tuple) -> None:
+    def __init__(self, before: Callable[[], Iterable[Message]] = tuple) -> None:
         self._before = before
         self._known: set[bytes] | None = None
+        self._calls: set[str] = set()  # that the client knows, or that stand in the history
+        self._repeated = ""
+        self._is_of_run = False  # and not of the history
+        self._is_blob = False  # what is told at the moment comes out of a blob
+        self._has_streamed = False
+        self._silent_since = 0  # bytes told until the last step or answer ended
         self._steps: set[bytes] = set()  # what was told in each
+        self._uncopied: Counter[bytes] = Counter()  # streamed ones of which no blob came yet
         self._step: list[str] = []
         self._run = blake2b(digest_size=_DIGEST)
         self._length = 0  # bytes that were told in the run
-        self._waiting: deque[str] = deque()
+        self._waiting: deque[tuple[str, bool]] = deque()  # with whether it is new although it was told before
         self._size = 0  # of what waits
 
     def __bool__(self) -> bool:
@@ -40,56 +61,99 @@ class Untold:
         """In the present step."""
         return bool(self._step)
 
+    @property
+    def length(self) -> int:
+        """Bytes that were told in the run."""
+        return self._length
+
     def told(self, text: str) -> None:
+        self._has_streamed = self._has_streamed or not self._is_blob
         data = _bytes(text)
         self._run.update(data)
         self._length += len(data)
         self._step.append(text)
 
-    def came(self, text: str) -> bool:
-        """The text of one blob. False: it is too much."""
-        if self._is_known(text):
+    def called(self, call_id: str) -> None:
+        """The model made this call: a message that holds it is no new one."""
+        if call_id and len(self._calls) < _MOST_CALLS:
+            self._calls.add(call_id)
+
+    def came(self, text: str, calls: frozenset[str] = frozenset()) -> bool:
+        """The message of one blob. False: it is too much."""
+        is_known = self._is_known(text)
+        if is_known and (not calls or not calls.isdisjoint(self._calls)):
+            if not self._is_copy(text):
+                self._repeated = text
+                self._is_of_run = _print(text) in self._steps
             return True
-        if self._waiting and text.startswith(self._waiting[-1]):
-            self._size -= len(self._waiting.pop())  # the same message, which has grown
+        if self._waiting and text.startswith(self._waiting[-1][0]):
+            self._size -= len(self._waiting.pop()[0])  # the same message, which has grown
         if self._size + len(text) > MOST:
             return False
-        self._waiting.append(text)
+        self._waiting.append((text, is_known))
         self._size += len(text)
         return True
 
     def next(self) -> str:
         """What is to be told now, message by message; "" where there is no more of it. Each is a step of its own."""
+        self._is_blob = True
         if self._waiting and self._step and (rest := self._next_of_step()):
             return rest
         while self._waiting:
-            text = self._taken(0)
+            text, is_new = self._taken(0)
+            if is_new:
+                return text
             if not self._is_known(text) and (beyond := self._beyond(text, "")):
                 return beyond
+        is_silent = not self._has_streamed and self._length == self._silent_since
+        if is_silent and self._is_of_run and (text := self.repetition()):
+            return text
+        self._is_blob = False
         return ""
+
+    def repetition(self) -> str:
+        """The last text that came again, once; "" where there was none."""
+        self._is_blob = True
+        text, self._repeated = self._repeated, ""
+        return text
 
     def end_step(self) -> None:
         if self._step:
-            self._steps.add(_print("".join(self._step)))
+            found = _print("".join(self._step))
+            self._steps.add(found)
+            self._uncopied[found] += not self._is_blob
             self._step.clear()
+        self._is_blob = False
+
+    def close(self) -> None:
+        """A step with all its blobs, or an answer, has ended."""
+        self._silent_since = self._length
+        self._repeated = ""
 
     def _next_of_step(self) -> str:
         """Of the first that goes on from what was streamed; where none does, all are other wordings of that."""
         step = "".join(self._step)
-        for number, text in enumerate(self._waiting):
+        for number, (text, _) in enumerate(self._waiting):
             if (rest := self._beyond(text, step)) is not None:
-                self._steps.add(_print(self._taken(number)))
+                self._steps.add(_print(self._taken(number)[0]))
                 self.end_step()
                 return rest
         self._waiting.clear()
         self._size = 0
         return ""
 
-    def _taken(self, number: int) -> str:
-        text = self._waiting[number]
+    def _is_copy(self, text: str) -> bool:
+        found = _print(text)
+        if self._uncopied[found] <= 0:
+            return False
+        self._uncopied[found] -= 1
+        return True
+
+    def _taken(self, number: int) -> tuple[str, bool]:
+        taken = self._waiting[number]
         del self._waiting[number]
-        self._size -= len(text)
-        return text
+        self._size -= len(taken[0])
+        return taken
 
     def _beyond(self, text: str, step: str) -> str | None:
         """What it says beyond the run or the step; None where it begins otherwise."""
@@ -103,7 +167,9 @@ class Untold:
 
     def _is_known(self, text: str) -> bool:
         if self._known is None:
-            self._known = {_print(said) for said in self._before()}
+            said = list(self._before())
+            self._known = {_print(message.text) for message in said if message.text}
+            self._calls.update(*(message.calls for message in said))
         found = _print(text)
         return found in self._steps or found in self._known
 

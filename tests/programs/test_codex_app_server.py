@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.backends.codex.asking import answered, calls_of, read, request, text_of, with_results
 from tests.backends.codex.processes import all_gone, marked, zombies
@@ -23,7 +24,7 @@ from tests.programs.codex_backend.binaries import NEWEST, VERSIONS, codex
 from tests.programs.installed import ROOT, search_path
 from toolwire.backends.codex.backend import CodexBackend
 from toolwire.config import BackendConfig
-from toolwire.dialects.codex import toml
+from toolwire.dialects.codex import catalog, toml
 from toolwire.errors import UpstreamError
 from toolwire.events import Failed, Finished
 
@@ -230,6 +231,29 @@ def test_models_that_codex_knows_have_the_clients_tools_and_no_others(provider: 
     for sent in provider.requests:
         assert [tool["name"] for tool in sent["tools"]] == ["get_weather"]
         assert not [item for item in sent["input"] if item["type"] == "additional_tools"]
+
+
+def test_a_tool_that_is_left_out_is_reported_and_gets_another_name(provider: Provider, tmp_path: Path) -> None:
+    """A catalogue of the owner's may bring tools that no setting of this back end speaks of."""
+    models = catalog(["some-model"])
+    models["models"][0]["apply_patch_tool_type"] = "freeform"
+    (tmp_path / "models.json").write_text(json.dumps(models))
+    stage = RealStage(NEWEST, provider, tmp_path)
+    stage.settings["config"] |= {"model_catalog_json": str(tmp_path / "models.json")}
+
+    async def play(stage: Any) -> None:
+        asked = request("plain", has_tools=True)
+        asked = replace(asked, tools=(*asked.tools, replace(asked.tools[0], name="apply_patch")))
+        told = []
+        for _ in range(2):
+            reply = await stage.backend.open(asked, is_verbatim=False)
+            await read(reply)
+            told.append([loss.where for loss in reply.losses if loss.feature == "tool.skipped"])
+        assert told == [["apply_patch"], []]
+
+    played(stage, play)
+    offered = [{tool["name"] for tool in sent["tools"] if tool["type"] == "function"} for sent in provider.requests]
+    assert offered == [{"get_weather"}, {"get_weather", "client_apply_patch"}]
 
 
 def with_model(asked: Any, model: str) -> Any:

@@ -64,6 +64,7 @@ class AppServer:
             self._write(id=id, error={"code": -32600, "message": "no such model here"})
         elif method in ("thread/start", "thread/resume"):
             thread = f"thread-{os.getpid()}-{len(self._threads)}"
+            self._skip([tool["name"] for tool in params.get("dynamicTools") or ()])
             self._threads[thread] = json.dumps(params.get("history") or [])
             self._write(
                 id=id, result={"thread": {"id": thread, "path": self._rollout(thread)}, "model": params.get("model")}
@@ -91,6 +92,12 @@ class AppServer:
             self._write(id=id, result={})
         else:
             self._write(id=id, error={"code": -32600, "message": f"Invalid request: unknown variant `{method}`"})
+
+    def _skip(self, names: list[str]) -> None:
+        """As 0.166 says it, colours and all."""
+        if self._options.skips in names:
+            said = "\x1b[33m WARN\x1b[0m codex_core::tools::registry: skipping external tool with reserved name"
+            print(f"{said} \x1b[3mtool_name\x1b[0m=\x1b[0m{self._options.skips}", file=sys.stderr, flush=True)
 
     def _rollout(self, thread: str) -> str | None:
         """Old versions write every conversation down."""
@@ -208,6 +215,7 @@ def main() -> None:
     parser.add_argument("--mute", action="store_true", help="never introduce yourself")
     parser.add_argument("--deaf", default="", help="the method after which nothing more is read")
     parser.add_argument("--endless", action="store_true", help="there is always another page of models")
+    parser.add_argument("--skips", default="", help="the name of a tool that is left out")
     parser.add_argument("--stubborn", action="store_true", help="leave neither at the end of input nor when asked to")
     options = parser.parse_args()
     if options.starts:

@@ -41,6 +41,9 @@ class Scripted:
     def story(self) -> str:
         return "it has ended."
 
+    def skipped_tools(self) -> frozenset[str]:
+        return frozenset()
+
     def last_words(self) -> str:
         return ""
 

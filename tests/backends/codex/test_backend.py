@@ -7,6 +7,7 @@ import os
 import signal
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -72,6 +73,37 @@ def test_what_is_asked_for_base_instructions_is_not_a_setting_of_codex(tmp_path:
     stage = Stage(tmp_path, config={"base_instructions": "Be a model.", "model_verbosity": "low"})
     played(stage, play)
     assert stage.sent("thread/start")[0]["baseInstructions"] == "Be a model."
+
+
+@pytest.mark.parametrize("tier", ["replay", "held"])
+def test_a_tool_that_codex_left_out_is_reported_and_has_another_name_from_then_on(tmp_path: Path, tier: str) -> None:
+    async def play(stage: Stage) -> None:
+        replies = []
+        for _ in range(2):
+            replies.append(await stage.backend.open(request("plain", has_tools=True), is_verbatim=False))
+            await read(replies[-1])
+        skipped = [[loss.where for loss in reply.losses if loss.feature == "tool.skipped"] for reply in replies]
+        assert skipped == [["get_weather"], []]
+
+    stage = Stage(tmp_path, "--skips", "get_weather", tier=tier, workers=1)
+    played(stage, play)
+    offered = [[tool["name"] for tool in params["dynamicTools"]] for params in stage.sent("thread/start")]
+    assert offered == [["get_weather"], ["client_get_weather"]]
+
+
+@pytest.mark.parametrize(
+    ("config", "name"), [({}, "view_image"), ({"features": {"view_image": True}}, "client_view_image")]
+)
+def test_names_of_built_in_tools_are_changed_where_the_owner_may_have_switched_them_on(
+    tmp_path: Path, config: dict[str, Any], name: str
+) -> None:
+    async def play(stage: Stage) -> None:
+        asked = request("plain", has_tools=True)
+        await answered(stage, replace(asked, tools=(replace(asked.tools[0], name="view_image"),)))
+
+    stage = Stage(tmp_path, config=config)
+    played(stage, play)
+    assert [tool["name"] for tool in stage.sent("thread/start")[0]["dynamicTools"]] == [name]
 
 
 def test_calls_end_the_answer_and_the_turn(tmp_path: Path) -> None:

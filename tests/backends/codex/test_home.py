@@ -57,7 +57,8 @@ def test_the_users_own_place_counts_and_is_not_passed_on(tmp_path: Path) -> None
     environ = {"HOME": str(tmp_path), "CODEX_HOME": str(tmp_path / "mine"), "CODEX_SQLITE_HOME": "x", "MY_KEY": "k"}
     assert user_home(environ) == tmp_path / "mine"
     made = home(tmp_path, **environ)
-    assert made.environment() == {"HOME": str(tmp_path), "MY_KEY": "k", "CODEX_HOME": str(made.home)}
+    log = {"RUST_LOG": "error,codex_core::tools=warn"}
+    assert made.environment() == {"HOME": str(tmp_path), "MY_KEY": "k", "CODEX_HOME": str(made.home), **log}
     made.remove()
 
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dialects.codex.recorded import records
-from toolwire.dialects.codex.names import BUILT_IN, Names
+from toolwire.dialects.codex.names import BUILT_IN, Names, skipped_tool
 
 NAMES = st.lists(
-    st.sampled_from(["a", "a.b", "a_b", "mcp__x", "mcp__x__y", "client_mcp__x", "client_a_b", "shell", "é"])
+    st.sampled_from(["a", "a.b", "a_b", "mcp", "mcp__x", "mcp__x__y", "client_mcp__x", "client_a_b", "shell", "é"])
     | st.text(min_size=1, max_size=6),
     max_size=8,
     unique=True,
@@ -23,7 +23,7 @@ def test_every_name_is_legal_is_nobody_elses_and_comes_back(given_names: list[st
     names = Names(given_names, taken)
     written = [names.written(name) for name in given_names]
     assert len(set(written)) == len(given_names) == len(names)
-    assert all(re.fullmatch(r"(?!mcp__)[a-zA-Z0-9_-]+", name) and name not in taken for name in written)
+    assert all(re.fullmatch(r"(?!mcp__|mcp\Z)[a-zA-Z0-9_-]+", name) and name not in taken for name in written)
     assert [names.known(name) for name in written] == given_names
     assert all(name in names for name in written)
 
@@ -34,6 +34,7 @@ def test_names_that_codex_takes_stay() -> None:
 
 def test_names_that_the_recorded_server_refused_are_not_sent() -> None:
     refused = {"has space", "a.b", "mcp__x"}
+    assert Names(["mcp"]).written("mcp") == "client_mcp"  # 0.166.0: "dynamic tool name is reserved: mcp"
     messages = [record["msg"] for record in records("0.166.0", "48_dynamic_tool_bad_names")]
     asked = {m["id"]: m["params"]["dynamicTools"][0]["name"] for m in messages if m.get("method") == "thread/start"}
     assert refused <= {
@@ -63,3 +64,12 @@ def test_names_stay_as_short_as_providers_want_them() -> None:
     written = [names.written(name) for name in long]
     assert [len(name) for name in written] == [64, 64]
     assert [names.known(name) for name in written] == long
+
+
+def test_a_tool_that_codex_left_out_is_read_from_its_log() -> None:
+    at = "2026-11-17T19:17:52.675845Z  WARN codex_core::tools::registry: skipping"
+    assert skipped_tool(f"{at} external tool with reserved name tool_name=exec_command") == "exec_command"
+    assert skipped_tool(f"{at} duplicate external tool that is already registered tool_name=view_image") == "view_image"
+    assert skipped_tool(f'{at} external tool with reserved name tool_name="functions.a-b"') == "a-b"
+    assert skipped_tool("WARN codex_core::exec: skipping a step") == ""
+    assert skipped_tool("tool_name=shell") == ""

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 _SCENE = re.compile(r"SC=(\w+)")
 _TAG = re.compile(r"TAG=(\w+)")
+_NAME = re.compile(r"NAME=(\w+)")
 _FOUND = re.compile(r"FOUND_[a-z0-9]+")
 _INSIDE = 'a </tool_call> b "q" \\ é中😀'
 
@@ -78,6 +79,7 @@ class Asked(NamedTuple):
 
     scene: str
     tag: str
+    name: str  # of the tool that the prompt names
     found: tuple[str, ...]
     tools: dict[str, tuple[str, str]]  # name -> (namespace, name) to call it by
     is_told: bool  # calls are to be written into the text
@@ -90,6 +92,7 @@ def asked(body: dict[str, Any]) -> Asked:
     return Asked(
         scenes[-1][1] if scenes else "plain",
         tags[-1] if tags else "",
+        next(iter(_NAME.findall(since)), ""),
         tuple(dict.fromkeys(_FOUND.findall(since))),
         _tools(body),
         "<tool_call>" in _instructions(body),
@@ -103,9 +106,9 @@ def play(asked: Asked) -> list[Step]:
 
 
 def _possible(asked: Asked, call: Call) -> Step:
-    if call.name in asked.tools:
-        return call
-    return _written(call) if asked.is_told else Say((f"There is no tool {call.name}.",))
+    if asked.is_told:
+        return _written(call)
+    return call if call.name in asked.tools else Say((f"There is no tool {call.name}.",))
 
 
 def _instructions(body: dict[str, Any]) -> str:
@@ -120,7 +123,7 @@ def _tools(body: dict[str, Any]) -> dict[str, tuple[str, str]]:
         for inner in tool.get("tools") or (tool,):
             name = str(inner.get("name") or inner.get("type"))
             namespace = tool["name"] if inner is not tool else ""
-            found[name.rpartition("__")[2]] = (namespace, name)
+            found[name.rpartition("__")[2].removeprefix("client_")] = (namespace, name)
     return found
 
 
@@ -160,6 +163,19 @@ def _loop(asked: Asked) -> list[Step]:
     return _done(asked)
 
 
+def _commands(asked: Asked) -> list[Step]:
+    """What an agent with a shell does: read a file, write another one."""
+    if not asked.found:
+        return [Say(("I will read it.\n",)), Call("exec_command", {"cmd": "cat README.md"})]
+    if len(asked.found) == 1:
+        return [Call("exec_command", {"cmd": f"echo {asked.found[0][:-1]}1 > OUT.md && cat OUT.md"})]
+    return _done(asked)
+
+
+def _contested(asked: Asked) -> list[Step]:
+    return _done(asked) if asked.found else [Call(asked.name, {"cmd": asked.tag})]
+
+
 def _done(asked: Asked) -> list[Step]:
     return [Say(("ALLDONE ", asked.tag, " ", " ".join(asked.found)))]
 
@@ -181,6 +197,8 @@ _SCENES: dict[str, Callable[[Asked], list[Step]]] = {
     "split": _split,
     "pair": _pair,
     "loop": _loop,
+    "commands": _commands,
+    "contested": _contested,
     "slow": _slow,
     "think": lambda asked: [Think("Thinking hard"), *_plain(asked)],
     "crowd": lambda asked: [Meet(CROWD), *_plain(asked)],

@@ -13,7 +13,7 @@ from tests.thorough import some
 
 pytestmark = pytest.mark.slow
 
-SESSIONS = ("turns tools", "failures crowds", "endings")  # to start one takes as long as a dozen turns
+SESSIONS = ("turns tools codex_client", "failures crowds", "endings")  # to start one takes as long as a dozen turns
 LONG = SESSIONS[1:]  # on the newest version only
 PAIRS = [(proofs, version) for proofs in SESSIONS for version in VERSIONS]
 KEPT = [(proofs, version) for proofs, version in PAIRS if version == NEWEST or proofs not in LONG]

@@ -150,6 +150,8 @@ class CodexBackend:
                 base_instructions=self.host.base_instructions,
                 settings=settings,
                 bridge=SERVER if lane is not None else "",
+                has_built_ins=self.host.has_built_ins,
+                skipped=lease.worker.channel.skipped_tools(),
             )
             begun = opening(request, program.tier, program.abilities, setup)
             await turn.begin(begun, request, lane)
@@ -195,7 +197,7 @@ class CodexBackend:
         told = _Told(self, turn, request)
         return TurnReply(
             events=told.events(first),
-            losses=losses,
+            losses=(*losses, *turn.skipped),
             headers=headers_of(turn.limits),
             how=str(turn.program),
             leave=told.leave,

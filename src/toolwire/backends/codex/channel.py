@@ -25,6 +25,9 @@ class Channel(Protocol):
     def story(self) -> str:
         """Why it ended, as a sentence that every client may read: nothing secret, and nothing of what others asked."""
 
+    def skipped_tools(self) -> frozenset[str]:
+        """Names of clients' tools that its log says it did not offer to the model; empty where there is no log to read."""
+
     def last_words(self) -> str:
         """What it said last, for the owner alone; "" where nothing is known."""
 

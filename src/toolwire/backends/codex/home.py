@@ -29,6 +29,8 @@ _LOGIN = ("auth.json", "auth.lock")
 # Where Codex keeps things is ours to say.
 _DROPPED = frozenset({"CODEX_HOME", "CODEX_SQLITE_HOME"})
 _BASE_URL = "OPENAI_BASE_URL"
+_LOG = "RUST_LOG"
+_LOGGED = "codex_core::tools=warn"  # Codex says only in its log which of a client's tools it leaves out
 
 
 def default_parent() -> Path:
@@ -75,7 +77,7 @@ class Home:
         kept = {name: value for name, value in self._environ.items() if name not in _DROPPED}
         if _is_here(kept.get(_BASE_URL, "")):  # clients are pointed at gateways by it, and this one must not ask itself
             del kept[_BASE_URL]
-        return kept | {"CODEX_HOME": str(self.home)}
+        return kept | {"CODEX_HOME": str(self.home), _LOG: f"{kept.get(_LOG) or 'error'},{_LOGGED}"}
 
     def write(self, name: str, data: bytes) -> None:
         """Only the user may read it: settings may hold a key."""

@@ -22,6 +22,7 @@ from ...dialects.codex import (
     initialize_params,
     merged,
     provider_settings,
+    switches_tools,
     tier_for,
     toml,
     version_of,
@@ -94,6 +95,10 @@ class Host:
         own = flat(_of_codex(self._config.config))
         own = {key: value for key, value in own.items() if not key.startswith("model_provider")}
         return merged(bare_settings(program.version), own)
+
+    @property
+    def has_built_ins(self) -> bool:
+        return switches_tools(_of_codex(self._config.config))
 
     @property
     def base_instructions(self) -> str | None:

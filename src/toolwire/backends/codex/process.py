@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ... import children
+from ...dialects.codex import skipped_tool
 from ...errors import UpstreamError, quote
 from .channel import Gone
 
@@ -25,6 +26,8 @@ _log.addHandler(logging.NullHandler())  # whoever has no log is told by the erro
 
 _CHUNK = 1 << 18
 _STDERR_KEPT = 8192
+_LONGEST_LINE = 4096  # of the log, that is read
+_MOST_SKIPPED = 1000  # names of tools
 _TOLD = 200  # characters of its end that stand in the log
 _LEAVING = 2.0  # seconds after its input has ended
 _ENDING = 1.0  # and after SIGTERM
@@ -83,6 +86,8 @@ class ChildProcess:
         known = {secret for secret in secrets if len(secret) >= _LEAST_SECRET}
         self._secrets = sorted(known, key=len, reverse=True)  # one may be the beginning of another
         self._stderr = b""
+        self._line = b""  # of the log, that has not ended yet
+        self._skipped: frozenset[str] = frozenset()
         self._keeping = asyncio.create_task(self._keep_errors(process.stderr))
         self._closing: asyncio.Task[None] | None = None
 
@@ -117,6 +122,9 @@ class ChildProcess:
         if code < 0:
             return f"the app-server was ended by signal {-code}."
         return f"the app-server has ended with code {code}."
+
+    def skipped_tools(self) -> frozenset[str]:
+        return self._skipped
 
     def last_words(self) -> str:
         """The end of what it wrote to standard error, without what must not be shown even to whoever reads the log."""
@@ -166,6 +174,15 @@ class ChildProcess:
         with suppress(OSError):
             while chunk := await stderr.read(_CHUNK):
                 self._stderr = (self._stderr + chunk)[-_STDERR_KEPT:]
+                self._read_log(chunk)
+
+    def _read_log(self, chunk: bytes) -> None:
+        *lines, rest = (self._line + chunk).split(b"\n")
+        self._line = rest[:_LONGEST_LINE]
+        for line in lines:
+            if b"skipping" in line and len(self._skipped) < _MOST_SKIPPED:
+                name = skipped_tool(_COLOUR.sub("", line[:_LONGEST_LINE].decode("utf-8", "replace")))
+                self._skipped |= {name} if name else set()
 
     def _obituary(self) -> str:
         """What clients are not told: its command has paths of the owner's in it, and its last words may be about any client."""

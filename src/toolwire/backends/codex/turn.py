@@ -13,10 +13,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...calls.stopping import Stopping
-from ...dialects.codex import Opening, TurnDecoder, refused, tool_answer
+from ...dialects.codex import Names, Opening, TurnDecoder, refused, tool_answer
 from ...errors import UpstreamError
 from ...events import Event, Failed, PartEnded, PartStarted, Started
-from ...types import JsonObject, Request, ToolCall, ToolResult
+from ...types import JsonObject, Loss, Request, ToolCall, ToolResult
 from ...wire import rpc
 from ..synthesis import new_id
 from .bridge import Lane
@@ -29,6 +29,9 @@ from .worker import Heard, Refused, Thread
 
 _STARTING = 60.0  # seconds for a thread or a turn to begin, or for a result to be taken
 _LEAVING = 5.0  # and for it to end when it is told to
+_SKIPPED = (
+    "Codex has a tool of this name and did not offer the client's to the model; the next request gives it another name"
+)
 _ERRED = 2.0  # after an error that ends the turn; 0.130 says nothing more of one that never began
 
 
@@ -50,6 +53,7 @@ class Turn:
         self._patience = patience
         self._thread: Thread | None = None
         self._decoder = TurnDecoder("")
+        self._names = Names()
         self._stopping: Stopping | None = None
         self._lane: Lane | None = None
         self._is_running = False  # Codex works, or waits for results
@@ -68,6 +72,12 @@ class Turn:
         return self._lease.worker.is_alive and self._is_running and not self._is_faulty
 
     @property
+    def skipped(self) -> tuple[Loss, ...]:
+        """Tools of the request that the model was not offered, as far as Codex says so."""
+        found = (name for name in sorted(self._lease.worker.channel.skipped_tools()) if name in self._names)
+        return tuple(Loss("tool.skipped", self._names.known(name), _SKIPPED) for name in found)
+
+    @property
     def limits(self) -> JsonObject:
         """What the account may still use, as far as it was told."""
         return self._lease.worker.limits
@@ -76,6 +86,7 @@ class Turn:
         """Raises UpstreamError where Codex does not take it."""
         worker, program = self._lease.worker, self.program
         self._lane = lane
+        self._names = opening.names
         self._ending = Ending(program.version, program.abilities, is_raw=opening.method == "thread/start")
         try:
             self._thread = thread = await worker.open(opening.method, opening.params, _STARTING)

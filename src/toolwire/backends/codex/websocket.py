@@ -90,6 +90,9 @@ class WebSocket:
             f": {self._fault}." if self._fault else "."
         )
 
+    def skipped_tools(self) -> frozenset[str]:
+        return frozenset()
+
     def last_words(self) -> str:
         return ""
 

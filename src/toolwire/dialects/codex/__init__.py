@@ -5,7 +5,7 @@ from __future__ import annotations
 from .answer_in import Call, Reply, TurnDecoder
 from .faults import error_of, gone, refused
 from .history import history_items
-from .names import Names
+from .names import Names, skipped_tool
 from .request_out import (
     NAME,
     Opening,
@@ -17,7 +17,7 @@ from .request_out import (
     tool_answer,
     turn_start,
 )
-from .settings import Provider, Setup, bare_settings, catalog, merged, provider_settings, toml
+from .settings import Provider, Setup, bare_settings, catalog, merged, provider_settings, switches_tools, toml
 from .versions import TIERS, Abilities, Tier, Version, abilities_of, tier_for, version_of
 
 __all__ = [
@@ -46,6 +46,8 @@ __all__ = [
     "opening",
     "provider_settings",
     "refused",
+    "skipped_tool",
+    "switches_tools",
     "thread_start",
     "tier_for",
     "tool_answer",

@@ -1,4 +1,8 @@
-"""Codex app-server: names that its tools may have, and back. Some are reserved, and a built-in tool hides one of its own name."""
+"""Codex app-server: names that its tools may have, and back.
+
+Codex refuses a request with some names (`mcp`, `mcp__...`), and leaves a tool out without an answer where its name is reserved or
+belongs to a built-in tool. Such tools get another name; calls of them are translated back.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +12,27 @@ from hashlib import blake2b
 
 _LEGAL = re.compile(r"[a-zA-Z0-9_-]+\Z")
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
-_RESERVED = "mcp__"
+_REFUSED = "mcp"  # and everything that begins with mcp__
+_BRIDGED = "mcp__"
 _PREFIX = "client_"
 _LONGEST = 64  # letters that every provider takes
 _MARK = 8  # letters of a hash
-# Tools that a version may offer by itself, whatever the settings.
-BUILT_IN = frozenset(
+_SKIPPED = re.compile(r"\bskipping .{0,100}\btool\b.{0,200}\btool_name=\"?([\w.:-]{1,200})")
+# Left out by 0.147 and later even where no tool of Codex has the name: 0.166.0 was offered every identifier in its own sources.
+RESERVED = frozenset({"exec_command", "shell_command"})
+# Tools that a version may offer by itself. Not complete: what Codex's log says it left out is added while it runs.
+BUILT_IN = RESERVED | frozenset(
     [
         "apply_patch",
-        "exec_command",
+        "create_goal",
+        "get_goal",
         "list_mcp_resource_templates",
         "list_mcp_resources",
         "read_mcp_resource",
         "request_user_input",
         "shell",
-        "shell_command",
+        "tool_search",
+        "update_goal",
         "update_plan",
         "view_image",
         "web_search",
@@ -34,7 +44,8 @@ BUILT_IN = frozenset(
 class Names:
     """The client's names of its tools, and what Codex knows them by; a name that no tool has is written in the same way.
 
-    taken are names of built-in tools. bridge is the MCP server that offers the tools, "" where Codex does so itself.
+    taken are names that Codex does not offer to the model for a client. bridge is the MCP server that offers the tools, "" where
+    Codex does so itself.
     """
 
     def __init__(self, names: Iterable[str] = (), taken: frozenset[str] = frozenset(), bridge: str = "") -> None:
@@ -63,11 +74,12 @@ class Names:
         return self._known.get(written, written)
 
     def _needs_change(self, name: str) -> bool:
-        return bool(self.bridge) or name in self._taken or name.startswith(_RESERVED) or _LEGAL.match(name) is None
+        is_refused = name == _REFUSED or name.startswith(_BRIDGED)
+        return bool(self.bridge) or is_refused or name in self._taken or _LEGAL.match(name) is None
 
     def _changed(self, name: str) -> str:
         if self.bridge:
-            return f"{_RESERVED}{self.bridge}__{name}"
+            return f"{_BRIDGED}{self.bridge}__{name}"
         written = _PREFIX + _ILLEGAL.sub("_", name)
         return written if len(written) <= _LONGEST else _marked(written, name)
 
@@ -76,6 +88,12 @@ class Names:
             return name
         written = self._changed(name)
         return _marked(written, name) if written in self._known else written
+
+
+def skipped_tool(line: str) -> str:
+    """The name of a tool that Codex left out, from a line of its log (0.147 and later); "" where the line is about something else."""
+    found = _SKIPPED.search(line)
+    return re.split(r"[.:]", found[1])[-1] if found else ""
 
 
 def _marked(written: str, name: str) -> str:

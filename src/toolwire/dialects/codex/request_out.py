@@ -13,7 +13,7 @@ from ..foreign import foreign_members, whole_schema
 from ..media import data_url
 from ..media_words import placeholder, text_of
 from .history import History, Way, history_items, history_of, split_input, told_as_text, way_of
-from .names import BUILT_IN, Names
+from .names import BUILT_IN, RESERVED, Names
 from .settings import Setup, flat
 from .versions import Abilities, Tier
 
@@ -141,7 +141,8 @@ def names_of(request: Request, tier: Tier, abilities: Abilities, setup: Setup) -
     """Names of the tools that are offered; with none of them offered, calls are not the client's."""
     tools = offered(request) if tier.is_native else []
     bridge = setup.bridge if tier.name == "mcp" else ""
-    return Names((tool.name for tool in tools), frozenset() if abilities.bare else BUILT_IN, bridge)
+    taken = RESERVED if abilities.bare and not setup.has_built_ins else BUILT_IN
+    return Names((tool.name for tool in tools), taken | setup.skipped, bridge)
 
 
 def offered(request: Request) -> list[Tool]:

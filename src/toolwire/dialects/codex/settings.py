@@ -23,7 +23,8 @@ class Setup(Struct, frozen=True, kw_only=True):
     """What the owner and the back end settle for a thread, beside the request.
 
     base_instructions None leaves Codex its own. settings hold for this thread alone, by dotted keys. bridge is the name of the MCP
-    server that stands for the client's tools, "" where there is none.
+    server that stands for the client's tools, "" where there is none. has_built_ins: the owner's settings may switch tools of Codex
+    on. skipped are names that this app-server was seen to leave out.
     """
 
     cwd: str
@@ -31,6 +32,8 @@ class Setup(Struct, frozen=True, kw_only=True):
     provider: str = ""
     settings: JsonObject = {}
     bridge: str = ""
+    has_built_ins: bool = False
+    skipped: frozenset[str] = frozenset()
 
 
 class Provider(Struct, frozen=True, kw_only=True):
@@ -105,6 +108,11 @@ def bare_settings(version: Version) -> JsonObject:
     if version == Version(0, 0):  # built from source
         return newest.settings
     return next((recipe for recipe in reversed(RECIPES) if version >= recipe.since), newest).settings
+
+
+def switches_tools(settings: Mapping[str, Json]) -> bool:
+    """Whether the owner's settings have a say in which built-in tools there are."""
+    return any(key == "web_search" or key.startswith(("features.", "tools.")) for key in flat(settings))
 
 
 def provider_settings(provider: Provider) -> JsonObject:

@@ -131,6 +131,20 @@ def test_failures_have_the_status_of_the_provider(version: str, provider: Provid
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+def test_a_model_that_keeps_calling_what_codex_refuses_is_stopped_also_without_native_tools(
+    version: str, provider: Provider, tmp_path: Path
+) -> None:
+    async def play(stage: Any) -> None:
+        with pytest.raises(UpstreamError) as caught:
+            async with asyncio.timeout(30):
+                await stage.backend.open(request("stuck"), is_verbatim=False)
+        assert caught.value.code == "codex_stuck"
+
+    played(RealStage(version, provider, tmp_path, tier="sentinel"), play)
+    assert len(provider.requests) < 10
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_a_client_that_leaves_stops_the_provider(version: str, provider: Provider, tmp_path: Path) -> None:
     async def play(stage: Any) -> None:
         reply = await stage.backend.open(request("slow"), is_verbatim=False)

@@ -121,6 +121,8 @@ class _Handler(BaseHTTPRequestHandler):
             name = _offered(body, "get_weather")
             self._call(1, name, '{"city": "Paris"}', "call_p1")
             self._call(2, name, '{"city":"Rome"}', "call_p2")
+        elif word == "stuck":
+            self._call(0, "no_such_tool", "{}", f"call_{len(self.server.requests)}")
         elif word == "slow":
             self._say(0, [f"w{index} " for index in range(400)], pause=0.05)
         elif word == "wait":

@@ -178,7 +178,13 @@ def losses_of(request: Request) -> list[Loss]:
 def _thread(
     request: Request, tier: Tier, abilities: Abilities, setup: Setup, history: History, names: Names
 ) -> tuple[JsonObject, list[Loss]]:
-    params: JsonObject = {"cwd": setup.cwd, "approvalPolicy": "never", "sandbox": "read-only"}
+    params: JsonObject = {
+        "cwd": setup.cwd,
+        "approvalPolicy": "never",
+        "sandbox": "read-only",
+        # Arguments as they were written, proofs of reasoning, and calls that Codex answers itself, which may never end.
+        "experimentalRawEvents": True,
+    }
     losses: list[Loss] = []
     if request.model:
         params["model"] = request.model
@@ -195,8 +201,6 @@ def _thread(
     tools = offered(request) if tier.is_native else []
     if tools and tier.name != "mcp":
         params["dynamicTools"] = [_tool(tool, names, abilities) for tool in tools]
-    if tools or request.thinking is not None:
-        params["experimentalRawEvents"] = True  # arguments as they were written, and proofs of reasoning
     if tools:
         losses += [Loss("tool.strict", tool.name, "checked by the gateway") for tool in tools if tool.strict]
     if not tier.is_native and request.tools:

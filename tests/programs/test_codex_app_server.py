@@ -187,13 +187,18 @@ def test_fifty_at_once(version: str, provider: Provider, tmp_path: Path) -> None
     assert provider.most > 10
 
 
+@pytest.mark.parametrize("is_hung", [False, True])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_gateway_that_is_killed_leaves_no_process(version: str, provider: Provider, tmp_path: Path) -> None:
+def test_a_gateway_that_is_killed_leaves_no_process(
+    version: str, is_hung: bool, provider: Provider, tmp_path: Path
+) -> None:
+    """A Codex that hangs, here because it is stopped, does not read that its input has ended."""
     stage = RealStage(version, provider, tmp_path)
     program = f"""
 import asyncio, os, signal
 from pathlib import Path
 from tests.backends.codex.asking import request
+from tests.backends.codex.processes import marked
 from toolwire.backends.codex.backend import CodexBackend
 from toolwire.config import BackendConfig
 from toolwire.dialects.codex import toml
@@ -201,6 +206,8 @@ async def main():
     config = BackendConfig(name="codex", kind="codex", **{stage.settings!r})
     backend = CodexBackend(config, os.environ, Path({str(tmp_path)!r}) / "cache")
     await backend.open(request("slow"), is_verbatim=False)
+    for pid in marked({stage.mark!r}) if {is_hung} else ():
+        os.kill(pid, signal.SIGSTOP)
     os.kill(os.getpid(), signal.SIGKILL)
 asyncio.run(main())
 """

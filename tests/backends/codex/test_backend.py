@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from tests.backends.codex.asking import (
     with_results,
 )
 from tests.backends.codex.listening import listening
+from tests.backends.codex.processes import all_gone
 from tests.backends.codex.starting import journal
 from tests.backends.event_contract import check_events
 from toolwire.errors import ConfigError, UpstreamError
@@ -453,6 +456,29 @@ def test_closing_does_not_wait_for_one_that_does_not_read(tmp_path: Path, monkey
         assert all(isinstance(answer, UpstreamError) for answer in answers[1:])
 
     played(Stage(tmp_path, "--deaf", "thread/start", workers=1), play)
+
+
+def test_one_that_hangs_ends_with_a_gateway_that_is_killed(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, "--stubborn")
+    program = f"""
+import asyncio, os, signal
+from pathlib import Path
+from tests.backends.codex.asking import request
+from toolwire.backends.codex.backend import CodexBackend
+from toolwire.config import BackendConfig
+async def main():
+    config = BackendConfig(name="codex", kind="codex", command={stage.backend.host.command!r})
+    backend = CodexBackend(config, os.environ, Path({str(tmp_path)!r}) / "cache")
+    await backend.open(request("slow"), is_verbatim=False)
+    os.kill(os.getpid(), signal.SIGKILL)
+asyncio.run(main())
+"""
+    root = Path(__file__).parents[3]
+    name, _, value = stage.mark.partition("=")
+    environ = {"PATH": os.defpath, "HOME": str(tmp_path), "PYTHONPATH": f"{root / 'src'}:{root}", name: value}
+    done = subprocess.run([sys.executable, "-c", program], env=environ, check=False, timeout=60)
+    assert done.returncode == -signal.SIGKILL
+    assert all_gone(stage.mark, seconds=20)
 
 
 def test_a_list_of_models_without_an_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

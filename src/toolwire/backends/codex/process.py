@@ -1,7 +1,7 @@
 """An app-server as a child process: lines on its standard input and output, and nothing of it left when it is closed.
 
 The npm package starts the real program from a script of node, so everything is done to the whole process group. Should this process
-be killed, the child's standard input ends with it, and that alone makes an app-server leave.
+be killed, the child's standard input ends with it, and an app-server exits; one that hangs is ended by `watchdog.py`.
 """
 
 from __future__ import annotations

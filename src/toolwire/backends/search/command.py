@@ -50,10 +50,10 @@ async def _output_of(process: asyncio.subprocess.Process) -> bytes:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """With whatever it has started; what it has printed since is read, because only then its pipe is let go."""
+    """With whatever it has started; what it has printed since is read, because only then its pipe is closed."""
+    signal_group(process, signal.SIGKILL)
     if process.returncode is not None:
         return
-    signal_group(process, signal.SIGKILL)
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_LAST_BYTES):
             while process.stdout is not None and await process.stdout.read(_PIECE):

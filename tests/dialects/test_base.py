@@ -18,8 +18,8 @@ from toolwire.dialects.base import (
     shown,
 )
 from toolwire.errors import UpstreamError
-from toolwire.events import Event, Failed, Finished, Started
-from toolwire.types import Choice
+from toolwire.events import Event, Failed, Finished, PartDelta, PartEnded, Started
+from toolwire.types import Choice, Text
 from toolwire.wire.sse import Frame, SseReader
 
 
@@ -42,6 +42,43 @@ def test_frames_are_decoded_as_they_come_and_the_end_ends() -> None:
     assert decoder.feed(b"data: 1\n\nda") == [Started(id="1", model="")]
     assert decoder.feed(b"ta: {}") == []
     assert decoder.close() == [Started(id="{}", model=""), Finished(choices=(Choice(reason="stop"),))]
+
+
+class Texts(FrameDecoder):
+    """Each frame is more of one text; parsed counts the frames that were read in full. is_plain: a frame does nothing else."""
+
+    def __init__(self, *, is_plain: bool) -> None:
+        super().__init__()
+        self.parsed = 0
+        self._is_plain = is_plain
+        self._growing, _ = self._assembly.start(Text(text=""))
+
+    def frame(self, frame: Frame) -> list[Event]:
+        self.parsed += 1
+        growing = self.only_grows(self._growing) if self._is_plain else self._growing
+        return [growing.grow(object_in(frame)["t"])]  # type: ignore[index] # all of them are objects
+
+    def end(self) -> list[Event]:
+        return self._assembly.end(self._growing)
+
+
+@pytest.mark.parametrize(("is_plain", "parsed"), [(True, 1), (False, 3)])
+def test_a_frame_like_the_last_one_is_parsed_unless_that_one_only_added_text(is_plain: bool, parsed: int) -> None:
+    for is_whole in (True, False):
+        decoder = Texts(is_plain=is_plain)
+        frames = [b'data: {"t":"%d"}\n\n' % number for number in range(3)]
+        events = [event for data in ([b"".join(frames)] if is_whole else frames) for event in decoder.feed(data)]
+        assert events == [PartDelta(0, text) for text in "012"]
+        assert decoder.parsed == parsed
+        assert decoder.close() == [PartEnded(index=0, part=Text(text="012"))]
+
+
+def test_where_the_end_has_begun_every_frame_is_parsed() -> None:
+    decoder = Texts(is_plain=True)
+    decoder.is_ending = True
+    for number in range(3):
+        decoder.feed(b'data: {"t":"%d"}\n\n' % number)
+    assert decoder.parsed == 3
 
 
 def test_a_frame_beyond_the_limit_is_a_failure_once() -> None:

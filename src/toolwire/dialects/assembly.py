@@ -2,33 +2,127 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
 
 from ..events import Event, PartDelta, PartEnded, PartStarted
-from ..types import Citation, Json, Opaque, Part, Reasoning, Refusal, Text, ToolCall
+from ..types import Citation, Json, JsonObject, Opaque, Part, Reasoning, Refusal, Text, ToolCall
 from ..wire.exact import object_of
+
+_MARKS = re.compile(r'["\\{}\[\]]')
+
+
+class Balance:
+    """Whether the text so far is one closed JSON value; each character is looked at once."""
+
+    __slots__ = ("_depth", "_is_escaped", "_is_text", "is_closed", "is_spoilt")
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._is_text = False
+        self._is_escaped = False
+        self.is_closed = False
+        self.is_spoilt = False  # something came behind the end
+
+    def read(self, text: str) -> None:
+        if self.is_closed:
+            self.is_spoilt = self.is_spoilt or bool(text.strip())
+            return
+        skipped = 1 if self._is_escaped and text else 0
+        for match in _MARKS.finditer(text, skipped):
+            at, mark = match.start(), match.group()
+            if at < skipped:
+                continue
+            if self._is_text:
+                if mark == "\\":
+                    skipped = at + 2
+                self._is_text = mark != '"'
+            elif mark == '"':
+                self._is_text = True
+            elif mark in "{[":
+                self._depth += 1
+            elif mark in "}]":
+                self._depth -= 1
+                if self._depth <= 0:
+                    self.is_closed = True
+                    self.is_spoilt = bool(text[at + 1 :].strip())
+                    return
+        self._is_escaped = skipped > len(text) if text else self._is_escaped
 
 
 class Growing:
-    """One open part: what it was at its start, and what has come since."""
+    """One open part: what it was at its start, and what has come since. Its content changes in grow() and nowhere else."""
 
-    __slots__ = ("choice", "citations", "index", "logprobs", "part", "pieces")
+    __slots__ = ("_pieces", "choice", "citations", "index", "logprobs", "part")
 
     def __init__(self, index: int, part: Part, choice: int) -> None:
         self.index = index
         self.part = part
         self.choice = choice
-        self.pieces: list[str] = []
+        self._pieces: list[str] = []
         self.citations: list[Citation] = []
         self.logprobs: list[Json] = []
 
+    def grow(self, text: str, logprobs: tuple[Json, ...] | None = None) -> PartDelta:
+        self._pieces.append(text)
+        if logprobs:
+            self.logprobs += logprobs
+        return PartDelta(self.index, text, logprobs)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._pieces
+
+    @property
+    def pieces(self) -> list[str]:
+        return [piece for piece in self._pieces if piece]
+
     @property
     def content(self) -> str:
-        if len(self.pieces) > 1:
-            self.pieces = ["".join(self.pieces)]
-        return self.pieces[0] if self.pieces else ""
+        if len(self._pieces) > 1:
+            self._pieces = ["".join(self._pieces)]
+        return self._pieces[0] if self._pieces else ""
+
+    @property
+    def value(self) -> JsonObject | None:
+        """Only a call's arguments are a value."""
+        return None
+
+
+class GrowingCall(Growing):
+    """A call of a function: value is its arguments, once they are a complete object. Each piece is read once, and only when somebody
+    wants to know."""
+
+    __slots__ = ("_balance", "_seen", "_value")
+
+    def __init__(self, index: int, part: Part, choice: int, balance: Balance | None = None) -> None:
+        super().__init__(index, part, choice)
+        self._balance = Balance() if balance is None else balance
+        self._seen = 0  # pieces that the balance has read
+        self._value: JsonObject | None = None
+
+    @property
+    def value(self) -> JsonObject | None:
+        balance = self._balance
+        was_closed = balance.is_closed
+        while self._seen < len(self._pieces):
+            balance.read(self._pieces[self._seen])
+            self._seen += 1
+        if balance.is_spoilt:
+            self._value = None
+        elif balance.is_closed and not was_closed:
+            self._value = object_of(self.content)
+        return self._value
+
+    @property
+    def content(self) -> str:
+        pieces, seen = self._pieces, self._seen
+        if len(pieces) > 2:
+            self._pieces = ["".join(pieces[:seen]), "".join(pieces[seen:])]
+            self._seen = 1
+        return "".join(self._pieces)
 
 
 class Assembly:
@@ -39,7 +133,8 @@ class Assembly:
         self.open: dict[int, Growing] = {}
 
     def start(self, part: Part, choice: int = 0) -> tuple[Growing, Event]:
-        growing = Growing(self.count, part, choice)
+        is_function = isinstance(part, ToolCall) and part.kind == "function"
+        growing = (GrowingCall if is_function else Growing)(self.count, part, choice)
         self.open[self.count] = growing
         self.count += 1
         return growing, PartStarted(index=growing.index, part=part, choice=choice)
@@ -51,8 +146,7 @@ class Assembly:
         events: list[Event] = []
         is_function = isinstance(growing.part, ToolCall) and growing.part.kind == "function"
         if is_function and not is_cut and not growing.content.strip():
-            growing.pieces.append("{}")
-            events.append(PartDelta(growing.index, "{}"))
+            events.append(growing.grow("{}"))
         part = completed(growing)
         if changes:
             part = msgspec.structs.replace(part, **changes)

@@ -15,7 +15,7 @@ from ..types import JsonObject, Loss, Request
 from ..wire.exact import BadJson, decode, encode
 from ..wire.shortcut import Shortcut
 from ..wire.sse import Frame, FrameTooLarge, SseReader
-from .assembly import Assembly
+from .assembly import Assembly, Growing
 
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b":", b"id:", b"retry:")  # what a line of a stream begins with, and no JSON
@@ -144,7 +144,12 @@ class Dialect(Protocol):
 
 
 class FrameDecoder:
-    """Base of the stream decoders: bytes to frames, frames to events, nothing after the end."""
+    """Base of the stream decoders: bytes to frames, frames to events, nothing after the end.
+
+    A frame that differs from the last one only in its text is not parsed. A decoder that reads a frame which only adds text to a part
+    says so by only_grows(), and the text of a frame like it goes into the same part. A frame that changes anything else, also inside the
+    decoder, must be parsed: that change would be skipped.
+    """
 
     def __init__(self) -> None:
         self.irregular = ""
@@ -153,7 +158,7 @@ class FrameDecoder:
         self._sse = SseReader()
         self._assembly = Assembly()
         self._shortcut = Shortcut()
-        self._part = 0  # whose text the shortcut finds
+        self._grown: Growing | None = None  # where the text of a frame like the last one goes
         self._is_between = False  # two frames: what comes begins one
 
     def frame(self, frame: Frame) -> list[Event]:
@@ -176,25 +181,31 @@ class FrameDecoder:
         return events
 
     def read(self, frame: Frame) -> list[Event]:
-        text = self._shortcut.text_in(frame.block)
-        if text is not None:
-            return [self._more(text)]
+        growing = self._grown
+        if growing is not None and (text := self._shortcut.text_in(frame.block)) is not None:
+            return [growing.grow(text)]
+        self.parse_next()
         events = self.frame(frame)
-        self._shortcut.forget()
-        if len(events) == 1 and not self.is_ending:
-            event = events[0]
-            if type(event) is PartDelta and event.logprobs is None and event.index in self._assembly.open:
-                self._part = event.index
-                self._shortcut.learn(frame.block, event.text)
+        if self._grown is not None and len(events) == 1 and type(event := events[0]) is PartDelta:
+            self._shortcut.learn(frame.block, event.text)
+        else:
+            self.parse_next()
         return events
 
     def quick(self, data: bytes) -> PartDelta | None:
-        text = self._shortcut.text_in_frame(data)
-        return None if text is None else self._more(text)
+        growing = self._grown
+        if growing is None or (text := self._shortcut.text_in_frame(data)) is None:
+            return None
+        return growing.grow(text)
 
-    def _more(self, text: str) -> PartDelta:
-        self._assembly.open[self._part].pieces.append(text)
-        return PartDelta(self._part, text)
+    def only_grows(self, growing: Growing) -> Growing:
+        """The frame that is being read adds text to this part, and changes nothing else."""
+        self._grown = None if self.is_ending else growing
+        return growing
+
+    def parse_next(self) -> None:
+        """The next frame must be parsed, whatever it is like."""
+        self._grown = None
 
     def close(self) -> list[Event]:
         events: list[Event] = []
@@ -208,7 +219,7 @@ class FrameDecoder:
         if self.is_over:
             return []
         self.is_over = True
-        self._shortcut.forget()
+        self.parse_next()
         self.irregular = self.irregular or "an error"
         return [Failed(error=error)]
 

@@ -1,8 +1,9 @@
 """Frames that differ from the last one only in a piece of plain text: known by their first and last bytes, without parsing.
 
 A model's answer is mostly such frames. Where the bytes before and after the text are those of a frame that was parsed and
-understood, and the text between them needs no unescaping, the frame means the same with that text. Anything else is not matched,
-and whoever reads other frames in between must forget.
+understood, and the text between them needs no unescaping, the frame means the same with that text. Anything else is not matched.
+This finds the text and holds no state of the answer: the decoder decides whether the last parsed frame may be compared with, and adds
+the text itself.
 """
 
 from __future__ import annotations
@@ -25,9 +26,6 @@ class Shortcut:
             start = block.index(needle) + 1
             self._head, self._tail = block[:start], block[start + len(needle) - 2 :]
             self._end = self._tail + b"\n\n"
-
-    def forget(self) -> None:
-        self._head = b""
 
     def text_in(self, block: bytes) -> str | None:
         """The text of a block that is like the one learned, else None."""

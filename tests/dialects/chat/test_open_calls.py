@@ -2,44 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import time
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from tests.dialects.playing import pieces
-from toolwire.dialects.chat.open_calls import Balance, OpenCall, OpenCalls
-from toolwire.dialects.chat.shapes import Call
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(alphabet='a"\\{}[]\n é'),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(alphabet='k"\\}'), inner, max_size=3),
-)
+from toolwire.dialects.assembly import Assembly
+from toolwire.dialects.chat.open_calls import OpenCall, OpenCalls
+from toolwire.dialects.chat.shapes import Call, Function
 
 
 def opened(calls: OpenCalls, name: str, raw: str, index: int | None = 0, call_id: str | None = None) -> OpenCall:
     fragment = Call(index=index, id=call_id)
     found = calls.begin(fragment, name)
     calls.note(fragment, found)
-    found.add(raw)
+    if raw:
+        found.add(raw)
     return found
-
-
-@given(st.dictionaries(st.text(alphabet='k"\\}'), JSON, max_size=3), st.lists(st.integers(0, 200), max_size=6))
-def test_an_object_is_closed_at_its_last_character_however_it_is_cut(value: object, cuts: list[int]) -> None:
-    text = json.dumps(value)
-    balance = Balance()
-    for piece in pieces(text.encode(), [min(cut, len(text)) for cut in cuts]):
-        assert not balance.is_closed or not piece
-        balance.read(piece.decode())
-    assert balance.is_closed
-    assert not balance.is_spoilt
-    balance.read(" \n")
-    assert not balance.is_spoilt
-    balance.read(",")
-    assert balance.is_spoilt
 
 
 @pytest.mark.parametrize("raw", ["", " ", "{", '{"a":"}', '{"a":1}{', "[1]", "null", "}", '{"a":1}}', "{'a':1}"])
@@ -48,16 +24,6 @@ def test_what_is_no_object_is_never_whole(raw: str) -> None:
     for letter in raw:
         call.add(letter)
     assert not call.is_whole
-
-
-def test_asking_after_each_fragment_costs_linear_work() -> None:
-    call = OpenCall("x", "f", is_custom=False)
-    call.add('{"a":"')
-    began = time.perf_counter()
-    for _ in range(30_000):
-        call.add("}}}}")
-        assert not call.is_whole
-    assert time.perf_counter() - began < 2.0
 
 
 def test_a_fragment_is_placed_by_id_then_by_index_then_as_the_last() -> None:
@@ -69,6 +35,7 @@ def test_a_fragment_is_placed_by_id_then_by_index_then_as_the_last() -> None:
     assert calls.find(Call(), "") is second
     assert calls.find(Call(index=7, id="z"), "f") is None
     assert calls.find(Call(index=7), "") is second
+    assert calls.find(Call(index=7), "f") is None
 
 
 def test_H015_H049_a_header_on_a_whole_call_is_a_copy_or_another_call() -> None:
@@ -94,3 +61,53 @@ def test_a_header_in_the_middle_of_a_call_goes_on_with_it() -> None:
     assert calls.find(Call(index=0, id="y"), "g") is None
     known.add(":1}")
     assert calls.find(Call(index=0, id="y"), "f") is None
+
+
+def test_a_new_id_in_the_middle_of_a_call() -> None:
+    """A server that makes an id for each fragment, and one that has begun another call under the same index."""
+    for begun, fragment, is_same in (
+        ('{"a"', ":1}", True),
+        ('{"a"', '{"b"', False),
+    ):
+        calls = OpenCalls()
+        known = opened(calls, "f", begun, 0, "x")
+        header = Call(index=0, id="y", function=Function(name="f", arguments=fragment))
+        assert (calls.find(header, "f") is known) == is_same
+
+
+def test_ids_that_were_repeated_are_not_made_for_each_fragment() -> None:
+    calls = OpenCalls()
+    known = opened(calls, "f", '{"a"', 0, "x")
+    calls.note(Call(index=0, id="x"), known)
+    assert calls.find(Call(index=0, id="y", function=Function(name="f", arguments=":")), "f") is None
+
+
+def test_another_name_under_the_index_of_a_call_that_has_started_is_another_call() -> None:
+    calls = OpenCalls()
+    known = opened(calls, "f", "", 0)
+    assert calls.find(Call(index=0), "g") is known
+    growing, _ = Assembly().start(known.opening())
+    assert known.start(growing) == []
+    assert calls.find(Call(index=0), "f") is known
+    assert calls.find(Call(index=0), "g") is None
+
+
+def test_what_came_before_the_start_comes_out_at_the_start() -> None:
+    call = OpenCall("x", "f", is_custom=False)
+    for piece in ('{"a"', ":1"):
+        call.add(piece)
+    assert call.growing is None
+    growing, _ = Assembly().start(call.opening())
+    assert [delta.text for delta in call.start(growing)] == ['{"a"', ":1"]
+    assert call.growing is growing
+    growing.grow("}")
+    assert call.value == {"a": 1}
+    assert not call.is_blank
+
+
+def test_free_text_has_no_value() -> None:
+    call = OpenCall("x", "f", is_custom=True)
+    call.add('{"a":1}')
+    assert call.value is None
+    assert not call.is_blank
+    assert call.opening().kind == "custom"

@@ -36,7 +36,7 @@ def test_a_call_without_its_end_is_cut_unless_its_arguments_are_complete() -> No
     for raw, is_cut in (('{"a":', True), ('{"a":1}', False), ("", False), ("oh", True)):
         call = item("function_call")
         call.parts[("call", 0)], _ = assembly.start(ToolCall(id="x", name="f", raw=""))
-        call.parts[("call", 0)].pieces.append(raw)
+        call.parts[("call", 0)].grow(raw)
         assert call.is_cut == is_cut
         call.is_done = True
         assert not call.is_cut

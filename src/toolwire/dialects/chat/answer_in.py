@@ -2,12 +2,16 @@
 
 What upstreams get wrong is put right here by state, never by comparing content: indices are our own, an id decides which call a fragment
 belongs to, a finish reason is held until the stream really ends, usage ends nothing. Each such case is noted in `irregular`.
+
+This dialect does not tell where a call ends. A call whose arguments are complete ends as soon as anything else of its choice grows or begins,
+so that clients who read one part after the other are not kept waiting. Until then it stays open, because what a model wrote behind its
+arguments belongs to them, too.
 """
 
 from __future__ import annotations
 
 from ...errors import UpstreamError
-from ...events import Event, Finished, Noted, PartDelta, Started
+from ...events import Event, Finished, Noted, Started
 from ...types import (
     Choice,
     Json,
@@ -41,8 +45,6 @@ from .shapes import (
     reason_of,
 )
 
-_LATEST = 8  # calls that are looked at when another part begins: real servers interleave two or three
-
 
 class _Choice:
     """What is open in one choice. is_told: something came as a delta, so that a whole message can only repeat it."""
@@ -56,6 +58,7 @@ class _Choice:
         "has_thoughts",
         "is_resumed",
         "is_told",
+        "newest",
         "reasoning",
         "refusal",
         "text",
@@ -73,6 +76,7 @@ class _Choice:
         self.ended_by = 0
         self.is_resumed = False  # something came after its end
         self.is_told = False
+        self.newest = -1  # the index of the part that began last
 
 
 class StreamDecoder(FrameDecoder):
@@ -114,7 +118,9 @@ class StreamDecoder(FrameDecoder):
         ):
             self._start(chunk, events, None)
         for choice in chunk.choices:
-            self._choice(choice, events)
+            self._choice(choice, self._state(choice), events)
+        if len(chunk.choices) != 1:
+            self.parse_next()
         if chunk.usage is not None:
             self._count(chunk)
         elif not chunk.choices and (reading is None or not (reading.unknown or len(events) == 1)):
@@ -175,44 +181,44 @@ class StreamDecoder(FrameDecoder):
     def _cite(self, reading: Reading, events: list[Event]) -> None:
         for index, annotation in reading.annotations:
             if citation := citation_in(annotation):
-                growing = self._state(index).text
+                state = self._choices.get(index)
+                growing = None if state is None else state.text
                 if growing is not None:
                     growing.citations.append(citation)
                 events.append(Noted(note=citation, index=growing.index if growing else None))
 
-    def _state(self, index: int) -> _Choice:
+    def _state(self, choice: ChunkChoice) -> _Choice:
+        index = choice.index
         if self._is_single and index != 0:  # Copilot splits one answer over two choices (H008)
             self.irregular = self.irregular or "a second choice where one was asked for"
             index = 0
         state = self._choices.get(index)
         if state is None:
             state = self._choices[index] = _Choice()
+            if choice.delta.role != "assistant":
+                self.irregular = self.irregular or "a first delta without its role"
         return state
 
-    def _choice(self, choice: ChunkChoice, events: list[Event]) -> None:
+    def _choice(self, choice: ChunkChoice, state: _Choice, events: list[Event]) -> None:
         delta = choice.delta
-        state = self._choices.get(choice.index)
-        if state is None:
-            state = self._state(choice.index)
-            if delta.role != "assistant":
-                self.irregular = self.irregular or "a first delta without its role"
         if choice.is_message:
             if state.is_told:  # a copy of what was streamed (H015)
                 delta = _missing(delta, state)
         elif not state.is_told:
             state.is_told = bool(delta.content or delta.tool_calls or delta.reasoning_content or delta.reasoning)
-        if state.finish is not None and choice.finish_reason is None and _says_something(delta):
+        if state.finish is not None and choice.finish_reason is None and delta.says_something:
             self.irregular = self.irregular or "content after the finish reason"
             state.is_resumed = True
         self._words(state, choice, delta, events)
         if delta.tool_calls:
             for call in delta.tool_calls:
                 self._call(state, choice.index, call, events)
+            if len(delta.tool_calls) != 1:
+                self.parse_next()
         if delta.refusal:
             if state.refusal is None:
                 state.refusal = self._begin(state, choice.index, Refusal(text=""), events)
-            state.refusal.pieces.append(delta.refusal)
-            events.append(PartDelta(state.refusal.index, delta.refusal))
+            self._say(state, state.refusal, delta.refusal, None, events)
         if choice.finish_reason is not None:
             self._end_choice(state, choice, choice.finish_reason)
 
@@ -226,19 +232,21 @@ class StreamDecoder(FrameDecoder):
             growing = state.text
             if growing is None:
                 growing = state.text = self._begin(state, choice.index, Text(text=""), events)
-            logprobs = logprobs_in(choice.logprobs, "content")
-            if logprobs:
-                growing.logprobs += logprobs
-            growing.pieces.append(delta.content)
-            events.append(PartDelta(growing.index, delta.content, logprobs))
+            self._say(state, growing, delta.content, logprobs_in(choice.logprobs, "content"), events)
+
+    def _say(
+        self, state: _Choice, growing: Growing, text: str, logprobs: tuple[Json, ...] | None, events: list[Event]
+    ) -> None:
+        if state.calls.current is not None:
+            self._turn_to(None, state, events)
+        events.append(self.only_grows(growing).grow(text) if logprobs is None else growing.grow(text, logprobs))
 
     def _think(self, state: _Choice, choice: int, thought: str, events: list[Event]) -> Growing:
         growing = state.reasoning
         if growing is None:
             growing = state.reasoning = self._begin(state, choice, Reasoning(text="", extra={NAME: {}}), events)
         if thought:
-            growing.pieces.append(thought)
-            events.append(PartDelta(growing.index, thought))
+            self._say(state, growing, thought, None, events)
         return growing
 
     def _detail(self, state: _Choice, choice: int, pieces: list[Json], events: list[Event]) -> None:
@@ -282,21 +290,42 @@ class StreamDecoder(FrameDecoder):
             if growing is not None:
                 events += self._assembly.end(growing)
         state.reasoning = state.text = state.refusal = None
-        for call in state.calls.all[-_LATEST:]:
-            if call.growing is not None and self._assembly.is_open(call.growing) and call.is_whole:
-                events += self._assembly.end(call.growing)
+        self._turn_to(None, state, events)
         growing, started = self._assembly.start(part, 0 if self._is_single else choice)
+        state.newest = growing.index
         events.append(started)
         return growing
+
+    def _turn_to(self, call: OpenCall | None, state: _Choice, events: list[Event]) -> None:
+        """This call goes on, or something that is no call: the one that went on before it ends if it is complete."""
+        last, state.calls.current = state.calls.current, call
+        if last is not None and last is not call:
+            self._end_whole(last, events)
+
+    def _end_whole(self, call: OpenCall, events: list[Event]) -> None:
+        if call.growing is not None and self._assembly.is_open(call.growing) and call.is_whole:
+            events += self._assembly.end(call.growing)
+
+    def _add(self, state: _Choice, call: OpenCall, arguments: str, events: list[Event]) -> None:
+        """More arguments of a call that has started. One with others behind it ends at once where it is complete: they wait for it."""
+        if call is not state.calls.current:
+            self._turn_to(call, state, events)
+        growing = call.growing
+        if growing is None or not self._assembly.is_open(growing):  # it ended because it was whole: a copy (H015)
+            self.irregular = self.irregular or "arguments after their end"
+        elif growing.index == state.newest:
+            events.append(self.only_grows(growing).grow(arguments))
+        else:
+            events.append(growing.grow(arguments))
+            self._end_whole(call, events)
 
     def _call(self, state: _Choice, choice: int, call: Call, events: list[Event]) -> None:
         function, calls = call.function, state.calls
         if function is not None and not call.id and not function.name:
-            growing = calls.going_on(call.index)
-            if growing is not None and growing.index in self._assembly.open:
+            known = calls.at(call.index)
+            if known is not None and known.is_started:
                 if function.arguments:
-                    calls.grow(function.arguments)
-                    events.append(PartDelta(growing.index, function.arguments))
+                    self._add(state, known, function.arguments, events)
                 return
         name = (function.name if function else None) or ""
         arguments = (function.arguments if function else None) or ""
@@ -318,39 +347,34 @@ class StreamDecoder(FrameDecoder):
                 found = calls.doubt(call, name, found)
         calls.note(call, found)
         found.id = found.id or call.id or ""
-        if name and found.growing is None and name != found.name and not (found.name and found.size):
+        if name and not found.is_started and name != found.name and not (found.name and found.has_arguments):
             found.name += name
-        if arguments:
+        if arguments and found.is_started:
+            self._add(state, found, arguments, events)
+        elif arguments:
             found.add(arguments)
-        if call.members and found.growing is None:
+        if call.members and not found.is_started:
             found.members |= call.members
         self._advance(state, choice, found, events)
 
     def _advance(
         self, state: _Choice, choice: int, call: OpenCall, events: list[Event], *, is_certain: bool = False
     ) -> None:
-        """Tell what can be told of it: nothing while it may be a copy, or while more of its name may come."""
+        """Start it if it can be started: not while it may be a copy, or while more of its name may come."""
         if call.twin is not None and state.calls.settle(call) is None:
             return
-        if call.growing is None:
-            if not call.name:
-                return
-            if not (is_certain or call.size or not self._offered or call.name in self._offered):
-                self.irregular = self.irregular or "a name that was not offered"
-                return
-            call.growing = self._begin(state, choice, call.start(), events)
-        elif not self._assembly.is_open(call.growing) and call.waiting:  # it ended because it was whole: a copy (H015)
-            self.irregular = self.irregular or "arguments after their end"
-            call.waiting.clear()
-        for piece in call.waiting:
-            call.growing.pieces.append(piece)
-            events.append(PartDelta(call.growing.index, piece))
-        call.waiting.clear()
+        if call.is_started or not call.name:
+            return
+        if not (is_certain or call.has_arguments or not self._offered or call.name in self._offered):
+            self.irregular = self.irregular or "a name that was not offered"
+            return
+        events += call.start(self._begin(state, choice, call.opening(), events))
+        state.calls.current = call
 
     def _finish(self, *, is_marked: bool) -> list[Event]:
+        events: list[Event] = []
         if self._started is None or not self._choices:
             return self.fail(cut("the back end's stream ended before any answer came."))
-        events: list[Event] = []
         for index, state in self._choices.items():
             self._settle(state, index, events)
             self._prove(state)
@@ -384,11 +408,11 @@ class StreamDecoder(FrameDecoder):
         for call in list(state.calls.doubtful):
             state.calls.settle(call, is_last=True)
         for call in state.calls.all:
-            if call.growing is None:
+            if not call.is_started:
                 self._advance(state, choice, call, events, is_certain=True)
 
     def _is_broken(self, state: _Choice) -> bool:
-        return any(call.growing is None or not (call.is_blank or call.is_whole) for call in state.calls.all)
+        return any(not call.is_started or not (call.is_blank or call.is_whole) for call in state.calls.all)
 
 
 def _missing(delta: Delta, state: _Choice) -> Delta:
@@ -399,10 +423,6 @@ def _missing(delta: Delta, state: _Choice) -> Delta:
         refusal=delta.refusal if state.refusal is None else None,
         reasoning_details=delta.reasoning_details if not state.has_details else None,
     )
-
-
-def _says_something(delta: Delta) -> bool:
-    return bool(delta.content or delta.tool_calls or delta.reasoning_content or delta.reasoning or delta.refusal)
 
 
 __all__ = ["StreamDecoder", "body_events"]

@@ -70,6 +70,10 @@ class Delta(Struct, forbid_unknown_fields=True):
     reasoning: str | None = None
     reasoning_details: list[Any] | None = msgspec.field(default=None, name="(reasoning_details)")  # read by hand only
 
+    @property
+    def says_something(self) -> bool:
+        return bool(self.content or self.tool_calls or self.reasoning_content or self.reasoning or self.refusal)
+
 
 class ChunkChoice(Struct, forbid_unknown_fields=True):
     delta: Delta

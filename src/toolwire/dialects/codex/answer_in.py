@@ -22,7 +22,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from ...errors import GatewayError, UpstreamError
-from ...events import Event, Failed, Finished, Noted, PartDelta, Started
+from ...events import Event, Failed, Finished, Noted, Started
 from ...types import Choice, JsonObject, Loss, Reason, Text, ToolCall, Usage
 from ...wire.exact import BadJson, decode, encode
 from ...wire.rpc import Id
@@ -322,10 +322,7 @@ def _begun_anew(error: UpstreamError) -> UpstreamError:
 
 
 def _grow(growing: Growing, text: str) -> list[Event]:
-    if not text:
-        return []
-    growing.pieces.append(text)
-    return [PartDelta(growing.index, text)]
+    return [growing.grow(text)] if text else []
 
 
 def _json(value: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...events import Event, PartDelta
+from ...events import Event
 from ...types import JsonObject, Reasoning
 from ..assembly import Assembly, Growing
 
@@ -33,8 +33,7 @@ class Thoughts:
             self._items.add(item_id)
             events.append(started)
         if text:
-            self._open.pieces.append(text)
-            events.append(PartDelta(self._open.index, text))
+            events.append(self._open.grow(text))
         return events
 
     def complete(self, item_id: str, item: JsonObject) -> list[Event]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...events import Event, PartDelta
+from ...events import Event
 from ...types import Reasoning, Text, ToolCall
 from ...wire.exact import object_of
 from ..assembly import Assembly, Growing
@@ -34,9 +34,8 @@ class Speech:
     def call(self, call_id: str, name: str, raw: str) -> list[Event]:
         events = self.pause()
         growing, started = self._assembly.start(ToolCall(id=call_id, name=name, raw=""))
-        growing.pieces.append(raw)
         self.calls.append(ToolCall(id=call_id, name=name, raw=raw, args=object_of(raw)))
-        return [*events, started, PartDelta(growing.index, raw), *self._assembly.end(growing)]
+        return [*events, started, growing.grow(raw), *self._assembly.end(growing)]
 
     def pause(self) -> list[Event]:
         """What was begun is told to its end."""
@@ -56,10 +55,9 @@ class Speech:
             self._open, started = self._assembly.start(Text(text="") if kind == "text" else Reasoning(text=""))
             self._kind = kind
             events.append(started)
-        self._open.pieces.append(text)
         if kind == "text":
             self._untold.told(text)
-        return [*events, PartDelta(self._open.index, text)]
+        return [*events, self._open.grow(text)]
 
     def _end(self) -> list[Event]:
         growing, self._open = self._open, None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import UpstreamError
-from ...events import Event, Failed, Finished, PartDelta, PartEnded, PartStarted, Started
+from ...events import Event, Failed, Finished, PartEnded, PartStarted, Started
 from ...types import Choice, JsonObject, Refusal, Request
 from ...wire.exact import BadJson, decode, encode
 from ...wire.sse import Frame
@@ -123,6 +123,8 @@ class StreamDecoder(FrameDecoder):
                 events += known.read(item, is_whole=self._is_whole)
             except Nameless:
                 return events + self.fail(garbage(_NAMELESS))
+            if known.grown is not None and len(listed) == 1:
+                self.only_grows(known.grown)
         if self._candidates:
             self.is_ending = all(candidate.finish for candidate in self._candidates.values())
         else:
@@ -140,8 +142,7 @@ class StreamDecoder(FrameDecoder):
         words = f"The provider blocked the prompt: {self._blocked}. {more}".strip()
         refusal = Refusal(text="", extra={NAME: {}})
         growing, started = self._assembly.start(refusal)
-        growing.pieces.append(words)
-        events = [started, PartDelta(growing.index, words), *self._assembly.end(growing)]
+        events = [started, growing.grow(words), *self._assembly.end(growing)]
         return self._finished(events, [Choice(reason="refused", raw_reason=self._blocked)])
 
     def _finished(self, events: list[Event], choices: list[Choice]) -> list[Event]:

@@ -37,6 +37,7 @@ class Candidate:
         self._signature = ""  # of what comes next
         self._logprobs: tuple[Json, ...] = ()  # of the text that comes next
         self._has_calls = False
+        self.grown: Growing | None = None  # the part to which the last chunk added text, if it did nothing else
         self._is_partial = False  # arguments come in pieces of their own form, which only their client understands
 
     @property
@@ -54,14 +55,17 @@ class Candidate:
         if "logprobsResult" in value:
             self._logprobs = logprobs_in(value["logprobsResult"])
         content = value.get("content")
-        parts = content.get("parts") if isinstance(content, dict) else None
-        for part in parts if isinstance(parts, list) else ():
+        given = content.get("parts") if isinstance(content, dict) else None
+        parts = given if isinstance(given, list) else []
+        for part in parts:
             if isinstance(part, dict):
                 if is_whole:
                     events += self._end_open()
                 events += self._part(part)
         if events:  # many tell an end and go on (H029)
             self.finish = ""
+        is_plain = len(parts) == len(events) == 1 and type(events[0]) is PartDelta and events[0].logprobs is None
+        self.grown = self._open if is_plain else None
         if not value.keys() <= _READ:
             self._members |= {key: item for key, item in value.items() if key not in _READ}
         self.finish = text_in(value, "finishReason") or self.finish
@@ -142,12 +146,10 @@ class Candidate:
     def _grow(self, text: str) -> list[Event]:
         if not text or self._open is None:
             return []
-        self._open.pieces.append(text)
         if not self._logprobs or not isinstance(self._open.part, Text):
-            return [PartDelta(self._open.index, text)]
+            return [self._open.grow(text)]
         entries, self._logprobs = self._logprobs, ()
-        self._open.logprobs += entries
-        return [PartDelta(self._open.index, text, entries)]
+        return [self._open.grow(text, entries)]
 
     def _signed(self) -> list[Event]:
         """The signature that waits, before what it led to."""
@@ -162,8 +164,7 @@ class Candidate:
         growing, started = self._assembly.start(part, self._index)
         events: list[Event] = [started]
         if content:
-            growing.pieces.append(content)
-            events.append(PartDelta(growing.index, content))
+            events.append(growing.grow(content))
         return events + self._assembly.end(growing)
 
     def _end_open(self) -> list[Event]:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ...errors import UpstreamError
-from ...events import Answer, Event, Failed, Finished, Noted, PartDelta, PartEnded, Started, unfold
+from ...events import Answer, Event, Failed, Finished, Noted, PartEnded, Started, unfold
 from ...types import Choice, Extra, JsonObject, Opaque, Part, Reasoning, Request, Text, ToolCall
 from ...wire.exact import encode, object_of
 from ...wire.sse import Frame
@@ -175,8 +175,7 @@ class StreamDecoder(FrameDecoder):
         events.append(started)
         for key in ("text", "thinking"):
             if block.get("type") == key and isinstance(text := block.get(key), str) and text:
-                growing.pieces.append(text)
-                events.append(PartDelta(growing.index, text))
+                events.append(growing.grow(text))
         return events
 
     def _delta(self, index: int, piece: Piece) -> list[Event]:
@@ -192,8 +191,7 @@ class StreamDecoder(FrameDecoder):
                 return [Noted(note=Opaque(dialect=NAME, value=_plain(piece)), index=growing.index)]
             if not text:
                 return []
-            growing.pieces.append(text)
-            return [PartDelta(growing.index, text)]
+            return [self.only_grows(growing).grow(text)]
         if piece.signature is not None:
             block.signature += piece.signature
         else:
@@ -265,13 +263,12 @@ class StreamDecoder(FrameDecoder):
 
     def _close_call(self, index: int, growing: Growing, given: str) -> list[Event]:
         self._ended[index] = growing
-        if growing.pieces:
+        if not growing.is_empty:
             if not growing.content.strip():
                 self.irregular = self.irregular or "a call without arguments"
             return self._assembly.end(growing)
         if given:
-            growing.pieces.append(given)
-            return [PartDelta(growing.index, given), *self._assembly.end(growing)]
+            return [growing.grow(given), *self._assembly.end(growing)]
         self._empty = growing
         return []
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ...events import Event, Finished, Noted, PartDelta, emptied
+from ...events import Event, Finished, Noted, emptied
 from ...types import Choice, JsonObject, Opaque, Part, Reasoning, Refusal, Request, Text, ToolCall
 from ...wire.exact import encode
 from ...wire.sse import Frame
@@ -194,10 +194,7 @@ class StreamDecoder(FrameDecoder):
             return []
         if not text:
             return []
-        growing.pieces.append(text)
-        if logprobs:
-            growing.logprobs += logprobs
-        return [PartDelta(growing.index, text, logprobs)]
+        return [growing.grow(text, logprobs)]
 
     def _inside(self, kind: str, item: OpenItem, value: JsonObject) -> list[Event]:
         if not item.id or value.get("item_id") != item.id:

@@ -9,7 +9,7 @@ has an empty object then (Copilot 0.67), as a call without arguments has; so suc
 from __future__ import annotations
 
 from ...errors import GatewayError
-from ...events import Event, Failed, Finished, Noted, PartDelta, Started
+from ...events import Event, Failed, Finished, Noted, Started
 from ...types import Choice, Json, Loss, Opaque, Reason, Reasoning, Refusal, Text, ToolCall, Usage
 from ...wire.exact import BadJson, encode
 from ..assembly import Assembly, Growing
@@ -187,10 +187,7 @@ class AnswerDecoder:
 
 
 def _grow(growing: Growing, text: str) -> list[Event]:
-    if not text:
-        return []
-    growing.pieces.append(text)
-    return [PartDelta(growing.index, text)]
+    return [growing.grow(text)] if text else []
 
 
 def _raw(value: Json) -> str:

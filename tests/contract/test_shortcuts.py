@@ -1,0 +1,92 @@
+"""A frame that is not parsed changes as much as one that is: the shortcut past the parser decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.dialects.playing import ALL, asking
+from tests.dialects.wires import REGULAR, chunk, event, gemini_chunk, message_start, sse
+from toolwire.dialects import DIALECTS
+from toolwire.events import Event, Failed
+from toolwire.wire.sse import SseReader
+
+from .live.script import Call, Words
+from .live.upstreams import Leaving, Manner, chat, gemini, messages, responses
+from .nasty.catalogue import catalogue
+
+SAID = [Words(("a", "b", "c")), Call("f", "x", tuple('{"a":1}')), Call("f", "y", tuple('{"a":2}')), Words(("d", "e"))]
+
+
+def streams(dialect: str) -> Iterator[bytes]:
+    """Regular ones, those whose frames are alike, and all that servers get wrong."""
+    yield REGULAR[dialect]
+    yield from (nasty.wire for nasty in catalogue() if nasty.dialect == dialect)
+    yield from ALIKE[dialect]
+
+
+def joined(frames: Iterable[Any]) -> bytes:
+    return b"".join(frame.wire for frame in frames)
+
+
+def _numbered(*numbers: int) -> bytes:
+    """Deltas of one text with these sequence numbers, behind a regular start."""
+    start = b"\n\n".join(REGULAR["responses"].split(b"\n\n")[:13]) + b"\n\n"
+    kind = "response.output_text.delta"
+    where = {"item_id": "msg_1", "output_index": 1, "content_index": 0}
+    return start + b"".join(
+        sse({"type": kind, "sequence_number": number, **where, "delta": f"{place}x", "logprobs": []}, kind)
+        for place, number in enumerate(numbers)
+    )
+
+
+def _signed(text: str) -> bytes:
+    return gemini_chunk({"text": text}, {"text": "", "thoughtSignature": "c2ln"})
+
+
+ALIKE: dict[str, list[bytes]] = {
+    "chat": [
+        *(
+            joined(chat(SAID, Manner(index, ids)))
+            for index in ("right", "zero", "absent")
+            for ids in ("first", "every", "absent")
+        ),
+        b"".join(chunk({"content": text}, usage={"prompt_tokens": 1}) for text in "abc"),
+        b"".join(chunk({"content": text, "refusal": "no"}) for text in "abc"),
+        b"".join(chunk({"content": text, "x": 1}) for text in "abc"),
+    ],
+    "messages": [
+        joined(messages(SAID)),
+        message_start()
+        + b"".join(event("content_block_delta", index=0, delta={"type": "text_delta", "text": t}) for t in "abc"),
+    ],
+    "responses": [
+        joined(responses(SAID, Leaving())),
+        joined(responses(SAID, Leaving(sequence=True))),
+        _numbered(13, 13, 13),
+        _numbered(13, 13, 14),
+        _numbered(12, 12, 13),
+    ],
+    "gemini": [
+        joined(gemini(SAID)),
+        gemini_chunk({"text": "a"}) + b"".join(map(_signed, "bcd")),
+        b"".join(gemini_chunk({"text": t}, finish="STOP") for t in "abc"),
+    ],
+}
+
+
+@pytest.mark.parametrize("dialect", ALL)
+def test_frames_alike_are_read_as_if_they_were_parsed(dialect: str) -> None:
+    request = asking(dialect)
+    for wire in streams(dialect):
+        quick, careful = (DIALECTS[dialect].stream_decoder(request) for _ in range(2))
+        for frame in SseReader().feed(wire):
+            assert _seen(quick, quick.feed(frame.raw)) == _seen(careful, careful.frame(frame)), frame
+        assert _seen(quick, quick.close()) == _seen(careful, [] if careful.is_over else careful.close())
+
+
+def _seen(decoder: Any, events: list[Event]) -> tuple[object, ...]:
+    told = [str(event.error) if isinstance(event, Failed) else event for event in events]
+    return (told, decoder.irregular, decoder.is_ending, decoder.is_over)

@@ -32,6 +32,7 @@ from ..faults import error_from
 from .body_in import FAILED, NAMELESS, body_events, citation_in, fault_in, is_counted, logprobs_in, usage_in
 from .details import MEMBER, Details, words_in
 from .open_calls import OpenCall, OpenCalls
+from .other_choices import OtherChoices
 from .shapes import (
     NAME,
     REASONS,
@@ -86,6 +87,7 @@ class StreamDecoder(FrameDecoder):
         self._wants_usage = request.stream_usage
         self._offered = frozenset(tool.label or tool.name for tool in request.tools)
         self._choices: dict[int, _Choice] = {}
+        self._others = OtherChoices() if self._is_single else None
         self._started: Started | None = None
         self._usage: Usage | None = None
         self._has_usage = False  # in a chunk of its own
@@ -109,6 +111,8 @@ class StreamDecoder(FrameDecoder):
                 return self.fail(garbage(f"the back end sent a chunk that is not JSON ({fault}): {shown(data)}"))
             if failed := self._fault_in(reading, frame):
                 return failed
+            if self._is_single:
+                reading.keep_first_choice()
             chunk = reading.chunk
             self._start(chunk, events, reading)
             if reading.unknown:
@@ -118,7 +122,10 @@ class StreamDecoder(FrameDecoder):
         ):
             self._start(chunk, events, None)
         for choice in chunk.choices:
-            self._choice(choice, self._state(choice), events)
+            if choice.index != 0 and self._others is not None:
+                self._other(choice, self._others, events)
+            else:
+                self._choice(choice, self._state(choice), events)
         if len(chunk.choices) != 1:
             self.parse_next()
         if chunk.usage is not None:
@@ -188,16 +195,24 @@ class StreamDecoder(FrameDecoder):
                 events.append(Noted(note=citation, index=growing.index if growing else None))
 
     def _state(self, choice: ChunkChoice) -> _Choice:
-        index = choice.index
-        if self._is_single and index != 0:  # Copilot splits one answer over two choices (H008)
-            self.irregular = self.irregular or "a second choice where one was asked for"
-            index = 0
-        state = self._choices.get(index)
+        state = self._choices.get(choice.index)
         if state is None:
-            state = self._choices[index] = _Choice()
+            state = self._choices[choice.index] = _Choice()
             if choice.delta.role != "assistant":
                 self.irregular = self.irregular or "a first delta without its role"
         return state
+
+    def _other(self, choice: ChunkChoice, others: OtherChoices, events: list[Event]) -> None:
+        self.irregular = self.irregular or "a second choice where one was asked for"
+        others.hold(choice)
+        state = self._choices.get(0)
+        if state is not None and state.finish is not None:
+            self._join(state, others, events)
+
+    def _join(self, state: _Choice, others: OtherChoices, events: list[Event]) -> None:
+        """Choice 0 has ended: the calls that it lacks may be another choice (H008)."""
+        for choice in others.half(is_missing=not state.calls.all):
+            self._choice(choice, state, events)
 
     def _choice(self, choice: ChunkChoice, state: _Choice, events: list[Event]) -> None:
         delta = choice.delta
@@ -221,6 +236,8 @@ class StreamDecoder(FrameDecoder):
             self._say(state, state.refusal, delta.refusal, None, events)
         if choice.finish_reason is not None:
             self._end_choice(state, choice, choice.finish_reason)
+            if self._others is not None:
+                self._join(state, self._others, events)
 
     def _words(self, state: _Choice, choice: ChunkChoice, delta: Delta, events: list[Event]) -> None:
         if thought := delta.reasoning_content or delta.reasoning:
@@ -373,6 +390,8 @@ class StreamDecoder(FrameDecoder):
 
     def _finish(self, *, is_marked: bool) -> list[Event]:
         events: list[Event] = []
+        if self._others is not None:
+            self._join_last(self._others, events)
         if self._started is None or not self._choices:
             return self.fail(cut("the back end's stream ended before any answer came."))
         for index, state in self._choices.items():
@@ -402,6 +421,15 @@ class StreamDecoder(FrameDecoder):
         )
         is_cut = any(choice.reason in ("length", "refused") for choice in choices)
         return [*events, *self._assembly.end_all(is_cut=is_cut), Finished(choices=choices, usage=self._usage)]
+
+    def _join_last(self, others: OtherChoices, events: list[Event]) -> None:
+        state = self._choices.get(0) or _Choice()
+        self._join(state, others, events)
+        if self._assembly.count == 0 and not state.calls.all and (instead := others.whole()):
+            self._choices[0] = state
+            for choice in instead:
+                self._choice(choice, state, events)
+        events += [Noted(note=loss) for loss in others.losses]
 
     def _settle(self, state: _Choice, choice: int, events: list[Event]) -> None:
         """Calls that waited for more of their names, or for what would tell them from a copy."""

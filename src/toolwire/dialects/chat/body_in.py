@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import UpstreamError
-from ...events import Answer, Event, Failed, Finished, PartEnded, Started, unfold
-from ...types import Choice, Citation, Extra, JsonObject, Opaque, Part, Reasoning, Refusal, Text, ToolCall, Usage
+from ...events import Answer, Event, Failed, Finished, Noted, PartEnded, Started, unfold
+from ...types import Choice, Citation, Extra, JsonObject, Loss, Opaque, Part, Reasoning, Refusal, Text, ToolCall, Usage
 from ...wire.exact import encode, object_of
 from ..base import count_of, garbage, is_count, shown
 from ..faults import error_details, error_from
 from .details import MEMBER, words_in
+from .other_choices import one_answer
 from .shapes import NAME, REASONS, read_message, reason_of
 
 NAMELESS = "the back end sent a tool call without a name."
@@ -32,7 +33,7 @@ def body_events(value: JsonObject, *, is_single: bool) -> tuple[list[Event], str
         irregular = irregular or "usage that is no count"
     known = {"id", "object", "created", "model", "choices", "usage", "error"}
     extra: Extra = {NAME: {key: item for key, item in value.items() if key not in known}}
-    parts: list[PartEnded] = []
+    parts: list[list[Part]] = []
     ends: list[Choice] = []
     for position, choice in enumerate(choices):
         choice = choice if isinstance(choice, dict) else {}
@@ -42,7 +43,7 @@ def body_events(value: JsonObject, *, is_single: bool) -> tuple[list[Event], str
             return [Failed(error=garbage(f"the back end's answer has no message: {shown(encode(value))}"))], faults
         if any(isinstance(part, ToolCall) and not part.name for part in found):
             return [Failed(error=garbage(NAMELESS))], "a call without a name"
-        parts += [PartEnded(index=0, part=part, choice=index) for part in found]
+        parts.append(found)
         finish = choice.get("finish_reason")
         raw = finish if isinstance(finish, str) else ""
         is_known = raw in REASONS and choice.get("index") == position == index
@@ -51,8 +52,10 @@ def body_events(value: JsonObject, *, is_single: bool) -> tuple[list[Event], str
         if reason is None:
             return [Failed(error=UpstreamError(FAILED))], "an error"
         ends.append(Choice(index=index, reason=reason, raw_reason=raw))
-    if is_single:  # one answer split over two choices (H008): it ends as the one that says more than stop
-        ends = [next((end for end in ends if end.reason != "stop"), ends[0])]
+    losses: list[Loss] = []
+    if is_single:
+        only, end, losses = one_answer(parts, ends)
+        parts, ends = [only], [end]
     answer = Answer(
         started=Started(
             id=str(value.get("id") or ""),
@@ -60,10 +63,11 @@ def body_events(value: JsonObject, *, is_single: bool) -> tuple[list[Event], str
             created=created if isinstance(created, int) else None,
             extra=extra,
         ),
-        parts=tuple(parts),
+        parts=tuple(PartEnded(index=0, part=part, choice=index) for index, own in enumerate(parts) for part in own),
         finished=Finished(choices=tuple(ends), usage=usage_in(usage) if isinstance(usage, dict) else None),
     )
-    return unfold(answer), irregular
+    *events, finished = unfold(answer)
+    return [*events, *(Noted(note=loss) for loss in losses), finished], irregular
 
 
 def fault_in(value: JsonObject) -> UpstreamError | None:

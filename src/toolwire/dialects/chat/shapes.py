@@ -71,6 +71,10 @@ class Delta(Struct, forbid_unknown_fields=True):
     reasoning_details: list[Any] | None = msgspec.field(default=None, name="(reasoning_details)")  # read by hand only
 
     @property
+    def has_text(self) -> bool:
+        return bool(self.content or self.refusal)
+
+    @property
     def says_something(self) -> bool:
         return bool(self.content or self.tool_calls or self.reasoning_content or self.reasoning or self.refusal)
 
@@ -114,6 +118,13 @@ class Reading:
         self.unknown: JsonObject = {}
         self.annotations: list[tuple[int, Any]] = []
         self.value: JsonObject = {}
+
+    def keep_first_choice(self) -> None:
+        """Leave out what the other choices hold beyond the documented shape."""
+        self.annotations = [(index, annotation) for index, annotation in self.annotations if index == 0]
+        own = [choice for choice in self.unknown.pop("choices", ()) if choice["index"] == 0]
+        if own:
+            self.unknown["choices"] = own
 
 
 def reason_of(raw: object) -> Reason | None:

@@ -1,0 +1,84 @@
+"""Chat Completions: choices that nobody asked for.
+
+Where one answer was asked for, it is choice 0. Copilot splits that answer: its text is choice 0 and its calls are choice 1 (H008). Other
+servers send several answers. The half of a split answer has the calls that choice 0 lacks and no text of its own; it is added to choice 0.
+Anything else is another answer: it is left out and reported, because calls of two answers must not mix.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ...types import Choice, Loss, Part, Refusal, Text, ToolCall
+from .shapes import ChunkChoice, Delta
+
+LOSS = Loss(
+    "choices", "answer", "the back end sent more than the one choice that was asked for; the first is the answer"
+)
+
+
+class OtherChoices:
+    """The choices of a stream beside choice 0. They wait until choice 0 has ended: only then it is known whether it has calls."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, list[ChunkChoice]] = {}
+        self._taken: int | None = None
+        self._has_lost = False
+
+    def hold(self, choice: ChunkChoice) -> None:
+        self._held.setdefault(choice.index, []).append(choice)
+
+    def half(self, *, is_missing: bool) -> list[ChunkChoice]:
+        """More of the half that choice 0 lacks, if that one is missing; text that comes with it is lost."""
+        if self._taken is None and is_missing:
+            self._taken = next((index for index, held in sorted(self._held.items()) if _is_half(held)), None)
+        held = self._held.pop(self._taken, []) if self._taken is not None else []
+        self._has_lost = self._has_lost or any(choice.delta.has_text for choice in held)
+        return [_only_calls(choice) for choice in held]
+
+    def whole(self) -> list[ChunkChoice]:
+        """The first of them, where choice 0 has said nothing."""
+        index = next((index for index in sorted(self._held) if _says_something(self._held[index])), None)
+        return [] if index is None else self._held.pop(index)
+
+    @property
+    def losses(self) -> list[Loss]:
+        return [LOSS] if self._has_lost or any(map(_says_something, self._held.values())) else []
+
+
+def one_answer(parts: Sequence[list[Part]], ends: Sequence[Choice]) -> tuple[list[Part], Choice, list[Loss]]:
+    """The same for a whole answer: from the parts of each of its choices, and how each ended."""
+    said = [place for place, own in enumerate(parts) if own]
+    first = said[0] if said else 0
+    others = [place for place in said if place != first]
+    half = next((place for place in others if _have_calls(parts[place]) and not _have_text(parts[place])), None)
+    if half is None or _have_calls(parts[first]):
+        return parts[first], ends[first], [LOSS] if others else []
+    calls = [part for part in parts[half] if isinstance(part, ToolCall)]
+    end = ends[half] if ends[first].reason == "stop" else ends[first]
+    return [*parts[first], *calls], end, [LOSS] if len(others) > 1 else []
+
+
+def _have_calls(parts: Iterable[Part]) -> bool:
+    return any(isinstance(part, ToolCall) for part in parts)
+
+
+def _have_text(parts: Iterable[Part]) -> bool:
+    return any(isinstance(part, Text | Refusal) for part in parts)
+
+
+def _is_half(held: list[ChunkChoice]) -> bool:
+    return any(choice.delta.tool_calls for choice in held) and not any(choice.delta.has_text for choice in held)
+
+
+def _says_something(held: list[ChunkChoice]) -> bool:
+    return any(choice.delta.says_something for choice in held)
+
+
+def _only_calls(choice: ChunkChoice) -> ChunkChoice:
+    return ChunkChoice(
+        delta=Delta(tool_calls=choice.delta.tool_calls),
+        index=choice.index,
+        finish_reason=choice.finish_reason,
+        is_message=choice.is_message,
+    )

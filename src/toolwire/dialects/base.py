@@ -21,6 +21,10 @@ _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b":", b"id:", b"retry:")  # what a line of a stream begins with, and no JSON
 _MOST = 1 << 53  # tokens; beyond, no client counts right
 
+OTHER_CHOICES = Loss(
+    "choices", "answer", "the back end sent several choices where one was asked for; one is the answer"
+)
+
 Mint: TypeAlias = Callable[[str], str]  # prefix -> a new id that starts with it
 
 

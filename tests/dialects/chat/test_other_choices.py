@@ -9,7 +9,7 @@ import pytest
 
 from tests.dialects.playing import answer_in, asking, body_in, events_in
 from tests.dialects.wires import DONE, TOP, call, chunk
-from toolwire.dialects.chat.other_choices import LOSS
+from toolwire.dialects.base import OTHER_CHOICES as LOSS
 from toolwire.events import Answer, Event, Noted, fold
 from toolwire.types import Loss, Opaque, Text, ToolCall
 

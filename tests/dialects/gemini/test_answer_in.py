@@ -9,7 +9,8 @@ import pytest
 
 from tests.dialects.playing import answer_in, asking, body_in, events_in, failure, irregular_in, terminal
 from tests.dialects.wires import gemini_call, gemini_chunk, sse
-from toolwire.events import Finished, PartEnded, Started, fold
+from toolwire.dialects.base import OTHER_CHOICES
+from toolwire.events import Finished, Noted, PartEnded, Started, fold
 from toolwire.types import Reasoning, Refusal, Request, Text, ToolCall
 
 TOOLS = [{"functionDeclarations": [{"name": "weather", "parametersJsonSchema": {"type": "object"}}]}]
@@ -170,6 +171,27 @@ def test_what_is_no_answer_is_an_error(junk: bytes) -> None:
 
 def test_a_nameless_call_is_garbage() -> None:
     assert failure(body(candidate({"functionCall": {"args": {}}}))).error.code == "upstream_garbage"
+
+
+def test_a_second_candidate_where_one_was_asked_for_is_left_out_and_reported() -> None:
+    wire = [
+        gemini_chunk(gemini_call("x", "f", {"a": 1})),
+        gemini_chunk(gemini_call("y", "f", {"b": 2}), index=1),
+        gemini_chunk({"text": ""}, finish="STOP"),
+        gemini_chunk({"text": ""}, finish="STOP", index=1),
+    ]
+    for request in (asking("gemini"), asking("messages")):
+        found = events_in("gemini", *wire, request=request)
+        assert [part.id for part in fold(found).parts_of(0) if isinstance(part, ToolCall)] == ["x"]
+        assert [choice.index for choice in fold(found).finished.choices] == [0]
+        assert [event.note for event in found if isinstance(event, Noted)] == [OTHER_CHOICES]
+    assert irregular_in("gemini", b"".join(wire))
+
+
+def test_the_only_candidate_may_have_any_number() -> None:
+    answer = answer_in("gemini", gemini_chunk({"text": "a"}, finish="STOP", index=3))
+    assert answer.parts_of(0) == (Text(text="a"),)
+    assert [choice.index for choice in answer.finished.choices] == [0]
 
 
 def test_many_candidates() -> None:

@@ -10,11 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ...types import Choice, Loss, Part, Refusal, Text, ToolCall
+from ..base import OTHER_CHOICES
 from .shapes import ChunkChoice, Delta
-
-LOSS = Loss(
-    "choices", "answer", "the back end sent more than the one choice that was asked for; the first is the answer"
-)
 
 
 class OtherChoices:
@@ -43,7 +40,7 @@ class OtherChoices:
 
     @property
     def losses(self) -> list[Loss]:
-        return [LOSS] if self._has_lost or any(map(_says_something, self._held.values())) else []
+        return [OTHER_CHOICES] if self._has_lost or any(map(_says_something, self._held.values())) else []
 
 
 def one_answer(parts: Sequence[list[Part]], ends: Sequence[Choice]) -> tuple[list[Part], Choice, list[Loss]]:
@@ -53,10 +50,10 @@ def one_answer(parts: Sequence[list[Part]], ends: Sequence[Choice]) -> tuple[lis
     others = [place for place in said if place != first]
     half = next((place for place in others if _have_calls(parts[place]) and not _have_text(parts[place])), None)
     if half is None or _have_calls(parts[first]):
-        return parts[first], ends[first], [LOSS] if others else []
+        return parts[first], ends[first], [OTHER_CHOICES] if others else []
     calls = [part for part in parts[half] if isinstance(part, ToolCall)]
     end = ends[half] if ends[first].reason == "stop" else ends[first]
-    return [*parts[first], *calls], end, [LOSS] if len(others) > 1 else []
+    return [*parts[first], *calls], end, [OTHER_CHOICES] if len(others) > 1 else []
 
 
 def _have_calls(parts: Iterable[Part]) -> bool:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import UpstreamError
-from ...events import Event, Failed, Finished, PartEnded, PartStarted, Started
+from ...events import Event, Failed, Finished, Noted, PartEnded, PartStarted, Started
 from ...types import Choice, JsonObject, Refusal, Request
 from ...wire.exact import BadJson, decode, encode
 from ...wire.sse import Frame
-from ..base import FrameDecoder, cut, garbage, is_mark, shown
+from ..base import OTHER_CHOICES, FrameDecoder, cut, garbage, is_mark, shown
 from ..faults import error_details
 from .candidates import Candidate, Nameless
 from .faults import stream_error
@@ -31,7 +31,9 @@ class StreamDecoder(FrameDecoder):
         choice = request.tool_choice
         self._may_call = bool(request.tools) and (choice is None or choice.mode != "none")
         self._is_started = False
+        self._is_single = request.sampling.choices == 1
         self._candidates: dict[int, Candidate] = {}
+        self._has_others = False  # candidates that nobody asked for
         self._usage: JsonObject = {}
         self._members: JsonObject = {}
         self._blocked = ""
@@ -117,8 +119,15 @@ class StreamDecoder(FrameDecoder):
             given = item.get("index", place)
             index = given if type(given) is int and 0 <= given < _MOST_CANDIDATES else place
             known = self._candidates.get(index)
+            if (
+                known is None and self._candidates and self._is_single
+            ):  # another answer: its calls must not mix with these
+                self.irregular = self.irregular or "a second candidate where one was asked for"
+                self._has_others = True
+                continue
             if known is None:
-                known = self._candidates[index] = Candidate(self._assembly, index, self._offered)
+                choice = 0 if self._is_single else index
+                known = self._candidates[index] = Candidate(self._assembly, choice, self._offered)
             try:
                 events += known.read(item, is_whole=self._is_whole)
             except Nameless:
@@ -147,6 +156,8 @@ class StreamDecoder(FrameDecoder):
 
     def _finished(self, events: list[Event], choices: list[Choice]) -> list[Event]:
         self.is_over = True
+        if self._has_others:
+            events.append(Noted(note=OTHER_CHOICES))
         usage = usage_in(self._usage) if self._usage else None
         extra = {NAME: self._members} if self._members else {}
         return [*events, Finished(choices=tuple(choices), usage=usage, extra=extra)]

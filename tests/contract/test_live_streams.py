@@ -25,7 +25,7 @@ from toolwire.types import Request
 from toolwire.verbatim import Tap, Translator
 
 from .live.script import TOOLS, Call, Frame, Words, cut, every_cut
-from .live.upstreams import Manner, chat, gemini, messages
+from .live.upstreams import Leaving, Manner, chat, gemini, messages, responses
 from .live.views import Shown, View
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"a": {}, "b": {}}}
@@ -197,3 +197,20 @@ def test_any_answer_of_a_messages_server(items: list[Words | Call]) -> None:
 @settings(max_examples=60, deadline=None)
 def test_any_answer_of_a_gemini_server(items: list[Words | Call]) -> None:
     check("gemini", gemini(items))
+
+
+@given(
+    answers(),
+    st.builds(
+        Leaving,
+        item_id=st.booleans(),
+        output_index=st.booleans(),
+        sequence=st.booleans(),
+        part_events=st.booleans(),
+        item_done=st.booleans(),
+        order=st.sampled_from(["sequential", "interleaved"]),
+    ).filter(lambda leaving: leaving.is_decidable),
+)
+@settings(max_examples=150, deadline=None)
+def test_any_answer_of_a_responses_server(items: list[Words | Call], leaving: Leaving) -> None:
+    check("responses", responses(items, leaving))

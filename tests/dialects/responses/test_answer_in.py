@@ -292,3 +292,78 @@ def test_wrong_types_inside_items_do_no_harm(member: str, odd: Any) -> None:
 )
 def test_a_body_that_is_no_answer(body: bytes, words: str) -> None:
     assert words in failure(body_in("responses", body)).error.message
+
+
+PAIR = (("call_x", "first", ONE), ("call_y", "second", '{"b":2}'))
+
+
+def nameless_calls(*, has_call_id: bool, ends: tuple[int, ...], has_arguments: bool, is_interleaved: bool) -> Numbered:
+    """Two calls whose starts have neither id nor name, and whose ends have no index."""
+    wire = started()
+
+    def add(index: int) -> None:
+        item = {"type": "function_call", "arguments": "", "status": "in_progress"}
+        named = {"call_id": PAIR[index][0]} if has_call_id else {}
+        wire.add("output_item.added", output_index=index, item={**item, **named})
+
+    def grow(index: int, text: str) -> None:
+        wire.add("function_call_arguments.delta", output_index=index, delta=text)
+
+    if is_interleaved:
+        add(0)
+        add(1)
+    for index, (_, _, raw) in enumerate(PAIR):
+        if not is_interleaved:
+            add(index)
+            grow(index, raw[:3])
+            grow(index, raw[3:])
+    for cut in (slice(0, 3), slice(3, None)) if is_interleaved else ():
+        for index, (_, _, raw) in enumerate(PAIR):
+            grow(index, raw[cut])
+    for index in ends:
+        call_id, name, raw = PAIR[index]
+        item = {"type": "function_call", "call_id": call_id, "name": name, "arguments": raw if has_arguments else ""}
+        wire.add("output_item.done", item={**item, "status": "completed"})
+    return wire
+
+
+@pytest.mark.parametrize(
+    ("has_call_id", "ends", "has_arguments"),
+    [
+        (True, (0, 1), True),
+        (True, (0, 1), False),
+        (True, (1, 0), True),
+        (True, (1, 0), False),
+        (False, (0, 1), True),
+        (False, (0, 1), False),
+        (False, (1, 0), True),  # without arguments nothing would tell which end is whose
+    ],
+)
+@pytest.mark.parametrize("is_interleaved", [True, False])
+@pytest.mark.parametrize("has_output", [True, False])
+def test_ends_without_an_index_are_paired_by_call_id_or_by_their_arguments(
+    has_call_id: bool, ends: tuple[int, ...], has_arguments: bool, is_interleaved: bool, has_output: bool
+) -> None:
+    wire = nameless_calls(
+        has_call_id=has_call_id, ends=ends, has_arguments=has_arguments, is_interleaved=is_interleaved
+    )
+    wire = wire.ended() if has_output else wire.completed()
+    assert sorted((one.id, one.name, one.raw) for one in parts_in(wire)) == sorted(PAIR)
+
+
+def test_an_end_for_a_call_of_another_id_than_all_that_are_done_is_another_call() -> None:
+    wire = started().call(0, "first", ONE)
+    wire.add("output_item.done", item={**call_item(1, "second", "{}"), "id": ""})
+    assert [(one.id, one.name) for one in parts_in(wire.ended())] == [("call_0", "first"), ("call_1", "second")]
+
+
+def test_a_text_that_another_item_interrupts_goes_on_in_a_part_of_its_own() -> None:
+    wire = started().add("output_item.added", output_index=0, item=MESSAGE)
+    wire.add("content_part.added", **PLACE, part={"type": "output_text", "text": "", "annotations": []})
+    wire.add("output_text.delta", **PLACE, delta="a")
+    wire.call(1, "first", ONE)
+    wire.add("output_text.delta", **PLACE, delta="b")
+    wire.add("output_text.done", **PLACE, text="ab")
+    wire.add("output_item.done", output_index=0, item={**MESSAGE, "content": [{"type": "output_text", "text": "ab"}]})
+    call = ToolCall(id="call_1", name="first", raw=ONE, args={"a": 1}, item_id="fc_1")
+    assert parts_in(wire.ended()) == (Text(text="a", item_id="msg_0"), call, Text(text="b"))

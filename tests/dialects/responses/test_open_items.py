@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toolwire.dialects.assembly import Assembly
-from toolwire.dialects.responses.open_items import OpenItem, matched, same_part
+from toolwire.dialects.responses.open_items import OpenItem, OpenItems, matched, same_part
 from toolwire.types import Reasoning, Text, ToolCall
 
 
@@ -66,3 +66,60 @@ def test_a_part_ends_as_the_first_of_its_kind() -> None:
     assert same_part(whole, Text(text="")) == Text(text="a")
     assert same_part(whole, Reasoning(text="")) is None
     assert [type(part) for part in whole] == [Reasoning, Text]
+
+
+def shown(call_id: str = "", **members: Any) -> dict[str, Any]:
+    return {"item": {"type": "function_call", "call_id": call_id, **members}}
+
+
+def added(items: OpenItems, index: int | None = None, item_id: str = "", **members: Any) -> OpenItem:
+    item = OpenItem({"type": "function_call", **members}, item_id)
+    items.add(item, index, item_id)
+    return item
+
+
+def test_an_event_is_about_the_item_of_its_id_then_its_call_then_its_index_then_the_last() -> None:
+    items = OpenItems()
+    assert items.find({}, None) is None
+    first = added(items, 0, "fc_0", call_id="x")
+    second = added(items, 1, call_id="y")
+    assert items.find({"item_id": "fc_0", "call_id": "y", "output_index": 1}, 1) is first
+    assert items.find(shown("x"), 1) is first
+    assert items.find({"call_id": "x"}, None) is first
+    assert items.find({}, 0) is first
+    assert items.find({}, None) is second
+    assert (items.at(1), items.at(7)) == (second, None)
+    assert (items.named("fc_0"), items.named("")) == (first, None)
+
+
+def test_calls_of_one_call_id_end_in_their_order() -> None:
+    items = OpenItems()
+    both = [added(items, 0, call_id="x"), added(items, 0, call_id="x")]
+    for item in both:
+        found = items.find(shown("x"), None)
+        assert found is item
+        items.end(item)
+    assert items.find(shown("x"), None) is both[1]
+
+
+def test_an_end_is_that_of_the_first_open_item_that_can_have_become_it() -> None:
+    items = OpenItems()
+    first, second, third = added(items), added(items), added(items, name="g")
+    first.held.append('{"a"')
+    second.held.append('{"b"')
+    assert items.find(shown("x", name="f", arguments='{"b":1}'), None) is second
+    assert items.find(shown("x", name="f", arguments='{"a":1}'), None) is first
+    assert items.find(shown("x", name="g", arguments='{"c":1}'), None) is third
+    assert items.find(shown("x", name="f", arguments='{"c":1}'), None) is third, "none fits: the last"
+    items.end(first)
+    assert items.find(shown("x", name="f"), None) is second
+
+
+def test_an_end_with_other_ids_than_an_item_that_is_done_is_about_an_item_that_was_not_added() -> None:
+    items = OpenItems()
+    done = added(items, 0, "fc_0", call_id="x")
+    items.end(done)
+    assert items.find(shown("y"), None) is None
+    assert items.find(shown("y"), 0) is None
+    assert items.find(shown("x"), 0) is done
+    assert items.find({"item_id": "fc_1"}, 0) is None

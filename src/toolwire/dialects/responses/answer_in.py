@@ -13,7 +13,7 @@ from ...wire.sse import Frame
 from ..assembly import Growing
 from ..base import FrameDecoder, cut, garbage, is_mark, object_in, shown
 from .body_in import NAMELESS, body_events, failure, is_counted, members, reason_of, started
-from .open_items import CALLS, OpenItem, matched, same_part, text_in
+from .open_items import CALLS, OpenItem, OpenItems, matched, same_part, text_in
 from .shapes import NAME, call_in, citation_in, parts_in, read_delta, usage_in
 
 _HOT = (b'{"type":"response.output_text.delta"', b'{"type":"response.function_call_arguments.delta"')
@@ -25,13 +25,15 @@ _INCOMPLETE = ("max_output_tokens", "content_filter")
 
 
 class StreamDecoder(FrameDecoder):
-    """Items are known by their id, else by their index, else the last one is meant; order and places are our own."""
+    """Order and places of items are our own. Frames are numbered, so that no two are alike and each is parsed.
+
+    An item ends by an event of its own. Where a server leaves that out or has several items grow at once, texts and complete calls end as soon
+    as another item goes on, so that clients who read one part after the other are not kept waiting.
+    """
 
     def __init__(self, request: Request) -> None:
         super().__init__()
-        self._items: list[OpenItem] = []
-        self._by_index: dict[int, OpenItem] = {}
-        self._by_id: dict[str, OpenItem] = {}
+        self._items = OpenItems()
         self._is_started = False
         self._has_calls = False
         self._sequence = -1
@@ -45,11 +47,12 @@ class StreamDecoder(FrameDecoder):
             except (msgspec.DecodeError, UnicodeError, RecursionError):
                 pass
             else:
-                item = self._by_index.get(event.output_index)
+                item = self._items.at(event.output_index)
                 kind = "text" if event.type == "response.output_text.delta" else "call"
                 growing = item.parts.get((kind, event.content_index)) if item is not None else None
                 is_next = event.sequence_number == self._sequence + 1 and frame.event == event.type
-                if growing is not None and is_next and item is not None and event.item_id == item.id:
+                is_same = item is self._items.current and item is not None and event.item_id == item.id
+                if growing is not None and is_next and is_same:
                     self._sequence += 1
                     logprobs = tuple(event.logprobs) if event.logprobs else None
                     return self._grow(growing, event.delta, logprobs)
@@ -101,7 +104,8 @@ class StreamDecoder(FrameDecoder):
             given = value.get("item")
             made = given if isinstance(given, dict) else {"type": _ITEM_OF.get(kind, "message")}
             events += self._add(_place(value), {"id": value.get("item_id"), **made})
-            item = self._items[-1]
+            item = self._items.all[-1]
+        events += self._turn_to(item)
         if item.is_done:
             self.irregular = self.irregular or "an event for an item that is done"
             return events
@@ -115,17 +119,23 @@ class StreamDecoder(FrameDecoder):
         return [Noted(note=Opaque(dialect=NAME, value=value))] if self._is_started else []
 
     def _item_of(self, value: JsonObject) -> OpenItem | None:
-        """Which item an event is about; None: one that nobody has told of yet."""
-        given = value.get("item")
-        given = given if isinstance(given, dict) else {}
-        item_id, index = text_in(value, "item_id") or text_in(given, "id"), _place(value)
+        """Which item an event is about; None: one that no event has added yet."""
+        index = _place(value)
         if index is None or value.get("output_index") != index:
             self.irregular = self.irregular or "an event without the index of its item"
-        if item_id and item_id in self._by_id:
-            return self._by_id[item_id]
-        item = self._by_index.get(index) if index is not None else self._items[-1] if self._items else None
-        is_other = item is not None and item.is_done and bool(item_id and item.id)
-        return None if is_other else item
+        return self._items.find(value, index)
+
+    def _turn_to(self, item: OpenItem) -> list[Event]:
+        """This item goes on; of the one that went on before it, what can be ended ends."""
+        last, self._items.current = self._items.current, item
+        if last is None or last is item or last.is_done:
+            return []
+        events: list[Event] = []
+        for growing in last.parts.values():
+            if isinstance(growing.part, Text | Refusal) or growing.value is not None:
+                events += self._assembly.end(growing)
+                last.is_left = True
+        return events
 
     def _start(self, value: JsonObject, kind: str) -> list[Event]:
         if self._is_started:
@@ -150,22 +160,22 @@ class StreamDecoder(FrameDecoder):
             self.irregular = self.irregular or "an item that is no object"
             return []
         item_id = given_id = text_in(value, "id")
-        known = self._by_id.get(item_id)
+        known = self._items.named(item_id)
         if known is not None and known.is_told_again(value):
             self.irregular = self.irregular or "an item that was added already"
             return []
-        if self._items and not self._items[-1].is_done:
+        items = self._items.all
+        if items and not items[-1].is_done:
             self.irregular = self.irregular or "an item before the last one was done"
-        if index != len(self._items) or not item_id or known is not None:
+        if index != len(items) or not item_id or known is not None:
             self.irregular = self.irregular or "an item out of order or without an id of its own"
             item_id = "" if known is not None else item_id
             value = {**value, "id": item_id}
         item = OpenItem(value, item_id)
-        self._items.append(item)
-        if index is not None:
-            self._by_index[index] = item
-        if given_id:
-            self._by_id[given_id] = item
+        self._items.add(item, index, given_id)
+        return self._turn_to(item) + self._open_item(item, value)
+
+    def _open_item(self, item: OpenItem, value: JsonObject) -> list[Event]:
         match value.get("type"):
             case "message" | "reasoning":
                 is_list = isinstance(value.get("content" if value["type"] == "message" else "summary"), list)
@@ -194,7 +204,10 @@ class StreamDecoder(FrameDecoder):
             return []
         if not text:
             return []
-        return [growing.grow(text, logprobs)]
+        events: list[Event] = [growing.grow(text, logprobs)]
+        if growing.index + 1 != self._assembly.count and growing.value is not None:  # others wait for it
+            events += self._assembly.end(growing)
+        return events
 
     def _inside(self, kind: str, item: OpenItem, value: JsonObject) -> list[Event]:
         if not item.id or value.get("item_id") != item.id:
@@ -224,6 +237,11 @@ class StreamDecoder(FrameDecoder):
                 return []
             events += self._open_slot(item, key, value)
             growing = item.parts[key]
+        if action == "delta" and item.is_left and isinstance(growing.part, Text | Refusal):
+            self.irregular = self.irregular or "a text that another item has interrupted"
+            if not self._assembly.is_open(growing):
+                events += self._open(item, key, type(growing.part)(text=""))
+                growing = item.parts[key]
         if action == "delta":
             logprobs = value.get("logprobs")
             found = tuple(logprobs) if isinstance(logprobs, list) and logprobs else None
@@ -275,13 +293,13 @@ class StreamDecoder(FrameDecoder):
         return self._assembly.end(growing)
 
     def _end_item(self, item: OpenItem, value: Any) -> list[Event]:
-        item.is_done = True
+        self._items.end(item)
         if not isinstance(value, dict) or any(text_in(value, key) != text_in(item.value, key) for key in _NAMING):
             self.irregular = self.irregular or "an item that ends by another name"
         value = value if isinstance(value, dict) else item.value
         if item.value.get("type") in CALLS:  # what only its start or only its end told
             value = {**value, **{key: text_in(item.value, key) or text_in(value, key) for key in _NAMING}}
-        if not item.id and self._by_id.get(text_in(value, "id"), item) is not item:
+        if not item.id and (self._items.named(text_in(value, "id")) or item) is not item:
             value = {**value, "id": ""}
         item.value = value
         whole = parts_in(value)
@@ -346,9 +364,9 @@ class StreamDecoder(FrameDecoder):
         if status in ("failed", "cancelled") or response.get("error"):
             return events + self.fail(failure(response.get("error"), encode(response)))
         events += self._missing_items(response.get("output"))
-        if any(item.is_nameless for item in self._items):
+        if any(item.is_nameless for item in self._items.all):
             events += self.fail(garbage(NAMELESS))
-        elif status == "completed" and any(item.is_cut for item in self._items):
+        elif status == "completed" and any(item.is_cut for item in self._items.all):
             events += self.fail(cut("the back end ended its answer in the middle of a call."))
         if self.is_over:
             return events
@@ -371,15 +389,17 @@ class StreamDecoder(FrameDecoder):
     def _missing_items(self, output: Any) -> list[Event]:
         """Items whose end, or all of them, only the final object shows."""
         given = [item for item in output if isinstance(item, dict)] if isinstance(output, list) else []
-        if output != [item.value for item in self._items if item.is_done]:
+        items = self._items.all
+        if output != [item.value for item in items if item.is_done]:
             self.irregular = self.irregular or "an end that shows other items than were streamed"
         events: list[Event] = []
-        for value, item in matched(given, self._items):
+        for value, item in matched(given, items):
             if self.is_over or (item is not None and item.is_done):
                 continue
             if item is None:
-                events += self._add(len(self._items), {**value, "id": _fresh(value, self._by_id)})
-                item = self._items[-1]
+                is_taken = self._items.named(text_in(value, "id")) is not None
+                events += self._add(len(items), {**value, "id": ""} if is_taken else value)
+                item = items[-1]
             events += self._end_item(item, value)
         return events
 
@@ -413,11 +433,6 @@ _ITEM_OF = {
     "response.custom_tool_call_input.delta": "custom_tool_call",
     "response.custom_tool_call_input.done": "custom_tool_call",
 }
-
-
-def _fresh(value: JsonObject, taken: dict[str, OpenItem]) -> str:
-    item_id = text_in(value, "id")
-    return "" if item_id in taken else item_id
 
 
 def _place(value: JsonObject) -> int | None:

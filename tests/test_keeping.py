@@ -109,6 +109,32 @@ def test_a_chain_is_the_same_from_the_store_and_from_the_memory_of_late(is_warm:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("is_warm", [True, False])
+@pytest.mark.parametrize("is_stored", [True, False])
+def test_a_chain_that_is_continued_stays_in_a_full_store(is_warm: bool, is_stored: bool) -> None:
+    async def main() -> None:
+        memory = keeping()
+        conversation = Entry(owner="o", id="conv_a", kind="conversation", created=1.0)
+        await memory.store.put(conversation)
+        await (await begun(memory, request(conversation="conv_a"), HERE)).save(answer("resp_0"), mint)
+        await (await begun(memory, request(previous_response_id="resp_0"), HERE)).save(answer("resp_1"), mint)
+        last = 1
+        for number in range(400):
+            await memory.store.put(Entry(owner="p", id=f"x{number}", kind="responses", created=1.0, body=b"x" * 9000))
+            if number % 20 == 0:
+                if not is_warm:
+                    memory.recent.forget("o")
+                members = {"previous_response_id": f"resp_{last}", "store": is_stored}
+                kept = await begun(memory, request(**members), HERE)
+                await kept.save(answer(f"resp_{last + 1}"), mint)
+                last += is_stored
+        memory.recent.forget("o")
+        third = await begun(memory, request(input="on", previous_response_id=f"resp_{last}"), HERE)
+        assert len(texts(third.request)) == 2 * (last + 1) + 1
+
+    asyncio.run(main())
+
+
 def test_a_chain_with_a_hole_is_none() -> None:
     async def main() -> None:
         memory = keeping()

@@ -352,6 +352,119 @@ class StoreContract:
 
         self.run(test, max_bytes=MB)
 
+    @pytest.mark.parametrize("use", ["continue", "chain", "kind_of", "get", "find_items"])
+    def test_a_chain_in_use_keeps_its_head(self, use: str) -> None:
+        async def test(store: Store) -> None:
+            await store.put(answer("r0"))
+            await store.put(answer("r1", previous="r0", output=items("i")))
+            for number in range(600):
+                await store.put(answer(f"x{number}", body=b"x" * 3000))
+                if number % 20 == 0:
+                    match use:
+                        case "continue":
+                            step = number // 20 + 2
+                            await store.put(answer(f"r{step}", previous=f"r{step - 1}"))
+                        case "find_items":
+                            await store.find_items("ann", ["i"])
+                        case _:
+                            await getattr(store, use)("ann", "r1")
+            assert await store.get("ann", "x0") is None
+            last = "r31" if use == "continue" else "r1"
+            assert ids_of(await store.chain("ann", last)) == [f"r{number}" for number in range(int(last[1:]) + 1)]
+
+        self.run(test, max_bytes=MB)
+
+    def test_a_conversation_in_use_keeps_its_answers(self) -> None:
+        async def test(store: Store) -> None:
+            await store.put(conversation("c"))
+            await store.put(answer("a", conversation="c"))
+            await store.put(answer("b", previous="a"))
+            for number in range(600):
+                await store.put(answer(f"x{number}", body=b"x" * 3000))
+                if number % 20 == 0:
+                    await store.kind_of("ann", "b")
+            assert ids_of(await store.chain("ann", "b")) == ["a", "b"]
+            assert await store.kind_of("ann", "c") == "conversation"
+
+        self.run(test, max_bytes=MB)
+
+    def test_a_chain_is_evicted_whole(self) -> None:
+        async def test(store: Store) -> None:
+            chains = 40
+            for number in range(chains):
+                for turn in range(5):
+                    previous = f"{number}.{turn - 1}" if turn else ""
+                    await store.put(answer(f"{number}.{turn}", previous=previous, body=b"x" * 9000))
+            present = []
+            for number in range(chains):
+                turns = [await store.get("ann", f"{number}.{turn}") is not None for turn in range(5)]
+                assert len(set(turns)) == 1
+                present.append(turns[0])
+            assert present == sorted(present)
+            assert set(present) == {False, True}
+
+        self.run(test, max_bytes=MB)
+
+    def test_a_chain_in_use_does_not_expire(self) -> None:
+        async def test(store: Store) -> None:
+            await store.put(answer("r0"))
+            await store.put(answer("r1", previous="r0"))
+            await store.put(answer("idle"))
+            for day in range(30):
+                self.clock.now += DAY
+                assert await store.kind_of("ann", "r1"), day
+                await store.put(answer(f"x{day}"))
+
+            async def is_gone() -> bool:
+                return await store.get("ann", "idle") is None
+
+            await until(is_gone)
+            assert ids_of(await store.chain("ann", "r1")) == ["r0", "r1"]
+
+        self.run(test, max_age=10 * DAY)
+
+    def test_a_chain_that_fills_the_store_is_not_broken(self) -> None:
+        async def test(store: Store) -> None:
+            turns = ["r0"]
+
+            async def fill() -> None:
+                for number in range(1, 100):
+                    await store.put(answer(f"r{number}", previous=turns[-1], body=b"x" * 50_000))
+                    turns.append(f"r{number}")
+
+            await store.put(answer("r0"))
+            with pytest.raises(GatewayError) as caught:
+                await fill()
+            assert caught.value.status == 503
+            assert "continues" in caught.value.message
+            assert ids_of(await store.chain("ann", turns[-1])) == turns
+            await store.put(answer("other", body=b"x" * 50_000))
+            assert await store.get("ann", "other") is not None
+
+        self.run(test, max_bytes=MB)
+
+    def test_items_that_are_replaced_take_no_more_room(self) -> None:
+        async def test(store: Store) -> None:
+            await store.put(answer("a", body=b"x" * 100_000))
+            await store.put(conversation("c"))
+            for number in range(1500):
+                assert await store.append("ann", "c", [Item("i", str(number % 10).encode() * 250)])
+            assert await store.items("ann", "c") == [Item("i", b"9" * 250)]
+            assert await store.get("ann", "a") is not None
+
+        self.run(test, max_bytes=MB)
+
+    def test_an_entry_that_is_replaced_in_a_full_store_evicts_nothing(self) -> None:
+        async def test(store: Store) -> None:
+            for number in range(30):
+                await store.put(answer(f"a{number}", body=b"x" * 50_000))
+            for _ in range(30):
+                await store.put(answer("a29", body=b"y" * 50_000))
+            assert await store.get("ann", "a0") is None
+            assert await store.get("ann", "a25") is not None
+
+        self.run(test, max_bytes=MB)
+
     def test_what_never_fits_is_refused(self) -> None:
         async def test(store: Store) -> None:
             await store.put(answer("a"))

@@ -9,7 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.store.contract import answer
 from toolwire.errors import ConfigError
+from toolwire.store import statements
+from toolwire.store.eviction import Spared, evict
 from toolwire.store.failures import DAMAGED, UNWRITABLE
 from toolwire.store.schema import APPLICATION, VERSION, connect, pragma
 
@@ -66,6 +69,43 @@ def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
     before = path.read_bytes()
     assert "another program" in refused(path).message
     assert path.read_bytes() == before
+
+
+VERSION_1 = """
+CREATE TABLE entries (
+    place INTEGER PRIMARY KEY, key INTEGER NOT NULL UNIQUE, previous_key INTEGER, written REAL NOT NULL,
+    owner TEXT NOT NULL, id TEXT NOT NULL, kind TEXT NOT NULL, status TEXT NOT NULL, created REAL NOT NULL, alive REAL NOT NULL,
+    previous TEXT NOT NULL, conversation TEXT NOT NULL, keeper TEXT NOT NULL,
+    head BLOB NOT NULL, input BLOB NOT NULL, output BLOB NOT NULL, body BLOB NOT NULL
+);
+CREATE TABLE output_ids (item_key INTEGER PRIMARY KEY, place INTEGER NOT NULL);
+CREATE TABLE items (
+    sequence INTEGER PRIMARY KEY, owner TEXT NOT NULL, conversation TEXT NOT NULL, id TEXT NOT NULL, value BLOB NOT NULL,
+    UNIQUE (owner, id, conversation)
+);
+CREATE INDEX items_of_conversation ON items (owner, conversation);
+"""
+
+
+def test_a_store_of_the_first_version_is_taken_over(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with closing(sqlite3.connect(path)) as old:
+        old.executescript(VERSION_1)
+        old.execute(f"PRAGMA application_id = {APPLICATION}")
+        old.execute("PRAGMA user_version = 1")
+        for number in range(3):
+            statements.put(old, answer(f"r{number}", previous=f"r{number - 1}" if number else ""), 1.0 + number)
+        statements.put(old, answer("x"), 2.5)
+        old.commit()
+    with closing(connect(path, 1.0)) as connection:
+        assert pragma(connection, "user_version") == VERSION
+        chain = statements.chain(connection, "ann", "r2")
+        assert [entry.id for entry in chain or []] == ["r0", "r1", "r2"]
+        spared = Spared(connection)
+        while statements.kind_of(connection, "ann", "x"):
+            assert evict(connection, 100, spared).pages
+        assert statements.chain(connection, "ann", "r2") == chain
+    connect(path, 1.0).close()
 
 
 def test_a_newer_store_is_refused(tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ def test_tidying_copies_the_journal_and_drops_the_old(session: Session) -> None:
     assert session.needs_tidying(0.0)
     session.tidy(0.0)
     assert not session.needs_tidying(1.0)
-    session.perform([put(f"b{number}", 30_000) for number in range(5)])
+    session.perform([put(f"b{number}", 30_000) for number in range(6)])
     assert session.needs_tidying(1.0)
     session.tidy(1.0)
     assert not session.needs_tidying(1.0)
@@ -193,5 +193,6 @@ def test_a_conversation_that_fills_the_store_can_be_deleted_within_the_bound(ses
         some = items(*(f"{number}.{each}.{'x' * 100}" for each in range(8)))
         session.perform([Task(lambda connection, some=some: statements.append(connection, "ann", "c", some, 1.0), 30)])
         assert size() <= MB
-    assert session.perform([Task(lambda connection: statements.delete(connection, "ann", "c"), 7)]) == [Outcome(True)]
+    delete = Task(lambda connection: statements.delete(connection, "ann", "c"), bounds_of(MB).largest, is_deletion=True)
+    assert session.perform([delete]) == [Outcome(True)]
     assert size() <= MB

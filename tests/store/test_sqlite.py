@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.store.contract import DAY, MB, Clock, StoreContract, answer, conversation, items
+from tests.store.contract import DAY, MB, Clock, StoreContract, answer, conversation, items, until
 from toolwire.errors import BadRequest, GatewayError
 from toolwire.store import Item, MemoryStore, SqliteStore, Store
 
@@ -139,6 +139,27 @@ class TestSqliteStore(StoreContract):
             assert await store.get("ann", "a0") is None
 
         self.run(test, max_bytes=max_mb * MB)
+
+    def test_reads_write_nothing_until_the_next_tidying(self) -> None:
+        async def test(store: Store) -> None:
+            await store.put(answer("a"))
+            await store.put(answer("b", previous="a", body=b"x" * MB))  # by the thread, which has tidied up before
+            with closing(sqlite3.connect(self.folder / "state.db")) as other:
+                version = other.execute("PRAGMA data_version").fetchone()
+                for _ in range(500):
+                    assert await store.kind_of("ann", "b")
+                    assert await store.chain("ann", "b")
+                assert other.execute("PRAGMA data_version").fetchone() == version
+                self.clock.now += 100
+                await store.kind_of("ann", "b")
+
+                async def is_written() -> bool:
+                    [used] = other.execute("SELECT written FROM entries WHERE id = 'b'").fetchone()
+                    return bool(used > self.clock.now - 1)
+
+                await until(is_written)
+
+        self.run(test)
 
     def test_the_bound_holds_for_many_at_once(self) -> None:
         async def test(store: Store) -> None:

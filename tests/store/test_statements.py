@@ -45,12 +45,12 @@ def test_where_an_owner_ends_matters(one: int, other: int) -> None:
     )
 
 
-def test_the_order_of_place_is_the_order_of_the_last_write(connection: Connection) -> None:
+def test_a_write_notes_when_it_was(connection: Connection) -> None:
     for id in "abc":
         statements.put(connection, conversation(id), 1.0)
     statements.put(connection, conversation("a"), 2.0)
     statements.append(connection, "ann", "b", items("i"), 3.0)
-    found = connection.execute("SELECT id, written FROM entries ORDER BY place").fetchall()
+    found = connection.execute("SELECT id, written FROM entries ORDER BY written").fetchall()
     assert found == [("c", 1.0), ("a", 2.0), ("b", 3.0)]
 
 
@@ -60,10 +60,10 @@ def test_nothing_is_left_of_what_is_removed(connection: Connection) -> None:
     statements.put(connection, conversation("c"), 1.0)
     statements.append(connection, "ann", "c", items("i", "l"), 1.0)
     assert rows(connection, "output_ids") == 2
-    assert statements.remove_oldest_to_spare(connection)
+    assert statements.count_items(connection, "ann", "c") == 2
+    assert statements.delete(connection, "ann", "a")
     assert rows(connection, "output_ids") == 0
-    assert statements.remove_oldest_before(connection, 2.0)
-    assert not statements.remove_oldest_before(connection, 2.0)
+    assert statements.delete(connection, "ann", "c")
     assert [rows(connection, table) for table in ("entries", "output_ids", "items")] == [0, 0, 0]
 
 
@@ -72,13 +72,6 @@ def test_an_item_of_two_answers_survives_the_older_one(connection: Connection) -
     statements.put(connection, answer("new", output=items("i")), 1.0)
     statements.delete(connection, "ann", "old")
     assert statements.find_items(connection, "ann", ["i"]) != {}
-
-
-def test_running_answers_are_no_spare_but_grow_old(connection: Connection) -> None:
-    statements.put(connection, answer("a", status="in_progress"), 1.0)
-    assert not statements.remove_oldest_to_spare(connection)
-    assert not statements.remove_oldest_before(connection, 1.0)
-    assert statements.remove_oldest_before(connection, 1.5)
 
 
 def test_two_ids_with_one_key_are_not_mistaken(connection: Connection) -> None:
@@ -98,9 +91,9 @@ def test_two_ids_with_one_key_are_not_mistaken(connection: Connection) -> None:
 
 
 def test_questions_use_an_index(connection: Connection) -> None:
-    for question in (statements._GET, statements._CHAIN, statements._PLACE, statements._OLDEST_TO_SPARE):
+    for question in (statements._GET, statements._CHAIN, statements._PLACE):
         values = ("x",) * question.count("?")
         plan = " ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {question}", values))
         assert "TEMP B-TREE" not in plan
-        assert "SCAN entries" not in plan or question == statements._OLDEST_TO_SPARE
+        assert "SCAN entries" not in plan
         assert "AUTOMATIC" not in plan

@@ -48,11 +48,18 @@ RUNNING: tuple[Status, ...] = ("queued", "in_progress")
 CONVERSATION = "conversation"
 
 
+def parent_of(entry: Entry) -> str:
+    """The id of the entry that this one cannot be continued without, "" if there is none."""
+    return entry.previous or entry.conversation
+
+
 class Store(Protocol):
     """Every method is safe to call from many tasks at once; none blocks the loop.
 
-    What has not been written for longest goes first when the store is full or too old; a running answer never for lack of room.
-    A conversation counts as written when items are appended to it. A store that cannot do what it is asked raises a GatewayError.
+    A full store evicts the least recently used entries; entries that are older than its bound expire. put, append, get, kind_of,
+    chain and find_items are uses. Using an entry also counts as a use of its parents, so a conversation or chain is as recent as
+    its most recent answer, and it is evicted whole. A running answer expires, but is not evicted; neither is the chain that a
+    write extends. A store that cannot do what it is asked raises a GatewayError.
     """
 
     async def put(self, entry: Entry) -> None:

@@ -86,7 +86,7 @@ def too_large(found: int, most: int) -> BadRequest:
 
 
 def no_room() -> InternalError:
-    return _unavailable(UNAVAILABLE, "the store is full of answers that are still running.")
+    return _unavailable(UNAVAILABLE, "the store is full of answers that are still running or that this one continues.")
 
 
 def journal_held() -> InternalError:

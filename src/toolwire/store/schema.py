@@ -1,7 +1,7 @@
 """The store's file: made private, told from foreign and newer ones, opened for one thread.
 
-`place` grows with every write of an entry, so the order of place is the order of the last write and the oldest are found without
-an index. A key is a number made of owner and id (`statements.key_of`): it takes a sixth of the space of both, so that the trees
+`written` is the time of the last use of an entry (see `eviction`). `previous_key` names the entry above it: the answer that it
+continues, or its conversation. Version 1 had no indexes on them and no conversation in `previous_key`. A key is a number made of owner and id (`statements.key_of`): it takes a sixth of the space of both, so that the trees
 by key stay small, and with them the pages that a write touches and a look-up reads. Whoever follows a key compares owner and id.
 Small columns stand before the blobs, so that a look at them does not read the overflow pages of a large row.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from ..errors import ConfigError
 from . import failures
 
-VERSION = 1
+VERSION = 2
 APPLICATION = 0x746F6F6C  # "tool", in the file's header
 PAGE = 4096
 FRAME = PAGE + 24  # a page in the journal
@@ -34,6 +34,10 @@ CREATE TABLE items (
     UNIQUE (owner, id, conversation)
 );
 CREATE INDEX items_of_conversation ON items (owner, conversation);
+"""
+_INDEXES = """
+CREATE INDEX entries_by_use ON entries (written);
+CREATE INDEX entries_below ON entries (previous_key) WHERE previous_key IS NOT NULL;
 """
 
 
@@ -76,10 +80,13 @@ def _set_up(connection: sqlite3.Connection, path: Path, patience: float) -> None
     for setting in ("synchronous = NORMAL", "secure_delete = OFF", "temp_store = MEMORY", "cache_size = -8192"):
         connection.execute(f"PRAGMA {setting}")
     connection.execute("BEGIN IMMEDIATE")  # also the proof that the file can be written
-    if pragma(connection, "user_version") == 0:
-        for statement in _TABLES.split(";"):
-            connection.execute(statement)
+    version = pragma(connection, "user_version")
+    steps = (_TABLES + _INDEXES, _INDEXES, "")[version]
+    for statement in steps.split(";"):
+        connection.execute(statement)
+    if version == 0:
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
+    if version < VERSION:
         connection.execute(f"PRAGMA user_version = {VERSION}")
     connection.execute("COMMIT")
     for table in ("entries", "output_ids", "items"):

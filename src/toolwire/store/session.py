@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from ..errors import GatewayError
 from . import failures
+from .eviction import Name
 from .pruning import Bounds, Pruner
 from .schema import FRAME, connect, pragma
 
@@ -26,10 +27,22 @@ class Outcome(Struct, frozen=True):
 
 
 class Task(Struct, frozen=True):
-    """pages: how many of the file it may touch, 0 for a read. It may be run twice: the first time may be rolled back."""
+    """pages: how many of the file it may touch, 0 for a read. It may be run twice: the first time may be rolled back.
+
+    uses: owners and ids of the entries that it uses, or of items that they answered. now: when it was asked. is_deletion: the file
+    does not grow.
+    """
 
     work: Work
     pages: int = 0
+    uses: tuple[Name, ...] = ()
+    now: float = 0.0
+    is_deletion: bool = False
+
+    @property
+    def room(self) -> int:
+        """Free pages that the file must have for it."""
+        return 0 if self.is_deletion else self.pages
 
 
 class Session:
@@ -60,8 +73,8 @@ class Session:
         """None if it would have to wait, or failed: then it is for perform() to do."""
         try:
             if not task.pages:
-                return Outcome(task.work(self._connection))
-            if self._pruner.has_room(task.pages) and self._begin(task.pages):
+                return self._read(task)
+            if self._pruner.has_room(task.room) and self._begin(task.pages):
                 return Outcome(self._finish(task.work))
         except Exception:
             return None  # perform() meets the same fault, and has the words for it
@@ -72,7 +85,7 @@ class Session:
         with self._patiently():
             writes = [task for task in tasks if task.pages]
             written = iter([outcome for group in self._groups(writes) for outcome in self._written(group)])
-            return [next(written) if task.pages else self._read(task) for task in tasks]
+            return [next(written) if task.pages else self._read_alone(task) for task in tasks]
 
     def needs_tidying(self, now: float) -> bool:
         return self._unsaved >= self._bounds.checkpoint or self._pruner.is_due(now)
@@ -119,8 +132,13 @@ class Session:
             yield group
 
     def _read(self, task: Task) -> Outcome:
+        result = task.work(self._connection)
+        self._pruner.note_uses(task.uses, task.now)
+        return Outcome(result)
+
+    def _read_alone(self, task: Task) -> Outcome:
         try:
-            return Outcome(task.work(self._connection))
+            return self._read(task)
         except Exception as error:  # whoever asked gets it; the others must not suffer
             return Outcome(error=failures.while_running(error))
 
@@ -129,16 +147,17 @@ class Session:
             return self._together(group)
         except Exception as error:
             if failures.is_full(error):
-                return [self._alone(task, self._pruner.distrust) for task in group]
+                return [self._alone(task, is_full=True) for task in group]
             if failures.is_locked(error):  # alone they would wait as long in vain, one after the other
                 return [Outcome(error=failures.while_running(error)) for _ in group]
             if len(group) > 1:
                 return [self._alone(task) for task in group]
             return [Outcome(error=failures.while_running(error))]
 
-    def _alone(self, task: Task, prepare: Callable[[], None] = lambda: None) -> Outcome:
+    def _alone(self, task: Task, *, is_full: bool = False) -> Outcome:
         try:
-            prepare()
+            if is_full:
+                self._pruner.distrust(task.uses)
             [outcome] = self._together([task])
         except Exception as error:
             return Outcome(error=failures.while_running(error))
@@ -146,7 +165,7 @@ class Session:
 
     def _together(self, group: list[Task]) -> list[Outcome]:
         pages = sum(task.pages for task in group)
-        self._pruner.make_room(pages)
+        self._pruner.make_room(sum(task.room for task in group), [name for task in group for name in task.uses])
         return self._write(lambda connection: [Outcome(task.work(connection)) for task in group], pages)
 
     def _write(self, work: Callable[[sqlite3.Connection], Result], pages: int) -> Result:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from . import failures
-from .base import CONVERSATION, RUNNING, Entry, Item, Status
+from .base import CONVERSATION, RUNNING, Entry, Item, Status, parent_of
 
 _COLUMNS = "owner, id, kind, status, created, alive, previous, conversation, keeper, head, input, output, body"
 _INSERT = f"INSERT INTO entries (key, previous_key, written, {_COLUMNS}) VALUES ({', '.join('?' * 16)})"
@@ -29,9 +29,6 @@ _FORGET_OUTPUT_ID = "DELETE FROM output_ids WHERE item_key = ? AND place = ?"
 _APPEND = """
 INSERT INTO items (owner, conversation, id, value) VALUES (?, ?, ?, ?)
 ON CONFLICT (owner, id, conversation) DO UPDATE SET value = excluded.value"""
-_TO_THE_END = "UPDATE entries SET place = (SELECT max(place) + 1 FROM entries), written = ? WHERE place = ?"
-_RUNNING = ", ".join(f"'{status}'" for status in RUNNING)
-_OLDEST_TO_SPARE = f"SELECT place FROM entries WHERE status NOT IN ({_RUNNING}) ORDER BY place LIMIT 1"
 
 _pack = msgspec.msgpack.Encoder().encode
 _unpack = msgspec.msgpack.Decoder(tuple[Item, ...]).decode
@@ -41,7 +38,7 @@ _NOTHING = _pack(())
 def put(connection: Connection, entry: Entry, now: float) -> None:
     row = (
         key_of(entry.owner, entry.id),
-        key_of(entry.owner, entry.previous) if entry.previous else None,
+        key_of(entry.owner, parent) if (parent := parent_of(entry)) else None,
         now,
         entry.owner,
         entry.id,
@@ -89,12 +86,15 @@ def chain(connection: Connection, owner: str, id: str) -> list[Entry] | None:
             return None
         entries[id] = entry = _entry(row)
         id = entry.previous
+        if not id:  # what comes above it is its conversation
+            break
+    cursor.close()
     return None if id or not entries else list(reversed(entries.values()))
 
 
 def delete(connection: Connection, owner: str, id: str) -> bool:
     place = _place(connection, owner, id)
-    return place is not None and _remove(connection, place) > 0
+    return place is not None and remove(connection, place) > 0
 
 
 def find_items(connection: Connection, owner: str, ids: Sequence[str]) -> dict[str, bytes]:
@@ -110,7 +110,7 @@ def append(connection: Connection, owner: str, conversation: str, items: Sequenc
     if place is None:
         return False
     connection.executemany(_APPEND, [(owner, conversation, item.id, item.value) for item in items])
-    connection.execute(_TO_THE_END, (now, place))
+    connection.execute("UPDATE entries SET written = ? WHERE place = ?", (now, place))
     return True
 
 
@@ -119,6 +119,11 @@ def items(connection: Connection, owner: str, conversation: str) -> list[Item]:
         return []
     question = "SELECT id, value FROM items WHERE owner = ? AND conversation = ? ORDER BY sequence"
     return [Item(*row) for row in connection.execute(question, (owner, conversation))]
+
+
+def count_items(connection: Connection, owner: str, conversation: str) -> int:
+    question = "SELECT count(*) FROM items WHERE owner = ? AND conversation = ?"
+    return int(connection.execute(question, (owner, conversation)).fetchone()[0])
 
 
 def delete_item(connection: Connection, owner: str, conversation: str, id: str) -> bool:
@@ -138,16 +143,13 @@ def touch(connection: Connection, owner: str, id: str, alive: float) -> Status |
     return status
 
 
-def remove_oldest_to_spare(connection: Connection) -> int:
-    """How many pages it touched; 0 when only running answers are left."""
-    row = connection.execute(_OLDEST_TO_SPARE).fetchone()
-    return 0 if row is None else _remove(connection, row[0])
-
-
-def remove_oldest_before(connection: Connection, time: float) -> int:
-    """How many pages it touched; 0 when nothing is that old."""
-    row = connection.execute("SELECT place, written FROM entries ORDER BY place LIMIT 1").fetchone()
-    return 0 if row is None or row[1] >= time else _remove(connection, row[0])
+def remove(connection: Connection, place: int) -> int:
+    """The entry and all that belongs to it; how many pages that touched at most, free ones left out."""
+    owner, id, kind, count = _remove_answer(connection, place)
+    if kind == CONVERSATION:
+        question = "DELETE FROM items WHERE owner = ? AND conversation = ?"
+        count += 3 * connection.execute(question, (owner, id)).rowcount
+    return pages_of((), count)
 
 
 def key_of(owner: str, id: str) -> int:
@@ -198,15 +200,6 @@ def _items_beside(connection: Connection, owner: str, id: str) -> dict[str, byte
     question = "SELECT value FROM items WHERE owner = ? AND id = ? LIMIT 1"
     row = connection.execute(question, (owner, id)).fetchone()
     return {} if row is None else {id: row[0]}
-
-
-def _remove(connection: Connection, place: int) -> int:
-    """The entry and all that belongs to it; how many pages that touched at most, free ones left out."""
-    owner, id, kind, count = _remove_answer(connection, place)
-    if kind == CONVERSATION:
-        question = "DELETE FROM items WHERE owner = ? AND conversation = ?"
-        count += 3 * connection.execute(question, (owner, id)).rowcount
-    return pages_of((), count)
 
 
 def _remove_answer(connection: Connection, place: int) -> tuple[str, str, str, int]:

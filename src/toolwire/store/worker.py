@@ -79,7 +79,7 @@ class Worker:
             self._pause = min(self._pause * 2, _LONGEST_PAUSE)
         else:
             self._pause = _FIRST_PAUSE
-        if task.pages and self._session.needs_tidying(self._clock()):
+        if self._session.needs_tidying(self._clock()):
             # The thread would wait for long if callers went on taking the session from under its nose.
             self._is_nudged = True
             self._hand_over(_NUDGE)

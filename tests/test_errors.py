@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.errors import BadRequest, ConfigError, GatewayError, InternalError, UpstreamError, quote
+from tests.garbage import held_by_cycles
+from toolwire.backends.connection import StaleConnection
+from toolwire.errors import (
+    BadRequest,
+    ConfigError,
+    GatewayError,
+    InternalError,
+    UpstreamError,
+    drop_tracebacks,
+    quote,
+)
 
 
 @pytest.mark.parametrize(
@@ -58,3 +68,39 @@ def test_what_nests_too_deep_to_be_shown_is_not_shown() -> None:
     for _ in range(100_000):
         deep = [deep]
     assert quote(deep) == '"..."'
+
+
+def test_a_fresh_error_is_equal_in_all_but_its_traceback() -> None:
+    stored = StaleConnection("cut", "it was cut.", sent=True)
+    stored.headers["retry-after"] = "5"
+    with pytest.raises(StaleConnection) as raised:
+        raise stored.fresh()
+    assert stored.__traceback__ is None
+    assert raised.value is not stored
+    assert (raised.value.args, raised.value.__dict__) == (stored.args, stored.__dict__)
+
+
+def test_a_fresh_error_keeps_its_cause() -> None:
+    stored = InternalError("x")
+    stored.__cause__ = ZeroDivisionError()
+    assert stored.fresh().__cause__ is stored.__cause__
+
+
+def test_without_tracebacks_an_error_holds_no_frame() -> None:
+    def fails() -> None:
+        kept = InternalError("ours")
+        try:
+            raise ZeroDivisionError
+        except ZeroDivisionError as error:
+            kept.__cause__ = error
+            raise kept from error
+
+    def handled(*, is_dropped: bool) -> None:
+        try:
+            fails()
+        except InternalError as error:
+            if is_dropped:
+                drop_tracebacks(error)
+
+    assert held_by_cycles(lambda: handled(is_dropped=False)) != []
+    assert held_by_cycles(lambda: handled(is_dropped=True)) == []

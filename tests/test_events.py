@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.backends.event_contract import check_events
+from tests.garbage import held_by_cycles
 from toolwire.errors import GatewayError, UpstreamError
 from toolwire.events import (
     Answer,
@@ -78,3 +79,16 @@ def test_a_failure_ends_it_and_is_raised() -> None:
     assert folder.is_done
     with pytest.raises(UpstreamError, match="gone"):
         folder.answer()
+
+
+def test_a_failure_holds_no_frame_of_the_place_where_its_error_was_caught() -> None:
+    def fails() -> None:
+        folder = Folder()
+        try:
+            raise UpstreamError("gone")
+        except UpstreamError as error:
+            folder.send(Failed(error=error))
+        with pytest.raises(UpstreamError, match="gone"):
+            folder.answer()
+
+    assert held_by_cycles(fails) == []

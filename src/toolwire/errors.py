@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _QUOTED = 200
@@ -22,6 +22,17 @@ def _shown(value: object) -> str:
         return repr(value)
     except RecursionError:  # as deep as JSON may be is deeper than this can go
         return "..."
+
+
+def drop_tracebacks(error: BaseException) -> None:
+    """Of an error that has been handled, and of those that led to it: their frames hold the request and its body."""
+    pending: list[BaseException | None] = [error]
+    seen = set[int]()
+    while pending:
+        if (found := pending.pop()) is not None and id(found) not in seen:
+            seen.add(id(found))
+            found.__traceback__ = None
+            pending += (found.__cause__, found.__context__)
 
 
 class GatewayError(Exception):
@@ -52,6 +63,17 @@ class GatewayError(Exception):
             self.status = status
         if code is not None:
             self.code = code
+
+    def fresh(self) -> Self:
+        """A copy without a traceback, for whoever stores an error and raises it later or more than once.
+
+        Raising gives an error a traceback, whose frames refer to what stores the error. If that were the stored object itself, the
+        frames, and the request's body in them, would be part of a reference cycle and stay until the garbage collector runs.
+        """
+        copy = type(self).__new__(type(self), *self.args)
+        copy.__dict__.update(self.__dict__)
+        copy.__cause__, copy.__suppress_context__ = self.__cause__, self.__suppress_context__
+        return copy
 
     def sentence(self) -> str:
         """Everything a person needs, in one line."""

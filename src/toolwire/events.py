@@ -61,6 +61,9 @@ class Finished(Struct, frozen=True, kw_only=True, tag="finished"):
 class Failed(Struct, frozen=True, kw_only=True, tag="failed"):
     error: GatewayError
 
+    def __post_init__(self) -> None:
+        self.error.__traceback__ = None  # the event outlives the frames, which hold the request and its body
+
 
 Event: TypeAlias = Started | PartStarted | PartDelta | PartEnded | Noted | Finished | Failed
 
@@ -106,7 +109,7 @@ class Folder:
 
     def answer(self) -> Answer:
         if self.error is not None:
-            raise self.error
+            raise self.error.fresh()
         if self._finished is None:
             raise GatewayError("the answer has no end")
         parts = tuple(self._parts[index] for index in sorted(self._parts))

@@ -5,7 +5,7 @@ import gzip
 import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.garbage import held_by_cycles
 from toolwire.backends.connection import Connection, Outgoing, Response, Timeouts, TransportError
 
 Handler: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -581,3 +582,12 @@ def test_early_answer_to_a_large_body_does_not_keep_the_connection(run: Run) -> 
             assert not connection.is_open
 
     run(main())
+
+
+@pytest.mark.parametrize("wire", [b"", b"SSH-2.0-x\r\n\r\n", b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\ncut"])
+def test_a_reply_that_failed_is_in_no_cycle_with_its_readers(run: Run, wire: bytes) -> None:
+    async def main() -> None:
+        with suppress(TransportError):
+            await fetch(wire)
+
+    assert held_by_cycles(lambda: run(main())) == []

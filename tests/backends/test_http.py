@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import socket
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -423,3 +426,28 @@ def test_H113_a_call_that_its_server_could_not_read_is_asked_for_again_within_bo
     assert isinstance(found, UpstreamError)
     assert "error parsing tool call" in found.message
     assert asked == 2
+
+
+@pytest.mark.parametrize(
+    "play", [[reply(400, b"{}")], [reply(503, b"{}", retry_after="0")], [CLOSE], [b"SSH-2.0\r\n\r\n"]]
+)
+def test_a_refused_body_is_freed_at_once(upstream: Upstream, play: list[Step]) -> None:
+    """Without the garbage collector: a body can have 40 MB."""
+    upstream.on("refused", play)
+
+    async def main() -> tuple[int, int]:
+        bench = Bench(upstream, retries=1)
+        request = request_for("refused")
+        before = sys.getrefcount(request.wire)
+        with suppress(UpstreamError):
+            await bench.backend.open(request, is_verbatim=True)
+        after = sys.getrefcount(request.wire)
+        await bench.transport.close()
+        return before, after
+
+    gc.disable()
+    try:
+        before, after = asyncio.run(main())
+    finally:
+        gc.enable()
+    assert after == before

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.garbage import held_by_cycles
 from tests.server.answers import (
     ARGUMENTS,
     DIALECTS,
@@ -34,6 +35,7 @@ from tests.server.harness import (
     LAST_CHUNK,
     RESET,
     Answer,
+    Broken,
     Gateway,
     Step,
     Upstream,
@@ -442,3 +444,43 @@ def test_answers_come_in_order_on_one_kept_connection(server: Gateway, upstream:
         assert response.status == 200
         assert b"Hello" in response.read()
     connection.close()
+
+
+FAILURES: dict[str, list[Step]] = {
+    "400": [reply(400, b'{"error":{"message":"no"}}')],
+    "500": [reply(500, b'{"error":{"message":"no"}}')],
+    "closed": [CLOSE],
+    "not HTTP": [b"SSH-2.0-x\r\n\r\n", CLOSE],
+    "not a stream": [stream_head(), chunk(b"data: {}\n\n"), CLOSE],
+    "cut": cut_stream("chat"),
+}
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_failed_request_needs_no_garbage_collector(
+    server: Gateway, upstream: Upstream, failure: str, dialect: str, stream: bool
+) -> None:
+    upstream.on("failing", FAILURES[failure])
+
+    def fail() -> None:
+        for _ in range(3):
+            ask(server.port, "POST", PATHS[dialect], question(dialect, "chat/failing", stream=stream))
+
+    assert held_by_cycles(fail) == []
+
+
+def test_a_fault_of_our_own_needs_no_garbage_collector() -> None:
+    backend = BackendConfig(name="broken", kind="scripted")
+    with gateway(with_backends(Config(server=server_config()), (backend,))) as server:
+        assert server.app._runtime is not None
+        server.app._runtime.backends["broken"] = Broken()
+
+        def fail() -> None:
+            for model in ("x", "at once") * 2:
+                for stream in (True, False):
+                    asked = question("chat", f"broken/{model}", stream=stream)
+                    ask(server.port, "POST", PATHS["chat"], asked)
+
+        assert held_by_cycles(fail) == []

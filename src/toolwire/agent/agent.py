@@ -99,7 +99,7 @@ class Agent:
                 if keep is not None:
                     keep(said)
             if loop.failure is not None:
-                raise loop.failure
+                raise loop.failure.fresh()
             assert ending is not None
             return Result(
                 text=ending.text,

@@ -109,7 +109,7 @@ class Response:
             return await self._read_inflated(self._inflater)
         while not self._chunks:
             if self._error is not None:
-                raise self._error
+                raise self._error.fresh()
             if self._is_complete:
                 return b""
             self._waiter = waiter = self._new_waiter()
@@ -146,7 +146,7 @@ class Response:
     async def wait_head(self) -> None:
         while not self._has_head:
             if self._error is not None:
-                raise self._error
+                raise self._error.fresh()
             await self._wait()
 
     def on_message_begin(self) -> None:
@@ -228,7 +228,7 @@ class Response:
         """Wait until some of the body is here; False at its regular end."""
         while not self._chunks:
             if self._error is not None:
-                raise self._error
+                raise self._error.fresh()
             if self._is_complete:
                 return False
             await self._wait()

@@ -181,12 +181,15 @@ class HttpBackend:
         response = await self._transport.send(method, url, headers, body, timeouts=self._timeouts)
         if response.status < 300:
             return response
-        content = self._without_secrets(await response.read_all(_MAX_ERROR))
+        raise self._refusal(response, await response.read_all(_MAX_ERROR))
+
+    def _refusal(self, response: Response, content: bytes) -> UpstreamError:
+        content = self._without_secrets(content)
         error = self._wire.decode_error(response.status, content, shown_headers(response.headers))
         if not 400 <= response.status < 600:
             error.status = 502
         error.retryable = response.status in _RETRIED or is_passing(error, self.profile)
-        raise error
+        return error
 
     def _without_secrets(self, content: bytes) -> bytes:
         """Some servers repeat what they were sent; a client must not learn the owner's key from that."""

@@ -19,7 +19,7 @@ from ..backends.transport import Transport
 from ..backends.vscode.backend import VSCodeBackend
 from ..config import Config, default_store_path
 from ..dialects import DIALECTS, Dialect, messages
-from ..errors import BadRequest, GatewayError, InternalError, quote
+from ..errors import BadRequest, GatewayError, InternalError, drop_tracebacks, quote
 from ..guarding import handling_of
 from ..keeping import Keeping, keepers_in
 from ..router import router_for
@@ -192,6 +192,7 @@ class App:
             self._close(record)
         if not reply.is_started:
             await reply.error(error)
+        drop_tracebacks(error)
 
     def _close(self, record: Record) -> None:
         record.ended = time.monotonic()

@@ -75,7 +75,7 @@ class Exchange:
 
         await step.run(gather)
         if step.error is not None:
-            raise step.error
+            raise step.error.fresh()
         self._note_first_byte()
         self._is_ending = True
         extra = passed_headers(step.headers) + loss_header(step.losses)
@@ -118,7 +118,7 @@ class Exchange:
         async def write(wire: bytes) -> None:
             if not self._record.first_byte:
                 if step.error is not None and not step.has_content and not outlet.is_started:
-                    raise step.error
+                    raise step.error.fresh()
                 self._note_first_byte()
             self._is_ending = step.is_over
             await outlet.write(wire, is_last=step.is_over)
@@ -127,7 +127,7 @@ class Exchange:
         if not step.is_over:
             await outlet.write(b"", is_last=True)
         elif isinstance(step.error, InternalError):
-            raise step.error
+            raise step.error.fresh()
 
     def _note_first_byte(self) -> None:
         self._record.status = 200

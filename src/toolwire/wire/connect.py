@@ -73,7 +73,7 @@ class FrameDecoder:
         self._limit = limit
         self._held = bytearray()
         self._needed = _HEAD  # bytes held before there is anything to do
-        self._broken: Broken | None = None
+        self._broken = ""  # why these bytes are no stream, as text: a stored error would refer back to us
         self.is_ended = False
 
     def feed(self, data: bytes) -> list[Item]:
@@ -85,7 +85,7 @@ class FrameDecoder:
         try:
             self._read(items)
         except Broken as broken:
-            self._broken = broken
+            self._broken = str(broken)
             self._held.clear()
             if not items:
                 raise
@@ -102,8 +102,8 @@ class FrameDecoder:
         return [End(Fault("unavailable", f"{BROKE_OFF} {where}"))]
 
     def _check(self) -> None:
-        if self._broken is not None:
-            raise self._broken
+        if self._broken:
+            raise Broken(self._broken)
 
     def _read(self, items: list[Item]) -> None:
         """One pass over what is held, and one cut at its end."""

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from h2.errors import ErrorCodes
 
+from tests.garbage import held_by_cycles
 from toolwire.backends.connection import Kind, TransportError
 from toolwire.backends.cursor.stream import Limits, Stream, word_of
 from toolwire.errors import UpstreamError
@@ -131,3 +133,14 @@ def test_trailers_without_a_failure_are_nothing() -> None:
 def test_a_number_has_a_word() -> None:
     assert word_of(7) == "REFUSED_STREAM"
     assert word_of(4000) == "error 4000"
+
+
+def test_a_stream_that_failed_is_in_no_cycle_with_its_readers() -> None:
+    async def main() -> None:
+        stream = Stream(Notes(), 1)
+        stream.reset()
+        for work in (stream.read(), stream.send(b"a"), stream.read()):
+            with suppress(UpstreamError):
+                await work
+
+    assert held_by_cycles(lambda: asyncio.run(main())) == []

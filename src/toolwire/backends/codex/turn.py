@@ -109,7 +109,7 @@ class Turn:
             events += await self._heard(self._patience.first, deadline)
         failed = events[-1] if events else None
         if isinstance(failed, Failed) and not any(isinstance(event, PartStarted) for event in events):
-            raise failed.error
+            raise failed.error.fresh()
         return events
 
     async def more(self) -> list[Event]:

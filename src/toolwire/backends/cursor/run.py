@@ -113,7 +113,7 @@ class Connections:
         except OSError as error:
             raise _dial_error(error, address.address, seconds) from None
         if connection.fault is not None:
-            raise connection.fault
+            raise connection.fault.fresh()
         self._open.setdefault(key, []).append(connection)
 
     async def _connect(self, address: Address, key: _Key) -> Connection:

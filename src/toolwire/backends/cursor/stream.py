@@ -106,7 +106,7 @@ class Stream:
         """All that has come, waiting if that is nothing; b"" at the end. Raises UpstreamError; cancelling loses nothing."""
         while not self._held or self._refuses:
             if self._error is not None:
-                raise self._error.with_traceback(None)
+                raise self._error.fresh()
             if self._is_ended:
                 return b""
             if self._reader is not None:
@@ -215,7 +215,7 @@ class Stream:
         """How many bytes can go out now, at least one."""
         while True:
             if self._error is not None:
-                raise self._error.with_traceback(None)
+                raise self._error.fresh()
             if self._is_ended:
                 raise self._connection.failure("cut", "has ended its reply; it takes no more messages.")
             if room := self._connection.room(self):

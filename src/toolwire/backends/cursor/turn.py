@@ -117,7 +117,7 @@ class Turn:
         self._has_begun = True
         last = events[-1] if events else None
         if isinstance(last, Failed) and not has_spoken:
-            raise last.error
+            raise last.error.fresh()
         return events
 
     async def more(self) -> list[Event]:

@@ -80,7 +80,7 @@ class VSCodeBackend:
                 if error.code != MISSING.code:
                     raise
                 fault = error
-        raise fault
+        raise fault.fresh()
 
     async def close(self) -> None:
         for window in self.hub.windows:

@@ -57,7 +57,7 @@ class Inbox:
         """Raises Gone or Overflow."""
         while not self._frames:
             if self._fault is not None:
-                raise self._fault
+                raise type(self._fault)(*self._fault.args)  # the stored one would refer to us by its traceback
             self._waiter = asyncio.get_running_loop().create_future()
             try:
                 await self._waiter

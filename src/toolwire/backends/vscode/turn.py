@@ -69,7 +69,7 @@ class Turn:
             events += await self._heard(self._patience.first, deadline, is_first=True)
         last = events[-1]
         if isinstance(last, Failed) and not any(isinstance(event, PartStarted) for event in events):
-            raise last.error
+            raise last.error.fresh()
         return events
 
     async def more(self) -> list[Event]:

@@ -9,43 +9,13 @@ from typing import Any
 
 import pytest
 
+from tests.server.wire import Wire
 from toolwire.server.body import Receive, Send
 from toolwire.server.bridge_socket import LEAVING, BridgeSocket
 from toolwire.wire.websocket import BINARY, CLOSE, PING, PONG, TEXT, Frames, Incoming, accept_of, closed, closing, frame
 
 KEY = base64.b64encode(b"0123456789abcdef").decode()
 MASK = b"abcd"
-
-
-class Wire(asyncio.Transport):
-    """A transport that only remembers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.written = b""
-        self.is_paused = False
-        self.ended = ""
-
-    def write(self, data: Any) -> None:
-        self.written += bytes(data)
-
-    def is_closing(self) -> bool:
-        return bool(self.ended)
-
-    def close(self) -> None:
-        self.ended = self.ended or "closed"
-
-    def abort(self) -> None:
-        self.ended = self.ended or "aborted"
-
-    def pause_reading(self) -> None:
-        self.is_paused = True
-
-    def resume_reading(self) -> None:
-        self.is_paused = False
-
-    def frames(self) -> list[Incoming]:
-        return list(Frames().feed(self.written.partition(b"\r\n\r\n")[2]))
 
 
 class Echo:
@@ -97,6 +67,10 @@ class Stage:
         await asyncio.wait_for(self.running, 1)
 
 
+def frames_in(wire: Wire) -> list[Incoming]:
+    return list(Frames().feed(wire.written.partition(b"\r\n\r\n")[2]))
+
+
 def said(text: str) -> bytes:
     return frame(TEXT, text.encode(), MASK)
 
@@ -117,7 +91,7 @@ def test_a_handshake_and_text_both_ways() -> None:
         assert stage.wire.written.startswith(b"HTTP/1.1 101 ")
         assert accept_of(KEY).encode() in stage.wire.written
         await stage.hear(said("one"), said("zwölf"))
-        assert stage.wire.frames() == [Incoming(TEXT, b"one"), Incoming(TEXT, "zwölf".encode())]
+        assert frames_in(stage.wire) == [Incoming(TEXT, b"one"), Incoming(TEXT, "zwölf".encode())]
         assert echo.scope["type"] == "websocket"
         assert stage.connections == {stage.socket}
         await stage.end()
@@ -161,7 +135,7 @@ def test_pings_are_answered_unless_nobody_reads() -> None:
         await stage.hear(frame(PING, b"y", MASK) * 1000)
         stage.socket.resume_writing()
         await stage.hear(frame(PONG, b"z", MASK))
-        assert stage.wire.frames() == [Incoming(PONG, b"x")]
+        assert frames_in(stage.wire) == [Incoming(PONG, b"x")]
 
     played(play)
 
@@ -169,11 +143,11 @@ def test_pings_are_answered_unless_nobody_reads() -> None:
 def test_both_say_goodbye() -> None:
     async def play(stage: Stage, echo: Echo) -> None:
         await stage.hear(said("close"), said("too late"))
-        assert closed(stage.wire.frames()[0].data) == (4001, "as you wish")
+        assert closed(frames_in(stage.wire)[0].data) == (4001, "as you wish")
         assert not stage.wire.ended
         await stage.hear(frame(CLOSE, closing(4001), MASK))
         assert stage.wire.ended == "closed"
-        assert len(stage.wire.frames()) == 1
+        assert len(frames_in(stage.wire)) == 1
 
     played(play)
 
@@ -181,7 +155,7 @@ def test_both_say_goodbye() -> None:
 def test_a_client_that_leaves_is_answered() -> None:
     async def play(stage: Stage, echo: Echo) -> None:
         await stage.hear(frame(CLOSE, closing(1000, "bye"), MASK))
-        assert closed(stage.wire.frames()[0].data) == (1000, "")
+        assert closed(frames_in(stage.wire)[0].data) == (1000, "")
         assert stage.wire.ended == "closed"
         assert echo.messages[-1] == {"type": "websocket.disconnect", "code": 1000, "reason": "bye"}
 
@@ -200,11 +174,11 @@ def test_a_client_that_leaves_is_answered() -> None:
 def test_who_breaks_the_rules_is_told_and_left(data: bytes, code: int, why: str) -> None:
     async def play(stage: Stage, echo: Echo) -> None:
         await stage.hear(data)
-        found, reason = closed(stage.wire.frames()[0].data)
+        found, reason = closed(frames_in(stage.wire)[0].data)
         assert (found, why in reason) == (code, True)
         assert echo.messages[-1]["code"] == code
         await stage.hear(said("more"), data)
-        assert len(stage.wire.frames()) == 1
+        assert len(frames_in(stage.wire)) == 1
 
     played(play, longest=1000)
 
@@ -216,7 +190,7 @@ def test_what_the_application_does_not_take_is_not_read() -> None:
         echo.released.set()
         await stage.hear()
         assert not stage.wire.is_paused
-        assert len(stage.wire.frames()) == 5
+        assert len(frames_in(stage.wire)) == 5
 
     played(play)
 
@@ -225,10 +199,10 @@ def test_who_does_not_read_holds_up_the_application_only() -> None:
     async def play(stage: Stage, echo: Echo) -> None:
         stage.socket.pause_writing()
         await stage.hear(said("one"), said("two"))
-        assert stage.wire.frames() == [Incoming(TEXT, b"one")]
+        assert frames_in(stage.wire) == [Incoming(TEXT, b"one")]
         stage.socket.resume_writing()
         await stage.hear()
-        assert len(stage.wire.frames()) == 2
+        assert len(frames_in(stage.wire)) == 2
 
     played(play)
 
@@ -236,7 +210,7 @@ def test_who_does_not_read_holds_up_the_application_only() -> None:
 def test_an_application_that_returns_closes() -> None:
     async def play(stage: Stage, echo: Echo) -> None:
         await stage.hear(said("leave"))
-        assert closed(stage.wire.frames()[0].data)[0] == 1011
+        assert closed(frames_in(stage.wire)[0].data)[0] == 1011
 
     played(play)
 

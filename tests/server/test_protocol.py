@@ -1,58 +1,266 @@
-"""Head and body in one write, and requests that ask for another protocol."""
+"""Connections: order, refusals, pipelining, clients that do not read, and requests that ask for another protocol.
+
+tests/contract/test_http_framing.py has where requests begin and end.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import http.client
+import json
+from collections.abc import Callable, Coroutine, MutableMapping
 from typing import Any
 
 import pytest
 
-from tests.server.answers import PATHS, question
-from tests.server.harness import Gateway, connected, raw, request_bytes
-from toolwire.server.protocol import HeadKeeper, without_upgrade
+from tests.server.answers import PATHS, question, whole
+from tests.server.harness import Gateway, Upstream, connected, raw, read_until, request_bytes
+from tests.server.wire import Line, responses_by_h11
+
+GET = b"GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n"
+POST = b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n"
 
 
-class Written:
+class Slow:
+    """Answers when it is released; refuses at once what does not begin with /x."""
+
     def __init__(self) -> None:
-        self.pieces: list[bytes] = []
-        self.is_closed = False
+        self.release = asyncio.Event()
+        self.began = 0
+        self.left = 0
 
-    def write(self, data: bytes) -> None:
-        self.pieces.append(data)
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        self.began += 1
+        waiting = asyncio.ensure_future(self.release.wait())
+        leaving = asyncio.ensure_future(self._gone(receive))
+        await asyncio.wait({waiting, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        self.left += leaving.done()
+        waiting.cancel()
+        leaving.cancel()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
 
-    def close(self) -> None:
-        self.is_closed = True
-
-
-def keeper() -> tuple[Any, Written]:
-    written = Written()
-    return HeadKeeper(written), written  # type: ignore[arg-type] # it writes and closes
-
-
-def test_a_head_leaves_with_the_start_of_its_body() -> None:
-    held, written = keeper()
-    held.write(b"HTTP/1.1 200 OK\r\n\r\n")
-    assert written.pieces == []
-    held.write(b"body")
-    held.write(b"more")
-    assert written.pieces == [b"HTTP/1.1 200 OK\r\n\r\nbody", b"more"]
+    async def _gone(self, receive: Any) -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
 
 
-def test_a_head_without_a_body_leaves_at_the_end() -> None:
-    held, written = keeper()
-    held.write(b"HTTP/1.1 204 No Content\r\n\r\n")
-    held.release()
-    held.release()
-    assert written.pieces == [b"HTTP/1.1 204 No Content\r\n\r\n"]
-    held.write(b"HTTP/1.1 400 Bad Request\r\n\r\nx")
-    held.close()
-    assert written.pieces[1:] == [b"HTTP/1.1 400 Bad Request\r\n\r\nx"]
-    assert written.is_closed
+async def at_once(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+    """Answers without a look at the body."""
+    await send({"type": "http.response.start", "status": 403, "headers": [(b"content-length", b"2")]})
+    await send({"type": "http.response.body", "body": b"no"})
 
 
-def test_an_interim_response_leaves_at_once() -> None:
-    held, written = keeper()
-    held.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-    assert written.pieces == [b"HTTP/1.1 100 Continue\r\n\r\n"]
+def played(play: Callable[[Line, Slow], Coroutine[Any, Any, None]]) -> None:
+    async def main() -> None:
+        slow = Slow()
+        line = Line(slow)
+        await play(line, slow)
+        await line.hang_up()
+
+    asyncio.run(main())
+
+
+def test_few_pipelined_requests_are_parsed_and_the_rest_is_not_read() -> None:
+    """51 MB of them were held as objects, 3.4 GB, while the client read slowly."""
+
+    async def play(line: Line, slow: Slow) -> None:
+        sent = 0
+        while not line.wire.is_paused:
+            await line.hear(GET * 500)
+            sent += 500
+        assert sent * len(GET) < 200_000
+        assert slow.began == 1
+        assert len(line.protocol._requests) < 40
+        slow.release.set()
+        for _ in range(sent):
+            await line.settle()
+        assert slow.began == sent
+        assert not line.wire.is_paused
+        assert len(responses_by_h11(line.wire.written, ["GET"] * sent)) == sent
+
+    played(play)
+
+
+def test_a_client_that_leaves_is_noticed_behind_a_pipelined_request() -> None:
+    async def play(line: Line, slow: Slow) -> None:
+        await line.hear(GET + GET)
+        assert not line.wire.is_paused
+        line.protocol.connection_lost(None)
+        await line.settle()
+        assert (slow.began, slow.left) == (1, 1)
+
+    played(play)
+
+
+def test_a_body_that_nobody_takes_is_not_read() -> None:
+    async def main() -> None:
+        taken = asyncio.Event()
+
+        async def late(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+            await taken.wait()
+            await receive()
+            await asyncio.sleep(3600)
+
+        line = Line(late)
+        await line.hear(POST.replace(b"10", b"10000000") + b"x" * 60_000)
+        assert not line.wire.is_paused
+        await line.hear(b"x" * 60_000)
+        assert line.wire.is_paused
+        taken.set()
+        await line.settle()
+        assert not line.wire.is_paused
+        for task in list(line.connections.tasks):
+            task.cancel()
+        await line.hang_up()
+
+    asyncio.run(main())
+
+
+def test_a_mistake_is_answered_after_the_requests_before_it() -> None:
+    async def play(line: Line, slow: Slow) -> None:
+        await line.hear(GET + b"NONSENSE\r\n\r\n" + GET)
+        assert line.wire.written == b""
+        slow.release.set()
+        await line.settle()
+        first, second = responses_by_h11(line.wire.written, ["GET", "GET"])
+        assert (first.status, first.is_last) == (200, False)
+        assert (second.status, second.is_last) == (400, True)
+        assert "Invalid method" in json.loads(second.body)["error"]["message"]
+        assert slow.began == 1
+
+    played(play)
+
+
+def test_a_mistake_in_the_body_ends_its_own_request() -> None:
+    async def play(line: Line, slow: Slow) -> None:
+        start = b"POST /x HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n"
+        await line.hear(start, b"zz\r\n")
+        (response,) = responses_by_h11(line.wire.written, ["POST"])
+        assert (response.status, response.is_last) == (400, True)
+        assert (slow.began, slow.left) == (1, 1)
+
+    played(play)
+
+
+def test_a_refused_body_is_drained_within_limits() -> None:
+    async def main() -> None:
+        line = Line(at_once)
+        await line.hear(POST.replace(b"10", b"999999999"))
+        (response,) = responses_by_h11(line.wire.written, ["POST"])
+        assert response.is_last
+        assert line.wire.has_eof
+        for _ in range(128):
+            line.protocol.data_received(bytes(1 << 20))
+            assert not line.wire.ended
+        line.protocol.data_received(b"x")
+        assert line.wire.ended == "aborted"
+        await line.hang_up()
+
+    asyncio.run(main())
+
+
+def test_a_drain_ends_when_its_time_is_over() -> None:
+    async def main() -> None:
+        line = Line(at_once)
+        await line.hear(POST, b"x" * 10)
+        line.now += 29
+        line.connections.sweep()
+        assert not line.wire.ended
+        line.now += 1
+        line.connections.sweep()
+        assert line.wire.ended == "aborted"
+        await line.hang_up()
+
+    asyncio.run(main())
+
+
+def test_the_last_request_is_closed_without_a_drain() -> None:
+    async def main() -> None:
+        line = Line(at_once)
+        await line.hear(GET.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+        assert (line.wire.ended, line.wire.has_eof) == ("closed", False)
+        await line.hang_up()
+
+    asyncio.run(main())
+
+
+def test_a_client_that_reads_nothing_is_disconnected() -> None:
+    async def play(line: Line, slow: Slow) -> None:
+        await line.hear(GET)
+        line.protocol.pause_writing()
+        line.wire.unsent = 100_000
+        for _ in range(3):  # it reads a little each time
+            line.now += 300
+            line.wire.unsent -= 1
+            line.connections.sweep()
+            assert not line.wire.ended
+        line.now += 300
+        line.connections.sweep()
+        assert line.wire.ended == "aborted"
+
+    played(play)
+
+
+def test_a_client_that_reads_again_has_all_the_time() -> None:
+    async def play(line: Line, slow: Slow) -> None:
+        await line.hear(GET)
+        line.protocol.pause_writing()
+        line.protocol.resume_writing()
+        line.now += 10_000
+        line.connections.sweep()
+        assert not line.wire.ended
+
+    played(play)
+
+
+def test_the_server_ends_idle_connections_and_finishes_answers() -> None:
+    async def play(line: Line, slow: Slow) -> None:
+        await line.hear(GET + GET)
+        line.protocol.shutdown()
+        assert not line.wire.ended
+        slow.release.set()
+        await line.settle()
+        assert slow.began == 1
+        (response,) = responses_by_h11(line.wire.written, ["GET"])
+        assert response.is_last
+        idle = Line(slow)
+        idle.protocol.shutdown()
+        assert idle.wire.ended == "closed"
+        await idle.hang_up()
+
+    played(play)
+
+
+def test_an_error_of_the_application_is_logged_and_closes(caplog: pytest.LogCaptureFixture) -> None:
+    async def broken(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        raise ZeroDivisionError("a mistake")
+
+    async def main() -> None:
+        line = Line(broken)
+        await line.hear(GET)
+        assert line.wire.ended == "aborted"
+        await line.hang_up()
+
+    asyncio.run(main())
+    assert "ZeroDivisionError: a mistake" in caplog.text
+
+
+def test_targets_become_paths() -> None:
+    seen: list[tuple[str, bytes]] = []
+
+    async def note(scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
+        seen.append((scope["path"], scope["query_string"]))
+        await at_once(scope, receive, send)
+
+    async def main() -> None:
+        line = Line(note)
+        for target in (b"/a%20b?c=%20d", b"http://localhost/x?y", b"http://localhost", b"/a?b?c", b"*"):
+            await line.hear(b"OPTIONS %b HTTP/1.1\r\nHost: localhost\r\n\r\n" % target)
+        await line.hang_up()
+
+    asyncio.run(main())
+    assert seen == [("/a b", b"c=%20d"), ("/x", b"y"), ("/", b""), ("/a", b"b?c"), ("*", b"")]
 
 
 def test_a_small_answer_is_one_segment(server: Gateway) -> None:
@@ -62,16 +270,40 @@ def test_a_small_answer_is_one_segment(server: Gateway) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "expected"),
+    ("headers", "status"),
     [
-        (b"GET / HTTP/1.1\r\nUpgrade: h2c\r\n\r\n", b"GET / HTTP/1.1\r\nx-upgrade: h2c\r\n\r\n"),
-        (b"GET / HTTP/1.1\r\nhost: x\r\n\r\n\r\nupgrade: h2c", b"GET / HTTP/1.1\r\nhost: x\r\n\r\n\r\nupgrade: h2c"),
-        (b"GET / HTTP/1.1\r\nupgrade: h2c\r\n", b"GET / HTTP/1.1\r\nupgrade: h2c\r\n"),
-        (b"", b""),
+        ("Host: localhost\r\nOrigin: https://evil.example", b"403"),
+        ("Host: evil.example", b"403"),
+        ("Host: localhost\r\nContent-Type: text/plain", b"415"),
     ],
 )
-def test_an_upgrade_is_not_asked_for_any_more(data: bytes, expected: bytes) -> None:
-    assert without_upgrade(data) == expected
+def test_a_smuggled_request_does_not_run(server: Gateway, upstream: Upstream, headers: str, status: bytes) -> None:
+    """The server renamed `upgrade:` to `x-upgrade:` in what came after its answer: a body got two bytes longer with each, and its end
+    was read as another request."""
+    upstream.on("smuggled", whole("chat"))
+    smuggled = request_bytes(PATHS["chat"], question("chat", "chat/smuggled"))
+    smuggled += b"\n" * (len(smuggled) % 2)
+    for more in range(-3, 4):
+        body = b"\r\nupgrade: x" * (len(smuggled) // 2 + more) + b"\r\n\r\n" + smuggled
+        start = f"POST {PATHS['chat']} HTTP/1.1\r\n{headers}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        with connected(server.port) as connection:
+            connection.sendall(start)
+            answer = read_until(connection, b"\r\n\r\n")
+            connection.sendall(body)
+            answer += b"".join(iter(lambda: connection.recv(65536), b""))
+        assert answer.startswith(b"HTTP/1.1 " + status)
+        assert answer.count(b"HTTP/1.1 ") == 1
+    assert upstream.requests("smuggled") == []
+
+
+def test_a_refused_client_that_sends_its_whole_body_first_reads_the_answer(server: Gateway) -> None:
+    body = b"x" * (32 << 20)
+    with connected(server.port) as connection:
+        connection.sendall(request_bytes(PATHS["chat"], body, origin="https://evil.example"))
+        response = http.client.HTTPResponse(connection)
+        response.begin()
+        assert response.status == 403
+        assert json.loads(response.read())["error"]["code"] == "origin_refused"
 
 
 @pytest.mark.parametrize("cut", [0, 8, 30])
@@ -91,5 +323,18 @@ def test_only_one_path_becomes_a_websocket_wherever_its_head_is_cut(
 def test_a_websocket_is_not_begun_while_an_answer_is_under_way(server: Gateway) -> None:
     upgrade = b"GET /bridge HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
     answer = raw(server.port, request_bytes(PATHS["chat"], question("chat", "demo/echo-tools")) + upgrade)
-    assert b"101" not in answer[:15]
+    assert answer.count(b"HTTP/1.1 200") == answer.count(b"HTTP/1.1 400") == 1
     assert b"HTTP/1.1 101" not in answer
+
+
+def test_a_websocket_with_a_body_is_an_ordinary_request(server: Gateway) -> None:
+    upgrade = b"GET /bridge HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade, close\r\n"
+    smuggled = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    answer = raw(server.port, upgrade + b"Content-Length: %d\r\n\r\n" % len(smuggled) + smuggled)
+    assert answer.startswith(b"HTTP/1.1 404")
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+def test_empty_lines_before_a_request_are_skipped(server: Gateway) -> None:
+    answer = raw(server.port, b"\r\n\r\nGET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 200")

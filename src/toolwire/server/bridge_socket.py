@@ -1,16 +1,16 @@
 """A connection that has become a WebSocket: frames on one side, messages of an ASGI application on the other.
 
-Uvicorn parses the request that asks for it and hands the connection over. One thing more than ASGI has: the application finds an event
+server.protocol parses the request that asks for it and hands the connection over. One thing more than ASGI has: the application finds an event
 in its scope that is set when the server is to end, so that it can close in order when its work is done.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
-from http import HTTPStatus
 from typing import Any, TypeAlias
 
 from ..wire.websocket import (
@@ -28,6 +28,7 @@ from ..wire.websocket import (
     is_key,
 )
 from .body import Receive, Send
+from .http_request import closing_response
 
 LEAVING = "toolwire.leaving"  # where in the scope's extensions the event is
 _MUCH, _LITTLE = 4 << 20, 1 << 20  # bytes that the application has not taken: reading stops, and goes on
@@ -71,6 +72,7 @@ class BridgeSocket(asyncio.Protocol):
         self._is_over = False  # the application has been told, or will be
         self._refusal: MutableMapping[str, Any] | None = None
         self._is_reading = True
+        self.deadline = math.inf  # a socket may be silent for as long as it likes
         self.transport: asyncio.Transport
 
     async def run(self) -> None:
@@ -88,6 +90,9 @@ class BridgeSocket(asyncio.Protocol):
                 self._goodbye(1011, "")
             elif not self._is_answered and not self.transport.is_closing():
                 self._refuse(500, b"", [])
+
+    def expire(self, now: float) -> None:
+        """Never: there is no deadline."""
 
     def shutdown(self) -> None:
         """The server is to end; uvicorn waits until the connection does, for as long as the owner allows."""
@@ -199,10 +204,7 @@ class BridgeSocket(asyncio.Protocol):
 
     def _refuse(self, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:
         self._is_answered = True
-        phrase = HTTPStatus(status).phrase
-        given = [b"%s: %s" % pair for pair in [*headers, (b"content-length", b"%d" % len(body))]]
-        head = [f"HTTP/1.1 {status} {phrase}".encode(), *given, b"connection: close", b"", b""]
-        self.transport.write(b"\r\n".join(head) + body)
+        self.transport.write(closing_response(status, body, headers))
         self.transport.close()
 
     def _fail(self, code: int, reason: str) -> None:

@@ -25,6 +25,7 @@ from ..backends.vscode.token import bridge_token
 from ..config import Config
 from ..errors import ConfigError, GatewayError, quote
 from .app import App
+from .connections import Connections
 from .protocol import Protocol
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -90,7 +91,6 @@ def options(config: Config, app: App) -> uvicorn.Config:
         server_header=False,
         date_header=False,
         backlog=2048,
-        timeout_keep_alive=75,
         timeout_graceful_shutdown=max(1, round(server.shutdown_seconds)),
     )
 
@@ -102,12 +102,17 @@ class Server(uvicorn.Server):
     announce = staticmethod(_nothing)
     _signals = 0
 
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.server_state: Connections = Connections()
+
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
         await super().serve(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        self.server_state.watch(self._loop)
         self.announce()
 
     async def on_tick(self, counter: int) -> bool:

@@ -1,110 +1,376 @@
-"""Uvicorn's protocol with two changes: one write a response, and VS Code's windows get a WebSocket.
+"""An HTTP/1.1 connection: the client's bytes become requests of the ASGI application, in order.
 
-Uvicorn writes a response's head and the start of its body apart, which costs a system call and a packet each.
+Only the parser (llhttp, strict) decides where a request ends. Bytes reach it unchanged, and where they are cut does not matter to it.
+
+The states of a connection:
+- *reading*: no request waits for its response.
+- *busy*: `_requests` holds the request that is being answered and those that were parsed together with it (pipelining). Later bytes
+  stay in `_unread`, and past a limit the connection is not read.
+- *ending* (`_is_ending`): nothing is parsed any more, what arrives is discarded. The requests that are complete are answered, then
+  `_refusal` is sent if the parser found a mistake.
+- *draining* (`_is_draining`): the last response is written and our sending side is closed. The connection stays open for a while until the
+  client closes it: one that is closed with unread bytes is reset, and the client may lose the response.
+
+A response that starts before its request's body has arrived ends the connection.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
+import logging
+import math
+from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any
+from urllib.parse import unquote
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+import httptools
+import uvicorn
 
+from ..dialects import DIALECTS
 from ..dialects.vscode.frames import MAX_FRAME
+from ..errors import BadRequest
+from ..step import mint
 from .bridge_socket import BridgeSocket
+from .connections import Connections
+from .http_request import HttpRequest, Scope, closing_response
 
 BRIDGE = "/bridge"  # the only path that can become a WebSocket
 _PATH = BRIDGE.encode()
-_BRIDGED = b"GET " + _PATH
-_UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
+_PIECE = 1024  # bytes that the parser gets at once outside of a body, so that it finds only a few requests in them
+_MAX_UNREAD = 64 << 10
+_MAX_HELD = 64 << 10  # bytes of a body that the application has not taken
+_MAX_DISCARDED = 128 << 20
+_DRAIN_SECONDS = 30.0
+_SHUTDOWN_DRAIN_SECONDS = 1.0
+_STALL_SECONDS = 300.0  # a client that reads nothing for so long is disconnected
+_IDLE_SECONDS = 75.0
+_log = logging.getLogger("toolwire.server")
 
 
-class HeadKeeper:
-    """A transport that holds a response's head until the first bytes of its body, or its end, come.
+class Protocol(asyncio.Protocol):
+    """deadline is read by Connections, is_leaving and is_congested by requests."""
 
-    From then on until the next response write is the transport's own, so that a stream pays nothing for this.
-    """
+    transport: asyncio.Transport
+    write: Callable[[bytes], None]
 
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self.bare = self._transport = transport
-        self._head = b""
-        self.write: Callable[[bytes], None] = self._write_first
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        server_state: Connections,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        self._app: Any = config.loaded_app
+        self._connections = server_state
+        self._loop = _loop or asyncio.get_running_loop()
+        self._parser: Any = httptools.HttpRequestParser(self)
+        self._url = b""
+        self._headers: list[tuple[bytes, bytes]] = []
+        self._body_left = 0  # bytes that are missing from a body with a content-length
+        self._requests: deque[HttpRequest] = deque()
+        self._unread = b""
+        self._position = 0  # of the parser in _unread
+        self._is_paused = False
+        self._is_ending = False
+        self._is_draining = False
+        self._discarded = 0
+        self._refusal: BadRequest | None = None
+        self._unsent = 0  # bytes that the client had not read when the deadline passed
+        self._can_write = asyncio.Event()
+        self.is_leaving = False
+        self.is_congested = False
+        self.deadline = math.inf
 
-    def _write_first(self, data: bytes) -> None:
-        if self._head:
-            data, self._head = self._head + data, b""
-            self.write = self._transport.write
-        elif data[:7] == b"HTTP/1." and data[8:12] != b" 100":
-            self._head = data
-            return
-        self._transport.write(data)
-
-    def release(self) -> None:
-        """The response is complete."""
-        if self._head:
-            self._write_first(b"")
-        self.write = self._write_first
-
-    def close(self) -> None:
-        self.release()
-        self._transport.close()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
-
-
-class Protocol(HttpToolsProtocol):
-    _is_in_head = False  # a piece of a request's head has come, and not yet all of it
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = transport  # type: ignore[assignment] # that of uvloop only looks like one
+        self.write = self.transport.write
+        self._client = _address(transport.get_extra_info("peername"))
+        self._server = _address(transport.get_extra_info("sockname"))
+        self._connections.connections.add(self)
+        self.deadline = self._connections.now() + _IDLE_SECONDS
 
     def data_received(self, data: bytes) -> None:
-        if self.cycle is None or self.cycle.response_complete:  # type: ignore[redundant-expr] # None until the first request
-            data = data if self._is_for_bridge(data) else without_upgrade(data)
-        super().data_received(data)
+        if self._is_ending:
+            self._discard(len(data))
+            return
+        self._unread = self._unread[self._position :] + data if self._unread else data
+        self._position = 0
+        self._parse()
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # uvicorn names the same
-        self._keeper = HeadKeeper(transport)
-        super().connection_made(self._keeper)  # type: ignore[arg-type] # it offers all that is used of a transport
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._connections.connections.discard(self)
+        self._is_ending = True
+        for request in self._requests:
+            request.disconnect()
+        self._can_write.set()
+        self._parser = None  # it holds a reference to us
 
-    def on_response_complete(self) -> None:
-        self._keeper.release()
-        super().on_response_complete()
+    def pause_writing(self) -> None:
+        self.is_congested = True
+        self._can_write.clear()
+        self._unsent = 0
+        self.deadline = self._connections.now() + _STALL_SECONDS
+
+    def resume_writing(self) -> None:
+        self.is_congested = False
+        self._can_write.set()
+        self.deadline = math.inf if self._requests else self._connections.now() + _IDLE_SECONDS
+
+    def shutdown(self) -> None:
+        """The server stops: requests that are being answered are finished, others are not begun."""
+        self.is_leaving = True
+        if not self._requests:
+            self.transport.close()
+
+    def expire(self, now: float) -> None:
+        """The deadline has passed."""
+        unsent = self.transport.get_write_buffer_size()
+        if unsent and unsent != self._unsent:  # the client is slow, but it reads
+            self._unsent, self.deadline = unsent, now + _STALL_SECONDS
+        elif unsent or self._is_draining:
+            self.transport.abort()
+        else:
+            self.transport.close()
+
+    async def writable(self) -> None:
+        await self._can_write.wait()
+
+    def body_taken(self) -> None:
+        if self._is_paused:
+            self._regulate()
+
+    def answered(self, request: HttpRequest) -> None:
+        self._requests.popleft()
+        if not request.is_persistent or self.is_leaving:
+            self._finish(is_clean=request.is_complete)
+        elif self._requests:
+            self._start(self._requests[0])
+            self._parse()
+        elif self._refusal is not None:
+            self._send_refusal(self._refusal)
+        else:
+            self.deadline = self._connections.now() + _IDLE_SECONDS
+            if self._unread:
+                self._parse()
 
     def on_message_begin(self) -> None:
-        self._is_in_head = True
-        super().on_message_begin()
+        self._url = b""
+        self._headers = []
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
-        self._is_in_head = False
-        super().on_headers_complete()
-
-    def _is_for_bridge(self, data: bytes) -> bool:
-        if not self._is_in_head:
-            return data.startswith(_BRIDGED)
-        return len(self.url) > 1 and (self.url.startswith(_PATH) or _PATH.startswith(self.url))
-
-    def _should_upgrade(self) -> bool:
-        return self._get_upgrade() == b"websocket" and self.url.partition(b"?")[0] == _PATH
-
-    def handle_websocket_upgrade(self) -> None:
-        """From here on the connection belongs to a socket, and this protocol hears no more of it."""
-        if self.cycle is not None and not self.cycle.response_complete:  # type: ignore[redundant-expr] # as above
-            self.transport.close()  # it asks for one while it waits for an answer
+        if self._is_ending or self._parser.should_upgrade():  # for an upgrade the parser stops after this
             return
-        self.connections.discard(self)
-        scope = {**self.scope, "path": BRIDGE, "raw_path": _PATH}
-        socket = BridgeSocket(self.app, scope, self.connections, MAX_FRAME)
-        socket.connection_made(self._keeper.bare)
-        self._keeper.bare.set_protocol(socket)
-        task = self.loop.create_task(socket.run())
-        task.add_done_callback(self.tasks.discard)
-        self.tasks.add(task)
+        headers, self._headers = self._headers, []  # the fields of a trailer do not belong to them
+        by_name = dict(headers)
+        if len(by_name) != len(headers) and sum(name == b"host" for name, _ in headers) > 1:
+            self._refuse(BadRequest("found several Host headers; expected one."))
+            return
+        scope = self._scope(headers)
+        if scope is None:
+            return
+        self._body_left = int(by_name.get(b"content-length", 0))
+        is_current = scope["http_version"] == "1.1"
+        request = HttpRequest(
+            self,
+            scope,
+            is_persistent=is_current and self._parser.should_keep_alive(),
+            wants_continue=is_current and by_name.get(b"expect", b"").lower() == b"100-continue",
+        )
+        self._requests.append(request)
+        if len(self._requests) == 1:
+            self._start(request)
+
+    def on_body(self, body: bytes) -> None:
+        if not self._is_ending:
+            self._body_left = max(0, self._body_left - len(body))
+            self._requests[-1].add_body(body)
+
+    def on_message_complete(self) -> None:
+        if not self._is_ending and not self._parser.should_upgrade():
+            request = self._requests[-1]
+            request.complete()
+            self._is_ending = not request.is_persistent
+
+    def _parse(self) -> None:
+        """Feeds the parser until a request waits behind the one that is being answered."""
+        while self._position < len(self._unread) and len(self._requests) < 2 and not self._is_ending:
+            start = self._position
+            self._position = min(len(self._unread), start + (self._body_left or _PIECE))
+            self._feed(self._unread[start : self._position])
+        if self._is_ending:
+            self._end_reading()
+        elif self._position == len(self._unread):
+            self._unread, self._position = b"", 0
+        self._regulate()
+
+    def _feed(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as stop:
+            if not self._is_ending:
+                self._position -= len(data) - stop.args[0]
+                self._consider_upgrade()
+        except httptools.HttpParserError as fault:
+            if isinstance(fault, httptools.HttpParserCallbackError):
+                _log.error("a request could not be read", exc_info=fault.__context__)
+            if not self._is_ending:  # else it is about bytes that follow the last request
+                self._refuse(BadRequest(f"found what is no HTTP/1.1 request: {fault}."))
+
+    def _regulate(self) -> None:
+        """Reads no more than is needed. While little is unread the connection is read although nothing is parsed: that is how
+        a client that disconnects is noticed."""
+        is_full = len(self._unread) - self._position > _MAX_UNREAD
+        is_full = is_full or bool(self._requests and self._requests[-1].held > _MAX_HELD)
+        if is_full != self._is_paused and not self.transport.is_closing():
+            self._is_paused = is_full
+            (self.transport.pause_reading if is_full else self.transport.resume_reading)()
+
+    def _scope(self, headers: list[tuple[bytes, bytes]]) -> Scope | None:
+        """None if the request is refused."""
+        version = self._parser.get_http_version()
+        if version not in ("1.1", "1.0"):
+            self._refuse(BadRequest(f"found HTTP/{version}; expected HTTP/1.1.", status=505, code="wrong_version"))
+            return None
+        raw_path, _, query = self._url.partition(b"?")
+        if raw_path[:1] != b"/":
+            try:
+                parsed = httptools.parse_url(self._url)
+            except httptools.HttpParserInvalidURLError:
+                self._refuse(BadRequest("found a request target that is no path and no URL."))
+                return None
+            raw_path, query = parsed.path or b"/", parsed.query or b""
+        path = raw_path.decode("ascii", "replace")
+        return {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.3"},
+            "http_version": version,
+            "method": self._parser.get_method().decode("ascii"),
+            "scheme": "http",
+            "path": unquote(path) if "%" in path else path,
+            "raw_path": raw_path,
+            "query_string": query,
+            "root_path": "",
+            "headers": headers,
+            "client": self._client,
+            "server": self._server,
+        }
+
+    def _start(self, request: HttpRequest) -> None:
+        self.deadline = math.inf
+        task = self._loop.create_task(self._app(request.scope, request.receive, request.send))
+        self._connections.tasks.add(task)
+        task.add_done_callback(partial(self._ended, request))
+
+    def _ended(self, request: HttpRequest, task: asyncio.Task[None]) -> None:
+        self._connections.tasks.discard(task)
+        fault = None if task.cancelled() else task.exception()
+        if fault is not None:
+            _log.error("a request ended in an error", exc_info=fault)
+        if not (request.is_answered or request.is_gone):
+            self.transport.abort()
+
+    def _consider_upgrade(self) -> None:
+        """The client offers another protocol, and the parser has stopped after the head without a look at the body.
+
+        An offer may be ignored. Java's own client offers HTTP/2 with each request; a new parser then reads the same head without
+        the offer, and goes on with the body.
+        """
+        method = self._parser.get_method()
+        if method == b"CONNECT":
+            self._refuse(BadRequest("found CONNECT; this is no proxy.", status=405, code="method_not_allowed"))
+        elif method == b"GET" and self._is_for_bridge():
+            self._begin_bridge()
+        else:
+            lines = [b"%b %b HTTP/%b" % (method, self._url, self._parser.get_http_version().encode())]
+            lines += [b"%b: %b" % field for field in self._headers if field[0] != b"upgrade"]
+            self._parser = httptools.HttpRequestParser(self)
+            self._feed(b"\r\n".join([*lines, b"", b""]))
+
+    def _is_for_bridge(self) -> bool:
+        headers = dict(self._headers)
+        has_body = b"transfer-encoding" in headers or int(headers.get(b"content-length", 0)) > 0
+        is_websocket = headers.get(b"upgrade", b"").lower() == b"websocket" and not has_body
+        return is_websocket and self._url.partition(b"?")[0] == _PATH
+
+    def _begin_bridge(self) -> None:
+        """From here on the connection belongs to a WebSocket, and this protocol gets no more of its bytes."""
+        if self._requests:
+            self._refuse(BadRequest("found an upgrade behind a request that is being answered; expected it to wait."))
+            return
+        scope = self._scope(self._headers)
+        if scope is None:
+            return
+        self._connections.connections.discard(self)
+        self._is_ending, self._parser = True, None
+        socket = BridgeSocket(self._app, scope, self._connections.connections, MAX_FRAME)
+        socket.connection_made(self.transport)
+        self.transport.set_protocol(socket)
+        task = self._loop.create_task(socket.run())
+        task.add_done_callback(self._connections.tasks.discard)
+        self._connections.tasks.add(task)
+        if self._position < len(self._unread):
+            socket.data_received(self._unread[self._position :])
+
+    def _refuse(self, error: BadRequest) -> None:
+        """What follows cannot be read. The requests before it are answered first."""
+        self._end_reading()
+        last = self._requests[-1] if self._requests else None
+        if last is not None and not last.is_complete:
+            if last.is_started:  # its response ends the connection
+                return
+            self._requests.pop()
+            last.disconnect()
+        self._refusal = error
+        if not self._requests:
+            self._send_refusal(error)
+
+    def _send_refusal(self, error: BadRequest) -> None:
+        request_id = mint("req_")
+        client = self._client[0] if self._client else "a client"
+        _log.warning("%s refused a request of %s: %d %s", request_id, client, error.status, error.sentence())
+        body = DIALECTS["chat"].encode_error(error, request_id)
+        headers = [(b"content-type", b"application/json"), (b"x-request-id", request_id.encode())]
+        self.write(closing_response(error.status, body, headers))
+        self._drain()
+
+    def _finish(self, *, is_clean: bool) -> None:
+        """The last response is written. is_clean: the client has sent nothing that was not read."""
+        is_clean = is_clean and not (self._unread or self._discarded)
+        self._requests.clear()
+        if is_clean:
+            self._end_reading()
+            self.deadline = self._connections.now() + _STALL_SECONDS
+            self.transport.close()
+        else:
+            self._drain()
+
+    def _drain(self) -> None:
+        self._end_reading()
+        self._is_draining = True
+        seconds = _SHUTDOWN_DRAIN_SECONDS if self.is_leaving else _DRAIN_SECONDS
+        self.deadline = self._connections.now() + seconds
+        if not self.transport.is_closing():
+            self.transport.write_eof()
+            self._regulate()
+
+    def _end_reading(self) -> None:
+        self._is_ending = True
+        self._discarded += len(self._unread) - self._position
+        self._unread, self._position = b"", 0
+
+    def _discard(self, size: int) -> None:
+        self._discarded += size
+        if self._discarded > _MAX_DISCARDED:
+            self.transport.abort()
 
 
-def without_upgrade(data: bytes) -> bytes:
-    """Java's own client asks every plain server for HTTP/2; the parser would take the body for that and drop it."""
-    end = data.find(b"\r\n\r\n")
-    if end < 0 or _UPGRADE.search(data, 0, end) is None:
-        return data
-    return _UPGRADE.sub(b"\r\nx-upgrade:", data[:end]) + data[end:]
+def _address(found: Any) -> tuple[str, int] | None:
+    return (found[0], found[1]) if isinstance(found, tuple) else None

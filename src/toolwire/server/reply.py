@@ -55,8 +55,6 @@ class Reply:
             extra.append((b"retry-after", b"1"))
         if isinstance(error, WrongMethod):
             extra.append((b"allow", error.allowed.encode()))
-        if error.status == 408:  # the rest of the body may come yet, and would be taken for another request
-            extra.append((b"connection", b"close"))
         await self.whole(error.status, self.dialect.encode_error(error, self._request_id), "application/json", extra)
 
     async def whole(self, status: int, body: bytes, kind: str, extra: HeaderList | None = None) -> None:

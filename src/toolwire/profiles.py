@@ -157,10 +157,18 @@ class Profile(Struct, frozen=True, kw_only=True):
     refused: frozenset[str] = (
         frozenset()
     )  # members of a request, beside messages and tools, that it answers with an error
+    # Members that mean the same in Chat Completions and Responses, and that it takes from a client of the other one.
+    shared_members: frozenset[str] = frozenset()
 
 
 _HOSTED = frozenset({"hosted"})  # many servers have some of their own; who asks for one knows whom it asks
-_ALL = frozenset({"custom", "namespace", "typed", "hosted", "deferred"})
+# declared: tools that a message declares, from there on.
+ALL_KINDS = frozenset({"custom", "namespace", "typed", "hosted", "deferred", "declared"})
+
+# Without metadata, which OpenAI's Chat Completions refuses beside store = false.
+_OPENAI_MEMBERS = frozenset(
+    ["prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "safety_identifier", "service_tier"]
+)
 
 PLAIN = Profile()  # answers in this process
 PLAIN_CHAT = Profile(name="chat", tool_kinds=_HOSTED, ids=CHAT_IDS, schemas=OPENAI_SCHEMAS, writes_calls=True)
@@ -179,11 +187,18 @@ OPENAI_CHAT = Profile(
     has_files=True,
     max_file_bytes=50_000_000,
     max_images=1500,
+    shared_members=_OPENAI_MEMBERS,
 )
 _HOSTED_CHAT = replace(PLAIN_CHAT, has_null_content=True, has_system_messages=True)  # no templates in the way
 DEEPSEEK = replace(_HOSTED_CHAT, name="deepseek", reasoning_field="reasoning_content")
 MISTRAL = replace(PLAIN_CHAT, name="mistral", ids=MISTRAL_IDS, has_null_content=True)
-KIMI = replace(_HOSTED_CHAT, name="kimi", ids=KIMI_IDS, reasoning_field="reasoning_content")
+KIMI = replace(
+    _HOSTED_CHAT,
+    name="kimi",
+    ids=KIMI_IDS,
+    reasoning_field="reasoning_content",
+    tool_kinds=_HOSTED | {"declared"},  # from K3 on
+)
 OPENROUTER = replace(_HOSTED_CHAT, name="openrouter", has_files=True)
 # What is set here, and on whose word, is in docs/providers.md; where nothing is known the plain form stays.
 AZURE = replace(
@@ -226,10 +241,11 @@ RESPONSES = Profile(
     writes_calls=True,
     has_developer_role=True,
     result_content="parts",
-    tool_kinds=_ALL,
+    tool_kinds=ALL_KINDS,
     ids=RESPONSES_IDS,
     schemas=OPENAI_SCHEMAS,
     has_files=True,
+    shared_members=frozenset({"metadata", "prompt_cache_key", "safety_identifier", "service_tier"}),
 )
 OPENAI_RESPONSES = replace(
     RESPONSES,
@@ -241,6 +257,7 @@ OPENAI_RESPONSES = replace(
     max_tools=128,
     max_file_bytes=50_000_000,
     max_images=1500,
+    shared_members=_OPENAI_MEMBERS | {"metadata"},
 )
 OPENROUTER_RESPONSES = replace(RESPONSES, name="openrouter-responses", tool_kinds=_HOSTED)
 # Not by name or host: it is a program. Names leave room for a prefix that one of its ways of calling puts before them.
@@ -288,7 +305,7 @@ ANTHROPIC = Profile(
     bearer_from_version="2026-10-21",
     has_sampling_until="2026-10-21",
     result_content="parts",
-    tool_kinds=_ALL,
+    tool_kinds=ALL_KINDS,
     name_length=128,
     ids=MESSAGES_IDS,
     schemas=ANTHROPIC_SCHEMAS,

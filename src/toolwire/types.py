@@ -109,7 +109,8 @@ class Source(Struct, frozen=True):
 
 
 class Message(Struct, frozen=True, kw_only=True):
-    """is_head: it came from (and belongs in) the request's own field for instructions.
+    """is_head: it came from (and belongs in) the request's own field for instructions. declares_tools: its source brings tools,
+    which are among those of the request; the message itself may say nothing.
 
     Whoever changes parts must drop source: use with_parts.
     """
@@ -117,6 +118,7 @@ class Message(Struct, frozen=True, kw_only=True):
     role: Role
     parts: tuple[Part, ...]
     is_head: bool = False
+    declares_tools: bool = False
     extra: Extra = {}
     source: Source | None = None
 
@@ -128,8 +130,8 @@ class Tool(Struct, frozen=True, kw_only=True):
     """function: has a schema. custom: takes free text, told by grammar where there is one. typed: its dialect knows what it
     takes, and schema says the same for others. hosted: run by the back end, known by its source alone.
 
-    label is the name for back ends that have no namespaces, "" where the name itself will do. A deferred tool is not shown
-    until the client finds it.
+    label is the name for back ends that have no namespaces, "" where the name itself will do; namespace_description is what the
+    client says of the namespace as a whole. A deferred tool is not shown until the client finds it.
     """
 
     name: str
@@ -138,6 +140,7 @@ class Tool(Struct, frozen=True, kw_only=True):
     strict: bool | None = None
     kind: Literal["function", "custom", "typed", "hosted"] = "function"
     namespace: str = ""
+    namespace_description: str = ""
     label: str = ""
     grammar: str = ""
     is_deferred: bool = False

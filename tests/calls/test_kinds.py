@@ -17,7 +17,7 @@ from toolwire.calls.kinds import Lowered, Restorer, lower
 from toolwire.dialects import DIALECTS
 from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted
 from toolwire.profiles import ANTHROPIC, PLAIN_CHAT, RESPONSES
-from toolwire.types import Choice, Message, Opaque, Request, Text, Tool, ToolCall, ToolChoice, ToolResult, Usage
+from toolwire.types import Choice, Message, Opaque, Request, Source, Text, Tool, ToolCall, ToolChoice, ToolResult, Usage
 
 SCHEMA = {"type": "object", "properties": {"q": {"type": "string"}}}
 ALL = frozenset({"custom", "namespace", "typed", "hosted", "deferred"})
@@ -372,3 +372,45 @@ def test_each_flat_name_is_one_tool_and_leads_back_to_it(pairs: list[tuple[str, 
     for label, pair in zip(labels, unique, strict=True):
         call = call_in(restored(found.names, label, "{}"))
         assert (call.namespace, call.name) == pair
+
+
+def declaring(*parts: Any) -> Message:
+    return Message(role="system", parts=parts, declares_tools=True, source=Source("chat", {"tools": [{}]}))
+
+
+def test_a_message_that_declares_tools_stays_where_the_back_end_takes_it() -> None:
+    request = asked(said("user", Text(text="hi")), declaring(), tools=(FUNCTION,))
+    assert lower(request, frozenset({"declared"})).request is request
+
+
+@pytest.mark.parametrize("native", [frozenset(), frozenset({"custom", "hosted"})])
+def test_elsewhere_the_tools_are_in_the_list_and_the_message_has_none(native: frozenset[str]) -> None:
+    spoken = declaring(Text(text="Be terse."))
+    found = lower(asked(said("user", Text(text="hi")), declaring(), spoken, tools=(FUNCTION,)), native).request
+    assert [tool.name for tool in found.tools] == ["read"]
+    assert found.is_lowered
+    assert found.messages[1:] == (said("system", Text(text="Be terse.")),)
+
+
+def test_a_namespace_is_described_by_its_first_tool() -> None:
+    tools = (
+        replace(INNER, is_deferred=True, namespace_description="Agents of mine."),
+        replace(INNER, name="open", label="agents__open", namespace_description="Agents of mine."),
+        replace(
+            INNER, name="list", label="agents__list", description="Lists.", namespace_description="Agents of mine."
+        ),
+        replace(
+            INNER, name="look", namespace="web", label="web__look", description="Looks.", namespace_description="W."
+        ),
+    )
+    found = lowered(tools=tools).request.tools
+    assert {tool.name: tool.description for tool in found} == {
+        "agents__open": "About all tools of agents: Agents of mine.",
+        "agents__list": "Lists.",
+        "web__look": "Looks.\n\nAbout all tools of web: W.",
+    }
+
+
+def test_members_of_a_tool_stay_when_it_gets_another_name() -> None:
+    extra = {"messages": {"cache_control": {"type": "ephemeral"}}}
+    assert lowered(tools=(replace(INNER, extra=extra),)).request.tools[0].extra == extra

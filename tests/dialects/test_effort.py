@@ -10,8 +10,8 @@ import pytest
 
 from tests.dialects.playing import NAMES, asking
 from toolwire.dialects import DIALECTS
-from toolwire.dialects.effort import with_effort
-from toolwire.types import Request, Thinking
+from toolwire.dialects.effort import lose_amount, lose_summary, with_effort
+from toolwire.types import Loss, Request, Thinking
 
 SAID: dict[str, dict[str, Any]] = {
     "chat": {"reasoning_effort": "high"},
@@ -76,3 +76,21 @@ def test_gemini_says_it_by_a_level_and_has_no_highest_but_one() -> None:
     assert given.source["generationConfig"] == json.loads(given.wire)["generationConfig"] == config
     said = asking("gemini", generationConfig={"thinkingConfig": {"thinkingBudget": 5}})
     assert with_effort(said, "high") is said
+
+
+@pytest.mark.parametrize(
+    ("thinking", "features"),
+    [
+        (Thinking(budget=5, mode="on"), ["thinking.budget"]),
+        (Thinking(mode="off"), ["thinking"]),
+        (Thinking(mode="adaptive"), ["thinking"]),
+        (Thinking(), []),
+        (Thinking(summary="auto"), ["thinking.summary"]),
+        (Thinking(summary="none"), []),
+    ],
+)
+def test_what_an_effort_cannot_say_is_lost(thinking: Thinking, features: list[str]) -> None:
+    losses: list[Loss] = []
+    lose_amount(thinking, losses)
+    lose_summary(thinking, losses)
+    assert [loss.feature for loss in losses] == features

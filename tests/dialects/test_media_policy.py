@@ -9,7 +9,7 @@ import pytest
 
 from toolwire.dialects.media_policy import Courier, Takes
 from toolwire.errors import BadRequest
-from toolwire.profiles import Profile
+from toolwire.profiles import ANTHROPIC, Profile
 from toolwire.types import Loss, Media, Opaque, Part, Request, Text
 
 PNG = b64encode(b"\x89PNG\r\n\x1a\n....").decode()
@@ -20,6 +20,7 @@ EVERYTHING = Takes(
     file_schemes=frozenset({"https"}),
     audio_types=frozenset({"audio/wav"}),
     has_detail=True,
+    named_files=frozenset({"data"}),
 )
 BARE = Takes(image_schemes=frozenset({"https"}))
 FILES = Profile(has_files=True)
@@ -101,7 +102,17 @@ def test_what_was_said_about_a_medium_is_kept_or_lost_by_name() -> None:
     media = Media(kind="file", mime="application/pdf", data=PDF, name="a.pdf", detail="high", extra={"other": members})
     pieces, losses = sent(media, Takes())
     assert pieces == [Text(text="[about a.pdf, application/pdf, 12 bytes] from the archive"), media]
-    assert [loss.feature for loss in losses] == ["media.detail", "media.citations"]
+    assert [loss.feature for loss in losses] == ["media.detail", "media.citations", "media.cache_control", "media.name"]
+
+
+def test_a_cache_hint_of_another_dialect_is_carried_where_that_dialect_has_it() -> None:
+    extra = {name: {"cache_control": {"type": "ephemeral"}} for name in ("chat", "messages")}
+    media = Media(kind="image", mime="image/png", data=PNG, extra=extra)
+    assert [loss.feature for loss in sent(media)[1]] == ["media.cache_control"]
+    losses: list[Loss] = []
+    request = Request(model="m", messages=(), origin="chat")
+    assert Courier(request, ANTHROPIC, "messages", Takes(), losses).parts([media], "messages[0]") == [media]
+    assert losses == []
 
 
 def test_broken_data_is_refused_with_its_place() -> None:

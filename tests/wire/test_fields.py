@@ -91,3 +91,10 @@ def test_kinds_in_words(value: Any, words: str) -> None:
 def test_the_rest_rides_along_under_its_dialect() -> None:
     assert fields.rest({"a": 1, "b": None}, frozenset({"a"}), "chat") == {"chat": {"b": None}}
     assert fields.rest({"a": 1}, frozenset({"a", "b"}), "chat") == {}
+
+
+def test_members_that_are_read_in_part() -> None:
+    known = frozenset({"a"})
+    assert fields.unread({"k": {"a": 1, "b": 2}}, "k", known) == {"k": {"b": 2}}
+    assert fields.unread({"k": {"a": 1}}, "k", known) == {}
+    assert fields.unread({"k": None}, "k", known) == fields.unread({"k": [1]}, "k", known) == {}

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from ..config import BackendConfig
 from ..dialects import DIALECTS
 from ..errors import UpstreamError
-from ..profiles import profile_for
+from ..profiles import ALL_KINDS, profile_for
 from ..types import Loss, Request
 from ..wire.exact import object_of
 from .base import Model
@@ -18,10 +18,7 @@ from .refusals import check_tools, is_passing, mended
 from .transport import Response, Timeouts, Transport
 
 DIALECT_OF = {"openai-chat": "chat", "openai-responses": "responses", "anthropic": "messages", "gemini": "gemini"}
-_KINDS: dict[str, frozenset[str]] = {
-    "all": frozenset({"custom", "namespace", "typed", "hosted", "deferred"}),
-    "functions": frozenset(),
-}
+_KINDS: dict[str, frozenset[str]] = {"all": ALL_KINDS, "functions": frozenset()}
 _VERSIONS = ("/v1", "/v1beta")  # that paths and addresses both may name
 _COUNTED = ("input_tokens", "totalTokens")
 _RETRIED = frozenset({429, 502, 503, 504, 529})

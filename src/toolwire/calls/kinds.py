@@ -1,7 +1,8 @@
 """Tools of every kind on back ends that know only functions: lowered before the request, restored on the calls that come back.
 
 A tool in a namespace gets a flat name, a freeform tool becomes a function with one text, a typed tool a function by its schema; hosted
-tools cannot be run here and are left out. Past calls are rewritten alike, so that the model sees one story.
+tools cannot be run here and are left out. Tools that a message declares are offered in the list, and the message without them. Past
+calls are rewritten alike, so that the model sees one story.
 """
 
 from __future__ import annotations
@@ -173,8 +174,10 @@ class _Knows(Struct, frozen=True):
         return not self.longest or is_legal(name, self.longest)
 
     def message(self, message: Message) -> bool:
+        if message.declares_tools and "declared" not in self.native:
+            return False
         if not message.parts:
-            return _speaks(message) or "namespace" in self.native
+            return _speaks(message) or "declared" in self.native
         return all(self.part(part) for part in message.parts)
 
 
@@ -194,7 +197,7 @@ def _plain_ids(messages: tuple[Message, ...], knows: _Knows) -> frozenset[str] |
                 if part.kind != "function" and not knows.part(part):
                     return None
                 ids.add(part.call_id)
-        if not message.parts and not knows.message(message):
+        if (message.declares_tools or not message.parts) and not knows.message(message):
             return None
     return frozenset(ids) if all(map(knows.name, names)) else None
 
@@ -206,6 +209,7 @@ def _speaks(message: Message) -> bool:
 
 def _offered(tools: tuple[Tool, ...], knows: _Knows, names: Names, losses: list[Loss]) -> list[Tool]:
     written: list[Tool] = []
+    described: set[str] = set()  # namespaces
     labels = _labels(tools, knows, names)
     for index, tool in enumerate(tools):
         if tool.kind == "hosted":
@@ -222,8 +226,17 @@ def _offered(tools: tuple[Tool, ...], knows: _Knows, names: Names, losses: list[
                 tool if "deferred" in knows.native or tool.kind != "function" else replace(tool, source=None)
             )
         elif not tool.is_deferred:
-            written.append(_function(tool, label))
+            written.append(_function(_with_namespace(tool, described), label))
     return written
+
+
+def _with_namespace(tool: Tool, described: set[str]) -> Tool:
+    """The first tool of a namespace describes it for all: it may be long, and back ends without namespaces have no other place."""
+    if not tool.namespace_description or tool.namespace in described:
+        return tool
+    described.add(tool.namespace)
+    about = f"About all tools of {tool.namespace}: {tool.namespace_description}"
+    return replace(tool, description=f"{tool.description}\n\n{about}" if tool.description else about)
 
 
 def _labels(tools: tuple[Tool, ...], knows: _Knows, names: Names) -> dict[int, str]:
@@ -241,9 +254,9 @@ def _labels(tools: tuple[Tool, ...], knows: _Knows, names: Names) -> dict[int, s
 def _function(tool: Tool, label: str) -> Tool:
     if tool.kind == "custom":
         told = freeform.description_of(tool) or None
-        return Tool(name=label, description=told, schema=freeform.schema_of(tool))
+        return Tool(name=label, description=told, schema=freeform.schema_of(tool), extra=tool.extra)
     strict = tool.strict if tool.kind == "function" else None
-    return Tool(name=label, description=tool.description, schema=tool.schema, strict=strict)
+    return Tool(name=label, description=tool.description, schema=tool.schema, strict=strict, extra=tool.extra)
 
 
 def _choice(

@@ -191,9 +191,11 @@ def _is_results(message: Message) -> bool:
 
 
 def is_void(message: Message) -> bool:
-    """An instruction without parts declares tools, unless its content is there and empty."""
+    """An instruction that says nothing and declares no tools."""
     source = message.source
-    return not message.parts and source is not None and source.value.get("content", ...) in ("", [])
+    if message.parts or message.declares_tools or source is None:
+        return False
+    return source.value.get("content", ...) in ("", [])
 
 
 def is_proven(part: Part) -> bool:

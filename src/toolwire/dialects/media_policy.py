@@ -17,14 +17,13 @@ from msgspec.structs import replace
 from ..errors import BadRequest
 from ..profiles import Profile
 from ..types import Loss, Media, Opaque, Part, Request, Text
+from .foreign import is_hint, is_idle
 from .media import BadMedia, settled, text_in
 from .media_limits import Tally, place_of
 from .media_types import PDF, is_text
 from .media_words import described, placeholder, rendered
 
 _INLINE = 400_000  # characters of a text file that are written into the conversation
-# Members that change nothing about what the model sees.
-_HARMLESS = frozenset({"cache_control", "prompt_cache_breakpoint"})
 
 
 class Takes(Struct, frozen=True, kw_only=True):
@@ -40,6 +39,7 @@ class Takes(Struct, frozen=True, kw_only=True):
     has_any_url: bool = False
     audio_types: frozenset[str] = frozenset()
     has_detail: bool = False
+    named_files: frozenset[str] = frozenset()  # where a file may have a name: "data", "url"
 
 
 class Courier:
@@ -78,6 +78,8 @@ class Courier:
         pieces = self._members(media, where)
         why = only_text or self._objection(media)
         if not why:
+            if media.name and not self._is_named(media):
+                self._losses.append(Loss("media.name", where, "this dialect has no names for it"))
             self._tally.add(media, lambda: place_of(self._request, given, where))
             return [*pieces, media]
         if media.kind == "file" and media.data is not None and is_text(media.mime):
@@ -119,13 +121,22 @@ class Courier:
         pieces: list[Text | Media] = []
         if media.detail not in (None, "auto") and not self._takes.has_detail:
             self._losses.append(Loss("media.detail", where, "this dialect has no such member"))
-        foreign = (members for dialect, members in media.extra.items() if dialect != self._dialect)
-        for name, value in (item for members in foreign for item in members.items()):
+        foreign = [(dialect, members) for dialect, members in media.extra.items() if dialect != self._dialect]
+        for name, value in {
+            name: value
+            for dialect, members in foreign
+            for name, value in members.items()
+            if not is_idle(dialect, name, value) and not is_hint(self._dialect, name, value)
+        }.items():
             if name == "context" and isinstance(value, str) and value:
                 pieces.append(Text(text=f"[about {described(media)}] {value}"))
-            elif value not in (None, {}, {"enabled": False}) and name not in _HARMLESS:
+            elif value != {"enabled": False}:
                 self._losses.append(Loss(f"media.{name[:60]}", where, "this dialect has no such member"))
         return pieces
+
+    def _is_named(self, media: Media) -> bool:
+        place = "url" if media.url is not None else "data"
+        return media.kind == "file" and place in self._takes.named_files
 
     def _inlined(self, media: Media, where: str) -> str:
         """The text of a file between two lines that name it."""

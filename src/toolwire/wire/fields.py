@@ -109,6 +109,13 @@ def list_or_none(owner: JsonObject, key: str, where: str = "") -> list[Any] | No
     raise wrong(f"{where}.{key}" if where else key, value, "an array")
 
 
+def unread(owner: JsonObject, key: str, known: frozenset[str]) -> JsonObject:
+    """{key: the members of owner[key] that are not in known}, {} where there are none: for members that are read in part."""
+    value = owner.get(key)
+    more = {name: item for name, item in value.items() if name not in known} if isinstance(value, dict) else {}
+    return {key: more} if more else {}
+
+
 def rest(owner: JsonObject, known: frozenset[str], dialect: str) -> Extra:
     """Members that are not in known, under the dialect's name: they ride along."""
     if owner.keys() <= known:

@@ -181,7 +181,7 @@ def test_sampling_cannot_be_passed(members: dict[str, Any], features: list[str])
         ({"output": Output(format="schema", schema={})}, ["output.strict"]),
         ({"output": Output(verbosity="chatty")}, ["output.verbosity"]),
         ({"user": "u"}, ["user"]),
-        ({"extra": {"chat": {"logit_bias": {"1": 2}, "store": True}}}, ["request.logit_bias"]),
+        ({"extra": {"chat": {"logit_bias": {"1": 2}, "store": False}}}, ["request.logit_bias"]),
     ],
 )
 def test_what_codex_cannot_be_told_is_a_loss(members: dict[str, Any], features: list[str]) -> None:

@@ -157,7 +157,7 @@ def test_what_there_is_no_member_for_is_lost() -> None:
         output=Output(format="json", verbosity="low"),
         user="me",
         thinking=Thinking(budget=100),
-        extra={"chat": {"logit_bias": {"1": 2}, "store": True}},
+        extra={"chat": {"logit_bias": {"1": 2}, "store": False}},
     )
     assert [loss.feature for loss in opening(request, SETUP).losses] == [
         "thinking.budget",

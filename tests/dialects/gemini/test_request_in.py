@@ -60,7 +60,8 @@ def test_sampling() -> None:
 @pytest.mark.parametrize(
     ("config", "expected"),
     [
-        ({"includeThoughts": True}, Thinking()),
+        ({"includeThoughts": True}, Thinking(summary="auto")),
+        ({"include_thoughts": False, "thinkingBudget": 5}, Thinking(mode="on", budget=5, summary="none")),
         ({"thinkingBudget": 0}, Thinking(mode="off")),
         ({"thinkingBudget": -1}, Thinking(mode="adaptive")),
         ({"thinking_budget": 2048}, Thinking(mode="on", budget=2048)),

@@ -62,14 +62,19 @@ def test_structured_output() -> None:
         ("gemini-3-pro-preview", Thinking(effort="medium"), {"includeThoughts": True, "thinkingLevel": "medium"}),
         ("gemini-3.5-flash", Thinking(effort="xhigh"), {"includeThoughts": True, "thinkingLevel": "high"}),
         ("gemini-3-flash", Thinking(mode="off"), {"thinkingLevel": "minimal"}),
-        ("gemini-3-flash", Thinking(mode="on", budget=777), {"includeThoughts": True}),
+        ("gemini-3-flash", Thinking(mode="on", budget=777), {"includeThoughts": True, "thinkingLevel": "low"}),
+        ("gemini-3-flash", Thinking(mode="on", budget=30000), {"includeThoughts": True, "thinkingLevel": "high"}),
+        ("gemini-3-flash", Thinking(effort="low", summary="none"), {"includeThoughts": False, "thinkingLevel": "low"}),
         ("gemini-12-pro", Thinking(effort="low"), {"includeThoughts": True, "thinkingLevel": "low"}),
         ("gemini-2.0-flash", Thinking(effort="high"), None),
         ("gemma-3-27b", Thinking(effort="high"), None),
     ],
 )
 def test_thinking_by_level_or_by_budget(model: str, thinking: Thinking, expected: Any) -> None:
-    assert write(model, thinking=thinking)[0].get("thinkingConfig") == expected
+    config, losses = write(model, thinking=thinking)
+    assert config.get("thinkingConfig") == expected
+    is_told = thinking.budget is None or "thinkingBudget" in (expected or {})
+    assert losses == ([] if is_told and expected else ["thinking"] if is_told else ["thinking.budget"])
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_outputs_and_users() -> None:
     )
     assert body["output_config"] == {"format": {"type": "json_schema", "schema": {"type": "object"}}}
     assert (len(body["metadata"]["user_id"]), body["stream"]) == (256, True)
-    assert losses == ["output.verbosity"]
+    assert losses == ["output.verbosity", "user"]
     assert options(output=Output(format="json"))[1] == ["output.json"]
 
 
@@ -154,3 +154,46 @@ def test_what_thinking_allows_anyway_is_no_loss() -> None:
     body, losses = options(sampling=Sampling(temperature=1), thinking=Thinking(effort="low"))
     assert "temperature" not in body
     assert losses == []
+
+
+@pytest.mark.parametrize(
+    ("budget", "max_tokens", "sent", "losses"),
+    [
+        (4321, None, 4321, []),
+        (4321, 9000, 4321, []),
+        (4321, 5000, 2500, ["thinking.budget"]),
+        (100, None, 1024, ["thinking.budget"]),
+        (24576, None, 8192, ["thinking.budget"]),
+    ],
+)
+def test_a_budget_of_another_dialect_is_a_budget_here(
+    budget: int, max_tokens: int | None, sent: int, losses: list[str]
+) -> None:
+    body, lost = options(thinking=Thinking(mode="on", budget=budget), max_tokens=max_tokens)
+    assert body["thinking"] == {"type": "enabled", "budget_tokens": sent}
+    assert body["thinking"]["budget_tokens"] < body["max_tokens"]
+    assert lost == losses
+
+
+@pytest.mark.parametrize(("budget", "effort"), [(100, "low"), (4321, "medium"), (16384, "high"), (99999, "xhigh")])
+def test_a_budget_is_an_effort_for_models_that_take_no_budget(budget: int, effort: str) -> None:
+    body, losses = options(model="claude-opus-5", thinking=Thinking(mode="on", budget=budget))
+    assert (body["thinking"]["type"], body["output_config"]) == ("adaptive", {"effort": effort})
+    assert losses == ["thinking.budget"]
+
+
+def test_thinking_as_the_model_sees_fit() -> None:
+    assert options(model="claude-opus-5", thinking=Thinking(mode="adaptive"))[0]["thinking"]["type"] == "adaptive"
+    body, losses = options(thinking=Thinking(mode="adaptive"))
+    assert (body["thinking"], losses) == ({"type": "enabled", "budget_tokens": 8192}, [])
+
+
+def test_who_wants_to_see_no_thinking_sees_none() -> None:
+    hidden = Thinking(effort="low", summary="none")
+    assert options(thinking=hidden)[0]["thinking"]["display"] == "omitted"
+    assert options(model="claude-opus-5", thinking=hidden)[0]["thinking"]["display"] == "omitted"
+
+
+def test_a_summary_of_thinking_that_is_not_asked_for_is_lost() -> None:
+    body, losses = options(thinking=Thinking(summary="auto"))
+    assert ("thinking" in body, losses) == (False, ["thinking.summary"])

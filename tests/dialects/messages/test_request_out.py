@@ -15,6 +15,7 @@ from toolwire.types import (
     Media,
     Message,
     Opaque,
+    Output,
     Part,
     Reasoning,
     Refusal,
@@ -168,3 +169,41 @@ def test_many_messages_of_one_role_take_no_more_time_each() -> None:
     [message] = messages_of(*[HI] * 20_000)
     assert len(message["content"]) == 20_000
     assert time.process_time() - begun < 5
+
+
+def test_json_without_a_schema_is_asked_for_by_an_instruction() -> None:
+    wanted = Output(format="json")
+    body, losses = write(output=wanted)
+    assert body["system"] == "Your answer must be one JSON object, and nothing else."
+    assert [loss.feature for loss in losses] == ["output.json"]
+    body, _ = write(said("system", Text(text="Be terse.")), HI, output=wanted, tools=(Tool(name="f"),))
+    assert [block["text"] for block in body["system"]] == [
+        "Be terse.",
+        "An answer that calls no tool must be one JSON object, and nothing else.",
+    ]
+
+
+def test_a_schema_has_a_member_and_needs_no_instruction() -> None:
+    body, losses = write(output=Output(format="schema", schema={"type": "object"}))
+    assert body["output_config"] == {"format": {"type": "json_schema", "schema": {"type": "object"}}}
+    assert ("system" in body, losses) == (False, [])
+
+
+def test_H143_four_cache_hints_are_taken_and_the_last_messages_keep_theirs() -> None:
+    def hinted(text: str) -> Text:
+        return Text(text=text, extra={"messages": {"cache_control": {"type": "ephemeral"}}})
+
+    result = ToolResult(call_id="c", parts=(hinted("r"),))
+    body, losses = write(
+        said("system", hinted("s")),
+        said("user", hinted("one"), hinted("two")),
+        said("assistant", ToolCall(id="c", name="f", raw="{}", args={})),
+        said("tool", result),
+        tools=(Tool(name="f", extra={"messages": {"cache_control": {"type": "ephemeral"}}}),),
+    )
+    asked, _, answered = body["messages"]
+    assert "cache_control" in body["tools"][0]
+    assert "cache_control" in body["system"][0]
+    assert ["cache_control" in block for block in asked["content"]] == [False, True]
+    assert "cache_control" in answered["content"][0]["content"][0]
+    assert [loss.feature for loss in losses] == ["part.cache_control"]

@@ -131,7 +131,7 @@ def test_the_members_beside_the_input() -> None:
         output=Output(format="schema", schema={}, name="n", strict=True, verbosity="low"),
         user="u",
         stream=True,
-        extra={"chat": {"logit_bias": {"1": 1}, "store": True}},
+        extra={"chat": {"logit_bias": {"1": 1}, "store": False}},
     )
     assert body["store"] is False
     assert body["max_output_tokens"] == 16

@@ -175,7 +175,7 @@ def test_all_else_is_a_loss() -> None:
         thinking=Thinking(effort="high"),
         output=Output(format="schema", schema={"type": "object"}, verbosity="low"),
         user="me",
-        extra={"chat": {"logit_bias": {"1": 1}, "store": True}},
+        extra={"chat": {"logit_bias": {"1": 1}, "store": False}},
     )
     assert features(made) == [
         "sampling.n",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from ...errors import BadRequest, quote
 from ...types import (
     Extra,
@@ -22,9 +24,7 @@ from ...types import (
     Source,
     Text,
     Thinking,
-    Tool,
     ToolCall,
-    ToolChoice,
     ToolResult,
 )
 from ...wire.exact import object_of
@@ -41,12 +41,15 @@ from ...wire.fields import (
     object_or_none,
     rest,
     text_or_none,
+    unread,
     wrong,
 )
 from ..failures import split_result
+from ..foreign import CACHE_HINT, with_hint
 from ..media import from_data, from_url
 from ..opening import body_object
 from .shapes import NAME
+from .tools_in import choice_in, declares_tools, in_own_form, old_choice_in, tools_in
 
 _KNOWN = frozenset(
     [
@@ -79,19 +82,24 @@ _KNOWN = frozenset(
 )
 _ROLES: dict[str, Role] = {"system": "system", "developer": "developer", "user": "user", "assistant": "assistant"}
 _MESSAGE = frozenset({"role", "content", "tool_calls", "tool_call_id", "reasoning_content", "refusal", "function_call"})
+_RESULT = _MESSAGE | {"name"}
+_DECLARATION = _MESSAGE | {"tools"}
+_TEXT = frozenset({"type", "text"})
+_IMAGE = frozenset({"type", "image_url"})
 _AUDIO = frozenset({"type", "input_audio"})
-_FUNCTION = frozenset({"name", "description", "parameters", "strict"})
+_FILE = frozenset({"type", "file"})
 
 
 def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
-    top = body_object(body)
+    given = body_object(body)
+    top = in_own_form(given)
     options = object_or_none(top, "stream_options") or {}
     effort = text_or_none(top, "reasoning_effort")
     return Request(
         model=need_name(top, "model", ""),
         messages=_messages(top),
-        tools=_tools(top),
-        tool_choice=_tool_choice(top.get("tool_choice")) or _old_choice(top),
+        tools=tools_in(top),
+        tool_choice=choice_in(top.get("tool_choice")) or old_choice_in(top),
         parallel_calls=flag_or_none(top, "parallel_tool_calls"),
         max_tokens=count_or_none(top, "max_completion_tokens", least=1) or count_or_none(top, "max_tokens", least=1),
         sampling=_sampling(top),
@@ -99,14 +107,23 @@ def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
         output=_output(top),
         stream=flag_or_none(top, "stream") or False,
         stream_usage=flag_or_none(options, "include_usage", "stream_options") or False,
-        user=text_or_none(top, "user"),
+        user=text_or_none(top, "user") or text_or_none(top, "safety_identifier"),
         metadata=object_or_none(top, "metadata"),
-        extra=rest(top, _KNOWN, NAME),
+        extra=_extra(top),
         origin=NAME,
         source=top,
-        wire=body,
+        wire=body if top is given else b"",
         headers=dict(headers),
     )
+
+
+def _extra(top: JsonObject) -> Extra:
+    """Members that are not read; the identifier of the user is, unless the request has another one."""
+    found = {key: value for key, value in top.items() if key not in _KNOWN}
+    if not top.get("user"):
+        found.pop("safety_identifier", None)
+    found |= unread(top, "stream_options", frozenset({"include_usage"}))
+    return {NAME: found} if found else {}
 
 
 def _messages(top: JsonObject) -> tuple[Message, ...]:
@@ -119,19 +136,43 @@ def _messages(top: JsonObject) -> tuple[Message, ...]:
 def _message(item: Any, where: str) -> Message:
     need_object(item, where)
     role = need_text(item, "role", where)
-    extra: Extra = {} if item.keys() <= _MESSAGE else rest(item, _MESSAGE, NAME)
     source = Source(NAME, item)
     if role in ("tool", "function"):
-        return Message(role="tool", parts=(_result(item, role, where),), extra=extra, source=source)
+        return Message(role="tool", parts=(_result(item, role, where),), extra=rest(item, _RESULT, NAME), source=source)
     known = _ROLES.get(role)
     if known is None:
         raise wrong(f"{where}.role", role, "one of system, developer, user, assistant, tool")
+    if declares_tools(item):
+        return _declaration(item, known, where)
+    extra: Extra = {} if item.keys() <= _MESSAGE else rest(item, _MESSAGE, NAME)
     if known == "assistant":
-        return Message(role=known, parts=_assistant(item, where), extra=extra, source=source)
+        return Message(role=known, parts=_hinted(_assistant(item, where), item), extra=extra, source=source)
     content = item.get("content")
     if content is None:
         raise missing(f"{where}.content", "a string or an array of parts")
-    return Message(role=known, parts=_content(content, f"{where}.content"), extra=extra, source=source)
+    parts = _hinted(_content(content, f"{where}.content"), item)
+    return Message(role=known, parts=parts, extra=extra, source=source)
+
+
+def _declaration(item: JsonObject, role: Role, where: str) -> Message:
+    """Tools are in the request's own list; what the message says beside them is an instruction like any other."""
+    content = item.get("content")
+    parts = () if content is None else _content(content, f"{where}.content")
+    return Message(
+        role=role,
+        parts=tuple(part for part in parts if not isinstance(part, Text) or part.text.strip()),
+        declares_tools=True,
+        extra=rest(item, _DECLARATION, NAME),
+        source=Source(NAME, item),
+    )
+
+
+def _hinted(parts: tuple[Part, ...], item: JsonObject) -> tuple[Part, ...]:
+    """A hint for the cache that stands beside the content is meant for its last part."""
+    hint = item.get(CACHE_HINT)
+    if hint is None or not parts:
+        return parts
+    return (*parts[:-1], replace(parts[-1], extra=with_hint(parts[-1].extra, hint)))
 
 
 def _content(content: Any, where: str) -> tuple[Part, ...]:
@@ -148,13 +189,13 @@ def _part(item: Any, where: str) -> Part:
     need_object(item, where)
     match need_text(item, "type", where):
         case "text":
-            return Text(text=need_text(item, "text", where), extra=rest(item, frozenset({"type", "text"}), NAME))
+            return Text(text=need_text(item, "text", where), extra=_part_extra(item, _TEXT))
         case "image_url":
             return _image(item, where)
         case "input_audio":
             audio = need_object(item.get("input_audio"), f"{where}.input_audio")
             kind, data = text_or_none(audio, "format", where) or "wav", need_text(audio, "data", f"{where}.input_audio")
-            return Media(kind="audio", mime=f"audio/{kind}", data=data, extra=rest(item, _AUDIO, NAME))
+            return Media(kind="audio", mime=f"audio/{kind}", data=data, extra=_part_extra(item, _AUDIO))
         case "file":
             return _file(item, where)
         case "refusal":
@@ -163,20 +204,24 @@ def _part(item: Any, where: str) -> Part:
             return Opaque(dialect=NAME, value=item)
 
 
+def _part_extra(item: JsonObject, known: frozenset[str]) -> Extra:
+    return {} if item.keys() <= known else with_hint(rest(item, known, NAME), item.get(CACHE_HINT))
+
+
 def _image(item: JsonObject, where: str) -> Part:
     inner = item.get("image_url")
     if isinstance(inner, str):  # seen from clients that follow the Responses shape
         inner = {"url": inner}
     inner = need_object(inner, f"{where}.image_url")
     detail = text_or_none(inner, "detail", f"{where}.image_url")
-    extra = rest(item, frozenset({"type", "image_url"}), NAME)
+    extra = _part_extra(item, _IMAGE)
     return from_url("image", need_text(inner, "url", f"{where}.image_url"), detail=detail, extra=extra)
 
 
 def _file(item: JsonObject, where: str) -> Part:
     inner = need_object(item.get("file"), f"{where}.file")
     name = text_or_none(inner, "filename", f"{where}.file") or ""
-    extra = rest(item, frozenset({"type", "file"}), NAME)
+    extra = _part_extra(item, _FILE)
     if (file_id := text_or_none(inner, "file_id", f"{where}.file")) is not None:
         return Media(kind="file", file_id=file_id, name=name, extra=extra)
     return from_data("file", need_text(inner, "file_data", f"{where}.file"), name=name, extra=extra)
@@ -227,100 +272,13 @@ def _result(item: JsonObject, role: str, where: str) -> ToolResult:
     parts = () if content is None else _content(content, f"{where}.content")
     kept = tuple(part for part in parts if isinstance(part, Text | Media | Opaque))
     is_error, kept = split_result(kept)
-    return ToolResult(call_id=call_id, parts=kept, is_error=is_error, name=text_or_none(item, "name", where) or "")
-
-
-def _tools(top: JsonObject) -> tuple[Tool, ...]:
-    """Old clients list bare functions; a back end of this dialect gets them as they are, others as tools."""
-    legacy = tuple(
-        _function(need_object(item, f"functions[{index}]"), f"functions[{index}]", None)
-        for index, item in enumerate(list_or_none(top, "functions") or ())
+    return ToolResult(
+        call_id=call_id,
+        parts=kept,
+        is_error=is_error,
+        name=text_or_none(item, "name", where) or "",
+        extra=with_hint({}, item.get(CACHE_HINT)),
     )
-    tools = tuple(_tool(item, f"tools[{index}]") for index, item in enumerate(list_or_none(top, "tools") or ()))
-    return (*tools, *legacy)
-
-
-def _tool(item: Any, where: str) -> Tool:
-    need_object(item, where)
-    kind = need_text(item, "type", where)
-    source = Source(NAME, item)
-    if kind == "function":
-        return _function(need_object(item.get("function"), f"{where}.function"), f"{where}.function", source)
-    if kind == "custom":
-        custom = need_object(item.get("custom"), f"{where}.custom")
-        return Tool(
-            name=need_name(custom, "name", f"{where}.custom"),
-            description=text_or_none(custom, "description", where),
-            kind="custom",
-            grammar=_grammar(custom.get("format")),
-            source=source,
-        )
-    return Tool(name=kind, kind="hosted", source=source)
-
-
-def _function(function: JsonObject, where: str, source: Source | None) -> Tool:
-    return Tool(
-        name=need_name(function, "name", where),
-        description=text_or_none(function, "description", where),
-        schema=object_or_none(function, "parameters", where),
-        strict=flag_or_none(function, "strict", where),
-        extra=rest(function, _FUNCTION, NAME),
-        source=source,
-    )
-
-
-def _grammar(form: Any) -> str:
-    """What the text of a freeform tool must look like, if that is told."""
-    match form:
-        case {"grammar": {"definition": str(definition), "syntax": str(syntax)}}:
-            return f"({syntax}) {definition.strip()}"
-    return ""
-
-
-def _tool_choice(value: Any) -> ToolChoice | None:
-    source = Source(NAME, value)
-    match value:
-        case None:
-            return None
-        case "auto" | "none" | "required":
-            return ToolChoice(mode=value, source=source)
-        case "any":
-            return ToolChoice(mode="required", source=source)
-        case {"type": "function" | "custom", "function": {"name": str(name)}}:
-            return ToolChoice(mode="named", names=(name,), source=source)
-        case {"type": "function" | "custom", "custom": {"name": str(name)}} | {"type": "function", "name": str(name)}:
-            return ToolChoice(mode="named", names=(name,), source=source)
-        case {"type": "allowed_tools"}:
-            return _allowed(value, source)
-        case {"type": str(kind)} if kind not in ("function", "custom"):
-            return ToolChoice(mode="hosted", source=source)
-    found = value if isinstance(value, str) else None
-    expected = '"auto", "none", "required", or an object that names a tool'
-    raise wrong("tool_choice", found, expected) if found else wrong("tool_choice", value, expected)
-
-
-def _old_choice(top: JsonObject) -> ToolChoice | None:
-    """Among bare functions."""
-    match top.get("function_call"):
-        case None:
-            return None
-        case "auto" | "none" as mode:
-            return ToolChoice(mode=mode)
-        case {"name": str(name)}:
-            return ToolChoice(mode="named", names=(name,))
-    raise wrong("function_call", top["function_call"], '"auto", "none", or an object with the name of a function')
-
-
-def _allowed(value: JsonObject, source: Source) -> ToolChoice:
-    inner = value.get("allowed_tools")
-    allowed = inner if isinstance(inner, dict) else value
-    names = []
-    for index, tool in enumerate(need_list(allowed, "tools", "tool_choice")):
-        where = f"tool_choice.tools[{index}]"
-        need_object(tool, where)
-        function = tool.get("function") if isinstance(tool.get("function"), dict) else tool
-        names.append(need_name(function, "name", where))
-    return ToolChoice(mode="allowed", names=tuple(names), is_required=allowed.get("mode") == "required", source=source)
 
 
 def _sampling(top: JsonObject) -> Sampling:

@@ -25,8 +25,9 @@ from ...types import (
 )
 from ...wire.exact import encode
 from ..base import Encoded
+from ..effort import lose_amount, lose_summary
 from ..failures import with_failure_first
-from ..foreign import foreign_members, lose_thinking, whole_schema
+from ..foreign import foreign_members, lose_thinking, shared_members, whole_schema
 from ..media import data_url, file_name
 from ..media_limits import check_size
 from ..media_policy import Courier, Takes
@@ -37,7 +38,7 @@ from .details import MEMBER, joined
 from .shapes import NAME
 
 PATH = "/chat/completions"
-_TAKES = Takes(audio_types=frozenset({"audio/wav", "audio/mp3"}), has_detail=True)
+_TAKES = Takes(audio_types=frozenset({"audio/wav", "audio/mp3"}), has_detail=True, named_files=frozenset({"data"}))
 
 
 def encode_request(request: Request, profile: Profile) -> Encoded:
@@ -181,7 +182,8 @@ class _Writer:
             parts = with_failure_first(parts)
         has_parts = self._courier.is_own or self._profile.result_content == "parts"
         content = self._content(parts, where) if has_parts else text_of(tuple(parts), where, self._losses)
-        self._out.append({"role": "tool", "tool_call_id": result.call_id, "content": content, **own})
+        named = {"name": result.name} if self._courier.is_own and result.name else {}
+        self._out.append({"role": "tool", "tool_call_id": result.call_id, **named, "content": content, **own})
 
     def _without_media(self, parts: list[Part], call_id: str, where: str) -> list[Part]:
         """Tool messages hold text: media leave a note in their place and follow in a user message (H098)."""
@@ -312,7 +314,8 @@ def _tools(tools: tuple[Tool, ...]) -> list[JsonObject]:
 
 def _members(request: Request, profile: Profile, losses: list[Loss]) -> JsonObject:
     """Everything but model, messages and tools, for a request that came in another dialect."""
-    body: JsonObject = {"model": request.model, "messages": [], **request.extra.get(NAME, {})}
+    shared = shared_members(request, NAME, profile)
+    body: JsonObject = {"model": request.model, "messages": [], **shared, **request.extra.get(NAME, {})}
     if request.max_tokens is not None:
         body[profile.max_tokens_field] = request.max_tokens
     _sampling(request.sampling, body, losses)
@@ -327,7 +330,7 @@ def _members(request: Request, profile: Profile, losses: list[Loss]) -> JsonObje
             losses.append(Loss("user", "user", "longer than 64 characters"))
     if request.stream:
         body["stream"] = True
-    foreign_members(request, NAME, losses)
+    foreign_members(request, NAME, losses, shared)
     for name in sorted(profile.refused & body.keys()):
         del body[name]
         losses.append(Loss(name, name, f"the back end ({profile.name}) refuses requests that say it"))
@@ -348,6 +351,8 @@ def _sampling(sampling: Sampling, body: JsonObject, losses: list[Loss]) -> None:
         body["logprobs"] = True
         if sampling.top_logprobs is not None:
             body["top_logprobs"] = sampling.top_logprobs
+    elif sampling.top_logprobs:
+        losses.append(Loss("sampling.top_logprobs", "top_logprobs", "log probabilities are not asked for"))
 
 
 def _tool_choice(choice: ToolChoice, body: JsonObject, losses: list[Loss]) -> None:
@@ -372,8 +377,9 @@ def _thinking(request: Request, profile: Profile, body: JsonObject, losses: list
         return
     if thinking.effort is not None and profile.has_effort:
         body["reasoning_effort"] = thinking.effort
-    elif thinking.budget is not None:
-        losses.append(Loss("thinking.budget", "thinking", "this dialect counts reasoning by effort only"))
+    else:
+        lose_amount(thinking, losses)
+    lose_summary(thinking, losses)
 
 
 def _output(request: Request, body: JsonObject) -> None:

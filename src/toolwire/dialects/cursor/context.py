@@ -8,8 +8,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ...types import Json, JsonObject, Loss, Media, Message, Output, Request, Text, Tool
+from ...types import Json, JsonObject, Loss, Media, Message, Request, Text, Tool
 from ...wire.exact import encode
+from ..answer_form import form_instruction
 from ..foreign import whole_schema
 from ..media_words import placeholder, text_of
 from ..opening import split_head
@@ -94,7 +95,7 @@ def instructions_of(messages: tuple[Message, ...], losses: list[Loss]) -> tuple[
 
 def demands_of(request: Request, tools: Sequence[Tool], names: Names) -> list[str]:
     """What there is no member for, asked for in words: the last rules, because they may change from turn to turn."""
-    demands = [_call_demand(request, tools, names), _form_demand(request.output, has_tools=bool(tools))]
+    demands = [_call_demand(request, tools, names), form_instruction(request.output, has_tools=bool(tools))]
     return [demand for demand in demands if demand]
 
 
@@ -123,14 +124,6 @@ def _call_demand(request: Request, tools: Sequence[Tool], names: Names) -> str:
         return f"You must call {count} tool of the {PROVIDER} server now, before you answer anything."
     listed = ", ".join(names.wire(tool.name) for tool in tools)
     return f"You must call {count} of these tools of the {PROVIDER} server now, and no other tool: {listed}."
-
-
-def _form_demand(output: Output, *, has_tools: bool) -> str:
-    what = "An answer that calls no tool" if has_tools else "Your answer"
-    if output.format == "schema":
-        schema = encode(output.schema or {}).decode()
-        return f"{what} must be JSON, and nothing else, by this schema: {schema}"
-    return f"{what} must be one JSON object, and nothing else." if output.format == "json" else ""
 
 
 def _rule(text: str, number: int) -> agent.CursorRule:

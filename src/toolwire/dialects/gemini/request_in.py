@@ -18,8 +18,10 @@ from ...wire.fields import (
     object_or_none,
     rest,
     text_or_none,
+    unread,
     wrong,
 )
+from ..effort import NO_SUMMARY
 from ..opening import body_object
 from .contents_in import contents_in, system_in
 from .paths import plain_name
@@ -109,6 +111,10 @@ _READ = frozenset(
 )
 
 
+_THINKING = frozenset({"thinkingBudget", "thinkingLevel", "includeThoughts"})
+_CALLING = frozenset({"mode", "allowedFunctionNames"})
+
+
 def _is_empty(tool: Any) -> bool:
     """A list of no functions, which the API refuses (H063)."""
     return isinstance(tool, dict) and len(tool) == 1 and next(iter(camel(tool).items())) == ("functionDeclarations", [])
@@ -117,10 +123,18 @@ def _is_empty(tool: Any) -> bool:
 def _extra(top: JsonObject, config: JsonObject, chosen: JsonObject | None) -> Extra:
     """Members that are not read, those of the two configs under their names."""
     found = rest(top, _KNOWN, NAME).get(NAME, {})
-    if more := {key: value for key, value in config.items() if key not in _READ}:
+    more = {key: value for key, value in config.items() if key not in _READ}
+    thinking = config.get("thinkingConfig")
+    if isinstance(thinking, dict):
+        more |= unread({"thinkingConfig": camel(thinking)}, "thinkingConfig", _THINKING)
+    if more:
         found = {**found, _CONFIG: more}
     choice = {} if chosen is None else camel(chosen)
-    if more := {key: value for key, value in choice.items() if key != "functionCallingConfig"}:
+    more = {key: value for key, value in choice.items() if key != "functionCallingConfig"}
+    calling = choice.get("functionCallingConfig")
+    if isinstance(calling, dict):
+        more |= unread({"functionCallingConfig": camel(calling)}, "functionCallingConfig", _CALLING)
+    if more:
         found = {**found, "toolConfig": more}
     return {NAME: found} if found else {}
 
@@ -153,9 +167,12 @@ def _thinking(config: JsonObject) -> Thinking | None:
     level = (text_or_none(value, "thinkingLevel", where) or "").lower()
     budget = number_or_none(value, "thinkingBudget", where)
     effort = level if level not in ("", "thinking_level_unspecified") else None
+    shown = flag_or_none(value, "includeThoughts", where)
+    summary = None if shown is None else "auto" if shown else NO_SUMMARY
     if budget is not None and budget <= 0:
-        return Thinking(mode="off" if budget == 0 else "adaptive", effort=effort)
-    return Thinking(mode="on" if budget else "", effort=effort, budget=int(budget) if budget else None)
+        return Thinking(mode="off" if budget == 0 else "adaptive", effort=effort, summary=summary)
+    count = int(budget) if budget else None
+    return Thinking(mode="on" if budget else "", effort=effort, budget=count, summary=summary)
 
 
 def _output(config: JsonObject) -> Output:

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from ...profiles import Profile
 from ...types import JsonObject, Loss, Request, ToolChoice
+from ..effort import NO_SUMMARY
 from .shapes import NAME, name_out
 
 _LEVELS = {"none": "minimal", "minimal": "minimal", "low": "low", "medium": "medium", "high": "high"}
@@ -22,12 +23,17 @@ def members(request: Request, profile: Profile, losses: list[Loss]) -> JsonObjec
     if request.max_tokens is not None:
         config["maxOutputTokens"] = request.max_tokens
     _output(request, profile, config, losses)
-    _thinking(request, profile, config)
+    _thinking(request, profile, config, losses)
     if request.parallel_calls is False and request.tools:
         losses.append(Loss("parallel_calls", "parallel_tool_calls", "this dialect cannot forbid several calls at once"))
+    if request.user is not None:
+        losses.append(Loss("user", "user", "not part of this dialect"))
     own = request.extra.get(NAME, {})
     body: JsonObject = {"contents": [], **own}
-    if config := {**own.get("generationConfig", {}), **config}:
+    more = own.get("generationConfig", {})
+    if "thinkingConfig" in config and "thinkingConfig" in more:
+        config["thinkingConfig"] = {**more["thinkingConfig"], **config["thinkingConfig"]}
+    if config := {**more, **config}:
         body["generationConfig"] = config
     return body
 
@@ -77,6 +83,8 @@ def _sampling(request: Request, config: JsonObject, losses: list[Loss]) -> None:
         config["responseLogprobs"] = True
         if sampling.top_logprobs:
             config["logprobs"] = min(sampling.top_logprobs, _MOST_LOGPROBS)
+    elif sampling.top_logprobs:
+        losses.append(Loss("sampling.top_logprobs", "top_logprobs", "log probabilities are not asked for"))
 
 
 def _output(request: Request, profile: Profile, config: JsonObject, losses: list[Loss]) -> None:
@@ -89,20 +97,29 @@ def _output(request: Request, profile: Profile, config: JsonObject, losses: list
         losses.append(
             Loss("output.schema", "response_format", "the back end takes no JSON Schema; any JSON is asked for")
         )
+    if output.description is not None:
+        losses.append(Loss("output.description", "response_format", "not part of this dialect"))
     if output.verbosity is not None:
         losses.append(Loss("output.verbosity", "verbosity", "not part of this dialect"))
 
 
-def _thinking(request: Request, profile: Profile, config: JsonObject) -> None:
-    """By a level where the model has levels, else by a budget; models that think not at all refuse both."""
+def _thinking(request: Request, profile: Profile, config: JsonObject, losses: list[Loss]) -> None:
+    """By a level where the model has levels, else by a budget; models that do not think refuse both."""
     thinking = request.thinking
-    if thinking is None or (profile.plain_models and re.search(profile.plain_models, request.model)):
+    if thinking is None:
+        return
+    if profile.plain_models and re.search(profile.plain_models, request.model):
+        if thinking.mode != "off" and thinking.effort != "none":
+            losses.append(Loss("thinking", "thinking", "this model does not think"))
         return
     is_off = thinking.mode == "off" or thinking.effort == "none"
-    value: JsonObject = {} if is_off else {"includeThoughts": True}
+    value: JsonObject = {} if is_off else {"includeThoughts": thinking.summary != NO_SUMMARY}
     if re.search(profile.level_models, request.model):
         if is_off or thinking.effort is not None:
             value["thinkingLevel"] = "minimal" if is_off else _LEVELS.get(thinking.effort or "", "high")
+        elif thinking.budget is not None:
+            value["thinkingLevel"] = level = _level_for(thinking.budget)
+            losses.append(Loss("thinking.budget", "thinking", f"this model takes a level; it is {level}"))
     elif is_off:
         value["thinkingBudget"] = 0
     elif thinking.budget is not None:
@@ -110,3 +127,8 @@ def _thinking(request: Request, profile: Profile, config: JsonObject) -> None:
     elif thinking.effort is not None:
         value["thinkingBudget"] = _BUDGETS.get(thinking.effort, _BUDGETS["high"])
     config["thinkingConfig"] = value
+
+
+def _level_for(budget: int) -> str:
+    """The lowest level whose own budget is no smaller."""
+    return next((level for level in ("low", "medium") if budget <= _BUDGETS[level]), "high")

@@ -207,10 +207,16 @@ def _offer(request: Request, profile: Profile, body: JsonObject, losses: list[Lo
     for key in ("tools", "functionCallingConfig"):
         body.pop(key, None)
     tools = _offered(request)
+    losses += [
+        Loss("tool.strict", f'tools "{tool.name[:60]}"', "this dialect keeps to schemas loosely")
+        for tool in tools
+        if tool.strict and request.origin != NAME
+    ]
     if declared := [_declaration(tool, profile) for tool in tools if tool.kind != "hosted"]:
         body["tools"] = [{"functionDeclarations": declared}]
         choice = choice_out(request.tool_choice, losses)
-        config = {**config, "functionCallingConfig": choice} if choice is not None else config
+        if choice is not None:
+            config = {**config, "functionCallingConfig": {**config.get("functionCallingConfig", {}), **choice}}
     if hosted := [tool.source.value for tool in tools if tool.kind == "hosted" and tool.source is not None]:
         body["tools"] = [*body.get("tools", []), *hosted]
     if config and body.get("tools"):

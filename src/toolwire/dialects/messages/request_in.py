@@ -7,6 +7,7 @@ from typing import Any
 
 from ...errors import BadRequest, quote
 from ...types import (
+    Extra,
     JsonObject,
     Media,
     Message,
@@ -38,8 +39,10 @@ from ...wire.fields import (
     object_or_none,
     rest,
     text_or_none,
+    unread,
     wrong,
 )
+from ..effort import NO_SUMMARY
 from ..media import from_text, from_url
 from ..opening import body_object
 from ..sealed import WIRE_MARK, is_sealed, unseal
@@ -66,6 +69,9 @@ _KNOWN = frozenset(
     ]
 )
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
+_THINKING = frozenset({"type", "budget_tokens", "display"})
+_OUTPUT = frozenset({"effort", "format"})
+_DISPLAYS = {"summarized": "auto", "omitted": NO_SUMMARY}  # what the client wants to see of the thinking
 _TEXT = frozenset({"type", "text"})
 _CALL = frozenset({"type", "id", "name", "input"})
 _RESULT = frozenset({"type", "tool_use_id", "content", "is_error"})
@@ -100,15 +106,22 @@ def _request(body: bytes, headers: Mapping[str, str], *, is_counting: bool) -> R
         stream=flag_or_none(top, "stream") or False,
         stream_usage=True,
         user=text_or_none(metadata, "user_id", "metadata") if metadata else None,
-        metadata=metadata,
+        metadata={key: value for key, value in metadata.items() if key != "user_id"} if metadata else None,
         state=state_in(top),
-        extra=rest(top, _KNOWN, NAME),
+        extra=_extra(top),
         origin=NAME,
         source=top,
         # Seals are ours: the back end must not see them. A count is asked for in bytes, without what they seal.
         wire=body if WIRE_MARK not in body else encode(_unsealed(top)) if is_counting else b"",
         headers=dict(headers),
     )
+
+
+def _extra(top: JsonObject) -> Extra:
+    """Members that are not read, also of those that are read in part."""
+    found = rest(top, _KNOWN, NAME).get(NAME, {})
+    found = {**found, **unread(top, "thinking", _THINKING), **unread(top, "output_config", _OUTPUT)}
+    return {NAME: found} if found else {}
 
 
 def _unsealed(top: JsonObject) -> JsonObject:
@@ -147,11 +160,13 @@ def message_in(item: Any, where: str) -> Message:
         raise missing(f"{where}.content", "a string or an array of blocks")
     read = _assistant_part if role == "assistant" else _user_part
     parts = _content(item["content"], f"{where}.content", read)
+    count = len(parts)
     if role == "system":  # changes of tools are told by the tools themselves
         parts = tuple(part for part in parts if not isinstance(part, Opaque) or part.value["type"] not in CHANGES)
     return Message(
         role=role,
         parts=parts,
+        declares_tools=len(parts) < count,
         extra=rest(item, frozenset({"role", "content"}), NAME),
         source=None if role == "assistant" and _has_seal(item["content"]) else Source(NAME, item),
     )
@@ -296,14 +311,15 @@ def _thinking(top: JsonObject) -> Thinking | None:
     effort = text_or_none(config, "effort", "output_config")
     if given is None:
         return Thinking(effort=effort) if effort else None
+    summary = _DISPLAYS.get(text_or_none(given, "display", "thinking") or "")
     match need_text(given, "type", "thinking"):
         case "disabled":
             return Thinking(mode="off", effort=effort)
         case "adaptive":
-            return Thinking(mode="adaptive", effort=effort)
+            return Thinking(mode="adaptive", effort=effort, summary=summary)
         case "enabled":
             budget = count_or_none(given, "budget_tokens", "thinking", least=1)
-            return Thinking(mode="on", effort=effort, budget=budget)
+            return Thinking(mode="on", effort=effort, budget=budget, summary=summary)
         case other:
             raise wrong("thinking.type", other, "one of enabled, disabled, adaptive")
 

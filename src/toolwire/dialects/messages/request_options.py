@@ -6,11 +6,13 @@ import re
 from typing import assert_never
 
 from ...profiles import Profile
-from ...types import JsonObject, Loss, Reasoning, Request, ToolChoice, ToolResult
+from ...types import JsonObject, Loss, Reasoning, Request, Thinking, ToolChoice, ToolResult
+from ..effort import NO_SUMMARY, lose_summary
 from .shapes import NAME
 
 _BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 32768, "max": 32768}
 _LEAST_BUDGET = 1024
+_LONGEST_USER = 256
 _EFFORTS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh", "max": "max"}
 
 
@@ -26,14 +28,23 @@ def members(request: Request, profile: Profile, losses: list[Loss]) -> JsonObjec
             "format": {"type": "json_schema", "schema": request.output.schema or {}},
         }
     elif request.output.format == "json":
-        losses.append(Loss("output.json", "response_format", "this dialect has JSON only by a schema"))
+        losses.append(Loss("output.json", "response_format", "asked for by an instruction: only a schema has a member"))
+    if request.output.description is not None:
+        losses.append(Loss("output.description", "response_format", "not part of this dialect"))
     if request.output.verbosity is not None:
         losses.append(Loss("output.verbosity", "verbosity", "not part of this dialect"))
     if request.user is not None:
-        body["metadata"] = {"user_id": request.user[:256]}
+        body["metadata"] = {"user_id": request.user[:_LONGEST_USER]}
+        if len(request.user) > _LONGEST_USER:
+            losses.append(Loss("user", "user", f"cut to {_LONGEST_USER} characters"))
     if request.stream:
         body["stream"] = True
-    return body | request.extra.get(NAME, {})
+    own = request.extra.get(NAME, {})
+    return (
+        body
+        | own
+        | {key: {**own[key], **body[key]} for key in ("thinking", "output_config") if key in body and key in own}
+    )
 
 
 def _sampling(request: Request, profile: Profile, body: JsonObject, losses: list[Loss]) -> None:
@@ -56,12 +67,12 @@ def _sampling(request: Request, profile: Profile, body: JsonObject, losses: list
         body["stop_sequences"] = stops
     if len(stops) < len(sampling.stop):
         losses.append(Loss("sampling.stop", "stop", "a stop sequence of white space is refused"))
-    for key in ("seed", "frequency_penalty", "presence_penalty"):
-        if getattr(sampling, key):
+    for key, idle in (("seed", None), ("frequency_penalty", 0), ("presence_penalty", 0)):
+        if getattr(sampling, key) not in (None, idle):
             losses.append(Loss(f"sampling.{key}", key, "not part of this dialect"))
     if sampling.choices > 1:
         losses.append(Loss("sampling.n", "n", "this dialect gives one choice"))
-    if sampling.logprobs:
+    if sampling.logprobs or sampling.top_logprobs:
         losses.append(Loss("sampling.logprobs", "logprobs", "not part of this dialect"))
 
 
@@ -93,27 +104,54 @@ def _choice(choice: ToolChoice | None, losses: list[Loss]) -> JsonObject | None:
 
 
 def _thinking(request: Request, profile: Profile, body: JsonObject, losses: list[Loss]) -> None:
-    """An effort is told as one where the model takes that, else as a budget; thinking stays off where it is known to be refused."""
+    """An effort or a budget in the one of the two that the model takes; thinking stays off where it is known to be refused."""
     thinking = request.thinking
-    if thinking is None or thinking.mode == "off" or thinking.effort in (None, "none"):
+    if thinking is None or thinking.mode == "off" or thinking.effort == "none":
+        return
+    if not thinking.mode and thinking.effort is None and thinking.budget is None:
+        lose_summary(thinking, losses)  # of thinking that nobody asks for
         return
     if re.search(profile.adaptive_models, request.model):
-        body["thinking"] = {"type": "adaptive", "display": "summarized"}
-        effort = _EFFORTS.get(thinking.effort or "", "high")
-        body["output_config"] = {**body.get("output_config", {}), "effort": effort}
+        _adapt(thinking, body, losses)
     elif body.get("tool_choice", {}).get("type") in ("any", "tool"):
-        losses.append(Loss("thinking", "reasoning effort", "a forced tool call and thinking exclude each other (H085)"))
+        losses.append(Loss("thinking", "thinking", "a forced tool call and thinking exclude each other (H085)"))
         return
     elif _is_mid_turn_unsigned(request):
-        losses.append(Loss("thinking", "reasoning effort", "the open turn holds calls without signed thinking (H075)"))
+        losses.append(Loss("thinking", "thinking", "the open turn holds calls without signed thinking (H075)"))
         return
     else:
-        budget = _BUDGETS.get(thinking.effort or "", _BUDGETS["medium"])
-        most = body["max_tokens"] = max(int(body["max_tokens"]), _LEAST_BUDGET * 2)
-        body["thinking"] = {"type": "enabled", "budget_tokens": max(_LEAST_BUDGET, min(budget, most // 2))}
+        _budget(thinking, body, losses)
     for key in ("temperature", "top_p", "top_k"):
         if body.pop(key, 1) != 1:
             losses.append(Loss(f"sampling.{key}", key, "it cannot be set while the model thinks"))
+
+
+def _adapt(thinking: Thinking, body: JsonObject, losses: list[Loss]) -> None:
+    is_hidden = thinking.summary == NO_SUMMARY
+    body["thinking"] = {"type": "adaptive", "display": "omitted" if is_hidden else "summarized"}
+    effort = None if thinking.effort is None else _EFFORTS.get(thinking.effort, "high")
+    if effort is None and thinking.budget is not None:
+        effort = _effort_for(thinking.budget)
+        losses.append(Loss("thinking.budget", "thinking", f"this model takes an effort; it is {effort}"))
+    if effort is not None:
+        body["output_config"] = {**body.get("output_config", {}), "effort": effort}
+
+
+def _budget(thinking: Thinking, body: JsonObject, losses: list[Loss]) -> None:
+    """Half of all tokens at most, so that there is room for an answer."""
+    wanted = thinking.budget or _BUDGETS.get(thinking.effort or "", _BUDGETS["medium"])
+    most = body["max_tokens"] = max(int(body["max_tokens"]), _LEAST_BUDGET * 2)
+    budget = max(_LEAST_BUDGET, min(wanted, most // 2))
+    if thinking.budget is not None and budget != thinking.budget:
+        losses.append(Loss("thinking.budget", "thinking", f"{budget} in place of {thinking.budget} tokens"))
+    body["thinking"] = {"type": "enabled", "budget_tokens": budget}
+    if thinking.summary == NO_SUMMARY:
+        body["thinking"]["display"] = "omitted"
+
+
+def _effort_for(budget: int) -> str:
+    """The lowest effort whose own budget is no smaller."""
+    return next((effort for effort in ("low", "medium", "high") if budget <= _BUDGETS[effort]), "xhigh")
 
 
 def _is_mid_turn_unsigned(request: Request) -> bool:

@@ -7,6 +7,7 @@ from typing import assert_never
 
 from ...profiles import Profile
 from ...types import (
+    Json,
     JsonObject,
     Loss,
     Media,
@@ -22,8 +23,9 @@ from ...types import (
     ToolResult,
 )
 from ...wire.exact import encode
+from ..answer_form import form_instruction
 from ..base import Encoded
-from ..foreign import foreign_members, lose_thinking, whole_schema
+from ..foreign import CACHE_HINT, foreign_members, lose_thinking, whole_schema
 from ..media import text_in
 from ..media_limits import check_size
 from ..media_policy import Courier, Takes
@@ -34,8 +36,14 @@ from .request_options import add_tool_choice, members
 from .shapes import NAME, input_of
 
 PATH = "/v1/messages"
-_TAKES = Takes(has_text_files=True, image_schemes=frozenset({"https"}), file_schemes=frozenset({"https"}))
+_TAKES = Takes(
+    has_text_files=True,
+    image_schemes=frozenset({"https"}),
+    file_schemes=frozenset({"https"}),
+    named_files=frozenset({"data", "url"}),
+)
 _TITLE = 500
+_MOST_HINTS = 4
 
 
 def encode_request(request: Request, profile: Profile) -> Encoded:
@@ -50,12 +58,14 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
         body = members(request, profile, losses)
         foreign_members(request, NAME, losses)
     head, rest = split_head(request.messages if is_own else with_listener(request.messages, losses))
-    if not is_own and (system := writer.system(head)):
+    if not is_own and (system := writer.system(head, _form(request))):
         body["system"] = system
     body["model"] = request.model
     body["messages"] = writer.messages(rest if not is_own else [m for m in request.messages if not m.is_head])
     if not is_own or request.is_lowered:
         _offer(request, body)
+    if not is_own:
+        _limit_hints(body, losses)
     encoded = encode(body)
     return Encoded(PATH, encoded if is_own else check_size(encoded, profile), tuple(losses))
 
@@ -71,8 +81,9 @@ class _Writer:
         self._made: list[JsonObject] = []
         self._grown: JsonObject | None = None  # the last message, if we made it and it may still grow
 
-    def system(self, head: list[Message]) -> str | list[JsonObject]:
-        parts = [part for message in head for part in message.parts]
+    def system(self, head: list[Message], form: str) -> str | list[JsonObject]:
+        """form: what is said of the answer's form, last of all."""
+        parts = [part for message in head for part in message.parts] + ([Text(text=form)] if form else [])
         blocks = self._blocks(parts, "system", "the system prompt holds text only")
         texts = [block for block in blocks if block["type"] == "text"]
         return str(texts[0]["text"]) if len(texts) == 1 and _is_plain(texts[0]) else texts
@@ -153,6 +164,11 @@ class _Writer:
         return [{**value, **result.extra.get(NAME, {})}, *moved]
 
 
+def _form(request: Request) -> str:
+    """JSON without a schema has no member here."""
+    return form_instruction(request.output, has_tools=bool(request.tools)) if request.output.format == "json" else ""
+
+
 def _place(block: JsonObject) -> int:
     """Results stand first in a user message, calls last in an assistant's."""
     return {"tool_result": 0, "tool_use": 2}.get(block["type"], 1)
@@ -180,6 +196,28 @@ def _medium(media: Media, where: str, losses: list[Loss]) -> JsonObject:
     if kind == "document" and is_text(tidy(media.mime)) and (text := text_in(media)) is not None:
         return {"type": kind, "source": {"type": "text", "media_type": "text/plain", "data": text}, **named}
     return {"type": kind, "source": {"type": "base64", "media_type": media.mime, "data": media.data}, **named}
+
+
+def _limit_hints(body: JsonObject, losses: list[Loss]) -> None:
+    """The API refuses a fifth cache hint (H143). Those of tools and instructions stay; of messages the last ones do, because
+    what was cached for earlier ones is read back by them too."""
+    fixed = _hinted(body.get("tools")) + _hinted(body.get("system"))
+    moving = [block for message in body["messages"] for block in _hinted(message["content"])]
+    excess = max(0, len(fixed) + len(moving) - _MOST_HINTS)
+    for block in (moving + fixed[::-1])[:excess]:
+        del block[CACHE_HINT]
+    if excess:
+        losses.append(Loss(f"part.{CACHE_HINT}", "messages", f"{_MOST_HINTS} are taken, {excess} more were left out"))
+
+
+def _hinted(blocks: Json) -> list[JsonObject]:
+    """Blocks with a cache hint, with those inside of results, in order."""
+    found: list[JsonObject] = []
+    for block in blocks if isinstance(blocks, list) else ():
+        found += _hinted(block.get("content"))
+        if CACHE_HINT in block:
+            found.append(block)
+    return found
 
 
 def _offered(request: Request) -> tuple[Tool, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...types import JsonObject, Source, Tool
 from ...wire.fields import flag_or_none, list_or_none, missing, need_name, need_object, rest, text_or_none
+from ..foreign import CACHE_HINT
 from .shapes import NAME
 from .typed import schema_for
 
@@ -101,5 +102,6 @@ def _builtin(item: JsonObject, kind: str) -> Tool:
         schema=told.schema,
         kind="typed",
         is_deferred=item.get("defer_loading") is True,
+        extra={NAME: {CACHE_HINT: item[CACHE_HINT]}} if CACHE_HINT in item else {},
         source=Source(NAME, item),
     )

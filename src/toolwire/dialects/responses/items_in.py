@@ -17,7 +17,8 @@ from .typed import typed_call, typed_result
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "developer"}
 _MESSAGE = frozenset({"type", "role", "content", "id", "status"})
 _RESULT = frozenset({"type", "call_id", "output", "id", "status"})
-_TEXT = frozenset({"type", "text", "annotations", "logprobs"})
+_TEXT = frozenset({"type", "text"})
+_LISTED = frozenset({"annotations", "logprobs"})
 _IMAGE = frozenset({"type", "detail", "file_id", "image_url"})
 _FILE = frozenset({"type", "filename", "file_id", "file_url", "file_data"})
 _AUDIO = frozenset({"type", "input_audio"})
@@ -55,7 +56,7 @@ def message_in(item: Any, where: str) -> Message:
                 return Message(role="assistant", parts=tuple(unseal(seal, thoughts_in(item))))
             return Message(role="assistant", parts=tuple(reasoning_in(item)), source=source)
         case "additional_tools":  # see tools_in: it says nothing, it declares
-            return Message(role="developer", parts=(), source=source)
+            return Message(role="developer", parts=(), declares_tools=True, source=source)
         case _:
             if (call := typed_call(item)) is not None:
                 return Message(role="assistant", parts=(call,), source=source)
@@ -90,8 +91,7 @@ def _part(piece: Any, where: str, item_id: str) -> Part:
     need_object(piece, where)
     match need_text(piece, "type", where):
         case "input_text" | "output_text" | "text" | "summary_text":
-            extra: Extra = rest(piece, _TEXT, NAME)
-            return Text(text=need_text(piece, "text", where), item_id=item_id, extra=extra)
+            return Text(text=need_text(piece, "text", where), item_id=item_id, extra=_text_extra(piece))
         case "refusal":
             return Refusal(text=need_text(piece, "refusal", where), item_id=item_id)
         case "input_image":
@@ -104,6 +104,14 @@ def _part(piece: Any, where: str, item_id: str) -> Part:
             return Media(kind="audio", mime=f"audio/{kind}", data=data, extra=rest(piece, _AUDIO, NAME))
         case _:
             return Opaque(dialect=NAME, value=piece)
+
+
+def _text_extra(piece: JsonObject) -> Extra:
+    """What was said about a text; servers list annotations and log probabilities also where there are none."""
+    if piece.keys() <= _TEXT:
+        return {}
+    found = {key: value for key, value in piece.items() if key not in _TEXT and (value or key not in _LISTED)}
+    return {NAME: found} if found else {}
 
 
 def _image(piece: JsonObject, where: str) -> Part:

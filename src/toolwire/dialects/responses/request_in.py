@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from ...errors import BadRequest
-from ...types import JsonObject, Message, Output, Request, Sampling, Source, State, Text, Thinking
+from ...types import Extra, JsonObject, Message, Output, Request, Sampling, Source, State, Text, Thinking
 from ...wire.fields import (
     count_or_none,
     flag_or_none,
@@ -17,8 +17,8 @@ from ...wire.fields import (
     need_name,
     number_or_none,
     object_or_none,
-    rest,
     text_or_none,
+    unread,
     wrong,
 )
 from ..opening import body_object
@@ -46,7 +46,7 @@ _KNOWN = frozenset(
         "metadata",
     ]
 )
-
+_TEXT = frozenset({"format", "verbosity"})
 _MAX_REFERENCES = 1000
 
 
@@ -70,15 +70,24 @@ def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
         output=_output(top),
         stream=flag_or_none(top, "stream") or False,
         stream_usage=True,
-        user=text_or_none(top, "user"),
+        user=text_or_none(top, "user") or text_or_none(top, "safety_identifier"),
         metadata=object_or_none(top, "metadata"),
         state=_state(top),
-        extra=rest(top, _KNOWN, NAME),
+        extra=_extra(top),
         origin=NAME,
         source=top,
         wire=body if WIRE_MARK not in body else b"",  # seals are ours: the back end must not see them
         headers=dict(headers),
     )
+
+
+def _extra(top: JsonObject) -> Extra:
+    """Members that are not read; the identifier of the user is, unless the request has another one."""
+    found = {key: value for key, value in top.items() if key not in _KNOWN}
+    if not top.get("user"):
+        found.pop("safety_identifier", None)
+    found |= unread(top, "reasoning", frozenset({"effort", "summary"})) | unread(top, "text", _TEXT)
+    return {NAME: found} if found else {}
 
 
 def _instructions(top: JsonObject) -> tuple[Message, ...]:

@@ -24,8 +24,9 @@ from ...types import (
 )
 from ...wire.exact import encode
 from ..base import Encoded
+from ..effort import lose_amount, lose_summary
 from ..failures import with_failure, with_failure_first
-from ..foreign import foreign_members, lose_thinking, whole_schema
+from ..foreign import foreign_members, lose_thinking, shared_members, whole_schema
 from ..media import data_url, file_name
 from ..media_limits import check_size
 from ..media_policy import Courier, Takes
@@ -43,6 +44,7 @@ _TAKES = Takes(
     file_schemes=frozenset({"http", "https"}),
     has_any_url=True,
     has_detail=True,
+    named_files=frozenset({"data"}),
 )
 
 
@@ -262,7 +264,16 @@ def _tools(tools: tuple[Tool, ...]) -> list[JsonObject]:
 
 
 def _members(request: Request, profile: Profile, losses: list[Loss]) -> JsonObject:
-    body: JsonObject = {"model": request.model, "input": [], "store": False, **request.extra.get(NAME, {})}
+    shared = shared_members(request, NAME, profile)
+    if request.metadata and "metadata" in profile.shared_members:
+        shared["metadata"] = request.metadata
+    body: JsonObject = {
+        "model": request.model,
+        "input": [],
+        "store": False,
+        **shared,
+        **request.extra.get(NAME, {}),
+    }
     if request.max_tokens is not None:
         body["max_output_tokens"] = max(request.max_tokens, _LEAST_TOKENS)
         if request.max_tokens < _LEAST_TOKENS:
@@ -281,7 +292,7 @@ def _members(request: Request, profile: Profile, losses: list[Loss]) -> JsonObje
             losses.append(Loss("user", "user", "longer than 64 characters"))
     if request.stream:
         body["stream"] = True
-    foreign_members(request, NAME, losses)
+    foreign_members(request, NAME, losses, shared)
     return body
 
 
@@ -290,8 +301,8 @@ def _sampling(request: Request, body: JsonObject, losses: list[Loss]) -> None:
     for key in ("temperature", "top_p"):
         if (value := getattr(sampling, key)) is not None:
             body[key] = value
-    for key in ("top_k", "seed", "frequency_penalty", "presence_penalty"):
-        if getattr(sampling, key):
+    for key, idle in (("top_k", None), ("seed", None), ("frequency_penalty", 0), ("presence_penalty", 0)):
+        if getattr(sampling, key) not in (None, idle):
             losses.append(Loss(f"sampling.{key}", key, "not part of this dialect"))
     if sampling.stop:
         losses.append(Loss("sampling.stop", "stop", "not part of this dialect"))
@@ -301,6 +312,8 @@ def _sampling(request: Request, body: JsonObject, losses: list[Loss]) -> None:
         body["include"] = [*body.get("include", ()), "message.output_text.logprobs"]
         if sampling.top_logprobs is not None:
             body["top_logprobs"] = sampling.top_logprobs
+    elif sampling.top_logprobs:
+        losses.append(Loss("sampling.top_logprobs", "top_logprobs", "log probabilities are not asked for"))
 
 
 def _tool_choice(choice: ToolChoice, body: JsonObject, losses: list[Loss]) -> None:
@@ -326,10 +339,14 @@ def _thinking(request: Request, profile: Profile, body: JsonObject, losses: list
     thinks = bool(profile.reasoning_models) and re.match(profile.reasoning_models, request.model) is not None
     if effort != "none" and (effort is not None or thinks):
         body["include"] = list(dict.fromkeys([*body.get("include", ()), "reasoning.encrypted_content"]))
+    if thinking is None:
+        return
     if effort is not None:
-        body["reasoning"] = {"effort": effort}
-    elif thinking is not None and thinking.budget is not None:
-        losses.append(Loss("thinking.budget", "thinking", "this dialect counts reasoning by effort only"))
+        body["reasoning"] = {**body.get("reasoning", {}), "effort": effort}
+    else:
+        lose_amount(thinking, losses)
+    # Not asked for: an account that is not verified is refused for it.
+    lose_summary(thinking, losses)
 
 
 def _output(request: Request, body: JsonObject) -> None:
@@ -346,4 +363,4 @@ def _output(request: Request, body: JsonObject) -> None:
     if output.verbosity is not None:
         text["verbosity"] = output.verbosity  # type: ignore[assignment] # the dict holds both kinds
     if text:
-        body["text"] = text
+        body["text"] = {**body.get("text", {}), **text}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec.structs import replace
+
 from ...types import Json, JsonObject, Source, Tool, ToolChoice
 from ...wire.fields import (
     flag_or_none,
@@ -22,6 +24,7 @@ from .shapes import NAME
 from .typed import TYPED, flat, is_client_run
 
 _FUNCTION = frozenset({"type", "name", "description", "parameters", "strict", "defer_loading"})
+_CUSTOM = frozenset({"type", "name", "description", "format", "defer_loading"})
 _DECLARING = ("additional_tools", "tool_search_output")
 
 
@@ -56,16 +59,18 @@ def _is_search(tool: JsonObject) -> bool:
     return tool.get("type") == "tool_search" and tool.get("execution") == "client"
 
 
-def _flattened(tools: list[Any], where: str, is_searching: bool) -> Iterator[Tool]:
+def _flattened(tools: list[Any], listed: str, is_searching: bool) -> Iterator[Tool]:
     for index, item in enumerate(tools):
-        place = f"{where}[{index}]"
+        place = f"{listed}[{index}]"
         need_object(item, place)
         if need_text(item, "type", place) != "namespace":
             yield _tool(item, place, "", is_searching)
             continue
-        name = need_name(item, "name", place)
+        name, about = need_name(item, "name", place), text_or_none(item, "description", place) or ""
         for number, inner in enumerate(need_list(item, "tools", place)):
-            yield _tool(need_object(inner, f"{place}.tools[{number}]"), f"{place}.tools[{number}]", name, is_searching)
+            where = f"{place}.tools[{number}]"
+            tool = _tool(need_object(inner, where), where, name, is_searching)
+            yield replace(tool, namespace_description=about) if about and tool.namespace else tool
 
 
 def _tool(item: JsonObject, where: str, namespace: str, is_searching: bool) -> Tool:
@@ -85,6 +90,7 @@ def _tool(item: JsonObject, where: str, namespace: str, is_searching: bool) -> T
             label=label,
             grammar=_grammar(item.get("format")),
             is_deferred=is_deferred,
+            extra=rest(item, _CUSTOM, NAME),
             source=Source(NAME, item),
         )
     return Tool(

@@ -6,8 +6,9 @@ from __future__ import annotations
 from msgspec import Struct
 
 from ...errors import BadRequest
-from ...types import JsonObject, Loss, Media, Message, Output, Request, Text, Tool
-from ...wire.exact import BadJson, encode
+from ...types import JsonObject, Loss, Media, Message, Request, Text, Tool
+from ...wire.exact import BadJson
+from ..answer_form import form_instruction
 from ..foreign import foreign_members, whole_schema
 from ..media_words import placeholder, text_of
 from ..opening import as_note, labelled, split_head, with_listener
@@ -157,7 +158,7 @@ def _must_call(request: Request) -> bool:
 
 def _demand(request: Request, tools: tuple[Tool, ...]) -> str:
     """What there is no member for, in words: at the very end, because it may change from one request to the next."""
-    demands = [_call_demand(request, tools), _form_demand(request.output, has_tools=bool(tools))]
+    demands = [_call_demand(request, tools), form_instruction(request.output, has_tools=bool(tools))]
     said = " ".join(filter(None, demands))
     return f"[Note on this answer: {said}]" if said else ""
 
@@ -173,14 +174,6 @@ def _call_demand(request: Request, tools: tuple[Tool, ...]) -> str:
     return (
         f"You must call {'exactly one' if is_single else 'at least one'} of your tools now, before you answer anything."
     )
-
-
-def _form_demand(output: Output, *, has_tools: bool) -> str:
-    what = "An answer that calls no tool" if has_tools else "Your answer"
-    if output.format == "schema":
-        schema = encode(output.schema or {}).decode()
-        return f"{what} must be JSON, and nothing else, by this schema: {schema}"
-    return f"{what} must be one JSON object, and nothing else." if output.format == "json" else ""
 
 
 def _choice_losses(request: Request, tools: tuple[Tool, ...]) -> list[Loss]:

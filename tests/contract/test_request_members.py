@@ -1,0 +1,110 @@
+"""No member of a request is lost in silence: on its way to another dialect it arrives, or a loss names it."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from typing import Any
+
+import pytest
+from anthropic.types.beta.message_create_params import MessageCreateParamsBase
+from msgspec.structs import replace
+from openai.types.chat.completion_create_params import CompletionCreateParamsBase
+from openai.types.responses.response_create_params import ResponseCreateParamsBase
+
+from toolwire.backends.http import HttpBackend
+from toolwire.backends.transport import Transport
+from toolwire.config import BackendConfig
+from toolwire.dialects import DIALECTS
+from toolwire.preparing import Preparing
+from toolwire.types import Loss
+
+from .request_members import BASES, MEMBERS, NUMBERS, Body
+
+KINDS = {"chat": "openai-chat", "responses": "openai-responses", "messages": "anthropic", "gemini": "gemini"}
+HOSTS = {
+    "chat": ("host.example", "api.openai.com", "openrouter.ai", "api.moonshot.ai"),
+    "responses": ("host.example", "api.openai.com"),
+    "messages": ("host.example", "api.anthropic.com"),
+    "gemini": ("host.example", "generativelanguage.googleapis.com"),
+}
+MODELS = {"messages": ("claude-sonnet-4-5", "claude-opus-5"), "gemini": ("gemini-2.5-pro", "gemini-3-pro")}
+# A request that says nothing asks for the same.
+SERVED = {
+    ("chat", "reasoning_effort.none", "messages"),
+    ("gemini", "generationConfig.thinkingConfig.thinkingBudget.off", "messages"),
+}
+CASES = [(left, member, right) for left in MEMBERS for member in MEMBERS[left] for right in MEMBERS if right != left]
+
+
+def sent(left: str, body: Body, right: str, host: str, model: str) -> tuple[str, set[Loss]]:
+    """What a back end gets of a request, and what is reported as lost."""
+    request = DIALECTS[left].decode_request(json.dumps(body).encode(), {})
+    config = BackendConfig(name="b", kind=KINDS[right], base_url=f"https://{host}")  # type: ignore[arg-type] # one of them
+    backend = HttpBackend(config, Transport())
+    prepared = Preparing().prepare(replace(request, model=model), backend, "check", is_own=False)
+    encoded = DIALECTS[right].encode_request(prepared.request, backend.profile)
+    return encoded.body.decode(), {*prepared.losses, *encoded.losses}
+
+
+def marks(value: Any) -> set[str]:
+    """What must be found again on the other side, as JSON."""
+    if isinstance(value, dict):
+        return {mark for item in value.values() for mark in marks(item)}
+    if isinstance(value, list):
+        return {mark for item in value for mark in marks(item)}
+    if isinstance(value, str):
+        return set(re.findall(r"mark_\w+", value))
+    return {json.dumps(value)} if value in NUMBERS and not isinstance(value, bool) else set()
+
+
+def parents(member: str) -> list[str]:
+    """The members that this one is a part of, the nearest first: it is compared with a request that has them without it."""
+    names = member.split(".")
+    return [".".join(names[:count]) for count in range(len(names) - 1, 0, -1)]
+
+
+@pytest.mark.parametrize(("left", "member", "right"), CASES)
+def test_a_member_arrives_or_is_reported(left: str, member: str, right: str) -> None:
+    given = MEMBERS[left][member]
+    shorter = next((name for name in parents(member) if name in MEMBERS[left]), "")
+    before = {**BASES[left], **MEMBERS[left].get(shorter, {})}
+    for host in HOSTS[right]:
+        for model in MODELS.get(right, ("m",)):
+            plain, known = sent(left, before, right, host, model)
+            body, losses = sent(left, {**BASES[left], **given}, right, host, model)
+            if losses - known or (left, member, right) in SERVED:
+                continue
+            assert body != plain, f"{member} is lost without a report ({host}, {model})"
+            missing = {mark for mark in marks(given) if mark not in body}
+            assert not missing, f"{missing} of {member} are lost without a report ({host}, {model})"
+
+
+DOCUMENTED = {
+    "chat": set(CompletionCreateParamsBase.__annotations__),
+    "responses": set(ResponseCreateParamsBase.__annotations__),
+    "messages": set(MessageCreateParamsBase.__annotations__),
+}
+# Stands in the path or in a header, or is served by the gateway itself (docs/state.md).
+ELSEWHERE = {
+    "chat": {"model"},
+    "responses": {"model", "background", "conversation", "previous_response_id", "prompt", "store"},
+    "messages": {"model", "betas", "thread"},
+}
+
+
+@pytest.mark.parametrize("dialect", DOCUMENTED)
+def test_every_documented_member_is_tried(dialect: str) -> None:
+    tried = {re.split(r"[. ]", member)[0] for member in MEMBERS[dialect]}
+    assert DOCUMENTED[dialect] - ELSEWHERE[dialect] <= tried
+
+
+@pytest.mark.slow
+def test_every_documented_member_of_a_generation_config_is_tried() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the package's own texts
+        from google.genai.types import GenerationConfig
+    documented = {field.alias or name for name, field in GenerationConfig.model_fields.items()}
+    tried = {name.split(".")[1] for name in MEMBERS["gemini"] if name.startswith("generationConfig.")}
+    assert documented <= tried

@@ -615,3 +615,26 @@ def test_H076_a_chat_client_that_shows_the_words_gets_their_proof(joined: Any) -
         assert [block.get("signature") for block in body["messages"][1]["content"]] == ["c2ln", "dHdv", None]
 
     run(main())
+
+
+def test_that_nothing_was_kept_is_remembered_for_a_bounded_number_of_turns() -> None:
+    def asked(number: int) -> Request:
+        name = f"call_{number:024x}"
+        return request(user("hi"), assistant(call(name)), tool(result(name)))
+
+    async def main() -> None:
+        store = Counting()
+        vault = Vault(store)
+        for number in range(5000):
+            await parts_back(vault, asked(number))
+        assert len(store.asked) == 5000
+        await parts_back(vault, asked(4000))
+        assert len(store.asked) == 5000
+        await parts_back(vault, asked(0))
+        assert len(store.asked) == 5001
+        by = maker(model="m" * 10_000)  # a long key is not worth its memory
+        for _ in range(2):
+            await parts_back(vault, asked(1), by=by)
+        assert len(store.asked) == 5003
+
+    run(main())

@@ -30,6 +30,8 @@ MAX_BYTES = 16 << 20
 _MOST_TURNS = 1000  # of one history that are looked for, the latest
 _LARGEST = 4 << 20  # of one turn
 _OVERHEAD = 300  # bytes of memory beside content and key
+_MOST_EMPTY = 4096  # turns of which is remembered that nothing was kept
+_LONGEST_EMPTY = 500  # characters of the key of such a turn
 _PAUSE = 10.0  # seconds without a question after the store has failed
 _ITEMS = frozenset({"responses"})  # dialects in which each part of a turn is a message of its own
 _SHORTEST = 64  # what every dialect leaves of an id
@@ -44,7 +46,7 @@ def _name(call_id: str, tool: str) -> tuple[str, bool]:
 
 _UNKNOWN = Secrets(turn="", dialect="")
 _NO_ENTRY = (_UNKNOWN, 0)
-_known_name = lru_cache(maxsize=16384)(_name)  # the same ids come back with every request of a conversation
+_known_name = lru_cache(maxsize=4096)(_name)  # the same ids come back with every request of a conversation
 
 
 class Maker(Struct, frozen=True, kw_only=True):
@@ -170,22 +172,33 @@ class Recall(Struct, frozen=True):
 
 
 class _Recent:
-    """By owner and key, the oldest dropped first, uses counted for what was kept; None where nothing was."""
+    """By owner and key, the least recently used dropped first; None where nothing was kept of a turn.
+
+    Every turn with calls leaves an entry, most of them None. Those have a bound of their own: without it a gateway that never
+    sees reasoning would grow for hundreds of thousands of requests.
+    """
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self.size = 0
-        self._entries: OrderedDict[tuple[str, str], tuple[Secrets | None, int]] = OrderedDict()
+        self._entries: OrderedDict[tuple[str, str], tuple[Secrets, int]] = OrderedDict()
+        self._empty: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     def get(self, key: tuple[str, str]) -> Secrets | None:
         """_UNKNOWN where the store must be asked."""
+        if key in self._empty:
+            self._empty.move_to_end(key)
+            return None
         secrets = self._entries.get(key, _NO_ENTRY)[0]
-        if secrets is not None and secrets is not _UNKNOWN:
+        if secrets is not _UNKNOWN:
             self._entries.move_to_end(key)
         return secrets
 
     def put(self, key: tuple[str, str], secrets: Secrets | None, size: int) -> None:
         self._drop(key)
+        if secrets is None:
+            self._put_empty(key)
+            return
         size += len(key[1]) + _OVERHEAD
         if size > self._max_bytes // 8:  # one must not push out all others
             return
@@ -194,7 +207,14 @@ class _Recent:
         while self.size > self._max_bytes:
             self._drop(next(iter(self._entries)))
 
+    def _put_empty(self, key: tuple[str, str]) -> None:
+        if self._max_bytes and len(key[1]) <= _LONGEST_EMPTY:  # clients choose the names of models
+            self._empty[key] = None
+        if len(self._empty) > _MOST_EMPTY:
+            self._empty.popitem(last=False)
+
     def _drop(self, key: tuple[str, str]) -> None:
+        self._empty.pop(key, None)
         if (entry := self._entries.pop(key, None)) is not None:
             self.size -= entry[1]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -125,3 +126,25 @@ def test_what_begins_with_blank_lines_or_a_field_is_a_stream() -> None:
             found = [frame for place in range(0, len(wire), size) for frame in reader.feed(wire[place : place + size])]
             assert [frame.data for frame in found] == [b"{}"]
             assert not reader.is_document
+
+
+@pytest.mark.parametrize("piece", [b"\n" * 256, b" " * 256, b"\r\n" * 128, b"\n" * 255 + b" "])
+def test_blanks_before_the_first_event_cost_linear_time(piece: bytes) -> None:
+    def seconds(count: int) -> float:
+        reader = SseReader()
+        since = time.process_time()
+        for _ in range(count):
+            assert reader.feed(piece) == []
+        assert [frame.data for frame in reader.feed(b"\ndata: x\n\n")] == [b"x"]
+        return time.process_time() - since
+
+    seconds(100)
+    assert seconds(4_000) < 10 * (seconds(1_000) + 0.001)  # if each piece were joined to all before: 16 times as long
+
+
+def test_only_the_first_byte_order_mark_is_dropped_however_it_is_cut() -> None:
+    mark = b"\xef\xbb\xbf"
+    for wire, expected in ((mark * 2 + b"data: x\n\ndata: y\n\n", [b"y"]), (mark + b"\n \ndata: x\n\n", [b"x"])):
+        for cut in range(len(wire) + 1):
+            assert data_of(wire[:cut], wire[cut:]) == expected, cut
+        assert data_of(*(wire[at : at + 1] for at in range(len(wire)))) == expected

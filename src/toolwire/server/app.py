@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import re
 import time
@@ -36,6 +35,7 @@ from .auth import Guard, owner_of
 from .body import ClientGone, Receive, Send, check_type, read_body
 from .bridge import Bridge
 from .bridge_asks import Desk
+from .collector import Collector
 from .exchange import Exchange, while_here
 from .gemini import Door, counted, door_of
 from .logs import Log
@@ -62,6 +62,7 @@ class App:
         self._metrics = Prometheus()
         self._history = History()
         self._recorder: Recorder | None = None
+        self._collector = Collector()
         self._open = 0
         self._is_ready = False
         self._runtime: Runtime | None = None
@@ -93,7 +94,7 @@ class App:
         self._state = State(self._runtime, keeping, self._done, self._config.server.keep_alive_seconds)
         self._recorder = Recorder(store, self._history)
         self._recorder.start()
-        _settle_memory()
+        self._collector.start()
         self._is_ready = True
 
     def _bridge_to(self, runtime: Runtime) -> Bridge:
@@ -120,6 +121,7 @@ class App:
 
     async def stop(self) -> None:
         self._is_ready = False
+        self._collector.stop()
         if self._recorder is not None:
             await self._recorder.stop()
         if self._state is not None:
@@ -372,14 +374,6 @@ def _note_models(runtime: Runtime, backend: VSCodeBackend) -> None:
 async def _runs_behind(request: Request, runtime: Runtime) -> bool:
     """In the background here; where the back end keeps answers, it runs them itself."""
     return request.state is not None and request.state.is_background and await runtime.keeps(request)
-
-
-def _settle_memory() -> None:
-    """What was loaded so far lives as long as the process, so the collector need not look at it again; and since an answer
-    makes thousands of small objects and no cycles, it looks less often."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
 
 
 async def _front_page(reply: Reply) -> None:

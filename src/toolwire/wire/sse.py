@@ -39,6 +39,7 @@ class SseReader:
         self._size = 0
         self._ended_in_cr = False
         self._at_start = True
+        self._may_be_marked = True  # by a byte order mark
         self._ends_in_lf = False
         self.is_document = False
 
@@ -56,7 +57,7 @@ class SseReader:
         for block in blocks:
             if block.startswith(b"data: ") and b"\n" not in block:
                 frames.append(Frame("", block[6:], block))
-            elif (frame := parse_block(block)) is not None:
+            elif block and (frame := parse_block(block)) is not None:
                 frames.append(frame)
         return frames
 
@@ -73,10 +74,7 @@ class SseReader:
         if b"\n\n" not in data and not (self._ends_in_lf and data[:1] == b"\n"):
             self._hold(data)
             return []
-        *blocks, tail = (b"".join(self._pieces) + data if self._pieces else data).split(b"\n\n")
-        self._pieces.clear()
-        self._size = 0
-        self._ends_in_lf = False
+        *blocks, tail = self._all_with(data).split(b"\n\n")
         if tail:
             self._hold(tail)
         return blocks
@@ -98,24 +96,37 @@ class SseReader:
             raise FrameTooLarge(f"an event is larger than {self._limit} bytes")
 
     def _opened(self, data: bytes) -> bytes:
-        """The first bytes, once they tell what they begin; a byte order mark is left out."""
-        data = b"".join(self._pieces) + data
-        self._pieces.clear()
-        self._size = 0
-        if len(data) < len(_BOM) and _BOM.startswith(data):
-            self._hold(data)
-            return b""
-        first = data.removeprefix(_BOM).lstrip()[:1]
-        if not first:  # blank so far
+        """The first bytes, once they show what they begin, without a byte order mark and without blank lines."""
+        if self._may_be_marked:
+            data = self._all_with(data)
+            if len(data) < len(_BOM) and _BOM.startswith(data):
+                self._hold(data)
+                return b""
+            self._may_be_marked = False
+            data = data.removeprefix(_BOM)
+        bare = data.lstrip()
+        blank = len(data) - len(bare)
+        if line := max(data.rfind(b"\n", 0, blank), data.rfind(b"\r", 0, blank)) + 1:
+            self._all_with(b"")  # those lines are blank
+            data = data[line:]
+        if not bare:
             self._hold(data)
             return b""
         self._at_start = False
-        self._ends_in_lf = False
-        data = data.removeprefix(_BOM)
-        if first in _DOCUMENT:
+        data = self._all_with(data)
+        if bare[:1] in _DOCUMENT:
             self.is_document = True
             self._hold(data)
             return b""
+        return data
+
+    def _all_with(self, data: bytes) -> bytes:
+        """What is held, with data after it; nothing is held any more."""
+        if self._pieces:
+            data = b"".join([*self._pieces, data])
+            self._pieces.clear()
+        self._size = 0
+        self._ends_in_lf = False
         return data
 
     def _with_lf(self, data: bytes) -> bytes:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from toolwire.calls.schemas import Schemas, check_schema
+from toolwire.calls.schemas.cache import MAX_SCHEMAS
 from toolwire.errors import BadRequest
 from toolwire.types import Tool
 
@@ -143,3 +144,10 @@ def test_looking_one_up_takes_microseconds() -> None:
     for _ in range(1000):
         schemas.of(schema)
     assert time.process_time() - started < 0.2
+
+
+def test_small_schemas_are_bounded_by_their_number() -> None:
+    schemas = Schemas()
+    for number in range(MAX_SCHEMAS + 10):
+        schemas.of({"title": str(number)})
+    assert len(schemas) == MAX_SCHEMAS

@@ -15,7 +15,8 @@ from .checker import Checker
 from .positions import pointer
 from .reading import Uncheckable, Unreadable, read
 
-MAX_BYTES = 64 << 20  # of memory, estimated
+MAX_BYTES = 32 << 20  # of memory, estimated
+MAX_SCHEMAS = 1000  # the tools of some twenty agents; small schemas would take long to reach the bound in bytes
 _PER_BYTE = 30  # a compiled schema weighs about so much for each byte of its JSON
 _LARGEST = 2 << 20
 
@@ -66,7 +67,7 @@ class Schemas:
             return
         self._known[key] = (weight, compiled)
         self._size += weight
-        while self._size > self._max_bytes:
+        while self._size > self._max_bytes or len(self._known) > MAX_SCHEMAS:
             self._size -= self._known.popitem(last=False)[1][0]
 
     def __len__(self) -> int:

@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from tests.server.harness import connected, process, read_until, request_bytes, wait_until
+from tests.server.harness import (
+    Broken,
+    ask,
+    connected,
+    gateway,
+    process,
+    read_until,
+    request_bytes,
+    server_config,
+    wait_until,
+)
 from tests.server.remembering import BACKENDS, ECHO, KEEPER, KEY, OTHER_KEY, Site, scripted, site, texts
+from toolwire.config import BackendConfig, Config, with_backends
+from toolwire.errors import InternalError
 from toolwire.server.background import Job, heard_of, shown
-from toolwire.store import Entry, Item
+from toolwire.store import Entry, Item, MemoryStore
 from toolwire.wire.exact import encode
 
 pytestmark = pytest.mark.slow
@@ -82,6 +95,51 @@ def test_a_model_that_refuses_ends_it_as_failed(place: Site) -> None:
     error = place.ask("GET", f"/responses/{answer['id']}").json["error"]
     assert error["code"] == "rate_limit_exceeded"
     assert "slow down" in error["message"]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("model", ["x", "at once"])
+def test_an_internal_error_is_in_the_log_and_the_answer_has_failed(
+    model: str, stream: bool, capfd: pytest.CaptureFixture[str]
+) -> None:
+    config = Config(server=server_config(log="info"))
+    with gateway(with_backends(config, (BackendConfig(name="broken", kind="scripted"),))) as server:
+        assert server.app._runtime is not None
+        server.app._runtime.backends["broken"] = Broken()
+        asked = {"model": f"broken/{model}", "input": "x", "background": True, "stream": stream}
+        answer = ask(server.port, "POST", "/v1/responses", asked, {"x-request-id": "mine"})
+        assert answer.status == 200
+        if stream:
+            assert answer.events[-1][0] == "response.failed"
+        begun = answer.events[0][1]["response"] if stream else answer.json
+        place = Site(server.port)
+        path = f"/responses/{begun['id']}"
+        wait_until(lambda: place.ask("GET", path, key="").json["status"] == "failed")
+        stored = place.ask("GET", path, key="").json
+        assert "inside the gateway" in stored["error"]["message"]
+        assert "mistake" not in json.dumps(stored)
+        wait_until(lambda: server.app._open == 0)
+    log = capfd.readouterr().err
+    assert log.count("ZeroDivisionError: a mistake") == 1
+    assert "error mine Traceback" in log
+    assert log.count("error=internal_error") == 1
+
+
+class Forgetful(MemoryStore):
+    """A store that takes an answer while it is queued, and has no room for it when it is complete."""
+
+    async def put(self, entry: Entry) -> None:
+        if entry.status == "completed":
+            raise InternalError("the disk has no room left.", status=503, code="store_unavailable")
+        await super().put(entry)
+
+
+def test_an_answer_that_cannot_be_stored_has_failed_at_once() -> None:
+    with site(store=Forgetful(max_bytes=1 << 20, max_age=1e9)) as place:
+        answer = place.respond("scripted/m", "hello", background=True)
+        wait_until(lambda: state_of(place, answer) == "failed")
+        stored = place.ask("GET", f"/responses/{answer['id']}").json
+        assert "could not be stored" in stored["error"]["message"]
 
 
 @pytest.mark.parametrize("backend", [*BACKENDS, KEEPER])

@@ -91,7 +91,7 @@ class App:
         searching = Searching(build_search(asked, self._transport)) if asked is not None else None
         self._runtime = Runtime(backends, router_for(self._config), handlings, keeping, searching, vault)
         self.bridge = self._bridge_to(self._runtime)
-        self._state = State(self._runtime, keeping, self._done, self._config.server.keep_alive_seconds)
+        self._state = State(self._runtime, keeping, self._done, self._report, self._config.server.keep_alive_seconds)
         self._recorder = Recorder(store, self._history)
         self._recorder.start()
         self._collector.start()
@@ -187,7 +187,7 @@ class App:
 
     async def _refuse(self, error: GatewayError, reply: Reply, record: Record) -> None:
         if isinstance(error, InternalError):
-            self._log.say("error", "".join(traceback.format_exception(error)), record.request_id)
+            self._report(error, record.request_id)
         if not record.ended:  # it was refused at the door
             record.outcome, record.error, record.status = "error", error.code, error.status
             self._metrics.opened(record)
@@ -195,6 +195,9 @@ class App:
         if not reply.is_started:
             await reply.error(error)
         drop_tracebacks(error)
+
+    def _report(self, error: InternalError, request_id: str) -> None:
+        self._log.say("error", "".join(traceback.format_exception(error)), request_id)
 
     def _close(self, record: Record) -> None:
         record.ended = time.monotonic()

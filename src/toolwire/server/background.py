@@ -65,8 +65,7 @@ class Job:
         self._tell()
 
     def end_with_server(self) -> None:
-        message = "the gateway was stopped before this answer was complete."
-        self.stop("failed", BadRequest(message, status=503, code="not_ready"))
+        self.stop("failed", stopped())
 
     def stop(self, status: str, error: GatewayError) -> None:
         if self.task is not None and not self.is_over and self.end is None:
@@ -102,12 +101,19 @@ class Job:
 
 
 class Background:
-    """ended is told of each answer when it is over."""
+    """ended is called with the record of each answer when it is over, report with each internal error."""
 
-    def __init__(self, runtime: Runtime, store: Store, ended: Callable[[Record], None]) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        store: Store,
+        ended: Callable[[Record], None],
+        report: Callable[[InternalError, str], None],
+    ) -> None:
         self._runtime = runtime
         self._store = store
         self._ended = ended
+        self._report = report
         self._jobs: dict[tuple[str, str], Job] = {}
         self._past: OrderedDict[tuple[str, str], Job] = OrderedDict()
         self._past_size = 0
@@ -156,27 +162,29 @@ class Background:
 
     async def _work(self, job: Job, request: Request, record: Record) -> None:
         step: Step | None = None
-        status, error = "failed", GatewayError("something went wrong inside the gateway; its log says what.")
-        is_well = False
+        status, error = "failed", None
         beat = asyncio.get_running_loop().create_task(self._beat(job))
         record.status = 200
         try:
             step = await self._runtime.step(request, record, job.owner)
             await self._mark(job, "in_progress")
             await step.run(job.write)
-            is_well = True
+            error = step.error or await self._unsaved(job)
         except asyncio.CancelledError:
-            status, error = job.end or (status, error)
+            status, error = job.end or (status, stopped())
         except GatewayError as fault:
             error = fault
-        finally:
+        except Exception as fault:  # the task has no caller that could report it
+            error = InternalError(f"something went wrong inside the gateway; the log has it under {record.request_id}.")
+            error.__cause__ = fault
+        try:
             beat.cancel()
-            if not is_well:
-                await self._break_off(job, request, step, status, error)
-                record.outcome, record.error = "error", error.code
+            if error is not None:
+                await self._fail(job, request, step, status, error, record)
             self._retire(job)
             if step is not None:
                 await step.release()
+        finally:
             self._ended(record)
 
     async def _beat(self, job: Job) -> None:
@@ -191,8 +199,21 @@ class Background:
         if entry is not None and entry.status == "queued":
             await self._store.put(with_status(entry, status, None))
 
-    async def _break_off(self, job: Job, request: Request, step: Step | None, status: str, error: GatewayError) -> None:
-        """Followers get an end, and the store the reason."""
+    async def _unsaved(self, job: Job) -> GatewayError | None:
+        """The reason for an answer that was completed, but is not in the store."""
+        with contextlib.suppress(GatewayError):
+            entry = await self._store.get(job.owner, job.id)
+            if entry is not None and entry.status in RUNNING:
+                return InternalError("the answer is complete, but could not be stored.", code="store_unavailable")
+        return None
+
+    async def _fail(
+        self, job: Job, request: Request, step: Step | None, status: str, error: GatewayError, record: Record
+    ) -> None:
+        """Followers get an end unless they have one, the store gets the reason, and the log what is our fault."""
+        record.outcome, record.error = "error", error.code
+        if isinstance(error, InternalError):
+            self._report(error, record.request_id)
         if step is not None:
             wire = step.fail(error)
         else:
@@ -214,6 +235,10 @@ class Background:
         while self._past_size > _MAX_ENDED:
             _, oldest = self._past.popitem(last=False)
             self._past_size -= oldest.size
+
+
+def stopped() -> GatewayError:
+    return BadRequest("the gateway was stopped before this answer was complete.", status=503, code="not_ready")
 
 
 def cancelled() -> GatewayError:

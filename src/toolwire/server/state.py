@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 
 from ..calls.turn import BYTES_PER_TOKEN
 from ..dialects import responses
+from ..errors import InternalError
 from ..keeping import Keeping
 from ..runtime import Runtime
 from ..telemetry import Record
@@ -25,13 +26,20 @@ def is_stateful(path: str) -> bool:
 
 
 class State:
-    """ended is told of each answer in the background when it is over."""
+    """For each answer in the background: ended is called when it is over, report with its internal error."""
 
-    def __init__(self, runtime: Runtime, keeping: Keeping, ended: Callable[[Record], None], interval: float) -> None:
+    def __init__(
+        self,
+        runtime: Runtime,
+        keeping: Keeping,
+        ended: Callable[[Record], None],
+        report: Callable[[InternalError, str], None],
+        interval: float,
+    ) -> None:
         self._runtime = runtime
         self._keeping = keeping
         self._interval = interval
-        self._background = Background(runtime, keeping.store, ended)
+        self._background = Background(runtime, keeping.store, ended, report)
         self._stored = Stored(runtime, keeping, self._background, interval)
         self._conversations = Conversations(keeping)
 

@@ -46,7 +46,7 @@ def fill(config: Path, *, days_ago: int = 0) -> None:
             failed.error = "upstream_error" if outcome == "error" else ""
             history.closed(failed)
         store = SqliteStore(config.parent / "store.db", max_bytes=8 << 20, max_age=1e9)
-        await Recorder(store, history).write()
+        await Recorder(store, history, lambda error, _: None).write()
         await store.close()
 
     asyncio.run(main())

@@ -11,7 +11,7 @@ import pytest
 
 from tests.server.harness import ask, gateway, server_config
 from toolwire.config import Config, StoreConfig, with_backends
-from toolwire.errors import UpstreamError
+from toolwire.errors import InternalError, UpstreamError
 from toolwire.server.recording import OWNER, Recorder, day_name, recorded
 from toolwire.store import Item, Store
 from toolwire.store.memory import MemoryStore
@@ -38,6 +38,10 @@ def counting(*backends: str, now: float = NOON) -> History:
     return history
 
 
+def no_error(error: InternalError, request_id: str) -> None:
+    raise AssertionError(error)
+
+
 async def requests_in(store: Store, *days: int) -> dict[str, int]:
     found: dict[str, int] = {}
     for line in await recorded(store, days):
@@ -50,7 +54,7 @@ def test_processes_add_up_and_writing_again_does_not(opened: Callable[[Path], St
     async def main() -> None:
         store = opened(tmp_path)
         first, second = counting("a", "a", "b"), counting("a")
-        writers = [Recorder(store, first), Recorder(store, second)]
+        writers = [Recorder(store, first, no_error), Recorder(store, second, no_error)]
         for writer in (*writers, *writers):
             await writer.write()
         assert await requests_in(store, DAY) == {"a": 3, "b": 1}
@@ -66,7 +70,7 @@ def test_processes_add_up_and_writing_again_does_not(opened: Callable[[Path], St
 def test_a_restart_goes_on_from_what_is_there(tmp_path: Path) -> None:
     async def life() -> None:
         store = sqlite(tmp_path)
-        writer = Recorder(store, counting("a", "b"))
+        writer = Recorder(store, counting("a", "b"), no_error)
         writer.start()
         await writer.stop()
         await store.close()
@@ -89,7 +93,7 @@ def test_hours_of_two_days_go_to_their_days() -> None:
         for hours in range(0, 36, 6):
             now[0] = NOON + hours * HOUR
             history.closed(Record(backend="a", sent_model="m"))
-        await Recorder(store, history).write()
+        await Recorder(store, history, no_error).write()
         assert [await requests_in(store, day) for day in (DAY, DAY + 1)] == [{"a": 2}, {"a": 4}]
 
     asyncio.run(main())
@@ -101,7 +105,7 @@ def test_many_lines_are_all_written(tmp_path: Path) -> None:
         history = History(lambda: NOON)
         for number in range(300):
             history.closed(Record(backend=f"b{number % 3}", sent_model=f"m{number}"))
-        await Recorder(store, history).write()
+        await Recorder(store, history, no_error).write()
         assert await requests_in(store, DAY) == {"b0": 100, "b1": 100, "b2": 100}
         assert history.unwritten() == []
         await store.close()
@@ -121,7 +125,7 @@ class Failing(MemoryStore):
 def test_what_a_store_did_not_take_is_written_the_next_time() -> None:
     async def main() -> None:
         store = Failing(max_bytes=1 << 20, max_age=1e9)
-        writer = Recorder(store, counting("a"), every=0.01)
+        writer = Recorder(store, counting("a"), no_error, every=0.01)
         writer.start()
         await asyncio.sleep(0.05)
         assert await requests_in(store, DAY) == {}
@@ -134,10 +138,50 @@ def test_what_a_store_did_not_take_is_written_the_next_time() -> None:
     asyncio.run(main())
 
 
+class Faulty(MemoryStore):
+    """A store with a mistake in it: what it raises first is no error of the tree."""
+
+    attempts = 0
+
+    async def append(self, owner: str, conversation: str, items: object) -> bool:
+        self.attempts += 1
+        if self.attempts <= 2:
+            raise ZeroDivisionError("a mistake")
+        return await super().append(owner, conversation, items)  # type: ignore[arg-type] # handed on
+
+
+def test_an_unexpected_error_is_reported_once_and_writing_goes_on() -> None:
+    async def main() -> None:
+        reported: list[InternalError] = []
+        store = Faulty(max_bytes=1 << 20, max_age=1e9)
+        writer = Recorder(store, counting("a"), lambda error, _: reported.append(error), every=0.001)
+        writer.start()
+        async with asyncio.timeout(20):
+            while await requests_in(store, DAY) != {"a": 1}:
+                await asyncio.sleep(0)
+        await writer.stop()
+        assert [type(error.__cause__) for error in reported] == [ZeroDivisionError]
+
+    asyncio.run(main())
+
+
+def test_stopping_does_not_fail_where_writing_does() -> None:
+    async def main() -> None:
+        reported: list[InternalError] = []
+        writer = Recorder(
+            Faulty(max_bytes=1 << 20, max_age=1e9), counting("a"), lambda error, _: reported.append(error)
+        )
+        writer.start()
+        await writer.stop()
+        assert len(reported) == 1
+
+    asyncio.run(main())
+
+
 def test_damaged_lines_are_passed_over() -> None:
     async def main() -> None:
         store = memory(Path())
-        await Recorder(store, counting("a")).write()
+        await Recorder(store, counting("a"), no_error).write()
         await store.append(OWNER, day_name(DAY), [Item("x", b"{}"), Item("y", b"no")])
         assert await requests_in(store, DAY) == {"a": 1}
 

@@ -156,6 +156,25 @@ def test_a_file_that_was_removed_is_made_anew(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
+def test_a_fault_in_tidying_up_is_logged_once_and_the_thread_lives_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Faulty(Session):
+        def tidy(self, now: float) -> None:
+            raise ZeroDivisionError("a mistake")
+
+    async def main() -> None:
+        worker = Worker(lambda: Faulty(tmp_path / "state.db", bounds_of(8 * MB), DAY, 1.0), time.time)
+        for _ in range(3):
+            assert await worker.do(Task(where, 100)) == "toolwire-store"
+        await worker.close()
+
+    asyncio.run(main())
+    [record] = caplog.records
+    assert record.exc_info is not None
+    assert "tidied" in record.message
+
+
 def test_closing_does_first_what_was_asked(tmp_path: Path) -> None:
     async def main() -> None:
         worker = Worker(lambda: Session(tmp_path / "state.db", bounds_of(MB), DAY, 1.0), time.time)

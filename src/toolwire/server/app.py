@@ -92,7 +92,7 @@ class App:
         self._runtime = Runtime(backends, router_for(self._config), handlings, keeping, searching, vault)
         self.bridge = self._bridge_to(self._runtime)
         self._state = State(self._runtime, keeping, self._done, self._report, self._config.server.keep_alive_seconds)
-        self._recorder = Recorder(store, self._history)
+        self._recorder = Recorder(store, self._history, self._report)
         self._recorder.start()
         self._collector.start()
         self._is_ready = True

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import groupby, islice
 
-from ..errors import GatewayError
+from ..errors import GatewayError, InternalError
 from ..step import mint
 from ..store import Entry, Item, Store
 from ..store.base import CONVERSATION
@@ -25,11 +25,15 @@ _HOURS = 24
 
 
 class Recorder:
-    """Writes what a process has counted, under a name that no other has."""
+    """Writes what a process has counted, under a name that no other has. The first unexpected error goes to report."""
 
-    def __init__(self, store: Store, history: History, every: float = EVERY) -> None:
+    def __init__(
+        self, store: Store, history: History, report: Callable[[InternalError, str], None], every: float = EVERY
+    ) -> None:
         self._store = store
         self._history = history
+        self._report = report
+        self._has_reported = False
         self._every = every
         self._process = mint("process_")
         self._task: asyncio.Task[None] | None = None
@@ -42,7 +46,7 @@ class Recorder:
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
-        await self.write()
+        await self._attempt()
 
     async def write(self) -> None:
         """All that is new, or as much as the store takes: the rest is tried again the next time."""
@@ -56,7 +60,17 @@ class Recorder:
     async def _run(self) -> None:
         while True:
             await asyncio.sleep(self._every)
+            await self._attempt()
+
+    async def _attempt(self) -> None:
+        try:
             await self.write()
+        except Exception as fault:  # the next attempt may succeed, and no request depends on this one
+            if not self._has_reported:
+                self._has_reported = True
+                error = InternalError("the counts for `toolwire stats` could not be written.")
+                error.__cause__ = fault
+                self._report(error, "")
 
     async def _append(self, day: str, items: list[Item]) -> None:
         if not await self._store.append(OWNER, day, items):

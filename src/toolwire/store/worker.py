@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import queue
 import threading
 import time
@@ -24,6 +25,8 @@ _SMALL = 32  # pages that a caller may write itself
 _SLOW = 0.1  # seconds; a disk that takes longer is left to the thread for a while
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # how long, doubled each time it happens again
 _IDLE = 60.0  # seconds of silence after which the thread looks for something to tidy
+
+_log = logging.getLogger("toolwire.store")
 
 _STOP = Task(lambda connection: None)
 _NUDGE = Task(lambda connection: None)
@@ -45,6 +48,7 @@ class Worker:
         self._is_nudged = False
         self._slow_until = 0.0
         self._pause = _FIRST_PAUSE
+        self._has_failed = False
         self._is_closed = False
 
     async def do(self, task: Task) -> Any:
@@ -107,9 +111,17 @@ class Worker:
                 if self._session is not None and is_stopping:
                     self._session.close()
                 elif self._session is not None:
-                    self._session.tidy(self._clock())
+                    self._tidy(self._session)
                 _answer([future for _, future in ending], [Outcome() for _ in ending])
                 self._is_nudged = False
+
+    def _tidy(self, session: Session) -> None:
+        try:
+            session.tidy(self._clock())
+        except Exception:  # the thread must live on; writes and reads do not depend on tidying
+            if not self._has_failed:
+                self._has_failed = True
+                _log.exception("the store could not be tidied up")
 
     def _finish(self, jobs: Sequence[_Job]) -> None:
         if jobs:

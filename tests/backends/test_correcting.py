@@ -447,6 +447,42 @@ def test_a_correction_that_dies_after_its_first_word_is_a_failure(code: str) -> 
     assert inner.closed == 2
 
 
+class Unread:
+    """A reply in bytes that nothing of is read."""
+
+    headers: dict[str, str] = {}
+    content_type = "text/event-stream"
+    is_complete = False
+    losses = (Loss("top_k", "request", "new"),)
+    aborted = 0
+
+    async def read(self) -> bytes:
+        raise AssertionError("not read")
+
+    def abort(self) -> None:
+        self.aborted += 1
+
+
+def test_a_correction_is_stopped_by_a_client_that_disconnects_at_its_losses() -> None:
+    unread = Unread()
+
+    class Changing(Played):
+        async def open(self, request: Request, *, is_verbatim: bool) -> Any:
+            reply = await super().open(request, is_verbatim=is_verbatim)
+            return reply if len(self.asked) == 1 else unread
+
+    async def main() -> None:
+        backend = CorrectingBackend(Changing(events_of(call(WRONG))), checking(), Terms(corrections=2))
+        reply = await backend.open(REQUEST, is_verbatim=True)
+        async for events in reply.events:
+            if any(isinstance(event, Noted) for event in events):
+                break
+        await reply.close()
+        assert unread.aborted == 1
+
+    asyncio.run(main())
+
+
 def test_a_first_answer_that_fails_is_a_failure() -> None:
     inner, found = Played([Started(id="a", model="m"), Failed(error=UpstreamError("no"))]), checking()
     assert isinstance(run(inner, found)[-1], Failed)

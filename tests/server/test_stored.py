@@ -2,15 +2,48 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
 from typing import Any
 
 import pytest
 
-from tests.server.harness import Process, process
-from tests.server.remembering import BACKENDS, ECHO, KEEPER, KEY, OTHER_KEY, Site, echoed, roles, scripted, site, texts
+from tests.server.harness import (
+    HOLD,
+    LONG,
+    Process,
+    Upstream,
+    chunk,
+    connected,
+    gateway,
+    process,
+    read_until,
+    server_config,
+    stream_head,
+)
+from tests.server.remembering import (
+    BACKENDS,
+    ECHO,
+    KEEPER,
+    KEY,
+    OTHER_KEY,
+    Site,
+    backend,
+    echoed,
+    roles,
+    scripted,
+    site,
+    texts,
+)
+from toolwire.config import Config, with_backends
+from toolwire.dialects import DIALECTS
 from toolwire.errors import InternalError
+from toolwire.secret import Secret
+from toolwire.server.body import ClientGone
+from toolwire.server.exchange import while_here
+from toolwire.server.reply import Reply
+from toolwire.server.stored import send_pieces
 from toolwire.store import Entry, MemoryStore
 
 pytestmark = pytest.mark.slow
@@ -177,8 +210,8 @@ def test_what_one_back_end_keeps_another_cannot_go_on_from(place: Site) -> None:
 
 def test_what_the_gateway_keeps_goes_on_at_any_back_end(place: Site) -> None:
     first = place.respond("chat/m", scripted({"text": "from chat"}, ECHO))
-    for backend in ALL:
-        assert texts(place.respond(f"{backend}/m", "on", previous_response_id=first["id"]))[1:] == ["from chat", "on"]
+    for name in ALL:
+        assert texts(place.respond(f"{name}/m", "on", previous_response_id=first["id"]))[1:] == ["from chat", "on"]
 
 
 def test_input_items_come_in_pages(place: Site) -> None:
@@ -265,6 +298,76 @@ def test_the_count_of_tokens_knows_the_history(place: Site) -> None:
     assert short["object"] == "response.input_tokens"
     asked["previous_response_id"] = answer["id"]
     assert place.ask("POST", "/responses/input_tokens", asked).json["input_tokens"] > short["input_tokens"] + 900
+
+
+def test_what_is_sent_is_closed_before_the_sender_has_ended() -> None:
+    """The generator is held here too, so no collector could have closed it."""
+
+    async def main() -> None:
+        closed: list[str] = []
+        stuck = asyncio.Event()
+
+        async def pieces() -> AsyncGenerator[bytes, None]:
+            try:
+                yield b"data: 1\n\n"
+            finally:
+                closed.append("closed")
+
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.body":
+                stuck.set()
+                await asyncio.Event().wait()  # a client that reads nothing
+
+        held = pieces()
+        sending = asyncio.create_task(send_pieces(held, Reply(send, DIALECTS["responses"], "r", None), 15.0))
+        await stuck.wait()
+        sending.cancel()
+        await asyncio.wait({sending})
+        assert closed == ["closed"]
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("is_stream", [True, False])
+def test_a_back_end_that_relays_is_stopped_when_the_client_leaves(is_stream: bool) -> None:
+    upstream = Upstream()
+    try:
+        path = "/v1/responses/resp_a"
+        kind = "text/event-stream" if is_stream else "application/json"
+        frame = b'event: e\ndata: {"type":"e","filler":"%s"}\n\n' % (b"x" * 60_000)
+        upstream.on(path, [stream_head(kind), *[chunk(frame if is_stream else b"{")] * (80 if is_stream else 1), HOLD])
+        config = backend(KEEPER, "openai-responses", upstream.port, state="upstream", key=Secret("sk"))
+        with gateway(with_backends(Config(server=server_config()), [config])) as running:
+            client = connected(running.port, buffer=4096)
+            client.sendall(b"GET /v1/responses/resp_a HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+            received = upstream.wait_request(path)
+            if is_stream:
+                read_until(client, b"filler")
+            client.close()
+            assert received.left.wait(LONG)
+    finally:
+        upstream.close()
+
+
+def test_work_has_ended_when_the_client_is_gone() -> None:
+    async def main() -> None:
+        ended: list[str] = []
+
+        async def work() -> None:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                await asyncio.sleep(0)
+                ended.append("work")
+
+        async def receive() -> Any:
+            return {"type": "http.disconnect"}
+
+        with pytest.raises(ClientGone):
+            await while_here(receive, work())
+        assert ended == ["work"]
+
+    asyncio.run(main())
 
 
 class Broken(MemoryStore):

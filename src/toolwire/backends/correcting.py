@@ -92,11 +92,14 @@ class CorrectingTurn:
 
     async def play(self, request: Request, reply: WireReply | EventReply) -> AsyncIterator[list[Event]]:
         self._rounds = Rounds(reply.losses)
+        losses: list[Event] = []
         while True:
             earlier = self._answer.right if self._answer is not None else ()
             answer = Holding(self._checking, self._rounds.place, self._rounds.starts, earlier)
             reading = Reading(reply, self._inner.dialect, request)
             try:
+                if losses:  # in here: a client that disconnects now must stop the new reply
+                    yield losses
                 async for events in reading.events():
                     if kept := answer.send(events):
                         yield kept
@@ -117,8 +120,7 @@ class CorrectingTurn:
                 return
             request, reply = again
             self._checking.tally.last_round = self._rounds.count
-            if losses := self._rounds.new_losses(reply.losses):
-                yield losses
+            losses = self._rounds.new_losses(reply.losses)
 
     async def _again(self, request: Request, answer: Holding) -> tuple[Request, WireReply | EventReply] | None:
         """Tell the model and ask once more; None where nothing is wrong, it would not help, or is no longer allowed."""

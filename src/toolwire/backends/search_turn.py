@@ -63,9 +63,12 @@ class SearchTurn:
 
     async def play(self, request: Request, reply: WireReply | EventReply) -> AsyncIterator[list[Event]]:
         self.rounds = Rounds(reply.losses)
+        losses: list[Event] = []
         while True:
             reading, answer = Reading(reply, self._inner.dialect, request), _Round(self)
             try:
+                if losses:  # in here: a client that disconnects now must stop the new reply
+                    yield losses
                 async for events in reading.events():
                     if kept := answer.send(events):
                         yield kept
@@ -85,8 +88,7 @@ class SearchTurn:
             self.rounds.add_usage(answer.finished.usage)
             request = self._continued(request, answer)
             reply = await self._inner.open(request, is_verbatim=False)
-            if losses := self.rounds.new_losses(reply.losses):
-                yield losses
+            losses = self.rounds.new_losses(reply.losses)
 
     def is_search(self, call: ToolCall) -> bool:
         return self._means.is_search(call)

@@ -11,7 +11,7 @@ import contextlib
 import re
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 
 from msgspec.structs import replace
 
@@ -72,7 +72,7 @@ class Job:
             self.end = (status, error)
             self.task.cancel()
 
-    async def follow(self, after: int = -1) -> AsyncIterator[bytes]:
+    async def follow(self, after: int = -1) -> AsyncGenerator[bytes, None]:
         """The events behind number after, those to come included."""
         place = 0
         while True:

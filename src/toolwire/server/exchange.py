@@ -135,8 +135,8 @@ class Exchange:
 
 
 async def while_here(receive: Receive, work: Coroutine[Any, Any, T], stop: Callable[[], None] | None = None) -> T:
-    """What work gives; raises ClientGone, and ends the work, when the client leaves before. When the server ends, stop is
-    told, if there is one, and the work has a moment to come to its own end."""
+    """The result of work. Raises ClientGone when the client disconnects before; then the work is cancelled, and has released what
+    it held when this returns. When the server ends, stop is called, if there is one, and the work has a moment to end itself."""
     working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_next(receive))
     try:
         try:
@@ -148,7 +148,9 @@ async def while_here(receive: Receive, work: Coroutine[Any, Any, T], stop: Calla
         return working.result()
     finally:
         leaving.cancel()
-        working.cancel()
+        if not working.done():
+            working.cancel()
+            await asyncio.wait({working}, timeout=_LAST_WORDS)
 
 
 async def _end(working: asyncio.Future[T], stop: Callable[[], None] | None) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 from ..backends.http import HttpBackend, HttpReply
 from ..dialects.base import Context
@@ -99,7 +100,7 @@ class Stored:
         stop = job.end_with_server if job is not None else None
         await while_here(receive, send_pieces(pieces, reply, self._interval), stop)
 
-    async def _replayed(self, entry: Entry, after: int) -> AsyncIterator[bytes]:
+    async def _replayed(self, entry: Entry, after: int) -> AsyncGenerator[bytes, None]:
         """Another process works on it, or none any more: what it came to, told as events."""
         current: Entry | None = entry
         while current is not None and (current := await self._current(current)).status in RUNNING:
@@ -131,27 +132,28 @@ class Stored:
         renamer = Renamer(NAME, model) if model else None
         path = "/" + "/".join(asked.path)
         answer = await backend.relay(asked.method, path, asked.relayed_query(), asked.headers)
-        if "event-stream" in answer.content_type:
-            await send_pieces(_frames(answer, renamer), reply, self._interval)
-            return
-        body = bytearray()
-        while piece := await answer.read():
-            body += piece
-            if len(body) > _MAX_RELAYED:
+        try:
+            if "event-stream" in answer.content_type:
+                await send_pieces(_frames(answer, renamer), reply, self._interval)
+                return
+            body = await _whole(answer)
+        finally:
+            if not answer.is_complete:
                 answer.abort()
-                raise BadRequest("the back end's answer is too large to pass on.", status=502, code="upstream_garbage")
         if asked.method == "DELETE":
             await self._store.delete(POINTERS, asked.path[1])
-        shown_body = renamer.body(bytes(body)) if renamer is not None else bytes(body)
+        shown_body = renamer.body(body) if renamer is not None else body
         await reply.whole(200, shown_body, "application/json", passed_headers(answer.headers))
 
 
-async def send_pieces(pieces: AsyncIterator[bytes], reply: Reply, interval: float) -> None:
+async def send_pieces(pieces: AsyncGenerator[bytes, None], reply: Reply, interval: float) -> None:
+    """The generator is closed before this returns or raises, so that an upstream behind it is stopped at once."""
     outlet = Outlet(asyncio.get_running_loop(), reply, interval)
     try:
-        async for wire in pieces:
-            if wire:
-                await outlet.write(wire)
+        async with aclosing(pieces):
+            async for wire in pieces:
+                if wire:
+                    await outlet.write(wire)
         await outlet.write(b"", is_last=True)
     finally:
         outlet.close()
@@ -186,12 +188,17 @@ def _input_items(entry: Entry) -> list[Item]:
     return items
 
 
-async def _frames(answer: HttpReply, renamer: Renamer | None) -> AsyncIterator[bytes]:
+async def _frames(answer: HttpReply, renamer: Renamer | None) -> AsyncGenerator[bytes, None]:
     reader = SseReader()
-    try:
-        while piece := await answer.read():
-            frames = reader.feed(piece)
-            yield b"".join([(frame if renamer is None else renamer.frame(frame)).raw for frame in frames])
-    finally:
-        if not answer.is_complete:
-            answer.abort()
+    while piece := await answer.read():
+        frames = reader.feed(piece)
+        yield b"".join([(frame if renamer is None else renamer.frame(frame)).raw for frame in frames])
+
+
+async def _whole(answer: HttpReply) -> bytes:
+    body = bytearray()
+    while piece := await answer.read():
+        body += piece
+        if len(body) > _MAX_RELAYED:
+            raise BadRequest("the back end's answer is too large to pass on.", status=502, code="upstream_garbage")
+    return bytes(body)

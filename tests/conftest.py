@@ -5,18 +5,23 @@ Sockets, processes, disks and thousands of generated cases take time; every modu
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tests.frozen_histories import FrozenRecent, check_used
 from tests.thorough import is_thorough
+from toolwire import keeping
 
 # How long one example takes says more about the machine than about us; and what was green stays so until somebody changes it: new
 # examples are looked for where somebody waits for what they find.
 settings.register_profile("toolwire", deadline=None, derandomize=not is_thorough())
 settings.load_profile("toolwire")
+
+keeping.Recent = FrozenRecent  # type: ignore[misc] # the cache of every gateway in this process
 
 _HERE = Path(__file__).parent
 _SLOW = frozenset(
@@ -92,6 +97,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _is_slow(item.path):
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(autouse=True)
+def _frozen_histories() -> Iterator[None]:
+    yield
+    check_used()
 
 
 @cache

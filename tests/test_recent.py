@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from tests.frozen_histories import FrozenRecent, check_used
 from toolwire.dialects.memory import Past
 from toolwire.recent import Recent
 
@@ -58,3 +61,17 @@ def test_owners_are_strangers() -> None:
     recent.forget("one")
     assert recent.get("one", "a") is None
     assert recent.get("two", "a") == (Past(items=[2]), 1)
+
+
+@pytest.mark.parametrize("is_used_again", [True, False])
+def test_a_history_that_somebody_changes_fails_the_test_that_did_it(is_used_again: bool) -> None:
+    recent = FrozenRecent()
+    past = Past(items=[{"role": "user", "content": [{"type": "input_text", "text": "a"}]}])
+    recent.put("o", "a", past, 100)
+    check_used()
+    assert recent.get("o", "a") is not None
+    past.items[0]["content"].append({})
+    if is_used_again:
+        assert recent.get("o", "a") is not None
+    with pytest.raises(AssertionError, match="was changed"):
+        check_used()

@@ -45,6 +45,7 @@ _ONLY = {  # keys that only some kinds of back ends have
     "cursor": (
         *("token", "client_type", "client_version", "privacy", "transport", "workspace", "local_tools", "history"),
         *("park_seconds", "repeated_calls", "max_requests_per_minute", "max_tokens_per_minute", "sandbox"),
+        *("stall_heartbeats",),
     ),
     "vscode": ("max_requests_per_minute",),
 }

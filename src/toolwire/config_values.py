@@ -23,6 +23,7 @@ Corrections: TypeAlias = Annotated[int, Meta(ge=0, le=20, description="a whole n
 Parked: TypeAlias = Annotated[
     int, Meta(ge=0, le=3600, description="a whole number of seconds from 0 (turns are not kept open) to 3600")
 ]
+Beats: TypeAlias = Annotated[int, Meta(ge=0, le=10_000, description="a whole number from 0 (never) to 10000")]
 Limit: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000_000, description="a whole number, 0 for no limit")]
 LocalTool: TypeAlias = Literal["read", "list", "glob", "grep", "write", "shell"]
 Guard: TypeAlias = Literal["off", "check", "repair", "retry"]
@@ -76,6 +77,7 @@ class BackendConfig(Struct, frozen=True, kw_only=True):
     sandbox: Literal["required", "auto", "never"] = "required"  # for the shell of local_tools
     history: Literal["native", "flat"] = "native"
     park_seconds: Parked = 600
+    stall_heartbeats: Beats = 10
     repeated_calls: Literal["tell", "answer"] = "tell"
     max_requests_per_minute: Limit = 120
     max_tokens_per_minute: Limit = 5_000_000

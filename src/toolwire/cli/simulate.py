@@ -40,7 +40,7 @@ def cursor(
         ),
     ] = (),
     journal: Annotated[Path | None, Parameter(help="Write what is seen to this file, as JSON lines.")] = None,
-    heartbeat: Annotated[float, Parameter(help="Seconds between two heartbeats of the server.")] = 5.0,
+    heartbeat: Annotated[float, Parameter(help="Seconds between two heartbeats of the server.")] = 1.0,
     any_model: Annotated[bool, Parameter(help="Take every model name.", negative="")] = False,
 ) -> int:
     """Speak Cursor's Agent API on 127.0.0.1, over HTTP/1.1 and HTTP/2, until interrupted. Nothing leaves this machine."""

@@ -272,7 +272,8 @@ def test_an_aborted_call_that_was_not_told_never_is() -> None:
     heard(run, call(1))
     run.settle()
     heard(run, call(2), text("after"), abort(2))
-    assert shown(run.give(results("call1")).events + run.end(None)) == ["text after", "failed upstream_cut"]
+    events = run.give(results("call1")).events + run.end(None)
+    assert shown(events) == ["text after", "noted cursor.turn_end", "stop"]
 
 
 def test_an_aborted_local_exec_is_to_be_stopped() -> None:
@@ -472,18 +473,66 @@ def test_a_tool_that_is_not_offered_now_is_unknown_though_the_history_speaks_of_
     assert not read(reply.send[0]).exec_client_message.mcp_allowlist_precheck_result.allowlisted
 
 
-def test_an_end_without_the_turns_end_is_an_error() -> None:
+def test_text_and_an_end_in_order_without_the_turns_end_is_an_answer_with_a_loss() -> None:
     run = decoder()
-    events = heard(run, text("Hel")) + run.end(None)
+    events = heard(run, text("Hello"), checkpoint(3)) + run.end(None)
     check_events(events)
-    assert shown(events) == ["text Hel", "failed upstream_cut"]
-    error = events[-1].error if isinstance(events[-1], Failed) else None
-    assert isinstance(error, UpstreamError)
-    assert not error.retryable
+    assert shown(events) == ["text Hello", "noted cursor.turn_end", "stop"]
+    assert finished(events).choices[0].raw_reason == "unended"
+    run = decoder()
+    events = heard(run, set_blob(1, b"i", assistant("Hello"))) + run.end(None)
+    assert shown(events) == ["text Hello", "noted cursor.turn_end", "stop"]
+
+
+def test_an_end_without_the_turns_end_and_without_text_is_an_error() -> None:
+    events = heard(run := decoder(), thinking("hm")) + run.end(None)
+    check_events(events)
+    assert shown(events) == ["thought hm", "failed upstream_cut"]
     other = decoder().end(None)[-1]
     assert isinstance(other, Failed)
     assert isinstance(other.error, UpstreamError)
     assert other.error.retryable
+    events = heard(run := decoder(), text("Hel")) + run.end(Fault("internal", "boom"))
+    assert shown(events) == ["text Hel", "failed upstream_error"]
+
+
+def test_heartbeats_are_counted_from_the_last_progress() -> None:
+    run = decoder()
+    heard(run, heartbeat(), heartbeat(), tokens(1), heartbeat())
+    assert run.heartbeats == 1
+    heard(run, call(1), heartbeat())
+    run.settle()
+    heard(run, heartbeat())
+    run.give(results("call1"))
+    assert run.heartbeats == 0
+
+
+def test_a_stalled_run_is_the_text_of_its_blobs() -> None:
+    run = decoder()
+    events = heard(run, set_blob(1, b"i", assistant("Hello")), heartbeat()) + run.stall()
+    check_events(events)
+    assert shown(events) == ["text Hello", "noted cursor.turn_end", "stop"]
+    assert run.stall() == []
+
+
+@pytest.mark.parametrize("said", [(), (text("Hel"),), (thinking("hm"),)])
+def test_a_stalled_run_without_a_blob_is_not_over(said: tuple[bytes, ...]) -> None:
+    run = decoder()
+    heard(run, *said, heartbeat())
+    assert run.stall() == []
+    assert not run.is_over
+
+
+def test_a_stalled_run_is_never_the_message_that_came_before_its_results() -> None:
+    run = decoder()
+    said = [{"type": "text", "text": "Look."}, {"type": "tool-call", "toolCallId": "call1", "toolName": "weather"}]
+    message = json.dumps({"role": "assistant", "content": said}).encode()
+    heard(run, text("Look."), set_blob(1, b"i", message), call(1, "call1"))
+    run.settle()
+    run.give(results("call1"))
+    heard(run, set_blob(2, b"j", message), heartbeat())
+    assert run.stall() == []
+    assert not run.has_text
 
 
 def test_an_end_with_a_fault_says_what_it_was() -> None:

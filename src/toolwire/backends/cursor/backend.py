@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from ...calls.retelling import has_calls
 from ...calls.schemas import Schemas, TooCostly
@@ -15,7 +18,7 @@ from ...config import BackendConfig
 from ...dialects.cursor import Opening, Outlook, Setup, TurnDecoder, opening
 from ...dialects.cursor.permits import allowed_tools
 from ...errors import UpstreamError
-from ...events import Event
+from ...events import Event, Failed, Noted, PartDelta, PartEnded, PartStarted, Started
 from ...profiles import CURSOR
 from ...tools.workspace.sandbox import Shell
 from ...types import JsonObject, Loss, Request, Tool
@@ -33,11 +36,17 @@ from .local import LocalTools
 from .repeats import Repeats
 from .service import Service, Way
 from .tries import Tries
-from .turn import Limits, Turn
+from .turn import EMPTY, STALLED, Limits, Turn, stalled
 
 _LISTED = 300.0  # seconds that a list of models is good for
+_UNPARKED = 600.0  # seconds without parking after a continued run gave no answer
 # What is not begun anew: the client has waited for long enough, and can ask again; or the agent runs in circles.
 _LAST_WORDS = frozenset({"upstream_timeout", CODE})
+_AGAIN = "it was begun again with the whole conversation"
+_LOSSES = {
+    STALLED: (Loss("cursor.stalled", "turn", f"the run gave no answer to the results; {_AGAIN}"),),
+    EMPTY: (Loss("cursor.empty", "turn", f"the run ended without any output; {_AGAIN}"),),
+}
 
 
 class TurnReply(EventReply, kw_only=True):
@@ -48,6 +57,14 @@ class TurnReply(EventReply, kw_only=True):
     async def close(self) -> None:
         await super().close()
         self.leave()
+
+
+class Begun(Struct, frozen=True, kw_only=True):
+    """An answer up to its first word."""
+
+    turn: Turn
+    first: list[Event]
+    losses: tuple[Loss, ...] = ()
 
 
 class CursorBackend:
@@ -70,6 +87,7 @@ class CursorBackend:
         self._listing = asyncio.Lock()
         self._models: list[Model] = []
         self._listed_at = 0.0
+        self._unparked_until = 0.0
 
     async def program(self) -> str:
         """How the service is reached. Raises GatewayError."""
@@ -91,19 +109,30 @@ class CursorBackend:
         conversation = conversation_of(request)
         self.budget.ask(conversation, time.monotonic())
         allowance = Allowance(self.budget, conversation)
-        if (reply := await self._continued(request, allowance)) is not None:
-            return reply
+        continued = await self._continued(request, allowance)
+        if isinstance(continued, Begun):
+            return self._reply(continued, request)
+        return self._reply(await self.begin(request, allowance, continued), request)
+
+    async def begin(self, request: Request, allowance: Allowance, before: UpstreamError | None = None) -> Begun:
+        """A run of its own for the whole conversation. before: why the run that was continued gave no answer."""
+        code = "" if before is None else before.code
+        if code == STALLED:
+            self._unparked_until = time.monotonic() + _UNPARKED
+        until = time.monotonic() + self._limits.silent
+        tries = Tries(self.service, self._config.retries, until, was_empty=code == EMPTY)
         original = str(uuid.uuid4())
-        tries = Tries(self.service, self._config.retries, time.monotonic() + self._limits.silent)
         while True:
             way: Way | None = None
             try:
                 way = await self.service.way()
-                return await self._answered(request, way, original, allowance)
+                begun = await self._answered(request, way, original, allowance)
+                return replace(begun, losses=(*begun.losses, *_LOSSES.get(code, ())))
             except UpstreamError as error:
                 pause = tries.pause(error, way, time.monotonic())
                 if pause is None:
                     raise
+                code = code or (EMPTY if error.code == EMPTY else "")
             await asyncio.sleep(pause)
 
     async def close(self) -> None:
@@ -113,7 +142,7 @@ class CursorBackend:
             await asyncio.wait(self._leaving)
         await self.service.close()
 
-    async def _answered(self, request: Request, way: Way, original: str, allowance: Allowance) -> EventReply:
+    async def _answered(self, request: Request, way: Way, original: str, allowance: Allowance) -> Begun:
         local = None if _has_tools(request) else self._local
         opened = opening(request, self._setup(local))
         repeats = Repeats(request.messages)
@@ -131,7 +160,7 @@ class CursorBackend:
         except BaseException:
             self._soon(turn.leave())
             raise
-        return self._reply(turn, request, first, opened.losses)
+        return Begun(turn=turn, first=first, losses=opened.losses)
 
     def _setup(self, local: LocalTools | None) -> Setup:
         return Setup(
@@ -163,8 +192,8 @@ class CursorBackend:
         except TooCostly:
             return False
 
-    async def _continued(self, request: Request, allowance: Allowance) -> EventReply | None:
-        """The next answer of a run that waits for these results; None where there is none, or it cannot go on."""
+    async def _continued(self, request: Request, allowance: Allowance) -> Begun | UpstreamError | None:
+        """The next answer of a run that waits for these results; where it cannot go on, why not; None where there is no such run."""
         if not len(self.parking):
             return None
         found = place_of(request, request.owner)
@@ -175,25 +204,26 @@ class CursorBackend:
         try:
             if turn.is_alive:
                 await turn.give(request, _results(found[1]), allowance)
-                return self._reply(turn, request, await turn.first(), found[1].losses)
+                return Begun(turn=turn, first=await turn.first(), losses=found[1].losses)
         except UpstreamError as error:
+            self._soon(turn.leave())
             if error.code in _LAST_WORDS:
-                self._soon(turn.leave())
                 raise
+            return error
         except BaseException:
             self._soon(turn.leave())
             raise
         self._soon(turn.leave())
         return None  # the whole conversation is here, so it can be begun anew
 
-    def _reply(self, turn: Turn, request: Request, first: list[Event], losses: tuple[Loss, ...]) -> TurnReply:
-        told = _Told(self, turn, request)
-        return TurnReply(events=told.events(first), losses=losses, how=turn.how, leave=told.leave)
+    def _reply(self, begun: Begun, request: Request) -> TurnReply:
+        told = _Told(self, begun.turn, request)
+        return TurnReply(events=told.events(begun.first), losses=begun.losses, how=begun.turn.how, leave=told.leave)
 
     def settle(self, turn: Turn, request: Request) -> None:
         """An answer has ended: the run waits for results, or is over."""
         turn.allowance.ended(turn.tokens, time.monotonic())
-        if turn.is_waiting and self._config.park_seconds:
+        if turn.is_waiting and self._config.park_seconds and time.monotonic() >= self._unparked_until:
             turn.died = lambda: self._died(turn)
             self.parking.park(turn, place_after(request, turn.calls, request.owner))
         else:
@@ -220,20 +250,35 @@ class _Told:
         self._turn = turn
         self._request = request
         self._is_done = False
+        self._count = 0  # parts that were told
+        self._offset = 0  # of them before the present run
 
     async def events(self, first: list[Event]) -> AsyncIterator[list[Event]]:
         try:
             events = first
             while True:
+                if _is_stalled(events):
+                    events = await self._begun_again(events[:-1])
+                self._count += sum(isinstance(event, PartStarted) for event in events)
                 if self._turn.is_over:
                     self._settle()  # before the client hears of it, who may be back at once
                 if events:
                     yield events
                 if self._is_done:
                     return
-                events = await self._turn.more()
+                events = renumbered(await self._turn.more(), self._offset)
         finally:
             self.leave()
+
+    async def _begun_again(self, told: list[Event]) -> list[Event]:
+        """Thoughts were told, and then the run stalled: another one says the rest of the same answer."""
+        self._backend.abandon(self._turn)
+        begun = await self._backend.begin(self._request, self._turn.allowance, stalled(0))
+        self._turn = begun.turn
+        self._offset = self._count + sum(isinstance(event, PartStarted) for event in told)
+        notes = [Noted(note=loss) for loss in begun.losses]
+        rest = [event for event in begun.first if not isinstance(event, Started)]
+        return [*told, *notes, *renumbered(rest, self._offset)]
 
     def leave(self) -> None:
         if not self._is_done:
@@ -256,9 +301,29 @@ def local_tools(config: BackendConfig) -> LocalTools | None:
     return LocalTools(Path(config.workspace or "."), config.local_tools, shell=Shell(sandbox=config.sandbox))
 
 
+def _is_stalled(events: Sequence[Event]) -> bool:
+    last = events[-1] if events else None
+    return isinstance(last, Failed) and last.error.code == STALLED
+
+
+def renumbered(events: Sequence[Event], offset: int) -> list[Event]:
+    """The same with parts that follow so many others."""
+    if not offset:
+        return list(events)
+    return [
+        replace(event, index=event.index + offset) if isinstance(event, PartStarted | PartDelta | PartEnded) else event
+        for event in events
+    ]
+
+
 def _results(found: Continuation) -> dict[str, Any]:
     return {call.id: result for call, result in zip(found.calls, found.results, strict=True)}
 
 
 def _limits(config: BackendConfig) -> Limits:
-    return Limits(first=config.first_byte_timeout, idle=config.idle_timeout, silent=min(60.0, config.idle_timeout))
+    return Limits(
+        first=config.first_byte_timeout,
+        idle=config.idle_timeout,
+        silent=min(60.0, config.idle_timeout),
+        heartbeats=config.stall_heartbeats,
+    )

@@ -1,4 +1,5 @@
-"""When a request that failed before its first word is sent again: by another token, by the other transport, or after a pause."""
+"""When a request that failed before its first word is sent again: by another token, by the other transport, after a pause, or once
+because the run ended without any output."""
 
 from __future__ import annotations
 
@@ -6,19 +7,21 @@ import random
 
 from ...errors import UpstreamError
 from .service import Service, Way
+from .turn import EMPTY
 
 _LONGEST_WAIT = 2.0  # a longer pause is the client's to make
 
 
 class Tries:
-    """Of one request. until: no try begins later, so that limits of time do not add up."""
+    """Of one request. until: no try begins later, so that limits of time do not add up. was_empty: a try without output came before."""
 
-    def __init__(self, service: Service, retries: int, until: float) -> None:
+    def __init__(self, service: Service, retries: int, until: float, *, was_empty: bool = False) -> None:
         self._service = service
         self._left = retries
         self._until = until
         self._count = 0
         self._has_renewed = False
+        self._was_empty = was_empty
 
     def pause(self, error: UpstreamError, way: Way | None, now: float) -> float | None:
         """Seconds until the next try; None: there is none, and the error is told. way is None where there was no token."""
@@ -27,6 +30,9 @@ class Tries:
             return 0.0
         if way is not None and self._service.fall_back(way, error):
             return 0.0
+        if error.code == EMPTY:
+            was_empty, self._was_empty = self._was_empty, True
+            return None if was_empty else 0.0
         seconds = _pause(error, self._count)
         if not error.retryable or self._count >= self._left or seconds > _LONGEST_WAIT or now + seconds > self._until:
             return None

@@ -35,8 +35,15 @@ _LEAVING = 1.0  # seconds for a word of farewell
 _ESTIMATED = Loss("usage.input", "usage", "the back end has not counted the input yet; it is estimated")
 
 
+STALLED = "run_stalled"  # the code of a continued run that gives no answer: it is begun again, and no client sees it
+EMPTY = "empty_answer"
+
+
 class Limits(Struct, frozen=True, kw_only=True):
-    """Seconds: until the first word; between two; of no frame at all; after a call for another one, and if one was announced."""
+    """Seconds: until the first word; between two; of no frame at all; after a call for another one, and if one was announced.
+
+    heartbeats: how many of the server's without anything else make a stall, 0 for any number.
+    """
 
     first: float
     idle: float
@@ -45,6 +52,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     announced: float = 3.0
     beat: float = 5.0
     exec_beat: float = 3.0
+    heartbeats: int = 10
 
 
 class Turn:
@@ -79,6 +87,7 @@ class Turn:
         self._is_gone = False
         self._is_given_up = False  # by us, and the server does not know
         self._has_begun = False
+        self._is_continued = False  # by results; only then a run can be begun again with more than it had
         self._progress = 0
         self._working: dict[int, asyncio.Task[None]] = {}  # execs that run here, by their number
         self._workers = asyncio.Semaphore(_MOST_WORK)
@@ -118,6 +127,8 @@ class Turn:
         last = events[-1] if events else None
         if isinstance(last, Failed) and not has_spoken:
             raise last.error.fresh()
+        if isinstance(last, Finished) and not self._decoder.has_output:
+            raise _empty()
         return events
 
     async def more(self) -> list[Event]:
@@ -144,6 +155,7 @@ class Turn:
         self, request: Request, results: Mapping[str, ToolResult], allowance: Allowance | None = None
     ) -> None:
         """Results for the calls of the last answer; the next one is read with first() and more()."""
+        self._is_continued = True
         self._repeats.learn(self.calls, results.values())
         reply = self._decoder.give(results)
         self.listen(request, allowance)
@@ -183,6 +195,9 @@ class Turn:
         if self._decoder.is_waiting:
             self._events += self._decoder.settle()
             return
+        if events := self._decoder.stall():
+            self._events += events
+            return
         is_silent = _now() - self._heard_at >= self._limits.silent
         seconds = self._limits.silent if is_silent else self._limits.idle if self._has_begun else self._limits.first
         self._give_up(_too_slow(seconds, is_silent=is_silent))
@@ -214,7 +229,19 @@ class Turn:
                 reply = self._decoder.receive(frame.data)
                 self._unread += len(frame.data)
                 await self._take(reply)
+                self._check_stall()
                 return not self._is_gone
+
+    def _check_stall(self) -> None:
+        """So many heartbeats and nothing else: the answer is the text that came as a blob. A continued run without any is given up,
+        since the same conversation can be sent again; a new one may just think for long, and has its time limits."""
+        limit = self._limits.heartbeats
+        if not limit or self._decoder.heartbeats < limit or self._working or self._decoder.is_over:
+            return
+        self._events += self._decoder.stall()
+        self._news.set()
+        if self._is_continued and not self._decoder.has_text and not self._decoder.calls:
+            self._give_up(stalled(limit))
 
     async def _take(self, reply: Reply) -> None:
         """What is beyond the allowance is not answered: the run ends there."""
@@ -330,6 +357,24 @@ def _final(error: UpstreamError) -> UpstreamError:
         hint=error.hint,
         headers=error.headers,
         details=error.details,
+    )
+
+
+def stalled(heartbeats: int) -> UpstreamError:
+    return UpstreamError(
+        f"the run gave {heartbeats} heartbeats and nothing else after it had its results.",
+        status=504,
+        code=STALLED,
+        hint="Try again; raise stall_heartbeats of this back end if its models need longer.",
+    )
+
+
+def _empty() -> UpstreamError:
+    return UpstreamError(
+        "the agent ended its turn without text, thoughts or calls.",
+        status=502,
+        code=EMPTY,
+        hint="Try again, or ask in other words.",
     )
 
 

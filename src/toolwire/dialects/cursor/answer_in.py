@@ -10,6 +10,10 @@ and never told twice. The rest (heartbeats, counts, announcements) changes what 
 
 No message says that a model's calls are complete. is_waiting and expects_more are what there is to go by; whoever has a clock calls
 settle().
+
+Nor does every run say that its turn is over. Runs were seen whose text came only as blobs after the results of calls, then nothing but
+heartbeats, and others whose stream ended in order without turn_ended. heartbeats counts those without progress, and conclude() ends
+the answer with the text there is.
 """
 
 from __future__ import annotations
@@ -41,11 +45,13 @@ _TOO_LATE = "The answer is over; nobody waits for this any more."
 
 
 class TurnDecoder:
-    """One run. progress counts what was more than a sign of life; is_ended: the run gives no further answers."""
+    """One run. progress counts what was more than a sign of life, heartbeats those since the last progress; is_ended: the run gives
+    no further answers."""
 
     def __init__(self, outlook: Outlook) -> None:
         self.is_ended = False
         self.progress = 0
+        self.heartbeats = 0
         self._outlook = outlook
         self._blobs = Blobs(outlook.opening.blobs)
         self._telling = Telling(outlook.model, self._blobs)
@@ -53,6 +59,16 @@ class TurnDecoder:
         self._announced = Announcements()
         self._kept = Kept()
         self._error: GatewayError | None = None  # that came while nobody was told
+
+    @property
+    def has_text(self) -> bool:
+        """Text was told in the present answer, or in the last."""
+        return self._telling.has_text
+
+    @property
+    def has_output(self) -> bool:
+        """Something was told in the present answer, or in the last."""
+        return self._telling.speech.has_parts
 
     @property
     def calls(self) -> list[ToolCall]:
@@ -92,10 +108,20 @@ class TurnDecoder:
         return reply
 
     def end(self, fault: Fault | None) -> list[Event]:
-        """The stream has ended. Calls that are out are whole, and with them the answer."""
+        """The stream has ended. Calls that are out are whole, and with them the answer; so is text where it ended in order."""
         self.is_ended = True
         self._error = self._error or self._error_of(fault)
-        return self._conclude(self._error)
+        is_whole = bool(self.calls) or self._telling.turn is not None
+        events: list[Event] = []
+        if fault is None and not self.is_over and not is_whole:
+            events = self._telling.conclude("the service ended the stream and not the turn; the text may be incomplete")
+        return events + self._conclude(self._error)
+
+    def stall(self) -> list[Event]:
+        """Only heartbeats come: the answer ends with the text that has come as a blob, and goes on where there is none."""
+        if self.is_over or self.is_waiting or not self._blobs.untold:
+            return []
+        return self._telling.conclude("the service never ended the turn; its text was taken from a blob")
 
     def settle(self) -> list[Event]:
         """No more calls are awaited: the answer ends with those that came."""
@@ -112,6 +138,7 @@ class TurnDecoder:
         reply = Reply()
         if not self.is_over or not self.calls:
             return reply
+        self.heartbeats = 0
         reply.send += self._waiting.take(results)
         reply.events += self._telling.next()
         while self._kept and (not self._kept.is_wanted(self._kept.first) or self._tell(self._kept.first, reply)):
@@ -129,20 +156,24 @@ class TurnDecoder:
         execs = [*self._waiting.execs, *self._kept.execs.values()]
         return [heartbeat(number) for number in dict.fromkeys(exec.id for exec in execs)]
 
-    def _blob(self, message: agent.KvServerMessage, data: bytes, reply: Reply) -> None:
+    def _move(self) -> None:
         self.progress += 1
+        self.heartbeats = 0
+
+    def _blob(self, message: agent.KvServerMessage, data: bytes, reply: Reply) -> None:
+        self._move()
         reply.send.append(self._blobs.answer(message))
         if self._telling.turn is not None and not self.is_over and self._blobs.untold:
             reply.events += self._telling.finish()
 
     def _query(self, message: agent.InteractionQuery, data: bytes, reply: Reply) -> None:
-        self.progress += 1
+        self._move()
         self._telling.has_spoken = True
         reply.declined += 1
         reply.send.append(queries.answer(message))
 
     def _checkpoint(self, message: agent.ConversationStateStructure, data: bytes, reply: Reply) -> None:
-        self.progress += 1
+        self._move()
         self._telling.meter.checkpoint(message.token_details)
         reply.used = max(0, message.token_details.used_tokens)
 
@@ -152,7 +183,7 @@ class TurnDecoder:
             self._kept.abort(message.abort.id)
 
     def _exec(self, message: agent.ExecServerMessage, data: bytes, reply: Reply) -> None:
-        self.progress += 1
+        self._move()
         exec = exec_of(message)
         kept = housekeeping(exec, self._outlook)
         if kept is not None:
@@ -167,9 +198,11 @@ class TurnDecoder:
 
     def _update(self, message: agent.InteractionUpdate, data: bytes, reply: Reply) -> None:
         kind = message.WhichOneof("message")
+        if kind == "heartbeat":
+            self.heartbeats += 1
         if kind is None or kind == "heartbeat":
             return
-        self.progress += 1
+        self._move()
         value = getattr(message, kind)
         if self._announced.heard(kind, value):
             self._telling.has_spoken = True

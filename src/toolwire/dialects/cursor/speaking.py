@@ -11,10 +11,11 @@ from .untold import Untold
 
 
 class Speech:
-    """calls are those of this answer, whole; untold hears of all that is told as text."""
+    """calls are those of this answer, whole; has_parts: it has anything at all; untold hears of all that is told as text."""
 
     def __init__(self, untold: Untold) -> None:
         self.calls: list[ToolCall] = []
+        self.has_parts = False
         self._assembly = Assembly()
         self._splitter = Splitter()
         self._open: Growing | None = None
@@ -33,6 +34,7 @@ class Speech:
 
     def call(self, call_id: str, name: str, raw: str) -> list[Event]:
         events = self.pause()
+        self.has_parts = True
         growing, started = self._assembly.start(ToolCall(id=call_id, name=name, raw=""))
         self.calls.append(ToolCall(id=call_id, name=name, raw=raw, args=object_of(raw)))
         return [*events, started, growing.grow(raw), *self._assembly.end(growing)]
@@ -54,6 +56,7 @@ class Speech:
             events += self._end()
             self._open, started = self._assembly.start(Text(text="") if kind == "text" else Reasoning(text=""))
             self._kind = kind
+            self.has_parts = True
             events.append(started)
         if kind == "text":
             self._untold.told(text)

@@ -30,6 +30,10 @@ class Telling:
         self._has_started = False
         self._length = 0  # bytes of text that the answers before this one had
 
+    @property
+    def has_text(self) -> bool:
+        return self._blobs.untold.length > self._length
+
     def say(self, kind: str, update: Any) -> list[Event]:
         """What an update of one of the kinds in SAID tells."""
         return self.after_begin(SAID[kind](self, update))
@@ -54,18 +58,25 @@ class Telling:
         """The model wants something done: what it said before, streamed or as a blob, is told before that."""
         events = self.after_begin(self.speech.pause() + self._rest())
         self._blobs.untold.end_step()
-        if self._blobs.untold.length > self._length or self.speech.calls:
+        if self.has_text or self.speech.calls:
             self._blobs.untold.close()
         return events
 
-    def finish(self) -> list[Event]:
+    def conclude(self, why: str) -> list[Event]:
+        """The end of an answer with text whose turn the server did not end. Without text the answer goes on."""
+        events = self.end_step()
+        if not self.has_text:
+            return events
+        return events + self.note(Loss("cursor.turn_end", "turn_ended", why)) + self.finish(raw_reason="unended")
+
+    def finish(self, raw_reason: str = "exec") -> list[Event]:
         events = self.begin() + self.end_step()
-        if not self.speech.calls and self._blobs.untold.length == self._length:
+        if not self.speech.calls and not self.has_text:
             events += self.speech.say(self._blobs.untold.repetition()) + self.speech.pause()
             self._blobs.untold.end_step()
         reason: Reason = "tool_calls" if self.speech.calls else "stop"
         usage = self.meter.stop() if self.turn is None else self.meter.end(self.turn)
-        choice = Choice(reason=reason, raw_reason="exec" if self.turn is None else "turn_ended")
+        choice = Choice(reason=reason, raw_reason=raw_reason if self.turn is None else "turn_ended")
         self.is_over = True
         return [*events, Finished(choices=(choice,), usage=usage, extra=self._extra())]
 

@@ -6,9 +6,10 @@ the whole run; it is told as far as it goes beyond that, and taken for another w
 A step ends where the model wants something done, and with each message that was told out of a blob.
 
 The server may also set a blob again, or give back the history in its own writing, so a text that was told before is not told again. But a
-model can say the same thing twice. Such a blob is new where it holds calls and none of them was seen before. The first blob of
-a text that was streamed is the copy of that. Any other is a repetition, which counts only where there would be no text without it: for
-an answer that ends with neither text nor calls, and, if it was told in this run, for a step of a run that streams no text at all.
+model can say the same thing twice. Such a blob is new where it holds calls and none of them was seen before; one with a call that was
+seen is old. The first blob of a text that was streamed is the copy of that. Any other is a repetition, which counts only where there
+would be no text without it: for an answer that ends with neither text nor calls, and, if it was told in this run, for a step of a run
+that streams no text at all.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class Untold:
         """The message of one blob. False: it is too much."""
         is_known = self._is_known(text)
         if is_known and (not calls or not calls.isdisjoint(self._calls)):
-            if not self._is_copy(text):
+            if not self._is_copy(text) and not calls:
                 self._repeated = text
                 self._is_of_run = _print(text) in self._steps
             return True

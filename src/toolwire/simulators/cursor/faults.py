@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -43,6 +43,9 @@ class Faults(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     query: str = ""  # this question comes before the first text
     repeat_exec: bool = False  # the same exec is sent twice
     text_as_blob: bool = False  # no text deltas: the answer is only left as a blob
+    endless: Literal["", "text", "nothing"] = (
+        ""  # after results: the text only as a blob, or none, then heartbeats for ever
+    )
     think_tags: bool = False  # thinking comes as <think> in the text
     empty_usage: bool = False  # turn_ended without numbers
     no_turn_ended: bool = False

@@ -59,6 +59,7 @@ class Player:
         self._journal = journal
         self._settings = settings
         self._kept: list[JsonObject] = []  # parts of the assistant's message
+        self._since = 0  # how many of them there were when the last results came
         self._numbers = 0
         self._blobs = 0
         self._has_queried = False
@@ -88,6 +89,8 @@ class Player:
             case Pause():
                 await asyncio.sleep(step.seconds)
             case Ended():
+                if self.faults.text_as_blob:
+                    await self._set_blob(SetBlob())
                 await self.end(step.usage)
             case Fail():
                 raise Refused(ERRORS[step.error] if step.error else Error(code=step.code, message=step.message))
@@ -128,12 +131,25 @@ class Player:
 
     async def finish(self) -> None:
         """The end of a turn whose model did not make one."""
+        await self._never_end()
         await self._set_blob(SetBlob())
         await self._checkpoint(Checkpoint())
         words = len(self._run.said) // 4 + 1
         await self.end(Usage(input=1000, output=words, cache_read=600, reasoning=0))
 
+    async def _never_end(self) -> None:
+        """What was seen after results on a run that had been parked."""
+        if self._is_endless:
+            if self.faults.endless == "text":
+                await self._set_blob(SetBlob({"role": "assistant", "content": self._kept[self._since :]}))
+            await self.out.trouble("stall")
+
+    @property
+    def _is_endless(self) -> bool:
+        return bool(self.faults.endless and self._since)
+
     async def end(self, usage: Usage | None) -> None:
+        await self._never_end()
         if not self.faults.no_turn_ended:
             told: Any = {}
             if usage is not None and not self.faults.empty_usage:
@@ -153,7 +169,7 @@ class Player:
             await self._query(Query(self.faults.query))
         self._keep_text(step.text)
         self._run.said += step.text
-        if self.faults.text_as_blob:
+        if self.faults.text_as_blob or self._is_endless:
             return
         for number, piece in enumerate(_pieces(step.text, step.pieces)):
             if number and step.pause:
@@ -197,6 +213,7 @@ class Player:
         results = [await out.answer for out in calls if out.answer is not None]
         for out in calls:
             await self._update(tool_call_completed={"call_id": out.wire_id, "tool_call": _shown(out)})
+        self._since = len(self._kept)
         await self.at("result")
         return results[:: len(copies)]
 

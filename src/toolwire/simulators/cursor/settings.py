@@ -22,7 +22,7 @@ MODELS = (
 class Settings(Struct, frozen=True, kw_only=True):
     """The defaults are what is known of the real server; what is not known is the kinder way."""
 
-    heartbeat: float = 5.0  # seconds
+    heartbeat: float = 1.0  # seconds, as it was seen on the real server
     api_keys: tuple[str, ...] = (API_KEY,)
     tokens: tuple[str, ...] = (TOKEN,)  # which never expire
     token_seconds: float = 3600.0  # how long a token lives that was given for an API key

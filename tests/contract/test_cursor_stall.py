@@ -1,0 +1,201 @@
+"""Runs of Cursor's service that never end, or end without a word of it, behind a running gateway: no text is lost, and nothing hangs.
+
+What is played was seen on the real service: after the results of calls on a run that had been parked, the text comes only as a blob, then
+nothing but heartbeats, about one a second.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from tests.contract.cursor_stage import CursorStage, after, running
+from tests.contract.stage import NAMES, Said, answered
+from tests.server.harness import wait_until
+from toolwire.simulators.cursor import (
+    Call,
+    Checkpoint,
+    Ended,
+    Faults,
+    Say,
+    Seen,
+    Settings,
+    Think,
+    With,
+    play,
+)
+from toolwire.types import Reasoning
+
+pytestmark = pytest.mark.slow
+
+TRANSPORTS = ("run", "sse")
+QUICK = Settings(heartbeat=0.05)
+TEXT = "Sunny, 21 °C \U0001f31e. " * 200 + "\n\tThe end\u2028"
+MODEL = play([Say("Let me look. "), Call("look", {"city": "Rome"})], [Say(TEXT)])
+BOTH = pytest.mark.parametrize("transport", TRANSPORTS)
+EITHER = pytest.mark.parametrize("stream", [True, False])
+
+
+def conversation(stage: CursorStage, *, dialect: str = "chat", stream: bool = True) -> tuple[list[Any], dict[str, str]]:
+    """A call, its result, and the answer to that with its headers."""
+    steps = (Said("user", f"the weather, please ({dialect}, {stream})"),)
+    first = answered(dialect, stage.ask(*steps, dialect=dialect, stream=stream), stream=stream)
+    [call] = stage.calls(first)
+    answer = stage.ask(*after(steps, [call], "clear"), dialect=dialect, stream=stream)
+    return answered(dialect, answer, stream=stream), answer.headers
+
+
+@EITHER
+@BOTH
+@pytest.mark.parametrize("endless", ["text", "nothing"])
+def test_with_defaults_a_run_that_never_ends_takes_under_fifteen_seconds(
+    transport: str, stream: bool, endless: Any
+) -> None:
+    with running(MODEL, faults=[Faults(endless=endless)], transport=transport) as stage:
+        began = time.monotonic()
+        parts, _ = conversation(stage, stream=stream)
+        assert stage.text(parts) == TEXT
+        assert time.monotonic() - began < 15
+        wait_until(lambda: all(run.state != "open" for run in stage.runs))
+
+
+@EITHER
+@BOTH
+@pytest.mark.parametrize("dialect", NAMES)
+def test_the_text_of_a_blob_is_the_answer(dialect: str, transport: str, stream: bool) -> None:
+    with running(MODEL, faults=Faults(endless="text"), settings=QUICK, transport=transport) as stage:
+        parts, headers = conversation(stage, dialect=dialect, stream=stream)
+        assert stage.text(parts) == TEXT
+        assert len(stage.runs) == 1
+        assert stream or "cursor.turn_end" in headers["x-toolwire-loss"]
+        wait_until(lambda: stage.runs[0].state != "open")  # it was left
+        assert stage.metric("toolwire_losses_total", feature="cursor.turn_end") == 1
+
+
+@EITHER
+@BOTH
+@pytest.mark.parametrize("dialect", NAMES)
+def test_without_text_the_conversation_is_sent_again_once_and_runs_are_not_parked(
+    dialect: str, transport: str, stream: bool
+) -> None:
+    with running(MODEL, faults=Faults(endless="nothing"), settings=QUICK, transport=transport) as stage:
+        parts, headers = conversation(stage, dialect=dialect, stream=stream)
+        assert stage.text(parts) == TEXT
+        assert "cursor.stalled" in headers["x-toolwire-loss"]
+        assert [run.action for run in stage.runs] == ["user_message_action", "resume_action"]
+        roles = [message["role"] for message in stage.runs[1].messages]
+        assert roles == ["user", "assistant", "tool"]
+        wait_until(lambda: all(run.state != "open" for run in stage.runs))
+        before = len(stage.runs)
+        parts, _ = conversation(stage, dialect=dialect, stream=not stream)
+        assert stage.text(parts) == TEXT
+        assert len(stage.runs) == before + 2  # a run for each step
+        assert [run.offences for run in stage.runs] == [[]] * 4
+
+
+class Thinking:
+    """Thinks after the result, and says no more; the run that is begun again says it."""
+
+    def start(self, seen: Seen) -> Any:
+        if not seen.results:
+            yield Call("look", {"city": "Rome"})
+            yield Think("Let me see.")
+            yield With(Faults(endless="nothing"))
+            return
+        yield Think("Again.")
+        yield Say(TEXT)
+
+
+@EITHER
+@BOTH
+def test_thoughts_that_were_told_before_a_stall_are_kept(transport: str, stream: bool) -> None:
+    with running(Thinking(), settings=QUICK, transport=transport) as stage:
+        parts, _ = conversation(stage, dialect="messages", stream=stream)
+        assert [part.text for part in parts if isinstance(part, Reasoning)] == ["Let me see.", "Again."]
+        assert stage.text(parts) == TEXT
+        assert len(stage.runs) == 2
+
+
+@pytest.mark.parametrize("endless", ["text", "nothing"])
+def test_where_no_number_of_heartbeats_makes_a_stall_time_does(endless: Any) -> None:
+    limits: dict[str, Any] = {"stall_heartbeats": 0, "first_byte_timeout": 1.5}
+    with running(MODEL, faults=Faults(endless=endless), settings=QUICK, **limits) as stage:
+        steps = (Said("user", "hi"),)
+        [call] = stage.calls(answered("chat", stage.ask(*steps)))
+        answer = stage.ask(*after(steps, [call], "clear"), stream=False)
+        if endless == "text":
+            assert stage.text(answered("chat", answer, stream=False)) == TEXT
+        else:
+            assert (answer.status, answer.json["error"]["code"]) == (504, "upstream_timeout")
+        assert len(stage.runs) == 1
+
+
+def test_a_slow_model_of_a_new_run_is_waited_for() -> None:
+    class Slow:
+        def start(self, seen: Seen) -> Any:
+            yield With(Faults(slow=1.5))
+            yield Say("At last.", pieces=1)
+
+    with running(Slow(), settings=QUICK) as stage:
+        assert stage.text(stage.chat("hi")) == "At last."
+        assert len(stage.runs) == 1
+
+
+@EITHER
+@BOTH
+def test_text_and_an_end_in_order_is_an_answer_without_the_turns_end(transport: str, stream: bool) -> None:
+    model = play([Say(TEXT), Checkpoint()])
+    with running(model, faults=Faults(no_turn_ended=True), settings=QUICK, transport=transport) as stage:
+        answer = stage.ask(Said("user", "hi"), stream=stream)
+        assert stage.text(answered("chat", answer, stream=stream)) == TEXT
+        assert stage.metric("toolwire_losses_total", feature="cursor.turn_end") == 1
+        assert len(stage.runs) == 1
+
+
+class Empty:
+    """Says nothing, so many times."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+
+    def start(self, seen: Seen) -> Any:
+        if seen.number >= self.times:
+            yield Say(TEXT)
+        yield Ended()
+
+
+@EITHER
+@BOTH
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_run_without_output_is_tried_once_more_and_then_reported(transport: str, stream: bool, times: int) -> None:
+    with running(Empty(times), settings=QUICK, transport=transport) as stage:
+        answer = stage.ask(Said("user", "hi"), stream=stream)
+        assert len(stage.runs) == 2
+        if times == 1:
+            assert stage.text(answered("chat", answer, stream=stream)) == TEXT
+            assert "cursor.empty" in answer.headers["x-toolwire-loss"]
+        else:
+            assert (answer.status, answer.json["error"]["code"]) == (502, "empty_answer")
+
+
+@BOTH
+def test_a_continued_run_without_output_is_begun_again_once(transport: str) -> None:
+    class Silent:
+        def start(self, seen: Seen) -> Any:
+            if not seen.results:
+                yield Call("look", {"city": "Rome"})
+            yield Ended()
+
+    with running(Silent(), settings=QUICK, transport=transport) as stage:
+        steps = (Said("user", "hi"),)
+        [call] = stage.calls(answered("chat", stage.ask(*steps)))
+        answer = stage.ask(*after(steps, [call], "clear"))
+        assert (answer.status, answer.json["error"]["code"]) == (502, "empty_answer")
+        assert len(stage.runs) == 2
+
+
+def test_text_as_a_blob_is_told_for_the_demo_model_too() -> None:
+    with running(faults=Faults(text_as_blob=True), settings=QUICK) as stage:
+        assert stage.text(stage.chat("hello there"))

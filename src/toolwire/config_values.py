@@ -67,6 +67,7 @@ class BackendConfig(Struct, frozen=True, kw_only=True):
     config: dict[str, Any] = {}
     workers: Workers = 2
     tier: Literal["auto", "replay", "held", "mcp", "sentinel"] = "auto"
+    keep_threads: bool = True
     token: Secret = Secret()  # cursor, from here on: an access token in place of a key
     client_type: str = "cli"
     client_version: str = ""

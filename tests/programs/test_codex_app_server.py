@@ -22,6 +22,7 @@ from tests.backends.codex.provider import Provider, providing
 from tests.backends.event_contract import check_events
 from tests.programs.codex_backend.binaries import NEWEST, VERSIONS, codex
 from tests.programs.installed import ROOT, search_path
+from toolwire.backends.codex import kept
 from toolwire.backends.codex.backend import CodexBackend
 from toolwire.config import BackendConfig
 from toolwire.dialects.codex import catalog, toml
@@ -275,6 +276,25 @@ def test_a_tool_that_is_left_out_is_reported_and_gets_another_name(provider: Pro
     played(stage, play)
     offered = [{tool["name"] for tool in sent["tools"] if tool["type"] == "function"} for sent in provider.requests]
     assert offered == [{"get_weather"}, {"get_weather", "client_apply_patch"}]
+
+
+def test_a_thread_that_is_not_needed_any_more_leaves_no_file(
+    provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "SECONDS", 2.0)
+
+    async def play(stage: Any) -> None:
+        asked = request("calls", has_tools=True)
+        events = await answered(stage, asked)
+        assert text_of(await answered(stage, with_results(asked, events))) == "It is sunny."
+        sessions = stage.backend.host.home.home / "sessions"
+        assert len([path for path in sessions.rglob("*") if path.is_file()]) == 2
+        async with asyncio.timeout(20):
+            while [path for path in sessions.rglob("*") if path.is_file()]:
+                await asyncio.sleep(0.05)
+
+    played(RealStage(NEWEST, provider, tmp_path), play)
+    assert len({sent["prompt_cache_key"] for sent in provider.requests}) == 1
 
 
 def with_model(asked: Any, model: str) -> Any:

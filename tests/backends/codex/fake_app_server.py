@@ -31,6 +31,8 @@ class AppServer:
         self._threads: dict[str, str] = {}
         self._stopping: dict[str, threading.Event] = {}
         self._deaf: set[str] = set()
+        self._floors: dict[str, tuple[str, str]] = {}  # of the last turn of a thread: its id, and what stood before it
+        self._local = threading.local()  # turn: the id of the turn that is played
         self._next_request = 0
         self._replies: dict[int, threading.Event] = {}
 
@@ -62,6 +64,8 @@ class AppServer:
                 self._write(id=id, result={"userAgent": f"toolwire/{self._options.version} (test)"})
         elif params.get("model") == "refused":
             self._write(id=id, error={"code": -32600, "message": "no such model here"})
+        elif self._options.rigid and "historyMode" in params:
+            self._write(id=id, error={"code": -32600, "message": "unknown field `historyMode`"})
         elif method in ("thread/start", "thread/resume"):
             thread = f"thread-{os.getpid()}-{len(self._threads)}"
             self._skip([tool["name"] for tool in params.get("dynamicTools") or ()])
@@ -74,11 +78,7 @@ class AppServer:
             self._threads[thread] += json.dumps(params["items"])
             self._write(id=id, result={})
         elif method == "turn/start":
-            self._stopping[thread] = threading.Event()
-            self._write(id=id, result={"turn": {"id": f"turn-of-{thread}", "items": [], "status": "inProgress"}})
-            prompt = self._threads[thread] + json.dumps(params["input"])
-            word = (re.findall(r"DO=(\w+)", prompt) or ["plain"])[-1]
-            threading.Thread(target=self._play, args=(thread, word), daemon=True).start()
+            self._start_turn(id, thread, params["input"])
         elif method == "turn/interrupt":
             self._stopping[thread].set()
             if thread not in self._deaf:
@@ -86,12 +86,33 @@ class AppServer:
         elif method == "model/list":
             data = [{"id": "fake-1", "model": "fake-1", "displayName": "Fake One", "hidden": False}]
             self._write(id=id, result={"data": data, "nextCursor": "more" if self._options.endless else None})
+        elif method == "thread/revert":
+            self._revert(id, thread, params["beforeTurnId"])
         elif method == "thread/unsubscribe":
             self._write(id=id, result={"status": "unsubscribed"})
-        elif method == "thread/archive":
+        elif method in ("thread/archive", "thread/delete"):
             self._write(id=id, result={})
         else:
             self._write(id=id, error={"code": -32600, "message": f"Invalid request: unknown variant `{method}`"})
+
+    def _start_turn(self, id: int, thread: str, given: Any) -> None:
+        self._stopping[thread] = threading.Event()
+        turn = f"turn-{id}-of-{thread}"
+        self._floors[thread] = (turn, self._threads[thread])
+        self._write(id=id, result={"turn": {"id": turn, "items": [], "status": "inProgress"}})
+        prompt = self._threads[thread] + json.dumps(given)
+        self._threads[thread] += " and what the turn has added"
+        word = (re.findall(r"DO=(\w+)", prompt) or ["plain"])[-1]
+        threading.Thread(target=self._play_turn, args=(turn, thread, word), daemon=True).start()
+
+    def _revert(self, id: int, thread: str, turn: str) -> None:
+        known, before = self._floors.get(thread, ("", ""))
+        if turn != known or self._options.stiff:
+            self._write(id=id, error={"code": -32600, "message": f"turn not found: {turn}"})
+            return
+        self._threads[thread] = before
+        self._write(id=id, result={"thread": {"id": thread}})
+        self._write(method="thread/reverted", params={"threadId": thread})
 
     def _skip(self, names: list[str]) -> None:
         """As 0.166 says it, colours and all."""
@@ -107,8 +128,12 @@ class AppServer:
         path.write_text("what was said")
         return str(path)
 
+    def _play_turn(self, turn: str, thread: str, word: str) -> None:
+        self._local.turn = turn
+        self._tell("turn/started", thread, turn={"id": turn, "status": "inProgress"})
+        self._play(thread, word)
+
     def _play(self, thread: str, word: str) -> None:
-        self._tell("turn/started", thread, turn={"id": f"turn-of-{thread}", "status": "inProgress"})
         if word.startswith("e"):
             status = int(word[1:])
             info = {"httpConnectionFailed": {"httpStatusCode": status}}
@@ -173,7 +198,7 @@ class AppServer:
                 "item/tool/call",
                 {
                     "threadId": thread,
-                    "turnId": f"turn-of-{thread}",
+                    "turnId": self._local.turn,
                     "callId": call,
                     "namespace": None,
                     "tool": "get_weather",
@@ -201,10 +226,10 @@ class AppServer:
     def _tell(self, method: str, thread: str, **params: Any) -> None:
         if method.startswith("rawResponse") and int(self._options.version.split(".")[1]) < 145:
             return
-        self._write(method=method, params={"threadId": thread, "turnId": f"turn-of-{thread}", **params})
+        self._write(method=method, params={"threadId": thread, "turnId": self._local.turn, **params})
 
     def _complete(self, thread: str, status: str, error: Any = None) -> None:
-        self._tell("turn/completed", thread, turn={"id": f"turn-of-{thread}", "status": status, "error": error})
+        self._tell("turn/completed", thread, turn={"id": self._local.turn, "status": status, "error": error})
 
 
 def main() -> None:
@@ -215,6 +240,8 @@ def main() -> None:
     parser.add_argument("--mute", action="store_true", help="never introduce yourself")
     parser.add_argument("--deaf", default="", help="the method after which nothing more is read")
     parser.add_argument("--endless", action="store_true", help="there is always another page of models")
+    parser.add_argument("--rigid", action="store_true", help="there are no threads that can be taken back")
+    parser.add_argument("--stiff", action="store_true", help="a thread is never taken back")
     parser.add_argument("--skips", default="", help="the name of a tool that is left out")
     parser.add_argument("--stubborn", action="store_true", help="leave neither at the end of input nor when asked to")
     options = parser.parse_args()

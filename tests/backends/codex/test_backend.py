@@ -55,10 +55,9 @@ def test_a_plain_answer_and_what_codex_was_asked_for_it(tmp_path: Path) -> None:
         "thread/start",
         "thread/inject_items",
         "turn/start",
-        "thread/unsubscribe",
     ]
     [started] = stage.sent("thread/start")
-    assert (started["approvalPolicy"], started["sandbox"], started["ephemeral"]) == ("never", "read-only", True)
+    assert (started["approvalPolicy"], started["sandbox"], started["ephemeral"]) == ("never", "read-only", False)
     assert started["cwd"].startswith(str(tmp_path / "cache"))
     assert "baseInstructions" not in started
     assert stage.sent("turn/start")[0]["input"] == []
@@ -119,11 +118,11 @@ def test_calls_end_the_answer_and_the_turn(tmp_path: Path) -> None:
             ("call_1", '{"city": "Rome"}'),
         ]
         await stage.until_idle()
-        assert stage.methods[-2:] == ["turn/interrupt", "thread/unsubscribe"]
+        assert stage.methods[-1] == "turn/interrupt"
         again = with_results(asked, events)
         await answered(stage, again)
         types = [item["type"] for item in stage.sent("thread/inject_items")[1]["items"]]
-        assert types == ["message", "function_call", "function_call", "function_call_output", "function_call_output"]
+        assert types == ["function_call", "function_call", "function_call_output", "function_call_output"]
 
     stage = Stage(tmp_path)
     played(stage, play)
@@ -228,7 +227,7 @@ def test_one_that_dies_before_the_first_word_is_replaced_without_a_word(tmp_path
 
 def test_fifty_at_once_over_two_workers_each_have_their_own_answer(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
-        answers = await asyncio.gather(*(answered(stage, request("plain")) for _ in range(50)))
+        answers = await asyncio.gather(*(answered(stage, request("plain", user(str(number)))) for number in range(50)))
         for events in answers:
             check_events(events)
         said = {text_of(events) for events in answers}

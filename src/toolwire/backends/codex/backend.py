@@ -7,6 +7,7 @@ import os
 import random
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +19,17 @@ from ...profiles import CODEX
 from ...types import Request
 from ..base import EventReply, Model
 from ..continuing import Continuation, answered_calls, place_after, place_of
-from ..parking import SECONDS, Parking
+from ..parking import SECONDS, Parking, Place
 from ..refusals import check_tools
+from . import kept
 from .bridge import SERVER, Bridge, Lane
 from .channel import Gone
 from .host import Host, Program
+from .kept import Kept
 from .pool import Lease, died
 from .rates import headers_of
 from .turn import Patience, Turn
-from .worker import Refused
+from .worker import Refused, Worker
 
 _LISTED = 300.0  # seconds that a list of models is good for
 _LISTING = 15.0  # 0.89 tries for 5 to reach its maker first
@@ -62,7 +65,9 @@ class CodexBackend:
         self._patience = Patience(first=config.first_byte_timeout, idle=config.idle_timeout)
         self._bridge = Bridge()
         self._parking: Parking[Turn] = Parking(self._let_go)
+        self._kept: Parking[Kept] = Parking(self._drop, seconds=kept.SECONDS, most=kept.MOST)
         self._leaving: set[asyncio.Task[None]] = set()
+        self._is_closing = False
         self._listing = asyncio.Lock()
         self._models: list[Model] = []
         self._listed_at = 0.0
@@ -113,7 +118,8 @@ class CodexBackend:
 
     async def close(self) -> None:
         """Every turn is stopped and every process gone when this returns. Safe to call twice."""
-        await self._parking.close()
+        self._is_closing = True
+        await asyncio.gather(self._parking.close(), self._kept.close())
         if self._leaving:
             await asyncio.wait(self._leaving, timeout=_PARTING)
         await self._bridge.close()
@@ -142,19 +148,13 @@ class CodexBackend:
         turn: Turn | None = None
         try:
             program = self.host.program(lease.worker)
-            turn = Turn(lease, program, self._patience)
             lane = await self._lane(program, request)
-            settings = self.host.thread_settings(program) | (lane.config(_HELD) if lane is not None else {})
-            setup = Setup(
-                cwd=self.host.work,
-                base_instructions=self.host.base_instructions,
-                settings=settings,
-                bridge=SERVER if lane is not None else "",
-                has_built_ins=self.host.has_built_ins,
-                skipped=lease.worker.channel.skipped_tools(),
-            )
-            begun = opening(request, program.tier, program.abilities, setup)
-            await turn.begin(begun, request, lane)
+            begun = opening(request, program.tier, program.abilities, self._setup(lease.worker, program, lane))
+            places = kept.places_of(begun, request) if begun.is_kept else []
+            lease, thread = await self._thread_at(places, lease)
+            turn = Turn(lease, program, self._patience)
+            turn.place = places[0] if places else None
+            await turn.begin(begun, request, lane, thread)
         except BaseException:
             if lane is not None:
                 lane.close()
@@ -164,6 +164,42 @@ class CodexBackend:
                 self._soon(self._let_go(turn))
             raise
         return turn, begun.losses
+
+    def _setup(self, worker: Worker, program: Program, lane: Lane | None) -> Setup:
+        settings = self.host.thread_settings(program) | (lane.config(_HELD) if lane is not None else {})
+        return Setup(
+            cwd=self.host.work,
+            base_instructions=self.host.base_instructions,
+            settings=settings,
+            bridge=SERVER if lane is not None else "",
+            has_built_ins=self.host.has_built_ins,
+            skipped=worker.channel.skipped_tools(),
+            keeps=self.host.keeps and worker.can_keep,
+        )
+
+    async def _thread_at(self, places: list[Place], lease: Lease) -> tuple[Lease, Kept | None]:
+        """The thread that an earlier request of this conversation has left, and a lease of its worker in place of this one."""
+        found = kept.taken(self._kept, places) if len(self._kept) else None
+        if found is None:
+            return lease, None
+        its_lease = self.host.pool.lease_of(found.worker)
+        if its_lease is not None and await found.take_back():
+            lease.release(is_good=True)
+            return its_lease, found
+        if its_lease is not None:
+            its_lease.release(is_good=True)
+        self._soon(self._drop(found))
+        return lease, None
+
+    async def _drop(self, thread: Kept) -> None:
+        """Codex forgets it."""
+        await asyncio.wait([thread.resting])
+        thread.worker.drop(thread.thread)
+        if thread.worker.is_alive and not self._is_closing:
+            with suppress(Gone, Refused, TimeoutError):
+                await thread.worker.ask("thread/delete", {"threadId": thread.thread.id}, _LISTING)
+        if self.host.home is not None:
+            self.host.home.forget_thread(thread.thread.id)
 
     async def _lane(self, program: Program, request: Request) -> Lane | None:
         tools = offered(request) if program.tier.name == "mcp" else []
@@ -207,6 +243,8 @@ class CodexBackend:
         """An answer has ended: the turn waits for results, or is over."""
         if turn.is_waiting and turn.program.tier.is_held:
             self._parking.park(turn, place_after(request, turn.calls, request.owner))
+        elif turn.place is not None and (thread := turn.keep(self._soon)) is not None:
+            self._kept.park(thread, turn.place)
         else:
             self._soon(self._let_go(turn))
 
@@ -222,10 +260,11 @@ class CodexBackend:
         if not beginning.cancelled() and beginning.exception() is None:
             await self._let_go(beginning.result()[0])
 
-    def _soon(self, work: Coroutine[Any, Any, None]) -> None:
+    def _soon(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._leaving.add(task)
         task.add_done_callback(self._leaving.discard)
+        return task
 
     async def _list(self) -> list[Model]:
         lease = await self.host.pool.lease()

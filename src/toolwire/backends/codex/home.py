@@ -6,6 +6,7 @@ Two folders in one: home is what Codex takes for its own (CODEX_HOME), work is w
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -29,6 +30,7 @@ _LOGIN = ("auth.json", "auth.lock")
 # Where Codex keeps things is ours to say.
 _DROPPED = frozenset({"CODEX_HOME", "CODEX_SQLITE_HOME"})
 _BASE_URL = "OPENAI_BASE_URL"
+_ID = re.compile(r"[\w-]{1,100}")
 _LOG = "RUST_LOG"
 _LOGGED = "codex_core::tools=warn"  # Codex says only in its log which of a client's tools it leaves out
 
@@ -91,6 +93,13 @@ class Home:
             with suppress(OSError, ValueError):
                 file = place.resolve()
                 if file.is_relative_to(self.home.resolve()):
+                    file.unlink()
+
+    def forget_thread(self, thread_id: str) -> None:
+        """Every file that Codex has written of a thread; after a revert there are several."""
+        if _ID.fullmatch(thread_id):
+            for file in self.home.glob(f"sessions/*/*/*/*{thread_id}*"):
+                with suppress(OSError):
                     file.unlink()
 
     def link_login(self) -> None:

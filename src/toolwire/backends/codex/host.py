@@ -97,6 +97,11 @@ class Host:
         return merged(bare_settings(program.version), own)
 
     @property
+    def keeps(self) -> bool:
+        """Whether threads stay for the next request: not on a machine whose files are not ours to delete."""
+        return self._config.keep_threads and not self.is_remote
+
+    @property
     def has_built_ins(self) -> bool:
         return switches_tools(_of_codex(self._config.config))
 

@@ -90,6 +90,14 @@ class Pool:
         self._busy[worker] += 1
         return Lease(self, slot, worker)
 
+    def lease_of(self, worker: Worker) -> Lease | None:
+        """For one that a thread lives in; None where it gets no new turns any more."""
+        slot = next((slot for slot in self._slots if slot.worker is worker and worker.is_alive), None)
+        if slot is None or self._is_closed:
+            return None
+        self._busy[worker] += 1
+        return Lease(self, slot, worker)
+
     async def close(self) -> None:
         """Every worker is gone when this returns, also one that is just starting. Safe to call twice."""
         self._is_closed = True

@@ -7,7 +7,9 @@ another one: give() tells Codex the results, and reading goes on.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,12 +20,14 @@ from ...errors import UpstreamError
 from ...events import Event, Failed, PartEnded, PartStarted, Started
 from ...types import JsonObject, Loss, Request, ToolCall, ToolResult
 from ...wire import rpc
+from ..parking import Place
 from ..synthesis import new_id
 from .bridge import Lane
 from .channel import Gone
 from .ending import Ending
 from .home import Home
 from .host import Program
+from .kept import MOST_USES, Kept
 from .pool import Lease, died
 from .worker import Heard, Refused, Thread
 
@@ -56,6 +60,10 @@ class Turn:
         self._names = Names()
         self._stopping: Stopping | None = None
         self._lane: Lane | None = None
+        self._is_kept = False  # the thread can serve another request
+        self._count = 0  # items that were put into it
+        self._uses = 1  # requests that it has served, with this one
+        self.place: Place | None = None  # where the thread waits for the next request
         self._is_running = False  # Codex works, or waits for results
         self._ending = Ending(program.version, program.abilities)
         self._results: dict[str, ToolResult] = {}  # that Codex has not asked for yet
@@ -82,16 +90,22 @@ class Turn:
         """What the account may still use, as far as it was told."""
         return self._lease.worker.limits
 
-    async def begin(self, opening: Opening, request: Request, lane: Lane | None = None) -> None:
-        """Raises UpstreamError where Codex does not take it."""
+    async def begin(
+        self, opening: Opening, request: Request, lane: Lane | None = None, kept: Kept | None = None
+    ) -> None:
+        """kept: a thread that has the first part of the conversation already. Raises UpstreamError where Codex does not take it."""
         worker, program = self._lease.worker, self.program
+        start = kept.count if kept is not None else 0
+        self._uses = kept.uses + 1 if kept is not None else 1
         self._lane = lane
         self._names = opening.names
+        self._count = len(opening.inject)
         self._ending = Ending(program.version, program.abilities, is_raw=opening.method == "thread/start")
         try:
-            self._thread = thread = await worker.open(opening.method, opening.params, _STARTING)
-            if opening.inject:
-                await worker.ask("thread/inject_items", opening.injection(thread.id), _STARTING)
+            self._is_kept = opening.is_kept
+            self._thread = thread = kept.thread if kept is not None else await self._opened(opening)
+            if opening.inject[start:]:
+                await worker.ask("thread/inject_items", opening.injection(thread.id, start), _STARTING)
             if lane is not None:
                 await lane.ready()
             self._is_running = True
@@ -137,6 +151,16 @@ class Turn:
             raise self._fault(error) from None
         return self._kept(events)
 
+    def keep(self, soon: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]) -> Kept | None:
+        """The thread for the next request, in place of leave(): soon has the turn stopped and the worker freed. None where there
+        is no use for it."""
+        if not self._is_kept or self._thread is None or self._is_faulty or not self._lease.worker.is_alive:
+            return None
+        if self._uses >= MOST_USES:
+            return None
+        resting = soon(self._rest(self._thread))
+        return Kept(self._lease.worker, self._thread, self._decoder.turn_id, self._count, self._uses, resting)
+
     async def leave(self, home: Home | None) -> None:
         """Codex stops, and forgets; the worker is free when this returns."""
         try:
@@ -152,6 +176,29 @@ class Turn:
             self._is_faulty = True
         finally:
             self._forget(home)
+            self._lease.release(is_good=not self._is_faulty)
+
+    async def _opened(self, opening: Opening) -> Thread:
+        """Raises Gone, Refused or TimeoutError."""
+        worker = self._lease.worker
+        try:
+            return await worker.open(opening.method, opening.params, _STARTING)
+        except Refused:
+            if not opening.is_kept:
+                raise
+            thread = await worker.open(opening.method, opening.unkept(), _STARTING)
+            worker.can_keep = self._is_kept = False  # it was that which it refused
+            return thread
+
+    async def _rest(self, thread: Thread) -> None:
+        try:
+            await self._stop(thread)
+        except TimeoutError:
+            self._is_faulty = True
+            self._lease.distrust()
+        except Gone:
+            self._is_faulty = True
+        finally:
             self._lease.release(is_good=not self._is_faulty)
 
     def _listen(self, request: Request) -> None:
@@ -243,15 +290,19 @@ class Turn:
         if not worker.is_alive:
             return
         method = "thread/unsubscribe" if abilities.unsubscribe else "" if abilities.ephemeral else "thread/archive"
+        method = "thread/delete" if self._is_kept else method
         if method:
             with suppress(Refused):  # one without a turn has nothing to be archived
                 await worker.ask(method, {"threadId": thread.id}, _LEAVING)
 
     def _forget(self, home: Home | None) -> None:
         """Also what a process wrote down that has died meanwhile."""
-        path = self._thread.about.get("path") if self._thread is not None else None
-        if home is not None and path:
+        if home is None or self._thread is None:
+            return
+        if path := self._thread.about.get("path"):
             home.forget(str(path))
+        if self._is_kept:
+            home.forget_thread(self._thread.id)
 
     def _fault(self, error: Gone | Refused | TimeoutError) -> UpstreamError:
         match error:

@@ -92,6 +92,7 @@ class Worker:
         self.limits: JsonObject = {}  # what the account may still use, as it was told last
         self.fault: Gone | None = None
         self.opened = 0  # threads so far
+        self.can_keep = True  # threads that can be taken back, until it has refused one
         self._answerer = answerer
         self._pending: dict[rpc.Id, _Pending] = {}
         self._threads: dict[str, Thread] = {}

@@ -9,6 +9,7 @@ from .names import Names, skipped_tool
 from .request_out import (
     NAME,
     Opening,
+    cache_key,
     initialize_params,
     losses_of,
     offered,
@@ -35,6 +36,7 @@ __all__ = [
     "Version",
     "abilities_of",
     "bare_settings",
+    "cache_key",
     "catalog",
     "error_of",
     "gone",

@@ -35,9 +35,12 @@ UNREAD = (
     "turn/diff/updated",
     "turn/plan/updated",
 )
+# Only such a thread can be taken back; Codex writes it into its own folder until it is deleted.
+_KEPT: JsonObject = {"ephemeral": False, "historyMode": "paginated"}
 _EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh"})
 _SUMMARIES = frozenset({"auto", "concise", "detailed", "none"})
 _VERBOSITIES = frozenset({"low", "medium", "high"})
+_CACHE_KEY = "prompt_cache_key"
 _NO_MEMBER = "Codex has no such setting"
 
 
@@ -54,9 +57,18 @@ class Opening(Struct, frozen=True, kw_only=True):
     names: Names
     losses: tuple[Loss, ...]
 
-    def injection(self, thread_id: str) -> JsonObject:
-        """Params of thread/inject_items; it refuses an empty list, so it is sent only where inject is not empty."""
-        return {"threadId": thread_id, "items": self.inject}
+    @property
+    def is_kept(self) -> bool:
+        """The thread is one that can be taken back to its beginning, and used again."""
+        return "historyMode" in self.params and bool(self.inject)
+
+    def unkept(self) -> JsonObject:
+        """params for a version that has no such threads."""
+        return {name: value for name, value in self.params.items() if name not in _KEPT} | {"ephemeral": True}
+
+    def injection(self, thread_id: str, start: int = 0) -> JsonObject:
+        """Params of thread/inject_items; it refuses an empty list, so it is sent only where there are items from start on."""
+        return {"threadId": thread_id, "items": self.inject[start:]}
 
     def turn_of(self, thread_id: str) -> JsonObject:
         """Params of turn/start."""
@@ -156,6 +168,14 @@ def offered(request: Request) -> list[Tool]:
     return [tool for tool in tools if tool.name in choice.names]
 
 
+def cache_key(request: Request) -> str:
+    """The client's own; "" where it has none."""
+    for members in request.extra.values():
+        if isinstance(key := members.get(_CACHE_KEY), str):
+            return key
+    return ""
+
+
 def losses_of(request: Request) -> list[Loss]:
     """What Codex cannot be told; stop sequences are not among it, because the gateway keeps to them itself."""
     sampling = request.sampling
@@ -196,7 +216,9 @@ def _thread(
         params["developerInstructions"] = history.instructions
     if settings := _settings(request, abilities, setup):
         params["config"] = settings
-    if abilities.ephemeral:
+    if setup.keeps and abilities.revert:
+        params |= _KEPT
+    elif abilities.ephemeral:
         params["ephemeral"] = True
     tools = offered(request) if tier.is_native else []
     if tools and tier.name != "mcp":
@@ -302,6 +324,8 @@ def _others(request: Request) -> list[Loss]:
     losses: list[Loss] = []
     if request.user is not None:
         losses.append(Loss("user", "user", _NO_MEMBER))
+    if cache_key(request):
+        losses.append(Loss(f"request.{_CACHE_KEY}", _CACHE_KEY, "Codex has a key of its own for each conversation"))
     foreign_members(request, NAME, losses)
     return losses
 
@@ -309,6 +333,7 @@ def _others(request: Request) -> list[Loss]:
 __all__ = [
     "NAME",
     "Opening",
+    "cache_key",
     "history_items",
     "initialize_params",
     "losses_of",

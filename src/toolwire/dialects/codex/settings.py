@@ -24,7 +24,7 @@ class Setup(Struct, frozen=True, kw_only=True):
 
     base_instructions None leaves Codex its own. settings hold for this thread alone, by dotted keys. bridge is the name of the MCP
     server that stands for the client's tools, "" where there is none. has_built_ins: the owner's settings may switch tools of Codex
-    on. skipped are names that this app-server was seen to leave out.
+    on. skipped are names that this app-server was seen to leave out. keeps: the thread may serve the next request, too.
     """
 
     cwd: str
@@ -34,6 +34,7 @@ class Setup(Struct, frozen=True, kw_only=True):
     bridge: str = ""
     has_built_ins: bool = False
     skipped: frozenset[str] = frozenset()
+    keeps: bool = False
 
 
 class Provider(Struct, frozen=True, kw_only=True):

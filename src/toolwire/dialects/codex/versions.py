@@ -32,7 +32,8 @@ class Abilities(Struct, frozen=True, kw_only=True):
     """What one version can do; each member has its line in SINCE.
 
     contents: a tool's result is a list of contents, where it was one text before. marker: the end of the model's response is told
-    while its calls still wait. bare: every built-in tool and prompt text can be taken out. resume_history: a thread can be resumed
+    while its calls still wait. bare: every built-in tool and prompt text can be taken out. revert: a thread can be taken back to where
+    it stood before a turn. resume_history: a thread can be resumed
     from a history that the client gives.
     """
 
@@ -46,6 +47,7 @@ class Abilities(Struct, frozen=True, kw_only=True):
     typed_tools: bool = False
     marker: bool = False
     bare: bool = False
+    revert: bool = False
     bridge: bool = False
     resume_history: bool = False
 
@@ -64,6 +66,7 @@ SINCE: dict[str, Version] = {
     "typed_tools": Version(0, 141),
     "marker": Version(0, 145),
     "bare": Version(0, 145),
+    "revert": Version(0, 148),
 }
 UNTIL: dict[str, Version] = {
     "bridge": Version(0, 91),  # in 0.166 a bridge starts, but its tools are offered under names of another form

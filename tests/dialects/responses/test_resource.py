@@ -16,7 +16,6 @@ from toolwire.dialects.responses.resource import (
     reasoning_item,
     resource,
     text_part,
-    tool_echo,
 )
 from toolwire.dialects.sealed import unseal
 from toolwire.errors import BadRequest, GatewayError, UpstreamError
@@ -100,7 +99,6 @@ def test_parts_of_a_message() -> None:
     value = text_part(Text(text="a", citations=(Citation(url="https://a"), Citation(title="no address"))))
     assert len(value["annotations"]) == 1
     assert logprobs_out(({"token": "a"}, 5)) == [{"bytes": [], "top_logprobs": [], "token": "a"}]
-    assert tool_echo("odd") == "odd"
 
 
 def test_H074_a_proof_of_another_dialect_is_sealed() -> None:

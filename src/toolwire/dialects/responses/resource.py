@@ -9,6 +9,7 @@ from ...events import Started
 from ...types import JsonObject, Part, Reasoning, Refusal, Text, ToolCall
 from ..base import Context
 from ..sealed import seal
+from .echo import echo
 from .shapes import NAME, citation_out
 
 _DEFAULTS: JsonObject = {
@@ -50,14 +51,7 @@ def resource(context: Context, started: Started) -> JsonObject:
         "usage": None,
         "store": False,
     }
-    for key, default in _DEFAULTS.items():
-        given = asked.get(key)
-        value[key] = default if given is None else given
-    if asked.get("user") is not None:
-        value["user"] = asked["user"]
-    value["tools"] = [tool_echo(tool) for tool in asked.get("tools") or ()]
-    value["text"] = {"format": {"type": "text"}, **(asked.get("text") or {})}
-    value["reasoning"] = {"effort": None, "summary": None, **(asked.get("reasoning") or {})}
+    value |= echo(asked, _DEFAULTS)
     value |= {key: item for key, item in started.extra.get(NAME, {}).items() if item is not None or key not in value}
     return value | memory_echo(context)
 
@@ -75,13 +69,6 @@ def memory_echo(context: Context) -> JsonObject:
     if given := asked.get("conversation"):
         echo["conversation"] = {"id": given["id"] if isinstance(given, dict) else given}
     return echo
-
-
-def tool_echo(tool: Any) -> Any:
-    """A function tool with the members that the schema demands of it."""
-    if isinstance(tool, dict) and tool.get("type") == "function":
-        return {"description": None, "parameters": None, "strict": None, **tool}
-    return tool
 
 
 def failed(error: GatewayError) -> JsonObject:

@@ -180,8 +180,13 @@ def test_a_file_that_cannot_be_read(content: bytes | None) -> None:
         (
             "[server]\nprot = 1",
             'toolwire.toml, line 2, server.prot: found the unknown key "prot"; expected one of "host", "port", "keys", '
-            '"default", "max_body_mb", "max_streams", "keep_alive_seconds", "shutdown_seconds", "origins", "log", '
-            '"log_format"; did you mean "port"?',
+            '"default", "max_body_mb", "max_streams", "max_connections", "max_head_kb", "max_headers", "head_seconds", '
+            '"idle_seconds", "keep_alive_seconds", "shutdown_seconds", "origins", "log", "log_format"; did you mean "port"?',
+        ),
+        (
+            "[server]\nmax_connections = -1",
+            "toolwire.toml, line 2, server.max_connections: found -1; expected a whole number from 1 to 1000000, or 0 for "
+            "twice max_streams.",
         ),
         (
             "[server]\nport = 70000",

@@ -25,6 +25,9 @@ Parked: TypeAlias = Annotated[
 ]
 Beats: TypeAlias = Annotated[int, Meta(ge=0, le=10_000, description="a whole number from 0 (never) to 10000")]
 Limit: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000_000, description="a whole number, 0 for no limit")]
+Connections: TypeAlias = Annotated[
+    int, Meta(ge=0, le=1_000_000, description="a whole number from 1 to 1000000, or 0 for twice max_streams")
+]
 LocalTool: TypeAlias = Literal["read", "list", "glob", "grep", "write", "shell"]
 Guard: TypeAlias = Literal["off", "check", "repair", "retry"]
 Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=86400, description="a number of seconds above 0, at most 86400")]
@@ -37,6 +40,11 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
     default: str = ""
     max_body_mb: Count = 64
     max_streams: Count = 2000
+    max_connections: Connections = 0  # 0: twice max_streams
+    max_head_kb: Count = 64
+    max_headers: Count = 128
+    head_seconds: Seconds = 30.0
+    idle_seconds: Seconds = 75.0
     keep_alive_seconds: Seconds = 15.0
     shutdown_seconds: Seconds = 30.0
     origins: tuple[str, ...] = ()

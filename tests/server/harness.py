@@ -7,6 +7,7 @@ import contextlib
 import http.client
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -237,7 +238,8 @@ def gateway(config: Config, store: Store | None = None) -> Iterator[Gateway]:
 class Process:
     """`toolwire serve` as people start it. Its output goes to files, so that nobody has to read it."""
 
-    def __init__(self, folder: Path, toml: str, *arguments: str, stderr: Any = None) -> None:
+    def __init__(self, folder: Path, toml: str, *arguments: str, stderr: Any = None, files: int = 0) -> None:
+        """files: how many it may open."""
         self.port = free_port()
         self.folder = folder
         path = folder / "toolwire.toml"
@@ -249,6 +251,7 @@ class Process:
             stderr=self._output if stderr is None else stderr,
             env={"PATH": os.environ["PATH"], "PYTHONPATH": str(SOURCE), "HOME": str(folder)},
             start_new_session=True,
+            preexec_fn=(lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))) if files else None,
         )
         wait_until(lambda: self.process.poll() is not None or self.is_healthy())
         assert self.process.poll() is None, self.output
@@ -282,8 +285,8 @@ class Process:
 
 
 @contextlib.contextmanager
-def process(folder: Path, toml: str, *arguments: str, stderr: Any = None) -> Iterator[Process]:
-    running = Process(folder, toml, *arguments, stderr=stderr)
+def process(folder: Path, toml: str, *arguments: str, stderr: Any = None, files: int = 0) -> Iterator[Process]:
+    running = Process(folder, toml, *arguments, stderr=stderr, files=files)
     try:
         yield running
     finally:

@@ -439,3 +439,138 @@ def test_a_heartbeat_stream_ends_in_its_own_form_when_the_server_stops(tmp_path:
         assert b"event: error" in data
         assert running.process.wait(LONG) == 0
         assert events_in(b"") == []
+
+
+MEGABYTE = 1 << 20
+GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+def send_until_blocked(connection: socket.socket, data: bytes, most: int) -> int:
+    """How many bytes the other side took before it stopped reading, or ended the connection."""
+    connection.settimeout(1.0)
+    sent = 0
+    try:
+        while sent < most:
+            sent += connection.send(data[sent % len(data) :])
+    except (TimeoutError, ConnectionError):
+        pass
+    return sent
+
+
+def test_a_flood_of_pipelined_requests_is_not_read(tmp_path: Path) -> None:
+    """51 MB of them, from a client that does not read, took 3.4 GB."""
+    with process(tmp_path, SCRIPTED) as running, connected(running.port, buffer=4096) as connection:
+        before = running.memory
+        sent = send_until_blocked(connection, GET * 20_000, 51 * MEGABYTE)
+        assert sent < 20 * MEGABYTE  # the kernel's buffers hold a few
+        assert running.memory - before < 40 * MEGABYTE
+        assert running.is_healthy()
+        connection.recv(1000)
+        sent += send_until_blocked(connection, GET * 20_000, 51 * MEGABYTE)
+        assert sent < 20 * MEGABYTE
+        assert running.memory - before < 40 * MEGABYTE
+
+
+def test_a_head_without_end_is_refused(tmp_path: Path) -> None:
+    """100 MB of headers took 970 MB, and one growing value 12 s of CPU."""
+    lines = b"".join(b"x-%07d: %b\r\n" % (number, b"y" * 80) for number in range(1000))
+    with process(tmp_path, SCRIPTED) as running:
+        before = running.memory
+        for data in (lines, b"y" * len(lines)):
+            with connected(running.port) as connection:
+                connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nx: ")
+                for _ in range(100 * MEGABYTE // len(data)):
+                    connection.sendall(data)
+                assert read_until(connection, b"\r\n\r\n").startswith(b"HTTP/1.1 431 ")
+        assert running.memory - before < 40 * MEGABYTE
+        assert running.is_healthy()
+        wait_until(lambda: running.output.count("larger than 64 KB") == 2)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_slow_heads_and_silent_connections_end(tmp_path: Path, workers: str) -> None:
+    toml = f"head_seconds = 0.5\nidle_seconds = 1\n{SCRIPTED}"
+    with process(tmp_path, toml, "--workers", workers) as running:
+        slow, silent = [connected(running.port) for _ in range(40)], [connected(running.port) for _ in range(40)]
+        for connection in slow:
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: loc")
+        for connection in slow:
+            data = b"".join(iter(lambda: connection.recv(65536), b""))  # noqa: B023 # read at once
+            assert data.startswith(b"HTTP/1.1 408 ")
+        for connection in silent:
+            assert connection.recv(65536) == b""
+        for connection in (*slow, *silent):
+            connection.close()
+        assert running.is_healthy()
+
+
+def test_silent_connections_lock_nobody_out_at_a_low_limit_of_files(tmp_path: Path) -> None:
+    with process(tmp_path, SCRIPTED, files=128) as running:
+        assert "128 open files are allowed, which is enough for 40 connections" in running.output
+        silent = [connected(running.port) for _ in range(200)]
+        for _ in range(20):
+            assert ask(running.port, "POST", PATHS["chat"], question("chat", "demo/echo-tools")).status == 200
+        wait_until(lambda: "40 connections are open, the most this process serves" in running.output)
+        for connection in silent:
+            connection.close()
+        assert "Traceback" not in running.output
+
+
+def test_more_streams_than_the_limit_of_files_allows_are_refused(tmp_path: Path) -> None:
+    with process(tmp_path, SCRIPTED, files=96) as running:
+        streams = [Stream(running.port, text="x" * 2000, chunk=1, pace=0.05) for _ in range(24)]
+        for _ in range(5):
+            answer = ask(running.port, "GET", "/healthz")
+            assert (answer.status, answer.headers["connection"]) == (503, "close")
+            assert answer.json["error"]["code"] == "too_many_connections"
+        for stream in streams:
+            stream.connection.shutdown(socket.SHUT_RDWR)
+            stream.join(LONG)
+            stream.connection.close()
+        wait_until(running.is_healthy)
+        wait_until(lambda: running.output.count("24 connections are open") == 1)
+
+
+def test_running_out_of_files_is_logged_and_survived(tmp_path: Path) -> None:
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{SOURCE}:{SOURCE.parent}", "HOME": str(tmp_path)}
+    log = tmp_path / "log.txt"
+    with (
+        log.open("wb") as errors,
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.server.exhausted"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=environ,
+        ) as running,
+    ):
+        assert running.stdin is not None
+        assert running.stdout is not None
+        try:
+            port = int(running.stdout.readline())
+            kept = http.client.HTTPConnection("127.0.0.1", port, timeout=LONG)
+            kept.request("GET", "/healthz")
+            assert answer_of(kept.getresponse()).status == 200
+            running.stdin.write(b"\n")
+            running.stdin.flush()
+            assert running.stdout.readline() == b"done\n"
+            wait_until(lambda: b"no more files can be opened" in log.read_bytes())
+            for _ in range(10):
+                with connected(port) as refused:
+                    assert is_hung_up(refused)
+            kept.request("GET", "/healthz")
+            assert answer_of(kept.getresponse()).status == 200
+            running.stdin.write(b"\n")
+            running.stdin.flush()
+            assert running.stdout.readline() == b"done\n"
+            assert ask(port, "GET", "/healthz").status == 200
+            kept.close()
+        finally:
+            running.kill()
+
+
+def is_hung_up(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(1) == b""
+    except ConnectionError:
+        return True

@@ -16,6 +16,7 @@ import pytest
 from tests.server.answers import PATHS, question, whole
 from tests.server.harness import Gateway, Upstream, connected, raw, read_until, request_bytes
 from tests.server.wire import Line, responses_by_h11
+from toolwire.config import Config, ServerConfig
 
 GET = b"GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n"
 POST = b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n"
@@ -212,6 +213,147 @@ def test_a_client_that_reads_again_has_all_the_time() -> None:
         assert not line.wire.ended
 
     played(play)
+
+
+def limited(play: Callable[[Line, Slow], Coroutine[Any, Any, None]], **limits: Any) -> None:
+    async def main() -> None:
+        slow = Slow()
+        line = Line(slow, Config(server=ServerConfig(**limits)))
+        await play(line, slow)
+        await line.hang_up()
+
+    asyncio.run(main())
+
+
+def refused(line: Line) -> tuple[int, str]:
+    """The status and the code of the only response, which ends the connection."""
+    (response,) = responses_by_h11(line.wire.written, ["GET"])
+    assert response.is_last
+    assert line.wire.has_eof
+    return response.status, json.loads(response.body)["error"]["code"]
+
+
+START = b"GET /x HTTP/1.1\r\nHost: localhost\r\n"
+BIG_HEADS: dict[str, bytes] = {
+    "many": b"".join(b"x-%d: y\r\n" % number for number in range(20_000)),
+    "one growing value": b"x: " + b"y" * 200_000,
+    "one growing name": b"x" * 200_000,
+    "target": b"",
+    "empty lines": b"",
+}
+
+
+@pytest.mark.parametrize("size", [1, 100, 1460, 65536, 1 << 20])
+@pytest.mark.parametrize("case", list(BIG_HEADS))
+def test_a_large_head_is_refused_before_it_is_read(case: str, size: int) -> None:
+    data = {"target": b"GET /" + b"x" * 200_000, "empty lines": b"\r\n" * 100_000}.get(case) or START + BIG_HEADS[case]
+
+    async def play(line: Line, slow: Slow) -> None:
+        sent = 0
+        for start in range(0, len(data), size):
+            line.protocol.data_received(data[start : start + size])
+            sent += size
+            if line.is_over:
+                break
+        assert sent <= (8 << 10) + max(1024, size)
+        assert refused(line) == (431, "head_too_large")
+        assert slow.began == 0
+
+    limited(play, max_head_kb=8)
+
+
+def test_many_headers_are_refused() -> None:
+    fields = [b"x-%d: y\r\n" % number for number in range(127)]
+
+    async def play(line: Line, slow: Slow) -> None:
+        slow.release.set()
+        await line.hear(START + b"".join(fields) + b"\r\n")
+        assert slow.began == 1
+        line.wire.written = b""
+        await line.hear(START + b"".join(fields) + b"one: more\r\n\r\n")
+        assert refused(line) == (431, "head_too_large")
+        assert slow.began == 1
+
+    limited(play)
+
+
+@pytest.mark.parametrize(
+    "rest", [b"0\r\nx: " + b"y" * 100_000, b"0\r\n" + b"x: y\r\n" * 20_000, b"5;" + b"x" * 100_000]
+)
+def test_large_trailers_and_extensions_are_refused(rest: bytes) -> None:
+    async def play(line: Line, slow: Slow) -> None:
+        await line.hear(START + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n" + rest)
+        assert refused(line) == (431, "head_too_large")
+        assert slow.left == 1
+
+    limited(play)
+
+
+def test_a_body_of_unknown_length_may_be_as_long_as_it_likes() -> None:
+    async def play(line: Line, slow: Slow) -> None:
+        await line.hear(START + b"Transfer-Encoding: chunked\r\n\r\n", b"7d0\r\n" + b"x" * 2000 + b"\r\n")
+        for _ in range(500):
+            await line.hear(b"1\r\nx\r\n" * 200)
+        assert not line.is_over
+        slow.release.set()
+        await line.hear(b"0\r\n\r\n")
+        assert b" 200 OK" in line.wire.written
+
+    limited(play, max_head_kb=1)
+
+
+def test_a_slow_head_is_refused_however_often_a_byte_comes() -> None:
+    async def play(line: Line, slow: Slow) -> None:
+        for byte in START[:9]:
+            await line.hear(bytes([byte]))
+            line.connections.sweep()
+            assert not line.is_over
+            line.now += 1
+        line.now += 1
+        line.connections.sweep()
+        assert refused(line) == (408, "request_timeout")
+        assert slow.began == 0
+
+    limited(play, head_seconds=10)
+
+
+def test_a_slow_head_behind_another_request_is_refused_too() -> None:
+    async def play(line: Line, slow: Slow) -> None:
+        await line.hear(GET + START)
+        line.now += 1000  # the first one is still being answered
+        line.connections.sweep()
+        assert not line.is_over
+        slow.release.set()
+        await line.settle()
+        line.now += 10
+        line.connections.sweep()
+        first, second = responses_by_h11(line.wire.written, ["GET", "GET"])
+        assert (first.status, second.status) == (200, 408)
+
+    limited(play, head_seconds=10)
+
+
+@pytest.mark.parametrize("sent", [b"", b"\r\n", GET])
+def test_a_silent_connection_is_closed_without_an_answer(sent: bytes) -> None:
+    async def play(line: Line, slow: Slow) -> None:
+        slow.release.set()
+        await line.hear(*([sent] if sent else []))
+        answers = line.wire.written
+        line.now += 5
+        line.connections.sweep()
+        assert (line.wire.ended, line.wire.written) == ("closed", answers)
+
+    limited(play, idle_seconds=5)
+
+
+def test_an_answer_may_take_as_long_as_it_likes() -> None:
+    async def play(line: Line, slow: Slow) -> None:
+        await line.hear(GET)
+        line.now += 100_000
+        line.connections.sweep()
+        assert not line.is_over
+
+    limited(play, idle_seconds=5, head_seconds=5)
 
 
 def test_the_server_ends_idle_connections_and_finishes_answers() -> None:

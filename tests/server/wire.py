@@ -62,11 +62,14 @@ class Wire(asyncio.Transport):
 class Line:
     """One connection to an application."""
 
-    def __init__(self, application: Application, config: Config | None = None) -> None:
+    def __init__(
+        self, application: Application, config: Config | None = None, connections: Connections | None = None
+    ) -> None:
         self.wire = Wire()
         self.now = 0.0
-        self.connections = Connections(clock=lambda: self.now)
-        chosen = options(config or Config(), application)  # type: ignore[arg-type] # any application will do
+        config = config or Config()
+        self.connections = connections or Connections(config.server, clock=lambda: self.now)
+        chosen = options(config, application)  # type: ignore[arg-type] # any application will do
         chosen.load()
         self.protocol = Protocol(chosen, self.connections, {})
         self.protocol.connection_made(self.wire)
@@ -83,8 +86,7 @@ class Line:
 
     async def hang_up(self) -> None:
         self.protocol.connection_lost(None)
-        while self.connections.tasks:
-            await asyncio.sleep(0)
+        await self.settle()
 
     @property
     def is_over(self) -> bool:

@@ -73,6 +73,7 @@ class BridgeSocket(asyncio.Protocol):
         self._refusal: MutableMapping[str, Any] | None = None
         self._is_reading = True
         self.deadline = math.inf  # a socket may be silent for as long as it likes
+        self.is_idle = False
         self.transport: asyncio.Transport
 
     async def run(self) -> None:

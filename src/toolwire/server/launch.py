@@ -22,14 +22,15 @@ from msgspec.structs import replace
 from prometheus_client.multiprocess import mark_process_dead
 
 from ..backends.vscode.token import bridge_token
-from ..config import Config
+from ..config import Config, ServerConfig
 from ..errors import ConfigError, GatewayError, quote
 from .app import App
-from .connections import Connections
+from .connections import Connections, connections_wanted
 from .protocol import Protocol
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _NOT_STARTED = 3
+_KEEP_ALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
 _LEAST_LIFE = 2.0  # a worker that dies sooner is not started again at once
 
 
@@ -74,25 +75,32 @@ def _for_several(config: Config) -> Config:
     return replace(config, backends=tuple(backend for backend in config.backends if backend not in asking))
 
 
-def options(config: Config, app: App) -> uvicorn.Config:
-    server = config.server
-    return uvicorn.Config(
-        app,
-        host=server.host,
-        port=server.port,
-        loop="auto",
-        http=Protocol,
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        log_level="warning",
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        date_header=False,
-        backlog=2048,
-        timeout_graceful_shutdown=max(1, round(server.shutdown_seconds)),
-    )
+class Options(uvicorn.Config):
+    """What uvicorn is to do, and the limits of its connections."""
+
+    def __init__(self, server: ServerConfig, app: App) -> None:
+        super().__init__(
+            app,
+            host=server.host,
+            port=server.port,
+            loop="auto",
+            http=Protocol,
+            ws="none",
+            lifespan="on",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            date_header=False,
+            backlog=2048,
+            timeout_graceful_shutdown=max(1, round(server.shutdown_seconds)),
+        )
+        self.limits = server
+
+
+def options(config: Config, app: App) -> Options:
+    return Options(config.server, app)
 
 
 class Server(uvicorn.Server):
@@ -102,9 +110,10 @@ class Server(uvicorn.Server):
     announce = staticmethod(_nothing)
     _signals = 0
 
-    def __init__(self, config: uvicorn.Config) -> None:
+    def __init__(self, config: Options, files: int | None = None) -> None:
+        """files: how many this process may open, None for any number."""
         super().__init__(config)
-        self.server_state: Connections = Connections()
+        self.server_state: Connections = Connections(config.limits, files)
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
@@ -112,6 +121,8 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        for listener in [one for server in self.servers for one in server.sockets]:
+            _keep_alive(listener)
         self.server_state.watch(self._loop)
         self.announce()
 
@@ -138,7 +149,7 @@ def _serve(
     app = App(config)
     # What uvicorn and asyncio have to say takes the same way as our own lines: a full pipe must not stop them either.
     logging.basicConfig(handlers=[app.log_handler()], level=logging.WARNING, force=True)
-    running = Server(options(config, app))
+    running = Server(options(config, app), _allowed_files(2 * connections_wanted(config.server) + 512))
     running.parent = parent
     running.announce = announce
     try:
@@ -147,6 +158,29 @@ def _serve(
         app.close_log()
     if not running.started:
         sys.exit(_NOT_STARTED)
+
+
+def _allowed_files(wanted: int) -> int | None:
+    """The limit of open files, raised if it may be: 1024 is usual, and a stream needs two."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    raised = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < raised:
+        with contextlib.suppress(ValueError, OSError):  # a system may allow less than it says
+            resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
+            soft = raised
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+def _keep_alive(listener: socket.socket) -> None:
+    """So that the kernel ends connections whose client has vanished. Accepted connections inherit it."""
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, seconds in _KEEP_ALIVE.items():
+        if hasattr(socket, name):
+            listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), seconds)
 
 
 def bound(host: str, port: int) -> socket.socket:

@@ -45,12 +45,11 @@ _MAX_DISCARDED = 128 << 20
 _DRAIN_SECONDS = 30.0
 _SHUTDOWN_DRAIN_SECONDS = 1.0
 _STALL_SECONDS = 300.0  # a client that reads nothing for so long is disconnected
-_IDLE_SECONDS = 75.0
 _log = logging.getLogger("toolwire.server")
 
 
 class Protocol(asyncio.Protocol):
-    """deadline is read by Connections, is_leaving and is_congested by requests."""
+    """deadline and is_idle are read by Connections, is_leaving and is_congested by requests."""
 
     transport: asyncio.Transport
     write: Callable[[bytes], None]
@@ -64,10 +63,13 @@ class Protocol(asyncio.Protocol):
     ) -> None:
         self._app: Any = config.loaded_app
         self._connections = server_state
+        self._limits = server_state.limits
         self._loop = _loop or asyncio.get_running_loop()
         self._parser: Any = httptools.HttpRequestParser(self)
         self._url = b""
         self._headers: list[tuple[bytes, bytes]] = []
+        self._is_in_head = False
+        self._head_size = 0  # bytes since the last request, or since the last piece of a body of unknown length
         self._body_left = 0  # bytes that are missing from a body with a content-length
         self._requests: deque[HttpRequest] = deque()
         self._unread = b""
@@ -88,8 +90,9 @@ class Protocol(asyncio.Protocol):
         self.write = self.transport.write
         self._client = _address(transport.get_extra_info("peername"))
         self._server = _address(transport.get_extra_info("sockname"))
-        self._connections.connections.add(self)
-        self.deadline = self._connections.now() + _IDLE_SECONDS
+        self.deadline = self._connections.now() + self._limits.idle_seconds
+        if not self._connections.admit(self) and not self.transport.is_closing():
+            self._write_last(_crowded(self._connections.most))
 
     def data_received(self, data: bytes) -> None:
         if self._is_ending:
@@ -116,7 +119,7 @@ class Protocol(asyncio.Protocol):
     def resume_writing(self) -> None:
         self.is_congested = False
         self._can_write.set()
-        self.deadline = math.inf if self._requests else self._connections.now() + _IDLE_SECONDS
+        self._set_deadline()
 
     def shutdown(self) -> None:
         """The server stops: requests that are being answered are finished, others are not begun."""
@@ -131,8 +134,14 @@ class Protocol(asyncio.Protocol):
             self._unsent, self.deadline = unsent, now + _STALL_SECONDS
         elif unsent or self._is_draining:
             self.transport.abort()
+        elif self._is_in_head:
+            self._refuse(_too_slow(self._limits.head_seconds))
         else:
             self.transport.close()
+
+    @property
+    def is_idle(self) -> bool:
+        return not (self._requests or self._is_ending or self.transport.is_closing())
 
     async def writable(self) -> None:
         await self._can_write.wait()
@@ -151,13 +160,16 @@ class Protocol(asyncio.Protocol):
         elif self._refusal is not None:
             self._send_refusal(self._refusal)
         else:
-            self.deadline = self._connections.now() + _IDLE_SECONDS
+            self._set_deadline()
             if self._unread:
                 self._parse()
 
     def on_message_begin(self) -> None:
         self._url = b""
         self._headers = []
+        self._is_in_head = True
+        if not self._requests:
+            self._set_deadline()
 
     def on_url(self, url: bytes) -> None:
         self._url += url
@@ -168,10 +180,15 @@ class Protocol(asyncio.Protocol):
     def on_headers_complete(self) -> None:
         if self._is_ending or self._parser.should_upgrade():  # for an upgrade the parser stops after this
             return
+        self._is_in_head = False
+        self._head_size = 0
         headers, self._headers = self._headers, []  # the fields of a trailer do not belong to them
         by_name = dict(headers)
         if len(by_name) != len(headers) and sum(name == b"host" for name, _ in headers) > 1:
             self._refuse(BadRequest("found several Host headers; expected one."))
+            return
+        if len(headers) > self._limits.max_headers:
+            self._refuse(_too_many(self._limits.max_headers))
             return
         scope = self._scope(headers)
         if scope is None:
@@ -190,6 +207,7 @@ class Protocol(asyncio.Protocol):
 
     def on_body(self, body: bytes) -> None:
         if not self._is_ending:
+            self._head_size = 0
             self._body_left = max(0, self._body_left - len(body))
             self._requests[-1].add_body(body)
 
@@ -204,6 +222,10 @@ class Protocol(asyncio.Protocol):
         while self._position < len(self._unread) and len(self._requests) < 2 and not self._is_ending:
             start = self._position
             self._position = min(len(self._unread), start + (self._body_left or _PIECE))
+            self._head_size += 0 if self._body_left else self._position - start
+            if self._head_size > self._limits.max_head_kb << 10:
+                self._refuse(_too_large(self._limits.max_head_kb))
+                break
             self._feed(self._unread[start : self._position])
         if self._is_ending:
             self._end_reading()
@@ -232,6 +254,14 @@ class Protocol(asyncio.Protocol):
         if is_full != self._is_paused and not self.transport.is_closing():
             self._is_paused = is_full
             (self.transport.pause_reading if is_full else self.transport.resume_reading)()
+
+    def _set_deadline(self) -> None:
+        """Of a connection that has nothing to answer: it is idle, or a head is on its way."""
+        if self._requests:
+            self.deadline = math.inf
+        else:
+            seconds = self._limits.head_seconds if self._is_in_head else self._limits.idle_seconds
+            self.deadline = self._connections.now() + seconds
 
     def _scope(self, headers: list[tuple[bytes, bytes]]) -> Scope | None:
         """None if the request is refused."""
@@ -333,9 +363,13 @@ class Protocol(asyncio.Protocol):
             self._send_refusal(error)
 
     def _send_refusal(self, error: BadRequest) -> None:
-        request_id = mint("req_")
         client = self._client[0] if self._client else "a client"
-        _log.warning("%s refused a request of %s: %d %s", request_id, client, error.status, error.sentence())
+        _log.warning("refused a request of %s: %d %s", client, error.status, error.sentence())
+        self._write_last(error)
+
+    def _write_last(self, error: BadRequest) -> None:
+        """Before there is a request whose dialect is known: errors are those of chat."""
+        request_id = mint("req_")
         body = DIALECTS["chat"].encode_error(error, request_id)
         headers = [(b"content-type", b"application/json"), (b"x-request-id", request_id.encode())]
         self.write(closing_response(error.status, body, headers))
@@ -370,6 +404,39 @@ class Protocol(asyncio.Protocol):
         self._discarded += size
         if self._discarded > _MAX_DISCARDED:
             self.transport.abort()
+
+
+def _too_large(kilobytes: int) -> BadRequest:
+    return BadRequest(
+        f"the head of the request is larger than {kilobytes} KB.",
+        status=431,
+        code="head_too_large",
+        hint="[server] max_head_kb sets the limit.",
+    )
+
+
+def _too_many(count: int) -> BadRequest:
+    return BadRequest(
+        f"the request has more than {count} headers.",
+        status=431,
+        code="head_too_large",
+        hint="[server] max_headers sets the limit.",
+    )
+
+
+def _too_slow(seconds: float) -> BadRequest:
+    return BadRequest(
+        f"the head of the request did not arrive within {seconds:g} seconds.", status=408, code="request_timeout"
+    )
+
+
+def _crowded(count: int) -> BadRequest:
+    return BadRequest(
+        f"{count} connections are open, the most this server takes at once.",
+        status=503,
+        code="too_many_connections",
+        hint="Try again shortly; [server] max_connections sets the limit.",
+    )
 
 
 def _address(found: Any) -> tuple[str, int] | None:

@@ -25,8 +25,6 @@ ROUTES = [
     ("POST", "/v1/messages/count_tokens"),
     ("GET", "/v1/models"),
     ("GET", "/v1/models/demo/echo-tools"),
-    ("GET", "/healthz"),
-    ("GET", "/readyz"),
     ("GET", "/metrics"),
     ("GET", "/"),
     ("GET", "/nowhere"),
@@ -76,7 +74,43 @@ def test_no_route_answers_without_a_key(locked: Gateway, method: str, path: str,
 
 
 def test_the_key_may_not_come_in_the_query(locked: Gateway) -> None:
-    assert ask(locked.port, "GET", f"/healthz?key={CLIENT_KEY}&api-key={CLIENT_KEY}").status == 401
+    assert ask(locked.port, "GET", f"/metrics?key={CLIENT_KEY}&api-key={CLIENT_KEY}").status == 401
+
+
+@pytest.mark.parametrize("headers", [{}, {"x-api-key": "wrong"}, {"x-api-key": CLIENT_KEY}])
+@pytest.mark.parametrize(
+    "host", ["localhost:18741", "127.0.0.1", "10.1.2.3:18741", "[::1]", "[fd00::7]:18741"]
+)  # an orchestrator addresses what it has started
+@pytest.mark.parametrize(("path", "status"), [("/healthz", "ok"), ("/readyz", "ready"), ("/v1/healthz/", "ok")])
+def test_probes_need_no_key(locked: Gateway, path: str, status: str, host: str, headers: dict[str, str]) -> None:
+    answer = ask(locked.port, "GET", path, headers=headers | {"host": host})
+    assert (answer.status, answer.json) == (200, {"status": status})
+    assert ask(locked.port, "HEAD", path, headers=headers | {"host": host}).status == 200
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+@pytest.mark.parametrize("host", ["evil.example", "10.1.2.3.evil.example", "[", "a b"])
+def test_a_probe_under_a_foreign_name_needs_a_key(locked: Gateway, server: Gateway, path: str, host: str) -> None:
+    assert ask(locked.port, "GET", path, headers={"host": host}).status == 401
+    assert ask(locked.port, "GET", path, headers={"host": host, "x-api-key": CLIENT_KEY}).status == 200
+    assert ask(server.port, "GET", path, headers={"host": host}).status == 403
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_a_probe_from_a_page_elsewhere_is_refused(locked: Gateway, path: str) -> None:
+    assert ask(locked.port, "GET", path, headers={"origin": "https://evil.example"}).status == 403
+
+
+def test_a_probe_may_use_the_name_of_the_server() -> None:
+    guard = Guard(server_config(host="gateway.internal", keys=(Secret(CLIENT_KEY),)))
+    guard.admit({"host": "Gateway.internal:18741"}, is_probe=True)
+    with pytest.raises(BadRequest):
+        guard.admit({"host": "gateway.internal:18741"})
+
+
+@pytest.mark.parametrize("path", ["/healthzz", "/healthz/x", "/readyz%00", "/metrics"])
+def test_nothing_else_is_a_probe(locked: Gateway, path: str) -> None:
+    assert ask(locked.port, "GET", path).status == 401
 
 
 @pytest.mark.parametrize("key", [CLIENT_KEY, SECOND_KEY])

@@ -46,6 +46,7 @@ from .state import State, is_stateful
 _BODY_SECONDS = 120.0
 _CLEAN_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _ASKED = {"/chat/completions": "chat", "/responses": "responses", "/messages": "messages"}
+_PROBES = frozenset({"/healthz", "/readyz"})
 _PATHS = {**_ASKED, "/conversations": "responses"}
 
 
@@ -169,7 +170,7 @@ class App:
             if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
                 await reply.preflight()
                 return
-            self._guard.admit(headers)
+            self._guard.admit(headers, is_probe=short in _PROBES)
             if door is not None:
                 await self._through(door, scope["method"], headers, receive, reply, record)
             elif is_stateful(short):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import ipaddress
 from collections.abc import Mapping
 from functools import lru_cache
 from hashlib import sha256
@@ -20,13 +21,21 @@ class Guard:
     def __init__(self, config: ServerConfig) -> None:
         self._keys = [key.reveal().encode() for key in config.keys]
         self._origins = frozenset(config.origins)
+        self._own_name = config.host
 
-    def admit(self, headers: Mapping[str, str]) -> None:
-        """Raises BadRequest with 401 or 403."""
+    def admit(self, headers: Mapping[str, str], *, is_probe: bool = False) -> None:
+        """Raises BadRequest with 401 or 403. is_probe: the request only asks whether the server works, and needs no key."""
         self._check_origin(headers.get("origin"))
         if not self._keys:
             self._check_host(headers.get("host", ""))
-            return
+        elif not (is_probe and self._is_own(headers.get("host", ""))):
+            self._check_key(headers)
+
+    def allowed_origin(self, origin: str | None) -> str | None:
+        """The origin, if pages from there may read our answers."""
+        return origin if origin and self._is_welcome(origin) else None
+
+    def _check_key(self, headers: Mapping[str, str]) -> None:
         given = key_in(headers).encode("utf-8", "replace")
         if not given:
             raise BadRequest(
@@ -38,10 +47,6 @@ class Guard:
         if not any(matches):
             raise BadRequest("the key is not one of this server's keys.", status=401, code="authentication_failed")
 
-    def allowed_origin(self, origin: str | None) -> str | None:
-        """The origin, if pages from there may read our answers."""
-        return origin if origin and self._is_welcome(origin) else None
-
     def _check_host(self, host: str) -> None:
         """A name that is not ours, resolving to us, is how a web page reaches into a loopback server (DNS rebinding)."""
         if not _is_local(host):
@@ -51,6 +56,12 @@ class Guard:
                 code="host_refused",
                 hint="Set [server] keys to serve other names.",
             )
+
+    def _is_own(self, host: str) -> bool:
+        """Orchestrators address a probe to the machine: by an address, localhost or the name we listen on. A web page that reaches us by
+        DNS rebinding has a name of its own there."""
+        name = _name_in(host)
+        return _is_local(host) or name == self._own_name.lower() or _is_address(name)
 
     def _check_origin(self, origin: str | None) -> None:
         if origin is not None and not self._is_welcome(origin):
@@ -71,11 +82,23 @@ class Guard:
 @lru_cache(maxsize=256)
 def _is_local(host: str) -> bool:
     """Whether a Host header names this machine; a request without one can come from no browser."""
+    return not host or is_loopback(_name_in(host))
+
+
+def _name_in(host: str) -> str:
+    """What a Host header names, without the port; "" if that cannot be read."""
     try:
-        name = urlsplit(f"//{host}").hostname or ""
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
     except ValueError:
         return False
-    return not host or is_loopback(name)
+    return True
 
 
 def owner_of(headers: Mapping[str, str]) -> str:

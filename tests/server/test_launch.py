@@ -89,9 +89,10 @@ def is_refused(port: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_streams_finish_before_the_process_ends(tmp_path: Path, number: signal.Signals) -> None:
-    with process(tmp_path, SCRIPTED) as running:
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_streams_finish_before_the_process_ends(tmp_path: Path, number: signal.Signals, workers: str) -> None:
+    with process(tmp_path, SCRIPTED, "--workers", workers) as running:
         streams = [Stream(running.port, dialect, text=TEXT, chunk=5, pace=0.1) for dialect in DIALECTS]
         time.sleep(0.15)
         running.process.send_signal(number)
@@ -102,6 +103,42 @@ def test_streams_finish_before_the_process_ends(tmp_path: Path, number: signal.S
             assert is_ended(dialect, answer.events)
         assert running.process.wait(LONG) == 0
         assert "Traceback" not in running.output
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_terminal_that_closes_cuts_no_stream(tmp_path: Path, workers: str) -> None:
+    """It sends SIGHUP more than once, and SIGTERM may follow it."""
+    with process(tmp_path, SCRIPTED, "--workers", workers) as running:
+        streams = [Stream(running.port, dialect, text=TEXT, chunk=5, pace=0.1) for dialect in DIALECTS]
+        for number in (signal.SIGHUP, signal.SIGHUP, signal.SIGTERM, signal.SIGHUP):
+            running.process.send_signal(number)
+            time.sleep(0.1)  # signals of one kind that wait are one
+        for dialect, stream in zip(DIALECTS, streams, strict=True):
+            answer = stream.finish()
+            assert text_of(dialect, answer.events) == TEXT
+            assert is_ended(dialect, answer.events)
+        assert running.process.wait(LONG) == 0
+        assert "Traceback" not in running.output
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_server_that_ignores_hangups_stays(tmp_path: Path, workers: str) -> None:
+    """nohup starts it like that."""
+    former = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        running = Process(tmp_path, SCRIPTED, "--workers", workers)
+    finally:
+        signal.signal(signal.SIGHUP, former)
+    try:
+        stream = Stream(running.port, text=TEXT, chunk=5, pace=0.1)
+        for number in (running.process.pid, *running.children()):
+            os.kill(number, signal.SIGHUP)
+        assert text_of("chat", stream.finish().events) == TEXT
+        assert running.is_healthy()
+        running.process.send_signal(signal.SIGTERM)
+        assert running.process.wait(LONG) == 0
+    finally:
+        running.close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

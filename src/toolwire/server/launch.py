@@ -11,9 +11,10 @@ import signal
 import socket
 import sys
 import tempfile
+import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import NoReturn
 
@@ -29,6 +30,8 @@ from .connections import Connections, connections_wanted
 from .protocol import Protocol
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_HANGUP: signal.Signals | None = getattr(signal, "SIGHUP", None)  # Windows has none
+_PASSED_ON = _SIGNALS if _HANGUP is None else (*_SIGNALS, _HANGUP)
 _NOT_STARTED = 3
 _KEEP_ALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
 _LEAST_LIFE = 2.0  # a worker that dies sooner is not started again at once
@@ -104,7 +107,10 @@ def options(config: Config, app: App) -> Options:
 
 
 class Server(uvicorn.Server):
-    """The first signal lets the answers under way finish and the process end well; the second one ends it at once."""
+    """The first SIGINT or SIGTERM lets the answers under way finish and the process end well; the second one ends it at once.
+
+    SIGHUP is like the first, however often it comes: a terminal that closes sends it more than once.
+    """
 
     parent = 0  # of a worker: when it is gone, nobody is left to stop it
     announce = staticmethod(_nothing)
@@ -117,7 +123,8 @@ class Server(uvicorn.Server):
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
-        await super().serve(sockets)
+        with _hangup_handled(self._hang_up):
+            await super().serve(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -138,9 +145,26 @@ class Server(uvicorn.Server):
         self.force_exit = self._signals > 2
         self.should_exit = True
 
+    def _hang_up(self, number: int, frame: FrameType | None) -> None:
+        self.should_exit = True
+
     def _drop_all(self) -> None:
         for connection in list(self.server_state.connections):
             connection.transport.abort()
+
+
+@contextlib.contextmanager
+def _hangup_handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Not where it is ignored: nohup starts programs like that, so that they outlive their terminal."""
+    is_main = threading.current_thread() is threading.main_thread()
+    if _HANGUP is None or not is_main or signal.getsignal(_HANGUP) == signal.SIG_IGN:
+        yield
+        return
+    former = signal.signal(_HANGUP, handler)
+    try:
+        yield
+    finally:
+        signal.signal(_HANGUP, former)
 
 
 def _serve(
@@ -229,10 +253,11 @@ class _Workers:
             return _NOT_STARTED
         for number in _SIGNALS:
             signal.signal(number, self._stop)
-        for _ in range(self._count):
-            self._start()
-        while self._born:
-            self._wait()
+        with _hangup_handled(self._stop):
+            for _ in range(self._count):
+                self._start()
+            while self._born:
+                self._wait()
         reserved.close()
         return self._exit_code
 
@@ -242,12 +267,12 @@ class _Workers:
         Signals wait until the child is known here and has laid down its parent's handler: before that, the one that is meant
         for it would be heard by nobody.
         """
-        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+        signal.pthread_sigmask(signal.SIG_BLOCK, _PASSED_ON)
         try:
             if not self._is_stopping:
                 self._fork()
         finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _PASSED_ON)
 
     def _fork(self) -> None:
         parent = os.getpid()
@@ -279,7 +304,7 @@ class _Workers:
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self._is_stopping = True
         for child in self._born:
-            _signal(child)
+            _signal(child, number)
 
 
 def _work(config: Config, parent: int, announce: Callable[[], None]) -> NoReturn:
@@ -289,7 +314,9 @@ def _work(config: Config, parent: int, announce: Callable[[], None]) -> NoReturn
         os.setpgid(0, 0)  # so that Ctrl-C reaches the parent alone, and each worker hears of it once
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+        if _HANGUP is not None and signal.getsignal(_HANGUP) != signal.SIG_IGN:
+            signal.signal(_HANGUP, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _PASSED_ON)
         _serve(config, bound(config.server.host, config.server.port), parent, announce)
         code = 0
     except SystemExit as end:
@@ -302,9 +329,9 @@ def _work(config: Config, parent: int, announce: Callable[[], None]) -> NoReturn
         os._exit(code)
 
 
-def _signal(child: int) -> None:
+def _signal(child: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError):
-        os.kill(child, signal.SIGTERM)
+        os.kill(child, number if number == _HANGUP else signal.SIGTERM)
 
 
 def _say(words: str) -> None:

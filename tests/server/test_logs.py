@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import logging
 import os
+import select
 import threading
 import time
 from typing import Any
@@ -14,7 +16,7 @@ import pytest
 
 from tests.server.answers import ARGUMENTS, PATHS, question, streamed
 from tests.server.conftest import backends_of
-from tests.server.harness import Upstream, ask, gateway, server_config
+from tests.server.harness import Upstream, ask, gateway, server_config, wait_until
 from toolwire.calls.tally import Tally
 from toolwire.config import Config, with_backends
 from toolwire.server.logs import Log
@@ -144,6 +146,64 @@ def test_a_pipe_that_nobody_reads_costs_lines_and_nothing_else() -> None:
     assert all(line.startswith("2") for line in text.splitlines())
     log._target.close()
     os.close(reading)
+
+
+def test_a_full_pipe_that_does_not_block_costs_no_line() -> None:
+    """Another process may make stderr non-blocking for all that share it: writing then fails with EAGAIN."""
+    reading, writing = os.pipe()
+    os.set_blocking(reading, False)
+    os.set_blocking(writing, False)
+    with os.fdopen(writing, "w") as target:
+        log = Log("info", "text", target)
+        for number in range(2000):
+            log.request(Record(request_id=f"req_{number}", model="m" * 50))
+        wait_until(lambda: not is_writable(writing))
+        pieces: list[bytes] = []
+        wait_until(lambda: pieces.append(read_now(reading)) or b"req_1999 " in b"".join(pieces))
+        log.request(Record(request_id="req_last"))
+        log.close()
+        pieces.append(read_now(reading))
+    os.close(reading)
+    names = [line.split()[2] for line in b"".join(pieces).decode().splitlines()]
+    assert names == [*(f"req_{number}" for number in range(2000)), "req_last"]
+
+
+def read_now(number: int) -> bytes:
+    try:
+        return os.read(number, 1 << 16)
+    except BlockingIOError:
+        return b""
+
+
+def is_writable(number: int) -> bool:
+    return bool(select.select([], [number], [], 0)[1])
+
+
+class Fragile(io.StringIO):
+    """A file on a disk that is full at times."""
+
+    is_full = True
+    tries = 0
+
+    def write(self, text: str) -> int:
+        self.tries += 1
+        if self.is_full:
+            raise OSError(errno.ENOSPC, "no space left")
+        return super().write(text)
+
+
+def test_the_log_goes_on_after_an_error() -> None:
+    target = Fragile()
+    log = Log("info", "text", target)
+    log.request(Record(request_id="req_1"))
+    wait_until(lambda: target.tries == 1)
+    log.request(Record(request_id="req_2"))
+    wait_until(lambda: target.tries == 2)
+    target.is_full = False
+    log.request(Record(request_id="req_3"))
+    log.close()
+    assert "req_3" in target.getvalue()
+    assert "2 log lines were dropped" in target.getvalue()
 
 
 def test_a_pipe_that_is_closed_ends_the_log_quietly() -> None:

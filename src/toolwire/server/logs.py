@@ -78,13 +78,15 @@ class Log:
         with self._lock:
             lines, self._lines = self._lines, []
             dropped, self._dropped = self._dropped, 0
+        lost = dropped + len(lines)
         if dropped:
             lines.append(f"{_now()} warning {dropped} log lines were dropped")
         if lines:
             try:
                 self._write("\n".join(lines) + "\n")
-            except (OSError, ValueError):  # nobody reads any more; there is nowhere left to say so
-                self._is_over = True
+            except (OSError, ValueError):  # a full disk, or a reader that is gone; both may pass
+                with self._lock:
+                    self._dropped += lost
 
     def _write(self, text: str) -> None:
         try:
@@ -95,7 +97,10 @@ class Log:
         # Past sys.stderr: a thread that waits in there when the process ends holds a lock, and the interpreter aborts.
         data = text.encode("utf-8", "backslashreplace")
         while data:
-            data = data[os.write(number, data) :]
+            try:
+                data = data[os.write(number, data) :]
+            except BlockingIOError:  # full, and another process has made it non-blocking for all that share it
+                time.sleep(_PAUSE)
 
 
 class _Handler(logging.Handler):

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.backends.several_addresses import info, refusing, resolver, silent
 from tests.backends.test_connection import CHUNKED, Handler, Loopback, Run, run_each
 from toolwire.backends import connection
 from toolwire.backends.transport import Route, Timeouts, Transport, TransportError, encode_head, parse_target
@@ -351,6 +352,47 @@ def test_refused(run: Run) -> None:
         error = await failure(Transport(environ={}), f"http://127.0.0.1:{port}/")
         assert (error.kind, error.sent) == ("refused", False)
         assert error.message == f"127.0.0.1:{port} refused the connection."
+
+    run(main())
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_dead_address_does_not_stand_in_the_way_of_one_that_works(run: Run, tls: Tls, scheme: str) -> None:
+    async def main() -> None:
+        handler = repeating(HELLO)
+        async with SecureLoopback(handler, tls.server) if scheme == "https" else Loopback(handler) as server:
+            with silent() as dead:
+                resolve = resolver(dead, info(server.port))
+                transport = Transport(environ={}, ssl_context=tls.client, resolve=resolve)
+                response = await transport.send("GET", f"{scheme}://127.0.0.1:{server.port}/", {})
+                assert await response.read_all(9) == b"hello"
+                await transport.close()
+
+    run(main())
+
+
+def test_a_proxy_may_have_several_addresses_too(run: Run) -> None:
+    async def main() -> None:
+        async with Loopback(repeating(HELLO)) as server:
+            with refusing() as closed:
+                transport = Transport(
+                    environ={"http_proxy": "http://proxy.test:1"}, resolve=resolver(closed, info(server.port))
+                )
+                response = await transport.send("GET", "http://model.test/", {})
+                assert await response.read_all(9) == b"hello"
+                await transport.close()
+
+    run(main())
+
+
+def test_an_error_names_all_addresses(run: Run) -> None:
+    async def main() -> None:
+        with refusing() as one, refusing() as two:
+            transport = Transport(environ={}, resolve=resolver(one, two))
+            error = await failure(transport, "http://model.test/")
+            assert (error.kind, error.sent) == ("refused", False)
+            assert error.message.startswith("model.test:80 refused the connection. Tried 127.0.0.1:")
+            assert all(str(address[4][1]) in error.message for address in (one, two))
 
     run(main())
 

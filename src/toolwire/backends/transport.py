@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import socket
 import ssl
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -19,6 +18,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from ..errors import quote
+from .addresses import Race, Resolve, dial_error, resolve
 from .connection import Connection, Outgoing, Response, StaleConnection, Timeouts, TransportError
 from .proxy import DEFAULT_PORTS, Proxy, authority, basic_authorization, choose_proxy
 
@@ -93,6 +93,12 @@ class Route(Struct, frozen=True):
             return self.target.path
         return f"http://{self.target.host_header}{self.target.path}"
 
+    @property
+    def reached(self) -> tuple[str, int]:
+        """Host and port that the connection goes to."""
+        end = self.proxy or self.target
+        return end.host, end.port
+
 
 class Transport:
     """For one event loop; safe for any number of requests at the same time."""
@@ -106,6 +112,7 @@ class Transport:
         idle_seconds: float = 30.0,
         max_header_bytes: int = 65536,
         ssl_context: ssl.SSLContext | None = None,
+        resolve: Resolve = resolve,
     ) -> None:
         self._timeouts = timeouts
         self._environ = dict(os.environ if environ is None else environ)
@@ -113,6 +120,7 @@ class Transport:
         self._idle_seconds = idle_seconds
         self._max_header_bytes = max_header_bytes
         self._ssl_context = ssl_context
+        self._resolve = resolve
         self._routes: dict[str, Route] = {}
         self._idle: dict[PoolKey, list[Connection]] = {}
         self._live: set[Connection] = set()
@@ -199,31 +207,36 @@ class Transport:
         self._sweeper = None if since is None else loop.call_at(since + self._idle_seconds, self._sweep)
 
     async def _dial(self, route: Route, timeouts: Timeouts) -> Connection:
+        host, port = route.reached
+        race = Race(host, port, self._resolve)
         try:
             async with asyncio.timeout(timeouts.connect):
-                connection = await self._connect(route)
+                connection = await self._connect(route, race)
         except OSError as error:
-            raise _dial_error(error, route, timeouts.connect) from error
+            raise _dial_error(error, route, timeouts.connect, race.story) from error
         if self._is_closed:
             connection.abort()
             raise TransportError("cut", f"{route.target.address} was left: the client is closing.", sent=False)
         return connection
 
-    async def _connect(self, route: Route) -> Connection:
+    async def _connect(self, route: Route, race: Race) -> Connection:
         if route.proxy is None:
-            return await self._open(route, route.target.host, route.target.port, is_tls=route.is_tls)
-        is_tls = route.proxy.scheme == "https"
-        connection = await self._open(route, route.proxy.host, route.proxy.port, is_tls=is_tls)
+            return await self._open(route, race, is_tls=route.is_tls)
+        connection = await self._open(route, race, is_tls=route.proxy.scheme == "https")
         return await self._tunnel(route, connection) if route.is_tls else connection
 
-    async def _open(self, route: Route, host: str, port: int, *, is_tls: bool) -> Connection:
-        _, connection = await asyncio.get_running_loop().create_connection(
-            lambda: self._new_connection(route),
-            host,
-            port,
-            ssl=self._tls() if is_tls else None,
-            server_hostname=host if is_tls else None,
-        )
+    async def _open(self, route: Route, race: Race, *, is_tls: bool) -> Connection:
+        connected = await race.connect()
+        try:
+            _, connection = await asyncio.get_running_loop().create_connection(
+                lambda: self._new_connection(route),
+                sock=connected,
+                ssl=self._tls() if is_tls else None,
+                server_hostname=route.reached[0] if is_tls else None,
+            )
+        except BaseException:
+            connected.close()
+            raise
         self._live.add(connection)
         return connection
 
@@ -342,26 +355,10 @@ def _tunnel_error(route: Route, problem: str) -> TransportError:
     )
 
 
-def _dial_error(error: OSError, route: Route, seconds: float) -> TransportError:
-    """Python's many ways to say that a connection failed, mapped at one edge."""
-    peer = route.target.address if route.proxy is None else f"The proxy {route.proxy.address}"
+def _dial_error(error: OSError, route: Route, seconds: float, story: str) -> TransportError:
+    server = route.target.address
     has_tls = route.is_tls or (route.proxy is not None and route.proxy.scheme == "https")
-    if isinstance(error, TimeoutError):
-        return TransportError("connect_timeout", f"{peer} did not accept a connection in {seconds:g} s.", sent=False)
-    if isinstance(error, socket.gaierror):
-        return TransportError("dns", f"{peer} has a host name that does not resolve.", sent=False)
-    if isinstance(error, ssl.SSLCertVerificationError):
-        reason = quote(error.verify_message)
-        return TransportError(
-            "tls", f"{route.target.address} has a certificate that is not trusted here: {reason}.", sent=False
-        )
-    if isinstance(error, ssl.SSLError):
-        return TransportError(
-            "tls", f"{route.target.address} failed the TLS handshake: {error.reason or 'no reason given'}.", sent=False
-        )
     if has_tls and isinstance(error, (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)):
-        return TransportError("tls", f"{route.target.address} closed the connection in the TLS handshake.", sent=False)
-    if isinstance(error, ConnectionRefusedError):
-        return TransportError("refused", f"{peer} refused the connection.", sent=False)
-    reason = os.strerror(error.errno) if error.errno else "no address of this host took a connection"
-    return TransportError("refused", f"{peer} is out of reach: {reason}.", sent=False)
+        return TransportError("tls", f"{server} closed the connection in the TLS handshake.", sent=False)
+    peer = server if route.proxy is None else f"The proxy {route.proxy.address}"
+    return dial_error(error, peer, seconds, server=server, story=story)

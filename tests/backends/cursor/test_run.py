@@ -11,6 +11,7 @@ from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
 
 from tests.backends.cursor.serving import Call, Server, attempt, serving, sockets
+from tests.backends.several_addresses import info, refusing, resolver, silent
 from tests.backends.test_connection import Loopback, Run, run_each
 from tests.backends.test_transport import Tls
 from tests.backends.test_transport import tls as tls
@@ -99,6 +100,30 @@ def test_messages_go_both_ways_on_one_stream_and_the_request_ends_after_the_repl
                 await channel.send(b"late")
 
     run(main())
+
+
+def test_a_dead_address_does_not_stand_in_the_way_of_one_that_works(run: Run) -> None:
+    async def main() -> None:
+        async with serving(answering) as server:
+            with silent() as dead:
+                pool = Connections(environ={}, resolve=resolver(dead, info(server.port)))
+                channel = await open_run(pool, server.target, attempt(), b"first")
+                assert await channel.receive() == [Frame(b"FIRST")]
+                await pool.close()
+
+    run(main())
+
+
+def test_an_error_names_all_addresses() -> None:
+    async def main() -> None:
+        with refusing() as one, refusing() as two:
+            pool = Connections(environ={}, resolve=resolver(one, two))
+            error = await refusal(open_run(pool, Target(base_url="https://model.test"), attempt(), b"first"))
+            assert error.message.startswith("model.test:443 refused the connection. Tried 127.0.0.1:")
+            assert all(str(address[4][1]) in error.message for address in (one, two))
+            await pool.close()
+
+    asyncio.run(main())
 
 
 def test_the_request_says_who_calls_and_what_it_speaks() -> None:

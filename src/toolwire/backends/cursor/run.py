@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import ssl
 from collections.abc import Mapping
 from typing import TypeAlias
 
 from ...config import is_loopback
-from ...errors import UpstreamError, quote
+from ...errors import UpstreamError
 from ...wire.connect import Broken, End, Frame, FrameDecoder, frame
+from ..addresses import Race, Resolve, dial_error, resolve
 from ..connection import TransportError
 from ..proxy import choose_proxy
 from ..transport import Target as Address
@@ -41,10 +41,12 @@ class Connections:
         *,
         environ: Mapping[str, str] | None = None,
         ssl_context: ssl.SSLContext | None = None,
+        resolve: Resolve = resolve,
     ) -> None:
         self._limits = limits or Limits()
         self._environ = dict(os.environ if environ is None else environ)
         self._ssl_context = ssl_context
+        self._resolve = resolve
         self._open: dict[_Key, list[Connection]] = {}  # that take new streams
         self._live: set[Connection] = set()
         self._dialling: dict[_Key, asyncio.Task[None]] = {}
@@ -102,29 +104,34 @@ class Connections:
 
     async def _dial(self, address: Address, key: _Key, seconds: float) -> None:
         """Up to the server's settings: before them nobody knows how much it takes at once."""
+        race = Race(address.host, address.port, self._resolve)
         try:
             async with asyncio.timeout(seconds):
-                connection = await self._connect(address, key)
+                connection = await self._connect(address, key, race)
                 try:
                     await connection.ready
                 except asyncio.CancelledError:
                     connection.close()
                     raise
         except OSError as error:
-            raise _dial_error(error, address.address, seconds) from None
+            raise _dial_error(error, address.address, seconds, race.story) from None
         if connection.fault is not None:
             raise connection.fault.fresh()
         self._open.setdefault(key, []).append(connection)
 
-    async def _connect(self, address: Address, key: _Key) -> Connection:
+    async def _connect(self, address: Address, key: _Key, race: Race) -> Connection:
         is_tls = address.scheme == "https"
-        transport, connection = await asyncio.get_running_loop().create_connection(
-            lambda: Connection(address.address, self._limits, lambda connection: self._retire(key, connection)),
-            address.host,
-            address.port,
-            ssl=self._tls() if is_tls else None,
-            server_hostname=address.host if is_tls else None,
-        )
+        connected = await race.connect()
+        try:
+            transport, connection = await asyncio.get_running_loop().create_connection(
+                lambda: Connection(address.address, self._limits, lambda connection: self._retire(key, connection)),
+                sock=connected,
+                ssl=self._tls() if is_tls else None,
+                server_hostname=address.host if is_tls else None,
+            )
+        except BaseException:
+            connected.close()
+            raise
         self._live.add(connection)
         connection.closed.add_done_callback(lambda _: self._live.discard(connection))
         if is_tls and transport.get_extra_info("ssl_object").selected_alpn_protocol() != "h2":
@@ -224,21 +231,10 @@ def _without_http2(peer: str) -> UpstreamError:
     return _unsuited(f"{peer} does not offer HTTP/2 in the TLS handshake, which the run transport needs.")
 
 
-def _dial_error(error: OSError, peer: str, seconds: float) -> UpstreamError:
+def _dial_error(error: OSError, peer: str, seconds: float, story: str) -> UpstreamError:
     if isinstance(error, TimeoutError):
-        return TransportError(
-            "connect_timeout", f"{peer} did not take a connection with HTTP/2 in {seconds:g} s.", sent=False
-        )
-    if isinstance(error, socket.gaierror):
-        return TransportError("dns", f"{peer} has a host name that does not resolve.", sent=False)
-    if isinstance(error, ssl.SSLCertVerificationError):
-        reason = quote(error.verify_message)
-        return TransportError("tls", f"{peer} has a certificate that is not trusted here: {reason}.", sent=False)
-    if isinstance(error, ssl.SSLError):
-        if "NO_APPLICATION_PROTOCOL" in (error.reason or ""):
-            return _without_http2(peer)
-        return TransportError(
-            "tls", f"{peer} failed the TLS handshake: {error.reason or 'no reason given'}.", sent=False
-        )
-    reason = os.strerror(error.errno) if error.errno else "no address of this host took a connection"
-    return TransportError("refused", f"{peer} is out of reach: {reason}.", sent=False)
+        message = f"{peer} did not take a connection with HTTP/2 in {seconds:g} s.{story}"
+        return TransportError("connect_timeout", message, sent=False)
+    if isinstance(error, ssl.SSLError) and "NO_APPLICATION_PROTOCOL" in (error.reason or ""):
+        return _without_http2(peer)
+    return dial_error(error, peer, seconds, story=story)

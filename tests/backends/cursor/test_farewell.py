@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.backends.cursor.farewell import Farewell, Misfit, Sieve
+from toolwire.backends.cursor.farewell import BUDGET, Farewell, Flood, Misfit, Sieve
 
 
 def encoded(kind: int, payload: bytes, stream: int = 0) -> bytes:
@@ -62,3 +62,45 @@ def test_an_odd_farewell_is_bounded(payload: bytes, expected: Farewell) -> None:
 def test_what_is_no_http_2_is_found_in_its_first_bytes(data: bytes) -> None:
     with pytest.raises(Misfit):
         Sieve().feed(data)
+
+
+def test_frames_without_data_are_counted_however_they_are_cut() -> None:
+    for kind in (1, 3, 4, 6, 8, 9, 200):
+        sieve = Sieve()
+        sieve.feed(SETTINGS)
+        with pytest.raises(Flood):
+            sieve.feed(encoded(kind, b"12345678") * BUDGET)
+        sieve = Sieve()
+        sieve.feed(SETTINGS)
+        for _ in range(BUDGET - 1):
+            for place in (slice(0, 4), slice(4, None)):
+                sieve.feed(encoded(kind, b"12345678")[place])
+        with pytest.raises(Flood):
+            sieve.feed(encoded(kind, b"12345678"))
+
+
+@pytest.mark.parametrize("payload", [b"", b"1234567"])
+def test_data_of_a_few_bytes_a_frame_is_a_flood(payload: bytes) -> None:
+    sieve = Sieve()
+    with pytest.raises(Flood):
+        sieve.feed(SETTINGS + encoded(0, payload, 1) * BUDGET)
+
+
+def test_padding_is_no_data() -> None:
+    frame = bytearray(encoded(0, b"\xff" + bytes(255), 1))
+    frame[4] = 0x8
+    with pytest.raises(Flood):
+        Sieve().feed(SETTINGS + bytes(frame) * BUDGET)
+
+
+def test_data_and_refills_pay_for_frames() -> None:
+    sieve = Sieve()
+    sieve.feed(SETTINGS)
+    for _ in range(10):
+        sieve.feed(encoded(6, b"pingping") * 1000)
+        sieve.feed(encoded(0, b"x" * 8080, 1))
+    for _ in range(3):
+        sieve.refill()
+        sieve.feed(encoded(6, b"pingping") * BUDGET)
+    with pytest.raises(Flood):
+        sieve.feed(SETTINGS)

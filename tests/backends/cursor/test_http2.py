@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from toolwire.backends.cursor.farewell import BUDGET
 from toolwire.backends.cursor.http2 import Connection
 from toolwire.backends.cursor.stream import Limits, Stream
 from toolwire.errors import UpstreamError
@@ -72,6 +73,96 @@ def test_a_flood_of_pings_from_a_server_that_does_not_read_ends(monkeypatch: pyt
         error = await fate(stream)
         assert isinstance(error, UpstreamError)
         assert error.code == "upstream_garbage"
+
+    asyncio.run(main())
+
+
+def frame(kind: int, payload: bytes = b"", stream: int = 0, flags: int = 0) -> bytes:
+    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
+
+
+FLOODS = {
+    "settings": SETTINGS,
+    "a setting": frame(4, b"\x00\x04\x00\x01\x00\x00"),
+    "ping": PING,
+    "ping answers": frame(6, b"pingping", flags=1),
+    "window of the connection": frame(8, b"\x00\x00\x00\x01"),
+    "window of a stream": frame(8, b"\x00\x00\x00\x01", 1),
+    "empty data": frame(0, b"", 1),
+    "continuation": frame(9, b"", 1),
+    "priority": frame(2, b"\x00\x00\x00\x00\x01", 1),
+    "unknown": frame(99),
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+def test_a_flood_of_frames_without_data_ends_the_connection(flood: str) -> None:
+    """By work that is counted: the engine sees no more frames than the budget, in one read or in many."""
+
+    async def main(size: int) -> None:
+        connection, drain, lost = opened()
+        connection.data_received(SETTINGS)
+        stream = connection.open(HEADERS)
+        head = frame(1, b"\x88", 1, 0 if flood == "continuation" else 4)  # ":status: 200"
+        connection.data_received(head)
+        data = FLOODS[flood] * size
+        for _ in range(2 * BUDGET // size + 2):
+            drain.written.clear()
+            connection.data_received(data)
+            if drain.is_closed:
+                break
+        assert drain.is_closed
+        assert lost == [connection]
+        error = await fate(stream)
+        assert isinstance(error, UpstreamError)
+        assert (error.status, error.code, error.retryable) == (502, "upstream_garbage", False)
+
+    for size in (1, 100, 50_000):
+        asyncio.run(main(size))
+
+
+def test_a_flood_is_named_as_one() -> None:
+    async def main() -> None:
+        connection, _, _ = opened()
+        connection.data_received(SETTINGS)
+        stream = connection.open(HEADERS)
+        connection.data_received(frame(6, b"pingping", flags=1) * (BUDGET + 1))
+        error = await fate(stream)
+        assert isinstance(error, UpstreamError)
+        assert error.message == "server:1 sent 2000 HTTP/2 frames that carry no data; the connection is given up."
+
+    asyncio.run(main())
+
+
+def test_what_we_send_pays_for_window_updates() -> None:
+    async def main() -> None:
+        connection, drain, _ = opened()
+        connection.data_received(SETTINGS)
+        stream = connection.open(HEADERS)
+        updates = frame(8, b"\x00\x00\x00\x01") + frame(8, b"\x00\x00\x00\x01", 1)
+        for _ in range(BUDGET * 2):
+            drain.written.clear()
+            await stream.send(b"x")
+            connection.data_received(updates)
+        assert not drain.is_closed
+        connection.close()
+
+    asyncio.run(main())
+
+
+def test_a_quiet_connection_may_be_pinged_for_ever() -> None:
+    async def main() -> None:
+        connection, drain, _ = opened(Limits(ping=0.001, silence=1000))
+        connection.data_received(SETTINGS)
+        connection.open(HEADERS)
+        for _ in range(BUDGET * 2 // 100):
+            connection.data_received(PING * 100)
+            written = len(drain.written)
+            async with asyncio.timeout(20):
+                while len(drain.written) == written:  # until we have pinged, too
+                    await asyncio.sleep(0.001)
+        assert not drain.is_closed
+        connection.close()
 
     asyncio.run(main())
 

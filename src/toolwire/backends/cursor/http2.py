@@ -23,11 +23,12 @@ from h2.settings import SettingCodes, Settings
 from ...dialects.cursor.faults import error_of_status
 from ...errors import UpstreamError, quote
 from ..connection import Kind, TransportError
-from .farewell import Farewell, Misfit, Sieve
+from .farewell import BUDGET, Farewell, Flood, Misfit, Sieve
 from .stream import ONLY_HTTP_2, Limits, Stream, word_of
 
 _CONNECTION_WINDOW = 1 << 24
 _MAX_UNREAD_ANSWERS = 1 << 20  # bytes that a server may make us write without reading any
+_UPDATES = 2  # window updates that a server sends for a frame of ours, for the stream and for the connection
 _LEAVING = 1.0
 _FIRST_USE = 1.0
 _PING = b"toolwire"
@@ -96,6 +97,9 @@ class Connection(asyncio.Protocol):
         try:
             data, farewells = self._sieve.feed(data)
             events = self._engine.receive_data(data)
+        except Flood:
+            problem = f"sent {BUDGET} HTTP/2 frames that carry no data; the connection is given up."
+            return self._lose(self.failure("protocol", problem))
         except (Misfit, ProtocolError) as error:
             return self._lose(self.failure("protocol", f"broke the rules of HTTP/2: {quote(str(error))}."))
         for event in events:
@@ -127,6 +131,7 @@ class Connection(asyncio.Protocol):
 
     def write(self, stream: Stream, data: bytes) -> None:
         self._engine.send_data(stream.number, data)
+        self._sieve.refill(_UPDATES)
         self._flush()
 
     def open_window(self, stream: Stream, size: int) -> None:
@@ -207,6 +212,7 @@ class Connection(asyncio.Protocol):
         if self._timer is not None:
             self._timer.cancel()
         now = self.loop.time()
+        self._sieve.refill()
         if self._streams:
             pause = self._ping(now)
         else:

@@ -51,6 +51,13 @@ def test_text_alone_is_one_request() -> None:
     assert [message.role for message in loop.messages] == ["user", "assistant"]
 
 
+def test_two_texts_of_an_answer_stay_apart_as_they_come_and_at_the_end() -> None:
+    parts = [{"text": "I looked."}, {"reasoning": "Hm."}, {"text": "It rains."}]
+    events, _ = played(script({"parts": parts, "chunk": 4}))
+    assert ending(events).text == "I looked.\n\nIt rains."
+    assert "".join(event.text for event in events if isinstance(event, TextEvent)) == ending(events).text
+
+
 def test_a_task_from_call_to_answer() -> None:
     weather = Weather()
     turn = calls(("weather", {"city": "Rome"}), reasoning="Where?", text="I will look.")

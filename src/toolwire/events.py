@@ -142,12 +142,17 @@ def emptied(part: Part) -> Part:
     """The part as it is when it starts: ids and name, nothing of its content."""
     match part:
         case Text():
-            return Text(text="", item_id=part.item_id, extra=part.extra)
+            return Text(text="", item_id=part.item_id, is_continuation=part.is_continuation, extra=part.extra)
         case Refusal():
-            return Refusal(text="", item_id=part.item_id, extra=part.extra)
+            return Refusal(text="", item_id=part.item_id, is_continuation=part.is_continuation, extra=part.extra)
         case Reasoning():
             return Reasoning(
-                text="", redacted=part.redacted, item_id=part.item_id, is_summary=part.is_summary, extra=part.extra
+                text="",
+                redacted=part.redacted,
+                item_id=part.item_id,
+                is_summary=part.is_summary,
+                is_continuation=part.is_continuation,
+                extra=part.extra,
             )
         case ToolCall():
             return ToolCall(

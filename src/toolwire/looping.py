@@ -17,8 +17,9 @@ from msgspec.structs import replace
 from .answering import Answering
 from .calls.loops import noticed, repeats
 from .calls.turn import BYTES_PER_TOKEN
+from .dialects.seams import Seams, joined
 from .errors import GatewayError
-from .events import Event, Failed, Finished, PartDelta, PartStarted
+from .events import Event, Failed, Finished, PartDelta, PartEnded, PartStarted
 from .loop_events import CompleteEvent, Ending, ErrorEvent, LoopEvent, ReasoningEvent, StatusEvent, TextEvent
 from .loop_tools import Approve, Calls, Toolbox
 from .telemetry import Record, Telemetry
@@ -226,8 +227,8 @@ class Loop:
     def _complete(self, reason: Ending) -> CompleteEvent:
         said = self.messages[self._known :]
         last = next((message for message in reversed(said) if message.role == "assistant"), None)
-        texts = [part.text for part in last.parts if isinstance(part, Text | Refusal)] if last is not None else []
-        return CompleteEvent(text="".join(texts), reason=reason, iterations=self.iterations, usage=self.usage)
+        texts = [part for part in last.parts if isinstance(part, Text | Refusal)] if last is not None else []
+        return CompleteEvent(text=joined(texts), reason=reason, iterations=self.iterations, usage=self.usage)
 
 
 class _Teller:
@@ -235,14 +236,19 @@ class _Teller:
 
     def __init__(self) -> None:
         self._parts: dict[int, Part] = {}
+        self._seams = Seams()
 
     def told(self, event: Event) -> LoopEvent | None:
         match event:
             case PartStarted(index=index, part=part):
                 self._parts[index] = part
+                self._seams.begin(event)
                 return StatusEvent(status="calling", id=part.id, name=part.name) if isinstance(part, ToolCall) else None
             case PartDelta(index=index, text=text):
-                return self._more(self._parts.get(index), text)
+                return self._more(self._parts.get(index), self._seams.before(event) + text)
+            case PartEnded():
+                self._seams.end(event)
+                return None
             case _:
                 return None
 

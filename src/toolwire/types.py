@@ -31,16 +31,20 @@ class Citation(Struct, frozen=True, kw_only=True):
 
 
 class Text(Struct, frozen=True, kw_only=True, tag="text"):
+    """is_continuation, here and in refusals and reasoning: one string with the last part of its kind, which something has interrupted."""
+
     text: str
     citations: tuple[Citation, ...] = ()
     logprobs: tuple[Json, ...] | None = None
     item_id: str = ""
+    is_continuation: bool = False
     extra: Extra = {}
 
 
 class Refusal(Struct, frozen=True, kw_only=True, tag="refusal"):
     text: str
     item_id: str = ""
+    is_continuation: bool = False
     extra: Extra = {}
 
 
@@ -53,6 +57,7 @@ class Reasoning(Struct, frozen=True, kw_only=True, tag="reasoning"):
     encrypted: str | None = None
     item_id: str = ""
     is_summary: bool = False
+    is_continuation: bool = False
     extra: Extra = {}
 
 

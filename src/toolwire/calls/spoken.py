@@ -186,7 +186,7 @@ class _Splitting:
             made.append(PartDelta(self._placed(), blanks))
         assert isinstance(event.part, Text)
         text = "".join(self._said)
-        part = event.part if text == event.part.text else Text(text=text)  # of markup nothing is told
+        part = event.part if text == event.part.text else replace(self._start, text=text)  # of markup nothing is told
         return [*made, replace(event, index=self._placed(), part=part)]
 
     def cut(self) -> list[Event]:
@@ -256,8 +256,9 @@ class _Splitting:
 
     def _open(self) -> list[Event]:
         self.place = self._answer.place()
-        part = replace(self._start, item_id="") if self._is_split else self._start
-        return [PartStarted(index=self.place, part=part, choice=self._choice)]
+        if self._is_split:  # a text of its own
+            self._start = replace(self._start, item_id="", is_continuation=False)
+        return [PartStarted(index=self.place, part=self._start, choice=self._choice)]
 
     def _placed(self) -> int:
         assert self.place is not None
@@ -277,7 +278,7 @@ class _Splitting:
         place, text = self.place, "".join(self._said)
         self.place = None
         self._said.clear()
-        return [PartEnded(index=place, part=Text(text=text), choice=self._choice)]
+        return [PartEnded(index=place, part=replace(self._start, text=text), choice=self._choice)]
 
     def _opened(self, name: str, raw: str = "") -> list[Event]:
         answer, manner = self._answer, self._answer.manner

@@ -9,6 +9,7 @@ from typing import Any
 from toolwire.dialects.chat.request_out import encode_request
 from toolwire.profiles import DEEPSEEK, OPENAI_CHAT, PLAIN_CHAT, Profile
 from toolwire.types import (
+    Citation,
     Loss,
     Media,
     Message,
@@ -52,7 +53,7 @@ def test_a_turn_with_calls_and_results() -> None:
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a": 1}'}}
     assert found == [
         {"role": "user", "content": "hi"},
-        {"role": "assistant", "content": "ab", "tool_calls": [call]},
+        {"role": "assistant", "content": "a\n\nb", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "c", "content": "r"},
         {"role": "user", "content": "go"},
     ]
@@ -233,8 +234,20 @@ def test_an_assistant_message_that_says_nothing_here_is_none() -> None:
 def test_pieces_of_one_message_are_joined_in_order() -> None:
     image = Media(kind="image", mime="image/bmp", data="Qk0=")
     [_, message] = messages_of(HI, said("assistant", Text(text="a"), image, Text(text="b")), said("assistant", CALL))
-    assert message["content"] == "a\n[image not shown: image/bmp, 2 bytes]b"
+    assert message["content"] == "a\n[image not shown: image/bmp, 2 bytes]\n\nb"
     assert len(message["tool_calls"]) == 1
+
+
+def test_texts_of_one_message_stay_apart_in_the_one_string() -> None:
+    cited = Text(text="blue", citations=(Citation(url="https://a"),))
+    parts = (Text(text="I look."), CALL, Text(text="It is "), cited, Text(text=", I think."), Text(text="Done."))
+    [_, message] = messages_of(HI, said("assistant", *parts))
+    assert message["content"] == "I look.\n\nIt is blue, I think.\n\nDone."
+
+
+def test_messages_that_become_one_stay_apart_in_it() -> None:
+    [_, message] = messages_of(HI, said("assistant", Text(text="a")), said("assistant", Text(text="b"), CALL))
+    assert message["content"] == "a\n\nb"
 
 
 def test_a_schema_without_a_type_is_an_object() -> None:

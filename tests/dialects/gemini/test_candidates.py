@@ -28,7 +28,8 @@ def parts_of(*chunks: Any, is_whole: bool = False, offered: frozenset[str] = fro
 def test_pieces_of_text_are_one_part_and_of_a_body_each_its_own() -> None:
     pieces = [chunk({"text": "a"}), chunk({"text": "b"}, {"text": "c"})]
     assert parts_of(*pieces) == [Text(text="abc")]
-    assert parts_of(*pieces, is_whole=True) == [Text(text="a"), Text(text="b"), Text(text="c")]
+    whole = parts_of(*pieces, is_whole=True)
+    assert whole == [Text(text="a"), *(Text(text=text, is_continuation=True) for text in "bc")]
 
 
 def test_thoughts_and_words_are_kept_apart() -> None:
@@ -67,8 +68,10 @@ def test_H074_a_signature_stays_on_its_part() -> None:
         Reasoning(text="why", encrypted="QQ==", extra={"gemini": {}}), Reasoning(text="because", extra={"gemini": {}}),
     ]  # fmt: skip
     assert found[2:5] == [
-        Text(text="one"), Text(text="two", extra={"gemini": {"thoughtSignature": "Qg=="}}), Text(text="three"),
-    ]  # fmt: skip
+        Text(text="one"),
+        Text(text="two", is_continuation=True, extra={"gemini": {"thoughtSignature": "Qg=="}}),
+        Text(text="three", is_continuation=True),
+    ]
     assert [part.extra for part in found[5:]] == [{"gemini": {"thoughtSignature": "Qw=="}}, {}]
 
 

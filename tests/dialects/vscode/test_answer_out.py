@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.dialects.vscode.agreed import from_gateway
+from toolwire.dialects.seams import joined
 from toolwire.dialects.vscode import AnswerDecoder, PartsEncoder, decode_gateway, encode
 from toolwire.dialects.vscode import shapes as bridge
 from toolwire.dialects.vscode.usage import usage_part
@@ -176,9 +177,9 @@ def _merged(parts: list[Part]) -> list[Part]:
     for part in parts:
         before = merged[-1] if merged else None
         if isinstance(part, Text) and isinstance(before, Text):
-            merged[-1] = Text(text=before.text + part.text)
+            merged[-1] = Text(text=joined([before, part]))
         elif isinstance(part, Reasoning) and isinstance(before, Reasoning):
-            merged[-1] = replace(part, text=before.text + part.text)
+            merged[-1] = replace(part, text=joined([before, part]))
         else:
             merged.append(part)
     return merged

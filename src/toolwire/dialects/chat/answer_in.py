@@ -59,6 +59,7 @@ class _Choice:
         "has_thoughts",
         "is_resumed",
         "is_told",
+        "kinds",
         "newest",
         "reasoning",
         "refusal",
@@ -78,6 +79,9 @@ class _Choice:
         self.is_resumed = False  # something came after its end
         self.is_told = False
         self.newest = -1  # the index of the part that began last
+        self.kinds: set[type] = (
+            set()
+        )  # of the texts that have begun: each kind is one string here, whatever interrupts it
 
 
 class StreamDecoder(FrameDecoder):
@@ -232,7 +236,8 @@ class StreamDecoder(FrameDecoder):
                 self.parse_next()
         if delta.refusal:
             if state.refusal is None:
-                state.refusal = self._begin(state, choice.index, Refusal(text=""), events)
+                opening = Refusal(text="", is_continuation=Refusal in state.kinds)
+                state.refusal = self._begin(state, choice.index, opening, events)
             self._say(state, state.refusal, delta.refusal, None, events)
         if choice.finish_reason is not None:
             self._end_choice(state, choice, choice.finish_reason)
@@ -248,7 +253,8 @@ class StreamDecoder(FrameDecoder):
         if delta.content:
             growing = state.text
             if growing is None:
-                growing = state.text = self._begin(state, choice.index, Text(text=""), events)
+                text = Text(text="", is_continuation=Text in state.kinds)
+                growing = state.text = self._begin(state, choice.index, text, events)
             self._say(state, growing, delta.content, logprobs_in(choice.logprobs, "content"), events)
 
     def _say(
@@ -261,7 +267,8 @@ class StreamDecoder(FrameDecoder):
     def _think(self, state: _Choice, choice: int, thought: str, events: list[Event]) -> Growing:
         growing = state.reasoning
         if growing is None:
-            growing = state.reasoning = self._begin(state, choice, Reasoning(text="", extra={NAME: {}}), events)
+            part = Reasoning(text="", is_continuation=Reasoning in state.kinds, extra={NAME: {}})
+            growing = state.reasoning = self._begin(state, choice, part, events)
         if thought:
             self._say(state, growing, thought, None, events)
         return growing
@@ -310,6 +317,7 @@ class StreamDecoder(FrameDecoder):
         self._turn_to(None, state, events)
         growing, started = self._assembly.start(part, 0 if self._is_single else choice)
         state.newest = growing.index
+        state.kinds.add(type(part))
         events.append(started)
         return growing
 

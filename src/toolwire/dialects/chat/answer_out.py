@@ -24,6 +24,7 @@ from ...wire.exact import encode
 from ...wire.sse import Frame
 from ..base import BodyEncoder, Context
 from ..faults import error_object
+from ..seams import Seams, joined
 from .details import MEMBER, details_of
 from .shapes import NAME, read_by_hand
 
@@ -58,13 +59,15 @@ class StreamEncoder:
         self._ended: set[int] = set()  # choices whose finish reason has left already
         self._has_usage = False
         self._told: set[int] = set()  # parts whose details have left in pieces
+        self._seams = Seams()
+        self._late: dict[int, tuple[bytes, bytes]] = {}  # as _around, for parts that may begin with a seam
 
     def send(self, event: Event) -> bytes:
         match event:
             case PartDelta():
                 head, tail = self._around.get(event.index) or (b"", b"")
                 if not head:
-                    return b""
+                    return self._first_words(event)
                 if event.logprobs is not None:
                     return self._with_logprobs(event)
                 return head + encode(event.text) + tail
@@ -74,7 +77,7 @@ class StreamEncoder:
             case PartStarted():
                 return self._open(event)
             case PartEnded():
-                self._around.pop(event.index, None)
+                self._end(event)
                 return self._prove(event) if type(event.part) is Reasoning else b""
             case Noted():
                 return self._note(event)
@@ -93,8 +96,10 @@ class StreamEncoder:
                 self._roles.add(0)
             case PartStarted():
                 self._open(event)
+                if event.index in self._late:
+                    self._around[event.index] = self._late.pop(event.index)
             case PartEnded():
-                self._around.pop(event.index, None)
+                self._end(event)
             case Noted(index=int(index)):
                 self._told.add(index)
             case _:
@@ -149,7 +154,23 @@ class StreamEncoder:
             case _:
                 assert_never(part)
         self._roles.add(choice)
+        if self._seams.begin(event) and event.index in self._around:
+            self._late[event.index] = self._around.pop(event.index)
         return self._chunk(choice, delta) if delta else b""
+
+    def _end(self, event: PartEnded) -> None:
+        self._around.pop(event.index, None)
+        self._late.pop(event.index, None)
+        self._seams.end(event)
+
+    def _first_words(self, event: PartDelta) -> bytes:
+        around = self._late.pop(event.index, None)
+        if around is None:
+            return b""
+        self._around[event.index] = around
+        between = self._seams.before(event)
+        opening = around[0] + encode(between) + around[1] if between else b""
+        return opening + self.send(event)
 
     def _wrap(self, index: int, opening: bytes, closing: bytes) -> None:
         head = self._head + b'{"index":%d,"delta":{' % self._choice_of[index] + opening
@@ -226,13 +247,13 @@ def choice_out(parts: tuple[Part, ...], choice: Choice) -> JsonObject:
     message: JsonObject = {"role": "assistant", "content": None, "refusal": None}
     texts = [part for part in parts if isinstance(part, Text)]
     if texts:
-        message["content"] = "".join(part.text for part in texts)
+        message["content"] = joined(texts)
         if citations := [citation_out(citation) for part in texts for citation in part.citations]:
             message["annotations"] = citations
-    if refusals := [part.text for part in parts if isinstance(part, Refusal)]:
-        message["refusal"] = "".join(refusals)
-    if thoughts := [part.text for part in parts if isinstance(part, Reasoning) and part.text]:
-        message["reasoning_content"] = "\n\n".join(thoughts)
+    if refusals := [part for part in parts if isinstance(part, Refusal)]:
+        message["refusal"] = joined(refusals)
+    if thoughts := joined(part for part in parts if isinstance(part, Reasoning)):
+        message["reasoning_content"] = thoughts
     if details := details_of(parts):
         message[MEMBER] = details
     if calls := [call_out(part) | part.extra.get(NAME, {}) for part in parts if isinstance(part, ToolCall)]:

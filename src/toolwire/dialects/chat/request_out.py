@@ -33,6 +33,7 @@ from ..media_limits import check_size
 from ..media_policy import Courier, Takes
 from ..media_words import placeholder, text_of
 from ..opening import as_note, with_listener, with_one_head
+from ..seams import Words, seam
 from .answer_out import call_out
 from .details import MEMBER, joined
 from .shapes import NAME
@@ -143,15 +144,15 @@ class _Writer:
     def _assistant_part(self, target: _Growing, part: Part, where: str) -> None:
         match part:
             case Text():
-                target.grow("content", part.text)
+                target.say("content", part)
             case Refusal():
-                target.grow("refusal", part.text)
+                target.say("refusal", part)
             case ToolCall():
                 target.value.setdefault("tool_calls", []).append(_call(part))
             case Reasoning():
                 field, own = self._profile.reasoning_field, part.extra.get(NAME)
                 if field and part.text:
-                    target.grow(field, part.text)
+                    target.say(field, part)
                 elif not own:
                     lose_thinking(part, where, self._losses)
                 if own:  # what proves it to who made it
@@ -160,12 +161,12 @@ class _Writer:
                 pieces = self._courier.deliver(part, where, "an assistant message holds text only")
                 if isinstance(pieces[0], Media):  # our own dialect's, and its provider's matter
                     pieces = [Text(text=placeholder(part, where, self._losses, "an assistant message holds text only"))]
-                target.grow("content", text_of(tuple(pieces), where, self._losses), between="\n")
+                target.add("content", text_of(tuple(pieces), where, self._losses))
             case Opaque():
                 if part.dialect == NAME:
                     target.value.update(part.value)
                 elif isinstance(part.value.get("content"), str):  # a summary of what was said before
-                    target.grow("content", text_of((part,), where, self._losses), between="\n")
+                    target.add("content", text_of((part,), where, self._losses))
                 else:
                     kind = str(part.value.get("type", "part"))
                     self._losses.append(Loss(f"part.{kind}", where, "another dialect's own part"))
@@ -238,11 +239,21 @@ class _Growing:
         self.value = value
         self.place = place
         self._texts: dict[str, list[str]] = {}
+        self._last: dict[str, Words] = {}  # said in this field
         self._details: list[list[Json]] = []
 
-    def grow(self, field: str, text: str, between: str = "") -> None:
+    def say(self, field: str, part: Words) -> None:
+        """Texts of a message are separate elsewhere, and one string here."""
+        pieces, before = self._texts.setdefault(field, []), self._last.get(field)
+        pieces += [part.text] if before is None else [seam(before, part, part.text), part.text]
+        if part.text:
+            self._last[field] = part
+
+    def add(self, field: str, text: str) -> None:
+        """Text that stands for something else, on a line of its own."""
         pieces = self._texts.setdefault(field, [])
-        pieces += [between, text] if between and any(pieces) else [text]
+        pieces += ["\n", text] if any(pieces) else [text]
+        self._last[field] = Text(text=text)
 
     def prove(self, own: JsonObject) -> None:
         self.value |= own

@@ -26,6 +26,7 @@ from ...types import (
 from ...wire.exact import encode
 from ...wire.sse import Frame
 from ..base import BodyEncoder, Context
+from ..seams import Seams, with_seams
 from .faults import error_object
 from .logprobs import logprobs_out
 from .shapes import FINISH, NAME, REASONS, SIGNATURE, args_of, citation_out, sealed_out, usage_out
@@ -54,6 +55,8 @@ class StreamEncoder:
         self._waiting: dict[int, dict[int, list[Event]]] = {}
         self._citations: dict[int, list[JsonObject]] = {}
         self._rests: dict[int, bytes] = {}  # what stands behind the text of a chunk
+        self._seams = Seams(is_strict=True)  # chunks do not tell where a text ends and the next one begins
+        self._late: set[int] = set()  # parts that may begin with a seam
 
     def send(self, event: Event) -> bytes:
         match event:
@@ -80,9 +83,9 @@ class StreamEncoder:
         match event:
             case Started() | PartStarted():
                 self.send(event)
+                self._late.clear()
             case PartEnded():
-                self._current.pop(event.choice, None)
-                self._parts.pop(event.index, None)
+                self._forget(event)
             case _:
                 pass
 
@@ -104,12 +107,16 @@ class StreamEncoder:
             self._waiting.setdefault(event.choice, {})[event.index] = [event]
             return b""
         self._parts[event.index] = event.part
+        if self._seams.begin(event):
+            self._late.add(event.index)
         return b""
 
     def _delta(self, event: PartDelta) -> bytes:
         choice = self._choices.get(event.index, 0)
         if self._is_waiting(choice, event.index, event):
             return b""
+        if event.index in self._late:
+            return self._first_words(event)
         match self._parts.get(event.index):
             case Text() | Refusal() as part if not _is_own_note(part):
                 if _is_signed(part):  # it leaves whole, with its signature
@@ -121,6 +128,12 @@ class StreamEncoder:
                 return self._piece(choice, event.text, b',"thought":true')
             case _:
                 return b""
+
+    def _first_words(self, event: PartDelta) -> bytes:
+        self._late.discard(event.index)
+        between = self._seams.before(event)
+        opening = self._delta(PartDelta(event.index, between)) if between else b""
+        return opening + self._delta(event)
 
     def _piece(self, choice: int, text: str, flag: bytes = b"") -> bytes:
         """A chunk of nothing but text, of which an answer has hundreds: only the text is written anew."""
@@ -134,8 +147,7 @@ class StreamEncoder:
         if self._is_waiting(event.choice, event.index, event):
             return b""
         part = event.part
-        self._parts.pop(event.index, None)
-        self._current.pop(event.choice, None)
+        self._forget(event)
         match part:
             case Text():
                 self._cite(event.choice, part)
@@ -150,6 +162,12 @@ class StreamEncoder:
             case _:
                 output = self._chunk(event.choice, *written) if (written := parts_out(part)) else b""
         return output + self._resume(event.choice)
+
+    def _forget(self, event: PartEnded) -> None:
+        self._parts.pop(event.index, None)
+        self._current.pop(event.choice, None)
+        self._late.discard(event.index)
+        self._seams.end(event)
 
     def _cite(self, choice: int, part: Text) -> None:
         found = [value for citation in part.citations if (value := citation_out(citation, part.text)) is not None]
@@ -207,7 +225,7 @@ def body_of(answer: Answer, context: Context) -> JsonObject:
 
 def _candidate(answer: Answer, choice: Choice) -> JsonObject:
     members = dict(choice.extra.get(NAME, {}))
-    parts = [written for part in answer.parts_of(choice.index) for written in parts_out(part)]
+    parts = [written for part in with_seams(answer.parts_of(choice.index)) for written in parts_out(part)]
     if signature := _signature_in(members):
         parts.append({"text": "", **signature})
     value: JsonObject = {"content": {"parts": parts, "role": "model"}, **finish_of(choice), "index": choice.index}

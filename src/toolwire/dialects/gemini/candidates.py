@@ -1,7 +1,7 @@
 """Gemini: one candidate of an answer under construction, from the parts that its chunks bring.
 
 Texts that follow each other are one part, unless one of them is signed: a signature belongs to the part it came on, and to
-nothing that stands around it (H074). A signature without a word waits for what comes next, which it led to.
+nothing that stands around it (H074). They stay one string all the same. A signature without a word waits for what comes next, which it led to.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ class Candidate:
         self._logprobs: tuple[Json, ...] = ()  # of the text that comes next
         self._has_calls = False
         self.grown: Growing | None = None  # the part to which the last chunk added text, if it did nothing else
+        self._last: type | None = None  # the kind of the last part that said something
         self._is_partial = False  # arguments come in pieces of their own form, which only their client understands
 
     @property
@@ -117,12 +118,14 @@ class Candidate:
             return events
         if self._open is None:
             events += self._signed()
-            self._open, started = self._assembly.start(Reasoning(text="", extra={NAME: {}}), self._index)
+            opening = Reasoning(text="", is_continuation=self._last is Reasoning, extra={NAME: {}})
+            self._open, started = self._assembly.start(opening, self._index)
             events.append(started)
+        self._last = Reasoning if text else self._last
         events += self._grow(text)
         if signature := text_in(part, SIGNATURE):
             events += self._assembly.end(self._open, encrypted=signature)
-            self._open = None
+            self._open = self._last = None  # a signed thought is complete
         return events
 
     def _text(self, part: JsonObject, text: str) -> list[Event]:
@@ -136,7 +139,10 @@ class Candidate:
         if not members and not self._signature and self._is_growing_text():
             return self._grow(text)
         events = [*self._end_open(), *self._signed()]
-        self._open, started = self._assembly.start(Text(text="", extra={NAME: members} if members else {}), self._index)
+        extra: Extra = {NAME: members} if members else {}
+        opening = Text(text="", is_continuation=self._last is Text, extra=extra)
+        self._open, started = self._assembly.start(opening, self._index)
+        self._last = Text
         return [*events, started, *self._grow(text)]
 
     def _is_growing_text(self) -> bool:
@@ -161,6 +167,7 @@ class Candidate:
 
     def _single(self, part: Part, content: str = "") -> list[Event]:
         """A part that is whole at once."""
+        self._last = type(part)
         growing, started = self._assembly.start(part, self._index)
         events: list[Event] = [started]
         if content:

@@ -14,6 +14,7 @@ from ...errors import GatewayError, UpstreamError, quote
 from ...events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
 from ...types import Loss, Media, Opaque, Part, Reasoning, Refusal, Text, ToolCall, ToolResult, Usage
 from ...wire.exact import object_of
+from ..seams import Seams
 from .digits import WHY as DIGITS
 from .digits import loses_digits
 from .faults import refused
@@ -44,6 +45,7 @@ class PartsEncoder:
         self._open: dict[int, Part] = {}
         self._waiting: list[AnswerPart] = []
         self._pieces: _Pieces | None = None
+        self._seams = Seams(is_strict=True)
 
     def send(self, events: Sequence[Event]) -> list[Parts | End | Refused]:
         """The frames for these events; text that they hold together is one part."""
@@ -65,6 +67,7 @@ class PartsEncoder:
         match event:
             case PartStarted(choice=0):
                 self._open[event.index] = event.part
+                self._seams.begin(event)
             case PartDelta():
                 self._grow(event)
             case PartEnded(choice=0):
@@ -84,10 +87,11 @@ class PartsEncoder:
         if self._pieces is None or self._pieces.index != delta.index:
             self._gather()
             self._pieces = _Pieces(delta.index, part)
-        self._pieces.texts.append(delta.text)
+        self._pieces.texts += [self._seams.before(delta), delta.text]
 
     def _ended(self, event: PartEnded) -> list[Parts | End | Refused]:
         self._open.pop(event.index, None)
+        self._seams.end(event)
         match event.part:
             case ToolCall():
                 return self._call(event.part)

@@ -483,6 +483,19 @@ def test_a_server_of_the_official_package_is_used_by_a_person(tmp_path: Path) ->
 
 
 @pytest.mark.slow
+def test_tools_of_a_server_that_cannot_be_used_are_named(tmp_path: Path) -> None:
+    server = f"{sys.executable} {HERE.parent / 'tools' / 'mcp' / 'bare_server.py'} spoiled"
+    scripted(tmp_path, {"text": "hello"})
+    with typing(tmp_path, "--mcp", server) as person:
+        person.expect('its tool "bad0" is left out: ')
+        person.expect("tools: bare__echo")
+        person.expect("> ")
+        person.press(CTRL_D)
+        assert person.leave() == 0
+    assert person.screen.count('its tool "bad0" is left out: ') == 1
+
+
+@pytest.mark.slow
 def test_the_everything_server_from_npm_is_used_by_a_person(tmp_path: Path) -> None:
     server = f"{node_program('node')} {node_program('mcp-server-everything')}"
     echo = {"calls": [{"name": "everything__echo", "arguments": {"message": "hello, server"}}]}

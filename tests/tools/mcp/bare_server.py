@@ -17,6 +17,21 @@ _tools = ["echo", "stall", "die", "image", "grow", "where", "cancelled", "nonsen
 _cancelled: list[Any] = []
 
 
+# Tools of which each alone would cost the whole list.
+SPOILED: list[dict[str, Any]] = [
+    {},
+    {"inputSchema": None},
+    {"inputSchema": "object"},
+    {"inputSchema": []},
+    {"inputSchema": {"type": "string"}},
+    {"inputSchema": {"type": "object", "properties": 5}},
+    {"inputSchema": {"type": "object", "properties": {"a": {"type": "nothing"}}}},
+    {"inputSchema": {"type": "object", "properties": {"a": {"$ref": "#/$defs/nowhere"}}}},
+    {"inputSchema": {"type": "object", "properties": {"a": {"minimum": "one"}}}},
+    {"inputSchema": {"type": "object"}, "annotations": "yes"},
+]
+
+
 def send(message: dict[str, Any]) -> None:
     with _lock:
         sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
@@ -31,10 +46,14 @@ def listed(cursor: str | None) -> dict[str, Any]:
     """Three a page; the list of the habit `endless` never ends."""
     start = int(cursor or 0)
     names = [f"tool{start + at}" for at in range(3)] if "endless" in HABITS else _tools[start : start + 3]
-    tools = [{"name": name, "inputSchema": {"type": "object"}} for name in names]
+    if "crowd" in HABITS:
+        return {"tools": [{"name": f"tool{at}", "inputSchema": {"type": "object"}} for at in range(100_000)]}
+    tools: list[Any] = [{"name": name, "inputSchema": {"type": "object"}} for name in names]
     for tool in tools:
         if tool["name"] == "echo":
             tool["annotations"] = {"readOnlyHint": True}
+    if "spoiled" in HABITS and start == 3:
+        tools += [{"name": f"bad{at}", **bad} for at, bad in enumerate(SPOILED)] + [{"inputSchema": {}}, "no tool"]
     more = "endless" in HABITS or start + 3 < len(_tools)
     if "circle" in HABITS:
         return {"tools": tools, "nextCursor": "0"}

@@ -14,6 +14,15 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Too
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 SOUND = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
+# The protocol of 2026 has clients repeat some arguments in headers. On an object that is not allowed.
+HEADED = {
+    "type": "object",
+    "properties": {
+        "region": {"type": "string", "x-mcp-header": "Region"},
+        "deep": {"type": "object", "properties": {"count": {"type": "integer", "x-mcp-header": "Count"}}},
+    },
+}
+BADLY_HEADED = {"type": "object", "properties": {"a": {"type": "object", "x-mcp-header": "A"}}}
 NAMES = ["add", "parts", "structured", "fails", "raises", "slow", "grow", "seen", "very/odd name", "very odd/name"]
 
 
@@ -24,7 +33,7 @@ class Everything:
         self.bus = InMemorySubscriptionBus()
         self.names = list(NAMES)
         self.cancelled = 0
-        self.headers: dict[str, str] = {}
+        self.schemas: dict[str, Any] = {}
         self.server: Server[Any] = Server(
             "everything",
             on_list_tools=self.list_tools,
@@ -38,7 +47,7 @@ class Everything:
             types.Tool(
                 name=name,
                 description=f"Does {name}.",
-                input_schema={"type": "object", "properties": {"a": {"type": "integer"}}},
+                input_schema=self.schemas.get(name, {"type": "object", "properties": {"a": {"type": "integer"}}}),
                 annotations=types.ToolAnnotations(read_only_hint=name == "add"),
             )
             for name in self.names[start : start + 2]

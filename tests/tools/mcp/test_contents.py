@@ -72,6 +72,11 @@ def test_kinds_of_the_future_are_named() -> None:
         ({"result": ["a", "b"]}, ["a", "b"], ["a", "b"]),
         ({"result": [1, 2]}, ["1", "2"], ["1", "2"]),
         ({"result": 6}, ["5"], ["5", '{"result":6}']),
+        ({"content": "words"}, ["words"], ["words"]),
+        ({"content": "a\nb"}, ["a", "b"], ["a", "b"]),
+        ({"content": "words", "is_cut": True}, ["words"], ["words", '{"content":"words","is_cut":true}']),
+        ({"content": "other"}, ["words"], ["words", '{"content":"other"}']),
+        ({}, ["words"], ["words", "{}"]),
     ],
 )
 def test_what_is_structured_is_told_once(structured: Any, said: list[str], told: list[str]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.tools.mcp.sdk_server import Everything
+from tests.tools.mcp.sdk_server import BADLY_HEADED, HEADED, Everything
 from tests.tools.mcp.serving import over_http, run, text_of
 from toolwire.errors import ConfigError
 from toolwire.tools.mcp import MCP, http
@@ -99,6 +99,44 @@ def test_a_server_of_the_sdk(is_plain: bool) -> None:
         assert len(await opened.tools()) == 11
 
     using(application, test)
+
+
+def noting(application: Any, seen: list[dict[str, str]]) -> Any:
+    """The same application; seen gets the headers of each POST."""
+
+    async def noted(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http" and scope["method"] == "POST":
+            seen.append({key.decode(): value.decode() for key, value in scope["headers"]})
+        await application(scope, receive, send)
+
+    return noted
+
+
+@pytest.mark.parametrize("is_begun_anew", [False, True])
+def test_arguments_are_repeated_in_headers_where_the_tool_says_so(is_begun_anew: bool) -> None:
+    everything = Everything()
+    everything.names = ["headed", "badly headed", "plain"]
+    everything.schemas = {"headed": HEADED, "badly headed": BADLY_HEADED}
+    seen: list[dict[str, str]] = []
+
+    async def test(opened: MCP) -> None:
+        tools = {each.tool.name.partition("__")[2]: each for each in await opened.tools()}
+        assert tools.keys() == {"headed", "plain"}
+        assert len(opened.warnings) == 1
+        assert '"badly headed" is left out: ' in opened.warnings[0]
+        assert "x-mcp-header" in opened.warnings[0]
+        if is_begun_anew:  # as after the end of a session: the list is not read again for a call
+            await opened.close()
+        seen.clear()
+        output = await tools["headed"].run({"region": "\u00fc", "deep": {"count": 7}})
+        assert text_of(output) == "ran headed"
+        [call] = [headers for headers in seen if headers.get("mcp-method") == "tools/call"]
+        assert call["mcp-param-count"] == "7"
+        assert call["mcp-param-region"].startswith("=?base64?")
+        await tools["plain"].run({"region": "x"})
+        assert not any(name.startswith("mcp-param") for name in seen[-1])
+
+    using(noting(everything.server.streamable_http_app(), seen), test)
 
 
 def test_cancelling_reaches_the_server() -> None:

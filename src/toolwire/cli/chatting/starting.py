@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from ... import __version__
@@ -58,6 +59,8 @@ class Chat:
 
     def run(self, question: str | None) -> int:
         session, lines = self._session(is_conversation=question is None)
+        for warning in warnings_of(self._tools):
+            self._reporter.note(warning)
         if question is not None:
             return _CODES.get(session.answer(question), 0)
         if lines.problem:
@@ -130,11 +133,18 @@ def tools_of(options: Options) -> Iterator[AnyTool]:
     if options.mcp:
         from ...tools.mcp import MCP
 
+        # Their warnings are shown as notes, not written over the terminal by a logger without a handler.
+        logging.getLogger("toolwire.tools.mcp").addHandler(logging.NullHandler())
         taken: dict[str, int] = {}
         for command in options.mcp:
             server = MCP(command)
             count = taken[server.name] = taken.get(server.name, 0) + 1
             yield server if count == 1 else MCP(command, name=f"{server.name}_{count}")
+
+
+def warnings_of(tools: Sequence[AnyTool]) -> list[str]:
+    """What servers list that cannot be used."""
+    return [warning for tool in tools for warning in getattr(tool, "warnings", ())]
 
 
 def named(tools: list[Runnable]) -> str:

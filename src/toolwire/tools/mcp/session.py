@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 import anyio
 from mcp import Client, MCPError, types
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
+from pydantic import ValidationError
 
 from ... import __version__
 from ...types import JsonObject
@@ -27,9 +28,11 @@ from .faults import ServerFault, foreign, last_words, server
 from .http import HttpTransport
 from .stdio import StdioTransport
 from .target import Target
+from .tool_list import ListedTransport, ToolList
 
+Result = TypeVar("Result")
 _MOST_PAGES = 100
-_MOST_TOOLS = 2000
+_LISTING = 30.0  # seconds for a list that a call needs
 _CLOSING = 5.0  # seconds to leave in good order
 _ENDING = 0.5  # seconds in which a connection that broke is noticed
 _WRITING = 5.0  # seconds beyond the timeout of a call, for its way out
@@ -48,6 +51,9 @@ class Session:
         self._target = target
         self._changed = changed
         self._transport = StdioTransport(target) if target.command else HttpTransport(target)
+        self.listed = ToolList()
+        self._is_listed = False
+        self._version = ""
         self._client: Client | None = None
         self._scope = anyio.CancelScope()
         self._stop = asyncio.Event()
@@ -90,41 +96,65 @@ class Session:
             self._transport.abandon()
 
     async def list_tools(self, timeout: float) -> list[Any]:
-        """All of them, page by page; a list without end is cut."""
-        if self._client is not None and self._client.server_capabilities.tools is None:
+        """All of them, page by page; a list without end is cut. listed says what was left out."""
+        assert self._client is not None
+        if self._client.server_capabilities.tools is None:
             return []
         found: dict[str, Any] = {}
         cursor: str | None = None
         seen: set[str | None] = set()
-        while cursor not in seen and len(seen) < _MOST_PAGES and len(found) < _MOST_TOOLS:
+        self.listed.start()
+        while cursor not in seen and len(seen) < _MOST_PAGES and not self.listed.is_full:
             seen.add(cursor)
-            request = types.ListToolsRequest(params=types.PaginatedRequestParams(cursor=cursor))
-            page = await self._ask(request, types.ListToolsResult, timeout, None)
+            page = await self._page(cursor, timeout)
+            self.listed.take([tool.name for tool in page.tools])
             for tool in page.tools:
                 found.setdefault(tool.name, tool)
             if page.next_cursor is None:
                 break
             cursor = page.next_cursor
-        return list(found.values())[:_MOST_TOOLS]
+        else:
+            self.listed.is_cut = True
+        self._is_listed = True
+        return list(found.values())
+
+    async def _page(self, cursor: str | None, timeout: float) -> types.ListToolsResult:
+        """By the SDK's own method, which leaves out tools with invalid headers and remembers the headers of the others for calls."""
+        try:
+            return await self._asked(lambda client: client.list_tools(cursor=cursor), timeout, 0.0)
+        except ServerFault as fault:
+            if self.listed.is_checked or not isinstance(fault.__cause__, ValidationError | RecursionError):
+                raise
+        self.listed.is_checked = True
+        return await self._asked(lambda client: client.list_tools(cursor=cursor), timeout, 0.0)
 
     async def call(self, name: str, arguments: JsonObject, timeout: float, context: Context) -> Output:
         """Cancelling it cancels the call at the server, and only the call."""
-        parameters = types.CallToolRequestParams(name=name, arguments=arguments)
-        request = types.CallToolRequest(params=parameters)
-        return contents.output_of(await self._ask(request, types.CallToolResult, timeout, context))
+        if self._version in MODERN_PROTOCOL_VERSIONS and not self._is_listed:
+            await self.list_tools(_LISTING)  # from which the SDK knows the headers of the tool
+        request = types.CallToolRequest(params=types.CallToolRequestParams(name=name, arguments=arguments))
+        progress = _progress_to(context)
+        # Not client.call_tool(): it runs the server's output schema, patterns and all, over the result. Headers are set in here.
+        result = await self._asked(
+            lambda client: client.session.send_request(
+                request, types.CallToolResult, timeout, progress_callback=progress
+            ),
+            timeout,
+            _WRITING,
+        )
+        return contents.output_of(result)
 
-    async def _ask(self, request: Any, kind: Any, timeout: float, context: Context | None) -> Any:
+    async def _asked(self, ask: Callable[[Client], Awaitable[Result]], timeout: float, more: float) -> Result:
+        """more: seconds that a request with a timeout of its own has beyond it. Raises ServerFault."""
         assert self._client is not None
         try:
-            async with asyncio.timeout(timeout + _WRITING):
-                # Not client.call_tool(): it runs the server's output schema, patterns and all, over the result.
-                return await self._client.session.send_request(
-                    request, kind, timeout, progress_callback=_progress_to(context) if context is not None else None
-                )
+            async with asyncio.timeout(timeout + more):
+                return await ask(self._client)
         except MCPError as error:
             raise await self._refused(error, timeout) from error
         except TimeoutError:
-            raise ServerFault(f"{server(self._target)} does not read what it is sent.", is_over=True) from None
+            why = "does not read what it is sent" if more else f"did not list its tools within {timeout:g} seconds"
+            raise ServerFault(f"{server(self._target)} {why}.", is_over=True) from None
         except _GONE:
             raise await self._gone() from None
         except (ValueError, RuntimeError) as error:
@@ -165,7 +195,7 @@ class Session:
                 if self._stop.is_set():
                     return
                 async with self._new_client() as client:
-                    self._client = client
+                    self._client, self._version = client, client.protocol_version
                     self._scope.deadline = math.inf
                     self._ready.set()
                     await self._wait(client)
@@ -178,7 +208,7 @@ class Session:
 
     def _new_client(self) -> Client:
         return Client(
-            self._transport,
+            ListedTransport(self._transport, self.listed, lambda: self._version),
             message_handler=self._heard,
             client_info=types.Implementation(name="toolwire", version=__version__),
             cache=None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
@@ -10,7 +11,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ...calls.names import fit_name
-from ...errors import ConfigError
+from ...calls.schemas import check_schema
+from ...errors import BadRequest, ConfigError, quote
 from ...types import JsonObject, Tool
 from ..base import Output
 from ..context import current
@@ -20,6 +22,8 @@ from .target import target_of
 
 if TYPE_CHECKING:
     from .session import Session
+
+_log = logging.getLogger("toolwire.tools.mcp")
 
 _LONGEST_WAIT = 60.0  # seconds between two attempts to start a server that does not come up
 _LISTING = 30.0
@@ -54,9 +58,11 @@ class MCP:
         self._is_stale = True
         self._tools: tuple[MCPTool, ...] = ()
         self._names: dict[str, str] = {}
+        self._labels: set[str] = set()
         self._failures = 0
         self._retry_at = 0.0
         self.problem = ""  # why the last attempt to reach the server failed, "" where it did not
+        self.warnings: tuple[str, ...] = ()  # about tools of the last list that were left out
 
     @property
     def name(self) -> str:
@@ -152,7 +158,10 @@ class MCP:
     async def _list(self, session: Session) -> None:
         self._is_stale = False  # before it is asked: what changes meanwhile makes it stale again
         try:
-            self._tools = self._known(await session.list_tools(_LISTING))
+            listed = await session.list_tools(_LISTING)
+            # In a thread: thousands of schemas take a while to read, and the loop has other things to do.
+            self._tools, dropped = await asyncio.to_thread(self._known, listed)
+            self._warn(session.listed.dropped | dropped, is_cut=session.listed.is_cut)
             self.problem = ""
         except ServerFault as fault:
             self._is_stale = True
@@ -175,12 +184,30 @@ class MCP:
     def _mark_stale(self) -> None:
         self._is_stale = True
 
-    def _known(self, listed: Iterable[Any]) -> tuple[MCPTool, ...]:
-        return tuple(
-            MCPTool(self, tool.name, _told(tool, self._flat(tool.name)), _changes_things(tool.annotations), self.limit)
-            for tool in listed
-            if self._allow is None or any(fnmatchcase(tool.name, pattern) for pattern in self._allow)
-        )
+    def _known(self, listed: Iterable[Any]) -> tuple[tuple[MCPTool, ...], dict[str, str]]:
+        """Those that may be used, and why others may not: one schema that cannot be read would cost every request."""
+        known, dropped = [], {}
+        for tool in listed:
+            if self._allow is not None and not any(fnmatchcase(tool.name, pattern) for pattern in self._allow):
+                continue
+            told = _told(tool, self._flat(tool.name))
+            try:
+                check_schema(told)
+            except BadRequest as error:
+                dropped[tool.name] = error.message.rstrip(".")
+                continue
+            known.append(MCPTool(self, tool.name, told, _changes_things(tool.annotations), self.limit))
+        return tuple(known), dropped
+
+    def _warn(self, dropped: Mapping[str, str], *, is_cut: bool) -> None:
+        """Each warning is logged once, however often the list is read."""
+        cut = ["its list of tools is longer than 2,000 tools or 100 pages; the rest is left out."] if is_cut else []
+        lines = [*(f"its tool {quote(name)} is left out: {why}." for name, why in dropped.items()), *cut]
+        warnings = tuple(f"{server(self._target)}: {self._target.told(line)}" for line in lines)
+        for warning in warnings:
+            if warning not in self.warnings:
+                _log.warning("%s", warning)
+        self.warnings = warnings
 
     @property
     def limit(self) -> float:
@@ -191,12 +218,12 @@ class MCP:
         """The tool's name for models; it stays what it was when the list changes."""
         if remote not in self._names:
             wanted = label = fit_name(f"{self.name}__{remote}")
-            taken = set(self._names.values())
             number = 1
-            while label in taken:
+            while label in self._labels:
                 number += 1
                 label = f"{wanted[:_NUMBERED]}_{number}"
             self._names[remote] = label
+            self._labels.add(label)
         return self._names[remote]
 
 

@@ -145,7 +145,7 @@ def test_a_program_is_started_and_named(tmp_path: Path, monkeypatch: pytest.Monk
     (finding,) = [one for one in asyncio.run(examine(tmp_path / "toolwire.toml")) if one.subject == "back end mine"]
     assert not finding.is_wrong
     assert finding.text.startswith("answers, and lists ")
-    assert finding.text.endswith("It is Codex 0.166.0, tier replay.")
+    assert finding.text.endswith("It is Codex 0.166.0, tier replay, with Codex's own instructions.")
 
 
 def test_a_program_that_is_not_there_is_wrong(tmp_path: Path) -> None:

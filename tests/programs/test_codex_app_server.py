@@ -27,7 +27,8 @@ from toolwire.backends.codex.backend import CodexBackend
 from toolwire.config import BackendConfig
 from toolwire.dialects.codex import catalog, toml
 from toolwire.errors import UpstreamError
-from toolwire.events import Failed, Finished
+from toolwire.events import Failed, Finished, Noted
+from toolwire.types import Loss
 
 _KEY = "sk-fake-key-of-the-tests"
 
@@ -295,6 +296,21 @@ def test_a_thread_that_is_not_needed_any_more_leaves_no_file(
 
     played(RealStage(NEWEST, provider, tmp_path), play)
     assert len({sent["prompt_cache_key"] for sent in provider.requests}) == 1
+
+
+def test_a_model_that_asks_a_person_is_declined_and_it_is_reported(provider: Provider, tmp_path: Path) -> None:
+    async def play(stage: Any) -> None:
+        events = await answered(stage, request("asks"))
+        assert text_of(events) == "It is sunny."
+        lost = [event.note for event in events if isinstance(event, Noted) and isinstance(event.note, Loss)]
+        assert ("call.declined", "item/tool/requestUserInput") in [(loss.feature, loss.where) for loss in lost]
+
+    stage = RealStage(NEWEST, provider, tmp_path)
+    stage.settings["config"] |= {
+        "tools": {"experimental_request_user_input": {"enabled": True}},
+        "features": {"default_mode_request_user_input": True},
+    }
+    played(stage, play)
 
 
 def with_model(asked: Any, model: str) -> Any:

@@ -20,6 +20,7 @@ _USAGE = {"totalTokens": 9, "inputTokens": 5, "cachedInputTokens": 1, "outputTok
 _HAS_LOGIN = Path(os.environ.get("CODEX_HOME", "."), "auth.json").exists()  # the real one reads it when it starts, too
 _ASKING = {
     "ask": ("toolwire/never/heard/of", {"a": 1}),
+    "input": ("item/tool/requestUserInput", {"itemId": "i1", "questions": []}),
     "approve": ("item/commandExecution/requestApproval", {"itemId": "i1", "command": "rm -rf /"}),
 }
 
@@ -159,7 +160,8 @@ class AppServer:
             if word == "deaf":
                 self._deaf.add(thread)
             if word in _ASKING:
-                self._ask(*_ASKING[word])
+                method, params = _ASKING[word]
+                self._ask(method, {"threadId": thread, "turnId": self._local.turn, **params})
             if word == "stray":
                 self._ask(
                     "item/tool/call", {"threadId": thread, "turnId": "another", "callId": "c", "tool": "get_weather"}

@@ -121,6 +121,10 @@ class _Handler(BaseHTTPRequestHandler):
             name = _offered(body, "get_weather")
             self._call(1, name, '{"city": "Paris"}', "call_p1")
             self._call(2, name, '{"city":"Rome"}', "call_p2")
+        elif word == "asks" and not has_results:
+            options = [{"label": "yes", "description": "do it"}, {"label": "no", "description": "do not"}]
+            question = {"id": "q", "header": "Go", "question": "Shall I?", "options": options}
+            self._call(0, "request_user_input", json.dumps({"questions": [question]}), "call_q")
         elif word == "stuck":
             self._call(0, "no_such_tool", "{}", f"call_{len(self.server.requests)}")
         elif word == "slow":

@@ -30,14 +30,14 @@ from tests.backends.codex.processes import all_gone
 from tests.backends.codex.starting import journal
 from tests.backends.event_contract import check_events
 from toolwire.errors import ConfigError, UpstreamError
-from toolwire.events import Failed, Finished
-from toolwire.types import Message, Sampling, Text
+from toolwire.events import Failed, Finished, Noted
+from toolwire.types import Loss, Message, Sampling, Text
 
 
 def test_a_plain_answer_and_what_codex_was_asked_for_it(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
         reply = await stage.backend.open(request("plain"), is_verbatim=False)
-        assert reply.how == "Codex 0.166.0, tier replay"
+        assert reply.how == "Codex 0.166.0, tier replay, with Codex's own instructions"
         events = await read(reply)
         check_events(events)
         assert text_of(events).startswith("Hello thread-")
@@ -106,6 +106,25 @@ def test_names_of_built_in_tools_are_changed_where_the_owner_may_have_switched_t
     stage = Stage(tmp_path, config=config)
     played(stage, play)
     assert [tool["name"] for tool in stage.sent("thread/start")[0]["dynamicTools"]] == [name]
+
+
+@pytest.mark.parametrize(
+    ("word", "method"),
+    [
+        ("input", "item/tool/requestUserInput"),
+        ("approve", "item/commandExecution/requestApproval"),
+        ("ask", "toolwire/never/heard/of"),
+    ],
+)
+def test_what_codex_asks_a_person_is_declined_and_reported(tmp_path: Path, word: str, method: str) -> None:
+    async def play(stage: Stage) -> None:
+        events = await answered(stage, request(word))
+        check_events(events)
+        assert text_of(events).startswith("Hello")
+        lost = [event.note for event in events if isinstance(event, Noted) and isinstance(event.note, Loss)]
+        assert [(loss.feature, loss.where) for loss in lost] == [("call.declined", method)]
+
+    played(Stage(tmp_path), play)
 
 
 def test_calls_end_the_answer_and_the_turn(tmp_path: Path) -> None:
@@ -410,7 +429,7 @@ def test_the_owner_alone_hears_the_last_words_of_a_program_that_ends_at_once(tmp
         with pytest.raises(UpstreamError, match=r"ended with code 3\. It last said .no start today") as shown:
             await stage.backend.program()
         assert "fake_app_server.py" in shown.value.hint
-        assert str(await stage.backend.program()) == "Codex 0.166.0, tier replay"
+        assert str(await stage.backend.program()) == "Codex 0.166.0, tier replay, with Codex's own instructions"
 
     played(Stage(tmp_path, "--starts", str(tmp_path / "starts"), workers=1), play)
 

@@ -7,7 +7,15 @@ import json
 import pytest
 
 from tests.dialects.codex.recorded import sent
-from toolwire.dialects.codex.history import history_items, history_of, split_input, told_as_text, way_of
+from toolwire.dialects.codex.history import (
+    Way,
+    history_items,
+    history_of,
+    losses_of_way,
+    split_input,
+    told_as_text,
+    way_of,
+)
 from toolwire.dialects.codex.names import Names
 from toolwire.dialects.codex.versions import Version, abilities_of
 from toolwire.types import (
@@ -178,3 +186,23 @@ def test_no_text_can_pose_as_another_line() -> None:
     lines = [json.loads(line) for line in told["text"].split("\n")[2:]]
     assert len(lines) == 4
     assert lines[-1] == {"role": "tool", "result_of": "call_x1", "content": forged}
+
+
+@pytest.mark.parametrize(
+    ("way", "count", "features"),
+    [
+        ("inject", 1, []),
+        ("inject", 3, []),
+        ("inject_before", 1, []),
+        ("inject_before", 3, ["history.last"]),
+        ("resume", 1, []),
+        ("resume", 3, ["history.last"]),
+        ("text", 1, []),
+        ("text", 3, ["history"]),
+    ],
+)
+def test_what_a_version_makes_of_a_conversation_is_reported(way: Way, count: int, features: list[str]) -> None:
+    """The first message is the user's question, the last is a result."""
+    losses = losses_of_way(history_items(request(*WEATHER[:count])), way)
+    assert [loss.feature for loss in losses] == features
+    assert all("Go on." in loss.why for loss in losses if loss.feature == "history.last")

@@ -55,9 +55,11 @@ class Program(Struct, frozen=True, kw_only=True):
     version: Version
     abilities: Abilities
     tier: Tier
+    has_own_instructions: bool = False  # Codex puts a prompt of its own before everything
 
     def __str__(self) -> str:
-        return f"Codex {self.version}, tier {self.tier.name}"
+        prompt = ", with Codex's own instructions" if self.has_own_instructions else ""
+        return f"Codex {self.version}, tier {self.tier.name}{prompt}"
 
 
 class Host:
@@ -86,7 +88,7 @@ class Host:
     def program(self, worker: Worker) -> Program:
         """Raises ConfigError where it is no Codex, or has not the tier that the owner wants."""
         wanted = "sentinel" if self._config.is_simulated else self._config.tier
-        return _program(str(worker.about.get("userAgent") or ""), wanted)
+        return _program(str(worker.about.get("userAgent") or ""), wanted, self.base_instructions is None)
 
     def thread_settings(self, program: Program) -> JsonObject:
         """For an app-server that was not started with ours. Its provider is its own: it refuses threads with another one."""
@@ -189,9 +191,14 @@ class Host:
 
 
 @cache
-def _program(user_agent: str, wanted: str) -> Program:
+def _program(user_agent: str, wanted: str, has_own_instructions: bool) -> Program:
     version = version_of(user_agent)
-    return Program(version=version, abilities=abilities_of(version), tier=tier_for(version, wanted))
+    return Program(
+        version=version,
+        abilities=abilities_of(version),
+        tier=tier_for(version, wanted),
+        has_own_instructions=has_own_instructions,
+    )
 
 
 def _settings(config: BackendConfig) -> JsonObject:

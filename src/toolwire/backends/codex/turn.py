@@ -29,7 +29,7 @@ from .home import Home
 from .host import Program
 from .kept import MOST_USES, Kept
 from .pool import Lease, died
-from .worker import Heard, Refused, Thread
+from .worker import Declined, Heard, Refused, Thread
 
 _STARTING = 60.0  # seconds for a thread or a turn to begin, or for a result to be taken
 _LEAVING = 5.0  # and for it to end when it is told to
@@ -243,6 +243,8 @@ class Turn:
                 if (answer := reply.message(message.id)) is not None:  # a call of a turn that is not ours
                     self._lease.worker.answer(answer)
                 return reply.events
+            case Declined():
+                return self._decoder.declined(message.method, message.params)
             case rpc.Told():
                 self._is_running = self._is_running and message.method != "turn/completed"
                 self._has_erred |= message.method == "error" and message.params.get("willRetry") is not True

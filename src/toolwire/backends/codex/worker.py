@@ -16,7 +16,15 @@ from ...types import Json, JsonObject
 from ...wire import rpc
 from .channel import Channel, Gone
 
-Heard: TypeAlias = rpc.Told | rpc.Asked | Gone
+
+class Declined(Struct, frozen=True):
+    """A request of the app-server that was answered with a no, because there is no person to ask."""
+
+    method: str
+    params: JsonObject
+
+
+Heard: TypeAlias = rpc.Told | rpc.Asked | Declined | Gone
 Answerer: TypeAlias = Callable[[rpc.Asked], JsonObject]  # the whole message that answers a request
 
 ANSWER_SECONDS = 60.0
@@ -219,6 +227,8 @@ class Worker:
             thread.hear(asked, size)
             return
         self.answer(self._answerer(asked))
+        if thread is not None:
+            thread.hear(Declined(asked.method, asked.params), size)
 
     def answer(self, message: JsonObject) -> None:
         """Sends it as soon as that can be; nobody waits for it."""

@@ -34,6 +34,8 @@ from .names import Names
 from .thoughts import Thoughts
 
 _ENDS: dict[str, Reason] = {"max_output_tokens": "length", "content_filter": "refused"}
+_MOST_DECLINED = 50
+_DECLINED = "Codex asked a person, and there is none: the answer was no"
 # Calls of one answer that Codex may answer itself, by what is lost: each is another request to the provider.
 _MOST_OWN = {"call.arguments": 5, "call.name": 5, "call.own": 50}
 
@@ -108,6 +110,12 @@ class TurnDecoder:
         events = self._called(call_id, self._names.known(_text(params, "tool")), params.get("arguments"))
         self.calls[call_id].request_id = id
         return Reply(events=events)
+
+    def declined(self, method: str, params: JsonObject) -> list[Event]:
+        """A request of the server's that was answered with a no: reported with the next event."""
+        if self._is_ours(params) and len(self._losses) < _MOST_DECLINED:
+            self._losses.append(Loss("call.declined", method[:60], _DECLINED))
+        return []
 
     def settle(self) -> list[Event]:
         """No more calls are awaited: the answer ends with those that came."""

@@ -78,6 +78,18 @@ def told_as_text(items: list[JsonObject]) -> list[JsonObject]:
     return [said("\n".join([_PREFACE, "", *lines])), *images]
 
 
+def losses_of_way(items: list[JsonObject], way: Way) -> list[Loss]:
+    """What a version without a history, or without empty turns, makes of the conversation."""
+    has_last_word = bool(items) and items[-1].get("role") == "user"
+    if way == "text" and not (len(items) == 1 and has_last_word):
+        return [
+            Loss("history", "messages", "this version of Codex takes no history; it is told as text, in one message")
+        ]
+    if way in ("inject_before", "resume") and not has_last_word:
+        return [Loss("history.last", "messages", f'a turn needs a message of the user; "{_GO_ON}" was added')]
+    return []
+
+
 def inputs_of(item: JsonObject) -> list[JsonObject]:
     """The contents of a message as inputs of a turn."""
     return [_input(piece) for piece in item["content"]]

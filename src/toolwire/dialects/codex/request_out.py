@@ -12,7 +12,7 @@ from ..failures import with_failure
 from ..foreign import foreign_members, whole_schema
 from ..media import data_url
 from ..media_words import placeholder, text_of
-from .history import History, Way, history_items, history_of, split_input, told_as_text, way_of
+from .history import History, Way, history_items, history_of, losses_of_way, split_input, told_as_text, way_of
 from .names import BUILT_IN, RESERVED, Names
 from .settings import Setup, flat
 from .versions import Abilities, Tier
@@ -100,7 +100,7 @@ def opening(request: Request, tier: Tier, abilities: Abilities, setup: Setup) ->
         inject=inject,
         turn=turn_members(request, given),
         names=names,
-        losses=(*history.losses, *losses, *losses_of(request)),
+        losses=(*history.losses, *losses_of_way(history.items, way), *losses, *losses_of(request)),
     )
 
 

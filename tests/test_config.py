@@ -541,12 +541,22 @@ def test_a_program_of_the_users_has_settings_that_others_have_not() -> None:
         "auto",
     )
     assert "secret" not in repr(codex)
-    for key, value in (("command", '["x"]'), ("config", "{}"), ("workers", "2"), ("tier", '"held"')):
+    for key, value in (
+        ("command", '["x"]'),
+        ("config", "{}"),
+        ("workers", "2"),
+        ("tier", '"held"'),
+        ("keep_threads", "false"),
+    ):
         sentence = refused(f'[backends.x]\nkind = "openai-chat"\n{key} = {value}')
         assert (
             sentence
             == f'toolwire.toml, line 3, backends.x.{key}: found {key} for kind "openai-chat"; expected it only for kind "codex".'
         )
+    assert codex.built_in_tools == ()
+    own = 'kind = "codex"\nbuilt_in_tools = ["web_search", "view_image"]'
+    assert backend(own).built_in_tools == ("web_search", "view_image")
+    assert "built_in_tools" in refused('[backends.x]\nkind = "codex"\nbuilt_in_tools = ["shell"]')
     assert "an empty word" in refused('[backends.x]\nkind = "codex"\ncommand = ["codex", ""]')
     assert "beside tools" in refused('[backends.x]\nkind = "codex"\ntools = "simulate"\ntier = "held"')
     assert "beside tools" in refused('[backends.x]\nkind = "codex"\ntools = "native"\ntier = "sentinel"')

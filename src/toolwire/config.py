@@ -41,7 +41,7 @@ _KINDS: tuple[str, ...] = get_args(Kind)
 _HIDDEN = {"key", "keys", "token", "headers", "config"}
 _ONLY = {  # keys that only some kinds of back ends have
     "scripted": ("script",),
-    "codex": ("command", "config", "workers", "tier", "keep_threads"),
+    "codex": ("command", "config", "workers", "tier", "keep_threads", "built_in_tools"),
     "cursor": (
         *("token", "client_type", "client_version", "privacy", "transport", "workspace", "local_tools", "history"),
         *("park_seconds", "repeated_calls", "max_requests_per_minute", "max_tokens_per_minute", "sandbox"),

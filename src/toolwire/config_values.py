@@ -76,6 +76,7 @@ class BackendConfig(Struct, frozen=True, kw_only=True):
     workers: Workers = 2
     tier: Literal["auto", "replay", "held", "mcp", "sentinel"] = "auto"
     keep_threads: bool = True
+    built_in_tools: tuple[Literal["web_search", "view_image"], ...] = ()
     token: Secret = Secret()  # cursor, from here on: an access token in place of a key
     client_type: str = "cli"
     client_version: str = ""

@@ -298,6 +298,26 @@ def test_a_thread_that_is_not_needed_any_more_leaves_no_file(
     assert len({sent["prompt_cache_key"] for sent in provider.requests}) == 1
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_tools_of_codex_that_the_owner_has_switched_on_are_offered(
+    version: str, provider: Provider, tmp_path: Path
+) -> None:
+    async def play(stage: Any) -> None:
+        asked = request("searches", has_tools=True)
+        own = replace(asked.tools[0], name="view_image")
+        events = await answered(stage, replace(asked, tools=(*asked.tools, own)))
+        check_events(events)
+        assert text_of(events) == "Found it."  # what the provider searched for is not the client's
+
+    played(RealStage(version, provider, tmp_path, built_in_tools=("web_search", "view_image")), play)
+    names = [str(tool.get("name", tool["type"])).removeprefix("mcp__gw__") for tool in provider.requests[0]["tools"]]
+    assert {"web_search", "view_image", "get_weather"} <= set(names)
+    assert (
+        len([name for name in names if name.endswith("view_image")]) == 2
+    )  # Codex's, and the client's by another name
+    assert len(names) == len(set(names)) or version != NEWEST
+
+
 def test_a_model_that_asks_a_person_is_declined_and_it_is_reported(provider: Provider, tmp_path: Path) -> None:
     async def play(stage: Any) -> None:
         events = await answered(stage, request("asks"))

@@ -121,6 +121,9 @@ class _Handler(BaseHTTPRequestHandler):
             name = _offered(body, "get_weather")
             self._call(1, name, '{"city": "Paris"}', "call_p1")
             self._call(2, name, '{"city":"Rome"}', "call_p2")
+        elif word == "searches":
+            self._search(0)
+            self._say(1, ["Found it."])
         elif word == "asks" and not has_results:
             options = [{"label": "yes", "description": "do it"}, {"label": "no", "description": "do not"}]
             question = {"id": "q", "header": "Go", "question": "Shall I?", "options": options}
@@ -146,6 +149,12 @@ class _Handler(BaseHTTPRequestHandler):
             self._event("response.output_text.delta", **place, delta=piece)
             time.sleep(pause)
         self._event("response.output_item.done", output_index=index, item=_message("completed", "".join(pieces)))
+
+    def _search(self, index: int) -> None:
+        item = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
+        item["action"] = {"type": "search", "query": "weather"}
+        self._event("response.output_item.added", output_index=index, item=item)
+        self._event("response.output_item.done", output_index=index, item=item)
 
     def _call(self, index: int, name: str, arguments: str, call_id: str) -> None:
         item = {"type": "function_call", "id": f"fc_{call_id}", "call_id": call_id, "name": name}

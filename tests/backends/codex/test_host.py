@@ -46,6 +46,15 @@ def _started(folder: Path, **config: Any) -> tuple[dict[str, Any], Path]:
     return settings, home
 
 
+def test_tools_of_codex_are_off_until_the_owner_names_them(tmp_path: Path) -> None:
+    settings, _ = _started(tmp_path)
+    assert (settings["web_search"], settings["features"]["view_image"]) == ("disabled", False)
+    settings, _ = _started(tmp_path, built_in_tools=("web_search", "view_image"))
+    assert (settings["web_search"], settings["features"]["view_image"]) == ("live", True)
+    settings, _ = _started(tmp_path, built_in_tools=("web_search",), config={"web_search": "cached"})
+    assert (settings["web_search"], settings["features"]["view_image"]) == ("cached", False)
+
+
 def test_a_login_is_used_with_a_provider_of_ours_that_does_not_retry(tmp_path: Path) -> None:
     settings, _ = _started(tmp_path, idle_timeout=60.0)
     provider = settings["model_providers"][settings["model_provider"]]

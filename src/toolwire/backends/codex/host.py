@@ -22,6 +22,7 @@ from ...dialects.codex import (
     initialize_params,
     merged,
     provider_settings,
+    switched_on,
     switches_tools,
     tier_for,
     toml,
@@ -96,7 +97,7 @@ class Host:
             return {}
         own = flat(_of_codex(self._config.config))
         own = {key: value for key, value in own.items() if not key.startswith("model_provider")}
-        return merged(bare_settings(program.version), own)
+        return merged(bare_settings(program.version), switched_on(self._config.built_in_tools), own)
 
     @property
     def keeps(self) -> bool:
@@ -105,7 +106,7 @@ class Host:
 
     @property
     def has_built_ins(self) -> bool:
-        return switches_tools(_of_codex(self._config.config))
+        return bool(self._config.built_in_tools) or switches_tools(_of_codex(self._config.config))
 
     @property
     def base_instructions(self) -> str | None:
@@ -212,7 +213,7 @@ def _settings(config: BackendConfig) -> JsonObject:
         provider = {f"{table}.request_max_retries": 0, f"{table}.stream_max_retries": 0}
     else:
         provider = {}  # one that is built in has no settings
-    return merged(bare_settings(_EVERY_VERSION), provider, own)
+    return merged(bare_settings(_EVERY_VERSION), switched_on(config.built_in_tools), provider, own)
 
 
 def _secrets(config: JsonObject, environ: Mapping[str, str]) -> list[str]:

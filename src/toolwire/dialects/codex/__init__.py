@@ -18,7 +18,17 @@ from .request_out import (
     tool_answer,
     turn_start,
 )
-from .settings import Provider, Setup, bare_settings, catalog, merged, provider_settings, switches_tools, toml
+from .settings import (
+    Provider,
+    Setup,
+    bare_settings,
+    catalog,
+    merged,
+    provider_settings,
+    switched_on,
+    switches_tools,
+    toml,
+)
 from .versions import TIERS, Abilities, Tier, Version, abilities_of, tier_for, version_of
 
 __all__ = [
@@ -49,6 +59,7 @@ __all__ = [
     "provider_settings",
     "refused",
     "skipped_tool",
+    "switched_on",
     "switches_tools",
     "thread_start",
     "tier_for",

@@ -111,6 +111,18 @@ def bare_settings(version: Version) -> JsonObject:
     return next((recipe for recipe in reversed(RECIPES) if version >= recipe.since), newest).settings
 
 
+# Tools of Codex that the owner may switch on by name.
+BUILT_IN_TOOLS: dict[str, JsonObject] = {
+    "web_search": {"web_search": "live"},
+    "view_image": {"features.view_image": True},
+}
+
+
+def switched_on(tools: Iterable[str]) -> JsonObject:
+    """Settings that have Codex offer these of its own tools to the model."""
+    return merged(*(BUILT_IN_TOOLS[tool] for tool in tools))
+
+
 def switches_tools(settings: Mapping[str, Json]) -> bool:
     """Whether the owner's settings have a say in which built-in tools there are."""
     return any(key == "web_search" or key.startswith(("features.", "tools.")) for key in flat(settings))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 from msgspec.structs import replace
 
 from .backends.base import Backend
+from .calls.encoded import ArgumentDecoder, Encoding
 from .calls.fitting import Fitter
 from .calls.history import Repair
 from .calls.ids import fit_ids
@@ -31,7 +34,7 @@ class Prepared(Struct, frozen=True, kw_only=True):
     ids: frozenset[str] | None = None  # of its calls and results, where they were looked for
     losses: tuple[Loss, ...] = ()
     repairs: tuple[Repair, ...] = ()
-    loosened: frozenset[str] = frozenset()
+    encodings: Mapping[str, Encoding] = {}
     why: str = ""
 
 
@@ -42,6 +45,12 @@ class Preparing:
         self.schemas = Schemas()
         self._tool_sets = ToolSets(self.schemas)
         self._fitter = Fitter()
+
+    def decoder(self, prepared: Prepared) -> ArgumentDecoder | None:
+        """For the arguments of an answer's calls; None where they come as the client's schemas have them."""
+        if not prepared.encodings:
+            return None
+        return ArgumentDecoder(prepared.encodings, prepared.offered, self.schemas)
 
     def prepare(self, request: Request, backend: Backend, level: Guard, *, is_own: bool) -> Prepared:
         """is_own: the back end speaks the client's dialect. Raises BadRequest for tools that nobody can understand."""
@@ -75,7 +84,7 @@ class Preparing:
             prepared,
             request=fitted.request,
             losses=(*prepared.losses, *fitted.losses),
-            loosened=fitted.loosened,
+            encodings=fitted.encodings,
             why=prepared.why or "the back end takes other ids or schemas",
         )
 

@@ -79,7 +79,7 @@ class Runtime:
         record.is_verbatim = chosen.is_verbatim
         reply = await _opened(backend, asked, chosen)
         record.how = how_of(reply)
-        turn = Turn(request, mint, asked.prepared.names, watch, self._spoken(asked) if watch is not None else None)
+        turn = self._turn(asked, watch, is_first=watch is not None)
         step = self._piped(asked, chosen, turn, reply, record)
         step.lose(asked.losses)
         return step
@@ -91,11 +91,16 @@ class Runtime:
         backend, watch = self._guarded(asked, record) if is_guarded else (asked.backend, None)
         reply = await _opened(backend, asked, _chosen(asked, backend))
         record.how = how_of(reply)
-        hears = watch is not None or not is_guarded
-        turn = Turn(request, mint, asked.prepared.names, watch, self._spoken(asked) if hears else None)
+        turn = self._turn(asked, watch, is_first=watch is not None or not is_guarded)
         answering = Answering(Reading(reply, backend.dialect, request), turn, record, asked.recall)
         answering.lose((*reply.losses, *asked.losses))
         return answering
+
+    def _turn(self, asked: _Asked, watch: Watcher | None, *, is_first: bool) -> Turn:
+        """is_first: the events come from the back end itself; a CorrectingBackend has found and decoded their calls already."""
+        spoken = self._spoken(asked) if is_first else None
+        decoder = self._preparing.decoder(asked.prepared) if is_first else None
+        return Turn(asked.request, mint, asked.prepared.names, watch, spoken, decoder)
 
     def loop(
         self,
@@ -179,9 +184,9 @@ class Runtime:
             allowed = [tool for tool in prepared.offered if tool.name in wanted.names]
             barred = frozenset(tool.name for tool in prepared.offered) - wanted.names
             offer = Offer(allowed, barred=barred)
-        checking = Checking(offer, self._preparing.schemas, record.tally, prepared.loosened)
+        checking = Checking(offer, self._preparing.schemas, record.tally, self._preparing.decoder(prepared))
         may_call = has_tools(prepared.request)
-        is_watched = asked.level == "check" and not prepared.loosened and not asked.is_strict
+        is_watched = asked.level == "check" and not asked.is_strict
         if not may_call or asked.is_queued_there or is_watched:
             return backend, Watch(checking, has_tools=may_call)
         words = reminder(wanted, is_native=is_native) if wanted.must_call else asked.terms.reminder

@@ -9,6 +9,7 @@ import pytest
 from tests.calls.streams import BROKEN, REPAIRABLE, RIGHT, SCHEMA, WEATHER, WRONG, call, checking
 from toolwire.calls.arguments import Invalid, Repaired, Valid
 from toolwire.calls.checking import Checking, Cut, Finding, Offer, Unknown, cut_choices, reason_of, words_of
+from toolwire.calls.encoded import ArgumentDecoder, Encoding
 from toolwire.calls.names import Names
 from toolwire.calls.schemas import Schemas
 from toolwire.calls.spans import with_span, without_end
@@ -75,9 +76,11 @@ def test_H126_a_tool_that_somebody_else_may_have_offered_is_not_unknown() -> Non
 
 
 def test_nulls_that_the_schema_for_the_back_end_asked_for_are_no_fault() -> None:
-    found = Checking(Offer([WEATHER]), Schemas(), Tally(), frozenset({"weather"}))
-    finding = find(found, call('{"city": "Oslo", "days": null}'))
-    assert finding == Repaired(args={"city": "Oslo"}, raw='{"city":"Oslo"}', repairs=())
+    decoder = ArgumentDecoder({"weather": Encoding(has_nulls=True)}, [WEATHER], Schemas())
+    found = Checking(Offer([WEATHER]), Schemas(), Tally(), decoder)
+    decoded = found.decoded(call('{"city": "Oslo", "days": null}'))
+    assert decoded.raw == '{"city":"Oslo"}'
+    assert find(found, decoded) == Valid(args={"city": "Oslo"})
     assert numbers(found.tally) == (1, 0, 0, 0, 0, 1)
 
 

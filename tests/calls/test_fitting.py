@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from toolwire.calls.encoded import Encoding
 from toolwire.calls.fitting import Fitted, Fitter, with_history_tools
 from toolwire.calls.kinds import lower
 from toolwire.calls.schemas import Schemas, ToolSets
@@ -137,7 +138,7 @@ def test_H065_a_tool_that_asks_to_be_strict_is_made_so_and_its_calls_may_hold_nu
     assert strict.get("function", strict)["strict"] is True
     assert schema_in(loose) == OPTIONAL
     fitted = fit(request, PROFILES[target])
-    assert fitted.loosened == {"t"}
+    assert fitted.encodings == {"t": Encoding(has_nulls=True)}
     assert [(loss.feature, loss.where) for loss in fitted.losses] == [("schema", 'tools "t"')]
     assert "properties.a" in fitted.losses[0].why
     assert request.tools[0].schema == OPTIONAL
@@ -152,7 +153,7 @@ def test_H065_a_tool_that_cannot_be_strict_no_longer_asks_for_it(dialect: str, t
     assert tool.get("function", tool)["strict"] is False
     assert schema_in(tool) == free
     fitted = fit(request, PROFILES[target])
-    assert fitted.loosened == frozenset()
+    assert fitted.encodings == {}
     assert "cannot be strict" in fitted.losses[0].why
 
 
@@ -160,7 +161,7 @@ def test_H065_a_strict_tool_whose_members_are_all_required_gets_no_nulls() -> No
     request = asked("chat", declared("chat", "t", PLAIN_OBJECT, strict=True))
     fitted = fit(request, OPENAI_CHAT)
     assert fitted.request is not request
-    assert fitted.loosened == frozenset()
+    assert fitted.encodings == {}
     assert fit(request, PLAIN_CHAT).request is request
 
 
@@ -330,7 +331,7 @@ def test_a_list_that_was_seen_before_gives_the_same(dialect: str, schema: Any) -
             request = asked(dialect, declared(dialect, "t", schema), declared(dialect, "u", OPTIONAL, strict=True))
             found.append(fitter.fit(request, profile, sets.check(request)))
             assert found[-1].request.tools == fit(request, profile).request.tools
-        assert len({(one.losses, one.loosened) for one in found}) == 1
+        assert all((one.losses, one.encodings) == (found[0].losses, found[0].encodings) for one in found)
 
 
 def test_tools_of_another_request_than_the_known_one_are_looked_at() -> None:

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from ..errors import quote
 from ..events import Finished
 from ..types import JsonObject, Loss, Tool, ToolCall
-from ..wire.exact import encode
 from .arguments import Invalid, Problem, Repaired, Valid, judge, tool_error, unknown_tool
+from .encoded import ArgumentDecoder
 from .names import Names, is_legal
-from .schemas import Schemas, without_added_nulls
+from .schemas import Schemas
 from .spans import is_open, span_of, why_of
 from .tally import Tally
 
@@ -88,15 +88,19 @@ class Offer:
 
 
 class Checking:
-    """loosened: tools whose optional members the back end was told to be null instead of absent."""
+    """decoder: undoes what the back end's form of the schemas made the model write; None where that is nothing."""
 
-    def __init__(self, offer: Offer, schemas: Schemas, tally: Tally, loosened: frozenset[str] = frozenset()) -> None:
+    def __init__(self, offer: Offer, schemas: Schemas, tally: Tally, decoder: ArgumentDecoder | None = None) -> None:
         self.offer = offer
         self.tally = tally
         self.notes: list[Loss] = []
         self._schemas = schemas
-        self._loosened = loosened
+        self._decoder = decoder
         self._told = 0
+
+    def decoded(self, call: ToolCall) -> ToolCall:
+        """For calls that no Turn has decoded."""
+        return call if self._decoder is None else self._decoder.call(call)
 
     def find(self, call: ToolCall, *, is_cut: bool, may_repair: bool) -> Finding:
         """Counted. is_cut: the answer ended early, so a call that cannot be read ended with it."""
@@ -115,11 +119,10 @@ class Checking:
                 return Valid(args=None)
             tally.unknown += 1
             return Unknown(is_barred=call.name in self.offer.barred)
-        bare = self._bare(call, tool)
         may_repair = may_repair and tally.invalid < _MOST_REPAIRS
-        finding = judge(bare, tool, self._schemas, is_cut=is_cut, may_repair=may_repair)
+        finding = judge(call, tool, self._schemas, is_cut=is_cut, may_repair=may_repair)
         if isinstance(finding, Valid):
-            return finding if bare is call else Repaired(args=bare.args or {}, raw=bare.raw, repairs=())
+            return finding
         tally.invalid += 1
         if isinstance(finding, Repaired):
             tally.repaired += 1
@@ -133,14 +136,6 @@ class Checking:
             return Cut()
         self.tally.invalid += 1
         return Invalid(errors=(Problem("", f"the block cannot be read: {why_of(call)}."),), received=call.raw)
-
-    def _bare(self, call: ToolCall, tool: Tool) -> ToolCall:
-        """Without the nulls that the back end's form of the schema made the model write; they are no fault of the model."""
-        if call.name not in self._loosened or call.args is None:
-            return call
-        checker = self._schemas.of(tool.schema).checker
-        args = call.args if checker is None else without_added_nulls(call.args, checker.schema)
-        return call if args is call.args else replace(call, raw=encode(args).decode(), args=args)
 
     def feedback(self, call: ToolCall, finding: Invalid | Unknown) -> JsonObject:
         """What the model is told about a call that was not made."""

@@ -8,6 +8,7 @@ stays as it was: only the schema in its source is another.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -17,6 +18,7 @@ from ..errors import quote
 from ..profiles import Profile, SchemaRules
 from ..types import Json, JsonObject, Loss, Request, Source, Tool, ToolCall, ToolChoice
 from ..wire.exact import BadJson, encode
+from .encoded import Encoding
 from .schemas.clean import Change, cleaned
 from .schemas.tool_sets import ToolSet
 
@@ -30,12 +32,12 @@ _Fits: TypeAlias = "dict[int, _Fit]"  # by the place of the tool
 
 
 class Fitted(Struct, frozen=True):
-    """The same request where nothing had to change. loosened: tools that were made strict, and whose calls may hold nulls for
-    what their model would have left out."""
+    """The same request where nothing had to change. encodings: tools whose arguments the model writes in another form than the
+    client's schema has."""
 
     request: Request
     losses: tuple[Loss, ...] = ()
-    loosened: frozenset[str] = frozenset()
+    encodings: Mapping[str, Encoding] = {}
 
 
 class _Fit(Struct, frozen=True):
@@ -44,7 +46,7 @@ class _Fit(Struct, frozen=True):
     schema: JsonObject | None
     strict: bool | None
     told: str
-    is_loosened: bool
+    encoding: Encoding | None
 
 
 class Fitter:
@@ -132,8 +134,9 @@ def _fit_of(tool: Tool, rules: SchemaRules) -> _Fit | None:
     strict = found.is_strict if rules.is_strict else tool.strict
     if strict == tool.strict and (found.schema is tool.schema or found.schema == tool.schema):
         return None
-    is_loosened = found.is_strict and any(change.what == _NULLABLE for change in found.changes)
-    return _Fit(found.schema, strict, _told(found.changes), is_loosened)
+    has_nulls = found.is_strict and any(change.what == _NULLABLE for change in found.changes)
+    encoding = Encoding(texts=found.texts, has_nulls=has_nulls) if has_nulls or found.texts else None
+    return _Fit(found.schema, strict, _told(found.changes), encoding)
 
 
 def _told(changes: tuple[Change, ...]) -> str:
@@ -148,8 +151,8 @@ def _fitted(request: Request, fits: _Fits) -> Fitted:
     losses = tuple(
         Loss("schema", f"tools {quote(tools[place].name[:60])}", fit.told) for place, fit in fits.items() if fit.told
     )
-    loosened = frozenset(tools[place].name for place, fit in fits.items() if fit.is_loosened)
-    return Fitted(_offering(request, tools), losses, loosened)
+    encodings = {tools[place].name: fit.encoding for place, fit in fits.items() if fit.encoding is not None}
+    return Fitted(_offering(request, tools), losses, encodings)
 
 
 def _tool(tool: Tool, fit: _Fit) -> Tool:

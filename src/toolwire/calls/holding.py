@@ -213,7 +213,7 @@ class Holding:
 
     def _judge(self, cut: frozenset[int]) -> None:
         for held in self.calls:
-            call = self._checking.offer.named(held.part)
+            call = self._checking.decoded(self._checking.offer.named(held.part))
             held.finding = self._checking.find(call, is_cut=held.choice in cut, may_repair=True)
             if isinstance(held.finding, Repaired):
                 call = replace(call, raw=held.finding.raw, args=held.finding.args)

@@ -14,6 +14,7 @@ import msgspec
 
 from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
 from ..types import Choice, Loss, Opaque, Part, Request, ToolCall, Usage
+from .encoded import ArgumentDecoder
 from .kinds import Restorer
 from .names import Names
 from .spoken import Spoken
@@ -33,7 +34,8 @@ class Watcher(Protocol):
 
 class Turn:
     """mint makes a new call id; names restores calls of a request that was lowered to functions; watch judges them, and is
-    None where somebody has done so already; spoken finds those that stand in the text."""
+    None where somebody has done so already; spoken finds those that stand in the text; decoder undoes what the back end's form
+    of the schemas made the model write, where nobody has done so already."""
 
     def __init__(
         self,
@@ -42,11 +44,14 @@ class Turn:
         names: Names | None = None,
         watch: Watcher | None = None,
         spoken: Spoken | None = None,
+        decoder: ArgumentDecoder | None = None,
     ) -> None:
         self._watch = watch
         self._spoken = spoken
+        self._decoder = decoder
         self._restorer = Restorer(names) if names is not None else None
-        self._is_holding = self._restorer is not None  # somebody wants to see deltas, too
+        self._needs_deltas = self._restorer is not None or decoder is not None
+        self._is_holding = self._needs_deltas
         self._dialect = request.origin
         self._mint = mint
         self._prompt_size = len(request.wire)
@@ -71,10 +76,12 @@ class Turn:
             if type(event) is PartDelta:
                 self._written += len(event.text)
                 return events
+        if self._decoder is not None:
+            events = self._decoder.send(events)
         if self._watch is not None:
             events = self._watch.send(events)
             self.changed = self.changed or self._watch.changed
-            self._is_holding = self._restorer is not None or self._watch.is_holding
+            self._is_holding = self._needs_deltas or self._watch.is_holding
         if self._restorer is not None:
             events = self._restorer.send(events)
         is_copied = False

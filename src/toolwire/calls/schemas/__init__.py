@@ -4,6 +4,7 @@ from .cache import Compiled, Schemas, check_schema
 from .checker import Checker, Fault, TooCostly
 from .clean import Change, Cleaned, cleaned
 from .strict import without_added_nulls
+from .subset import Texts
 from .tool_sets import ToolSets
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Compiled",
     "Fault",
     "Schemas",
+    "Texts",
     "ToolSets",
     "TooCostly",
     "check_schema",

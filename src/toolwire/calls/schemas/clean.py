@@ -15,7 +15,7 @@ from ...types import Json, JsonObject
 from .merging import local, merged
 from .positions import Path, children, pointer, properties_of, required_of
 from .strict import Impossible, strict
-from .subset import subset
+from .subset import Texts, subset
 
 _DEEPEST = 60
 _DEEPEST_UNION = 5
@@ -29,11 +29,13 @@ class Change(NamedTuple):
 
 
 class Cleaned(Struct, frozen=True):
-    """schema is None where the back end wants none for a tool without arguments. is_strict: what was asked could be done."""
+    """schema is None where the back end wants none for a tool without arguments. is_strict: what was asked could be done.
+    texts: places whose values are written as text."""
 
     schema: JsonObject | None
     changes: tuple[Change, ...] = ()
     is_strict: bool = False
+    texts: Texts = Texts()
 
 
 def cleaned(schema: JsonObject | None, rules: SchemaRules) -> Cleaned:
@@ -43,8 +45,8 @@ def cleaned(schema: JsonObject | None, rules: SchemaRules) -> Cleaned:
     if not rules.has_root_unions:
         found = _without_root_unions(found, changes)
     if rules.is_subset:
-        written = subset(found, lambda path, what: changes.append(Change(pointer(path), what)))
-        return Cleaned(written, tuple(changes))
+        simple, texts = subset(found, lambda path, what: changes.append(Change(pointer(path), what)))
+        return Cleaned(simple, tuple(changes), texts=texts)
     if rules.needs_properties:
         found = _with_properties(found, (), changes)
     if not rules.is_strict:

@@ -12,8 +12,11 @@ from typing import Any
 import pytest
 
 from tests.server.harness import Gateway, ask, gateway, server_config
+from toolwire.calls.arguments import Invalid, judge, tool_error
+from toolwire.calls.schemas import Schemas
 from toolwire.config import BackendConfig, Config, ServerConfig, load, with_backends
 from toolwire.telemetry.prometheus import Prometheus
+from toolwire.types import Tool, ToolCall
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -81,3 +84,33 @@ def test_links_between_the_documents_lead_somewhere() -> None:
     for document in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8")):
             assert (document.parent / target).exists(), f"{document.name} links to {target}"
+
+
+NUMBERS = ["Zero", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve"]
+
+
+def test_every_dependency_has_its_paragraph() -> None:
+    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    needed = [re.split(r"[^\w-]", line)[0] for line in project["dependencies"]]
+    assert page.split("\n## Extras")[0].count("\n## ") == len(needed)
+    assert all(f"\n## {name}\n" in page for name in needed)
+    assert f"{NUMBERS[len(needed)]} packages are needed at run time." in page
+
+
+def test_what_a_model_reads_about_a_wrong_call() -> None:
+    page = (ROOT / "docs" / "guard.md").read_text(encoding="utf-8")
+    (sample,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+    tool, call = Tool(name="get_weather", schema=schema), ToolCall(id="c", name="get_weather", raw="{}", args={})
+    finding = judge(call, tool, Schemas(), is_cut=False, may_repair=True)
+    assert isinstance(finding, Invalid)
+    assert tool_error(tool, finding) == json.loads(sample)
+
+
+def test_modules_that_the_documents_name_are_there() -> None:
+    modules = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("*/**/*.py") if ".venv" not in path.parts}
+    for page in [*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
+        for name in re.findall(r"`([\w/]+\.py)`", page.read_text(encoding="utf-8")):
+            if name != "utils.py":
+                assert any(f"/{module}".endswith(f"/{name}") for module in modules), f"{page.name}: {name}"

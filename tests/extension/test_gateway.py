@@ -8,7 +8,9 @@ import json
 import os
 import queue
 import shutil
+import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -17,10 +19,11 @@ from typing import Any
 
 import pytest
 
-from tests.server.harness import LONG, Process, ask, process
+from tests.server.harness import LONG, Process, ask, free_port, process
 
 SOURCE = Path(__file__).resolve().parents[2] / "vscode"
 TOML = '[server]\nlog = "warning"\n[backends.vscode]\nkind = "vscode"\n[backends.demo]\nkind = "demo"\n[store]\nkind = "memory"'
+DEMO = {"model": "demo/echo-tools", "messages": [{"role": "user", "content": "hi"}]}
 TOOLS = [
     {
         "type": "function",
@@ -40,8 +43,10 @@ pytestmark = [
 class Window:
     """The program vscode/test/window.ts; what it tells is read as it comes."""
 
-    def __init__(self, program: Path, port: int, home: Path) -> None:
-        environment = {"PATH": os.environ["PATH"], "HOME": str(home), "TOOLWIRE_URL": f"http://127.0.0.1:{port}"}
+    def __init__(self, program: Path, port: int, home: Path, path: str = "") -> None:
+        """path: what goes before the PATH."""
+        search = f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"]
+        environment = {"PATH": search, "HOME": str(home), "TOOLWIRE_URL": f"http://127.0.0.1:{port}"}
         command = ["node", "--experimental-websocket", "--no-warnings", str(program)]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
@@ -63,8 +68,15 @@ class Window:
                 return event[name]
 
     def ask(self, model: str, text: str) -> None:
+        self._write({"model": model, "text": text})
+
+    def run(self, command: str) -> None:
+        """One of the palette."""
+        self._write({"command": command})
+
+    def _write(self, value: dict[str, str]) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({"model": model, "text": text}) + "\n")
+        self.process.stdin.write(json.dumps(value) + "\n")
         self.process.stdin.flush()
 
     def close(self) -> None:
@@ -206,3 +218,55 @@ def test_two_windows_of_which_one_is_closed(program: Path, tmp_path: Path) -> No
             second.next("status", "connected to toolwire")
             assert completion(gateway, "text")[0] == 200
         assert completion(gateway, "text")[0] == 200
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Iterator[str]:
+    """A folder with the program toolwire; what it leaves running is ended."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "toolwire").write_text(
+        f'#!/bin/sh\necho $$ >> {folder}/pids\nexec {sys.executable} -m toolwire "$@"\n', encoding="utf-8"
+    )
+    (folder / "toolwire").chmod(0o755)
+    yield str(folder)
+    for pid in (folder / "pids").read_text(encoding="utf-8").split():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(int(pid), signal.SIGKILL)
+
+
+def test_a_window_starts_the_gateway_and_another_one_stops_it(program: Path, tmp_path: Path, tools: str) -> None:
+    port = free_port()
+    started = Window(program, port, tmp_path, tools)
+    try:
+        started.next("status", "Click to start it.")
+        started.run("toolwire.startGateway")
+        assert "Stop the gateway" in started.next("status", "connected to toolwire")
+        assert ask(port, "GET", "/healthz").status == 200
+    finally:
+        started.close()
+    assert ask(port, "GET", "/healthz").status == 200  # it outlives the window, and what nobody reads does not stop it
+    other = Window(program, port, tmp_path, tools)
+    try:
+        assert "Stop the gateway" in other.next("status", "connected to toolwire")
+        assert ask(port, "POST", "/v1/chat/completions", DEMO).status == 200
+        other.run("toolwire.stopGateway")
+        other.next("status", "Click to start it.")
+        with pytest.raises(OSError, match="refused"):
+            ask(port, "GET", "/healthz")
+    finally:
+        other.close()
+
+
+def test_a_gateway_that_cannot_start_is_reported(program: Path, tmp_path: Path, tools: str) -> None:
+    config = tmp_path / ".config/toolwire/toolwire.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text("[server]\nport = false\n", encoding="utf-8")
+    window = Window(program, free_port(), tmp_path, tools)
+    try:
+        window.next("status", "Click to start it.")
+        window.run("toolwire.startGateway")
+        (message,) = window.next("messages")
+        assert message.startswith("Toolwire: the gateway does not run: it ended with 2:")
+    finally:
+        window.close()

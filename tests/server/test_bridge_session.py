@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -27,6 +28,7 @@ from tests.backends.vscode.stage import (
 )
 from tests.server.answers import PATHS, question, text_of
 from tests.server.harness import Gateway, connected, events_in, request_bytes
+from toolwire import __version__
 from toolwire.server.bridge_session import Pace
 from toolwire.wire.websocket import TEXT, frame
 
@@ -48,6 +50,21 @@ async def opened(server: Gateway) -> FakeWindow:
     found = await connect(server.port)
     found.start()
     return found
+
+
+@pytest.mark.parametrize("mark", ["", "0b7c1f6e-8d0a-4a33-9a39-6f0f0d6f2c11", "anything else"])
+def test_only_a_gateway_that_a_window_started_says_which_process_it_is(
+    server: Gateway, monkeypatch: pytest.MonkeyPatch, mark: str
+) -> None:
+    monkeypatch.setenv("TOOLWIRE_STARTED_BY", mark)
+
+    async def main() -> None:
+        async with window(server) as opened:
+            welcome = await opened.wait("welcome")
+            told = {"pid": os.getpid(), "started_by": mark} if mark.startswith("0b7c") else {}
+            assert welcome == {"type": "welcome", "v": 1, "gateway": __version__, **told}
+
+    asyncio.run(main())
 
 
 def test_who_says_no_hello_is_left(server: Gateway) -> None:

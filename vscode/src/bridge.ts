@@ -5,18 +5,20 @@ import { askFor, wanted } from './consent';
 import type { Outcome } from './consent';
 import type { FromGateway, Hello } from './frames';
 import { VERSION } from './frames';
+import { Gateway, MACHINE } from './gateway';
+import type { Machine } from './gateway';
 import { keyOf, Lender, OWN } from './lending';
 import { Link } from './link';
 import type { State, World } from './link';
 import { Offering } from './offering';
-import { findPlace } from './place';
+import { findPlace, findUrl } from './place';
 import { dial, reasonOf } from './socket';
 import { Status } from './status';
 
 const SETTLING = 200; // milliseconds: changes of models come in bursts
 
-export type Around = Pick<World, 'dial' | 'reason' | 'random'> & { environment: Record<string, string | undefined> };
-export const AROUND: Around = { dial, reason: reasonOf, random: Math.random, environment: process.env };
+export type Around = Pick<World, 'dial' | 'reason' | 'random'> & { environment: Record<string, string | undefined>; machine: Machine };
+export const AROUND: Around = { dial, reason: reasonOf, random: Math.random, environment: process.env, machine: MACHINE };
 
 export class Bridge {
   // Not env.sessionId, which is the same in all windows where telemetry is off.
@@ -27,15 +29,19 @@ export class Bridge {
   private readonly lender: Lender;
   private readonly offering: Offering;
   private readonly accountHint: AccountHint;
+  private readonly gateway: Gateway;
+  private readonly keys = new Map<string, boolean>(); // by which VS Code shows commands
+  private isStarting = false;
   private readonly denied = new Map<string, vscode.LanguageModelChat>();
   private readonly unknown = new Set<string>();
   private isAsking = false;
   private page: Thenable<void> | undefined;
   private settling: NodeJS.Timeout | undefined;
 
-  constructor(private readonly api: typeof vscode, private readonly context: vscode.ExtensionContext, around: Around = AROUND) {
+  constructor(private readonly api: typeof vscode, private readonly context: vscode.ExtensionContext, private readonly around: Around = AROUND) {
     this.log = api.window.createOutputChannel('Toolwire', { log: true });
     this.status = new Status(api, this.log);
+    this.gateway = new Gateway(around.machine, context.globalState, around.environment, line => this.log.info(`gateway: ${line}`));
     this.link = new Link({
       ...around,
       place: async () => (await this.answers(), findPlace(this.settings(), around.environment)),
@@ -53,6 +59,7 @@ export class Bridge {
     this.offering = new Offering(api, this.link);
     this.accountHint = new AccountHint(api, context.globalState);
     context.subscriptions.push(this.log, this.status, { dispose: () => this.stop() }, ...this.subscriptions());
+    this.look();
     this.link.connect();
   }
 
@@ -67,8 +74,12 @@ export class Bridge {
       api.lm.onDidChangeChatModels(() => this.settle()),
       api.window.onDidChangeWindowState(({ focused }) => this.focus(focused)),
       api.workspace.onDidChangeConfiguration(change => {
-        if (change.affectsConfiguration('toolwire')) link.connect();
+        if (!change.affectsConfiguration('toolwire')) return;
+        this.look();
+        link.connect();
       }),
+      api.commands.registerCommand('toolwire.startGateway', () => this.startGateway()),
+      api.commands.registerCommand('toolwire.stopGateway', () => this.stopGateway()),
       api.commands.registerCommand('toolwire.consent', () => this.consent()),
       api.commands.registerCommand('toolwire.reconnect', () => link.connect()),
       api.commands.registerCommand('toolwire.withoutAccount', () => this.accountHint.explain()),
@@ -76,9 +87,34 @@ export class Bridge {
     ];
   }
 
-  private settings(): { url: string; tokenFile: string } {
+  private settings(): { url: string; tokenFile: string; program: string } {
     const settings = this.api.workspace.getConfiguration('toolwire');
-    return { url: settings.get('url', ''), tokenFile: settings.get('tokenFile', '') };
+    return { url: settings.get('url', ''), tokenFile: settings.get('tokenFile', ''), program: settings.get('program', '') };
+  }
+
+  private look(): void {
+    void this.gateway.look(this.settings().program.trim()).then(() => this.show());
+  }
+
+  private async startGateway(): Promise<void> {
+    const { window } = this.api;
+    if (this.isStarting || this.link.isOpen) return;
+    this.isStarting = true;
+    try {
+      const ended = this.gateway.start(findUrl(this.settings(), this.around.environment));
+      this.link.connect(); // and again until it is there
+      const why = await ended;
+      if (!this.link.isOpen) void window.showErrorMessage(`Toolwire: the gateway does not run: ${why}`);
+    } catch (error) {
+      void window.showErrorMessage(`Toolwire: the gateway cannot be started: ${error instanceof Error ? error.message : String(error)}`);
+    } finally {
+      this.isStarting = false;
+    }
+  }
+
+  private stopGateway(): void {
+    if (this.gateway.canStop) this.gateway.stop();
+    else void this.api.window.showInformationMessage('Toolwire: this gateway was not started from VS Code; stop it where it was started.');
   }
 
   private hello(): Hello {
@@ -104,6 +140,7 @@ export class Bridge {
   private heard(frame: FromGateway): void {
     switch (frame.type) {
       case 'welcome':
+        this.gateway.greeted(frame);
         this.link.send({ type: 'list' });
         return this.list(true);
       case 'chat':
@@ -194,12 +231,22 @@ export class Bridge {
   }
 
   private lost(): void {
+    this.gateway.greeted(undefined);
     this.lender.abandon();
     this.offering.abandon();
   }
 
   private show(): void {
-    this.status.show(this.link.state, this.lender.lent.length, [...this.denied.values()].map(model => model.name));
+    const { canStart, canStop } = this.gateway;
+    this.status.show(this.link.state, this.lender.lent.length, [...this.denied.values()].map(model => model.name), { start: canStart, stop: canStop });
+    this.tell('toolwire.canStart', canStart);
+    this.tell('toolwire.canStop', canStop);
+  }
+
+  private tell(key: string, value: boolean): void {
+    if (this.keys.get(key) === value) return;
+    this.keys.set(key, value);
+    void this.api.commands.executeCommand('setContext', key, value);
   }
 
   private stop(): void {

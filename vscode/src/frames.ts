@@ -52,8 +52,10 @@ export interface Chat {
 export interface Count { type: 'count'; id: string; model: string; text: string }
 export interface Refused extends Fault { type: 'error'; id: string; status: number }
 export interface Offer { type: 'offer'; models: OfferedModel[] }
+/** pid and started_by: of a gateway that a window has started. */
+export interface Welcome { type: 'welcome'; v: number; gateway: string; pid?: number; started_by?: string }
 export type FromGateway =
-  | { type: 'welcome'; v: number; gateway: string }
+  | Welcome
   | Chat
   | { type: 'cancel'; id: string }
   | Count

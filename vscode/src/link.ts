@@ -1,6 +1,7 @@
 // The connection to the gateway, for as long as the window lives: dialled, greeted, and dialled again when it is lost.
 import { decode, encode, MAX_FRAME, VERSION } from './frames';
 import type { FromGateway, FromWindow, Hello, Wire } from './frames';
+import { NotRunning } from './place';
 import type { Place } from './place';
 import type { Events, Socket } from './socket';
 
@@ -13,14 +14,14 @@ const STEADY = 5000; // milliseconds after which a connection was a good one
 export type State =
   | { kind: 'connecting' }
   | { kind: 'connected'; gateway: string }
-  | { kind: 'waiting'; why: string; seconds: number }
+  | { kind: 'waiting'; why: string; seconds: number; isDown?: true } // isDown: no gateway runs there
   | { kind: 'stopped' };
 
 /** What a link needs of the world around it. */
 export interface World {
   place(): Promise<Place>;
   dial(place: Place, events: Events): Socket;
-  reason(place: Place): Promise<string>;
+  reason(place: Place): Promise<string | NotRunning>;
   hello(): Hello;
   heard(frame: FromGateway): void;
   /** What was connected is no more. */
@@ -79,7 +80,7 @@ export class Link implements Wire {
       this.socket = this.world.dial(place, this.events(attempt, place));
       this.timer = setTimeout(() => this.fail(attempt, 'the gateway did not answer the greeting.'), GREETING);
     } catch (error) {
-      this.fail(attempt, error instanceof Error ? error.message : String(error));
+      this.fail(attempt, error instanceof Error ? error : String(error));
     }
   }
 
@@ -122,12 +123,13 @@ export class Link implements Wire {
     this.timer = setTimeout(() => this.fail(attempt, 'the gateway says nothing.'), SILENCE);
   }
 
-  private fail(attempt: number, why: string): void {
+  private fail(attempt: number, reason: string | Error): void {
     if (attempt !== this.attempt) return;
     if (this.isOpen && Date.now() - this.since >= STEADY) this.failures = 0;
     this.leave();
     const wait = Math.min(LAST, FIRST * 2 ** this.failures++) * (0.5 + this.world.random() / 2);
-    this.change({ kind: 'waiting', why, seconds: wait / 1000 });
+    const why = typeof reason === 'string' ? reason : reason.message;
+    this.change({ kind: 'waiting', why, seconds: wait / 1000, ...(reason instanceof NotRunning ? { isDown: true } : {}) });
     this.timer = setTimeout(() => void this.dial(), wait);
   }
 

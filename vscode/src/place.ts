@@ -7,12 +7,20 @@ export interface Place { url: URL; token: string }
 export interface Settings { url: string; tokenFile: string }
 export type Environment = Record<string, string | undefined>;
 
+/** No gateway is there; starting one would help. */
+export class NotRunning extends Error {}
+
 const TOKEN = /^[\x21-\x7e]{1,4096}$/;
 const DEFAULT = 'http://127.0.0.1:18741';
 
-/** Raises Error, with a sentence for the user. */
+/** Throws Error, with a message for the user. */
+export function findUrl(settings: Settings, environment: Environment): URL {
+  return bridgeUrl(environment.TOOLWIRE_URL?.trim() || settings.url.trim() || DEFAULT);
+}
+
+/** Throws Error, with a message for the user. */
 export async function findPlace(settings: Settings, environment: Environment): Promise<Place> {
-  const url = bridgeUrl(environment.TOOLWIRE_URL?.trim() || settings.url.trim() || DEFAULT);
+  const url = findUrl(settings, environment);
   const given = environment.TOOLWIRE_BRIDGE_TOKEN?.trim();
   // What is no token is not sent, and not shown either: half of it may be one.
   if (given && !TOKEN.test(given)) throw new Error('TOOLWIRE_BRIDGE_TOKEN holds no token, but several words or lines; give VS Code the one that the gateway has.');
@@ -47,5 +55,5 @@ async function readToken(file: string, environment: Environment): Promise<string
     const text = (await readFile(place, 'utf8').catch(() => '')).trim();
     if (TOKEN.test(text)) return text;
   }
-  throw new Error(`there is no token in ${places.join(' or ')}. The gateway writes it when it starts: run "toolwire serve".`);
+  throw new NotRunning(`there is no token in ${places.join(' or ')}. The gateway writes it when it starts: run "toolwire serve".`);
 }

@@ -2,6 +2,7 @@
 import { request as plain } from 'node:http';
 import { request as secure } from 'node:https';
 import { randomBytes } from 'node:crypto';
+import { NotRunning } from './place';
 import type { Place } from './place';
 
 const PARTING = 1000; // milliseconds in which an error must be followed by the close that explains it
@@ -45,8 +46,8 @@ export function dial(place: Place, events: Events): Socket {
   return socket;
 }
 
-/** Why a socket does not open, as a sentence: the same handshake once more, by hand. */
-export function reasonOf(place: Place): Promise<string> {
+/** Why a socket does not open: the same handshake once more, by hand. */
+export function reasonOf(place: Place): Promise<string | NotRunning> {
   const { url, token } = place;
   const address = `http${url.protocol === 'wss:' ? 's' : ''}://${url.host}`;
   const headers = {
@@ -76,9 +77,9 @@ function refusal(address: string, status: number, said: string): string {
   return `the gateway at ${address} refuses this window (${status})${said ? `: ${said}` : '.'}`;
 }
 
-function unreachable(address: string, error: Error): string {
+function unreachable(address: string, error: Error): string | NotRunning {
   const code = 'code' in error ? String(error.code) : error.message;
   return code === 'ECONNREFUSED'
-    ? `no gateway runs at ${address}. Start it with "toolwire serve".`
+    ? new NotRunning(`no gateway runs at ${address}. Start it with "toolwire serve".`)
     : `the gateway at ${address} cannot be reached: ${code}.`;
 }

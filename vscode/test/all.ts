@@ -5,6 +5,7 @@ import './bridge.test';
 import './consent.test';
 import './faults.test';
 import './frames.test';
+import './gateway.test';
 import './lending.test';
 import './link.test';
 import './offering.test';

@@ -4,8 +4,9 @@ import type { TestContext } from 'node:test';
 import type * as vscode from 'vscode';
 import { Bridge } from '../src/bridge';
 import type { FromGateway, FromWindow } from '../src/frames';
+import { NotRunning } from '../src/place';
 import type { Events } from '../src/socket';
-import { contextOf, FakeModel, FakeWindow, ModelError, saying, settled, TextPart } from './fake';
+import { contextOf, FakeMachine, FakeModel, FakeWindow, Markdown, ModelError, saying, settled, TextPart } from './fake';
 import { fromGateway, judgedFromWindow } from './judged';
 
 async function setUp(t: TestContext, ...models: FakeModel[]) {
@@ -13,15 +14,17 @@ async function setUp(t: TestContext, ...models: FakeModel[]) {
   window.models = models;
   const dialled: { token: string; events: Events; sent: FromWindow[] }[] = [];
   const subscriptions: { dispose(): unknown }[] = [];
+  const machine = new FakeMachine();
   const bridge = new Bridge(window.api, contextOf(window, subscriptions), {
     dial: ({ token }, events) => {
       const sent: FromWindow[] = [];
       dialled.push({ token, events, sent });
       return { bufferedAmount: 0, send: text => void sent.push(judgedFromWindow(text)), close() {} };
     },
-    reason: async () => 'nobody is there.',
+    reason: async () => new NotRunning('nobody is there.'),
     random: () => 1,
     environment: { TOOLWIRE_BRIDGE_TOKEN: 'very-secret-token' },
+    machine,
   });
   t.after(() => subscriptions.forEach(one => one.dispose()));
   const say = async (frame: FromGateway) => {
@@ -34,7 +37,7 @@ async function setUp(t: TestContext, ...models: FakeModel[]) {
     await say({ type: 'welcome', v: 1, gateway: '0.1.0' });
   };
   const sent = () => dialled.at(-1)!.sent;
-  return { window, bridge, dialled, say, welcome, sent };
+  return { window, bridge, dialled, machine, say, welcome, sent };
 }
 
 const chat = (id: string): FromGateway => ({ type: 'chat', id, model: 'v/m', messages: [{ role: 'user', parts: [{ t: 'text', text: 'hi' }] }] });
@@ -216,6 +219,51 @@ test('the button of the notification asks at once; without models there is nothi
   const { window: empty } = await setUp(t);
   await empty.commands.get('toolwire.consent')!();
   assert.match(empty.messages[0]!, /no models to ask for/);
+});
+
+test('where no gateway runs a click starts it, and a link stops what was started', async t => {
+  const { window, dialled, machine, say, welcome } = await setUp(t);
+  await settled();
+  dialled[0]!.events.closed(1006, '');
+  await settled();
+  assert.deepEqual([window.item.command, window.keys['toolwire.canStart']], ['toolwire.startGateway', true]);
+  assert.match(window.item.tooltip, /nobody is there\. Next attempt in 1 s\. Click to start it\./);
+  void window.commands.get('toolwire.startGateway')!();
+  void window.commands.get('toolwire.startGateway')!(); // twice is once
+  await settled();
+  assert.deepEqual([machine.launched.length, dialled.length], [1, 2]);
+  await welcome();
+  const mark = machine.launched[0]!.environment.TOOLWIRE_STARTED_BY!;
+  assert.deepEqual([window.keys['toolwire.canStart'], window.keys['toolwire.canStop']], [false, false]);
+  await window.commands.get('toolwire.stopGateway')!();
+  assert.match(window.messages.at(-1)!, /was not started from VS Code/);
+  await say({ type: 'welcome', v: 1, gateway: '0.1.0', pid: 42, started_by: mark });
+  assert.equal(window.keys['toolwire.canStop'], true);
+  const { value, isTrusted } = window.item.tooltip as unknown as Markdown;
+  assert.match(value, /connected to toolwire 0\.1\.0.*\[Stop the gateway\]\(command:toolwire\.stopGateway\)/s);
+  assert.deepEqual(isTrusted, { enabledCommands: ['toolwire.stopGateway'] });
+  await window.commands.get('toolwire.stopGateway')!();
+  assert.deepEqual(machine.ended, [42]);
+});
+
+test('a gateway that does not start says why; where the program is missing no click starts it', async t => {
+  const { window, dialled, machine } = await setUp(t);
+  await settled();
+  dialled[0]!.events.closed(1006, '');
+  await settled();
+  void window.commands.get('toolwire.startGateway')!();
+  await settled();
+  machine.launched[0]!.ended('it ended with 2: the address is in use');
+  await settled();
+  assert.equal(window.messages.at(-1), 'Toolwire: the gateway does not run: it ended with 2: the address is in use');
+  machine.program = undefined;
+  window.settingsChanged.fire({ affectsConfiguration: () => true });
+  await settled();
+  dialled.at(-1)!.events.closed(1006, '');
+  await settled();
+  assert.deepEqual([window.item.command, window.keys['toolwire.canStart']], ['toolwire.showLog', false]);
+  await window.commands.get('toolwire.startGateway')!();
+  assert.match(window.messages.at(-1)!, /cannot be started: the program toolwire is not installed/);
 });
 
 test('no secret is in the log or the status bar', async t => {

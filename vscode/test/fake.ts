@@ -57,6 +57,19 @@ export class TokenSource {
   }
 }
 
+export class Markdown {
+  value = '';
+  isTrusted: unknown;
+  appendText(text: string): this {
+    this.value += text;
+    return this;
+  }
+  appendMarkdown(text: string): this {
+    this.value += text;
+    return this;
+  }
+}
+
 export interface Sent { messages: ChatMessage[]; options: Record<string, unknown>; token: TokenSource['token'] }
 export type Script = (sent: Sent) => AsyncIterable<unknown>;
 
@@ -100,6 +113,7 @@ export class FakeWindow {
   clipboard = '';
   readonly executed: string[] = []; // commands of VS Code itself
   readonly memory = new Map<string, unknown>();
+  readonly keys: Record<string, unknown> = {}; // by which commands are shown
   answer: string | undefined; // the button that is pressed in notifications
   page: Promise<void> = Promise.resolve(); // when it answers what it is asked
   pagesAsked = 0;
@@ -108,7 +122,12 @@ export class FakeWindow {
     const say = async (text: string) => (this.messages.push(text), this.answer);
     const log = (text: string) => void this.logged.push(text);
     const register = (name: string, run: () => unknown) => (this.commands.set(name, run), { dispose() {} });
-    const execute = (name: string) => (name === 'setContext' ? (this.pagesAsked++, this.page) : Promise.resolve(void this.executed.push(name)));
+    const execute = (name: string, key?: string, value?: unknown) => {
+      if (key === 'toolwire.alive') return this.pagesAsked++, this.page;
+      if (name === 'setContext') this.keys[key!] = value;
+      else this.executed.push(name);
+      return Promise.resolve();
+    };
     const provide = (vendor: string, given: vscode.LanguageModelChatProvider) => (this.providers.set(vendor, given), { dispose() {} });
     const fake = {
       version: '1.139.1',
@@ -122,6 +141,7 @@ export class FakeWindow {
       LanguageModelChatToolMode: { Auto: 1, Required: 2 },
       CancellationTokenSource: TokenSource,
       EventEmitter: Emitter,
+      MarkdownString: Markdown,
       StatusBarAlignment: { Left: 1, Right: 2 },
       lm: { selectChatModels: async () => this.models, onDidChangeChatModels: this.modelsChanged.event, registerLanguageModelChatProvider: provide },
       window: {
@@ -131,6 +151,7 @@ export class FakeWindow {
         createStatusBarItem: () => this.item,
         showInformationMessage: say,
         showWarningMessage: say,
+        showErrorMessage: say,
       },
       workspace: {
         name: 'folder',
@@ -144,6 +165,17 @@ export class FakeWindow {
     };
     return fake as unknown as typeof vscode; // the one place where a fake becomes the API
   }
+}
+
+/** A machine on which programs only seem to run. */
+export class FakeMachine {
+  program: string | undefined = '/usr/bin/toolwire';
+  readonly launched: { program: string; words: readonly string[]; environment: Record<string, string | undefined>; heard(line: string): void; ended(why: string): void }[] = [];
+  readonly ended: number[] = [];
+  readonly find = async () => this.program;
+  readonly end = (pid: number) => void this.ended.push(pid);
+  readonly launch = (program: string, words: readonly string[], environment: Record<string, string | undefined>, heard: (line: string) => void) =>
+    new Promise<string>(ended => this.launched.push({ program, words, environment, heard, ended }));
 }
 
 /** What VS Code gives an extension at its start; its memory is the window's. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import type { TestContext } from 'node:test';
+import { NotRunning } from '../src/place';
 import { dial, reasonOf } from '../src/socket';
 import type { Place } from '../src/place';
 import { TestServer } from './server';
@@ -79,10 +80,10 @@ test('a connection that breaks is told once', { skip }, async t => {
 test('the reason is the one that the gateway gives', async t => {
   const { server, place } = await serving(t);
   server.refusal = { status: '401 Unauthorized', body: 'it has another token.' };
-  assert.match(await reasonOf(place), /^the gateway at http:\/\/127\.0\.0\.1:\d+ refuses this window \(401\): it has another token\.$/);
+  assert.match(String(await reasonOf(place)), /^the gateway at http:\/\/127\.0\.0\.1:\d+ refuses this window \(401\): it has another token\.$/);
   assert.equal(server.requests[0]!.headers.authorization, 'Bearer secret');
   server.refusal = { status: '404 Not Found', body: '{}' };
-  assert.match(await reasonOf(place), /no toolwire gateway/);
+  assert.match(String(await reasonOf(place)), /no toolwire gateway/);
   server.refusal = undefined;
   assert.equal(await reasonOf(place), 'the connection was lost.');
 });
@@ -90,5 +91,7 @@ test('the reason is the one that the gateway gives', async t => {
 test('nobody there is said so', async t => {
   const { server, place } = await serving(t);
   await server.stop();
-  assert.match(await reasonOf(place), /no gateway runs at http:\/\/127\.0\.0\.1:\d+\. Start it with "toolwire serve"\./);
+  const reason = await reasonOf(place);
+  assert.ok(reason instanceof NotRunning);
+  assert.match(reason.message, /no gateway runs at http:\/\/127\.0\.0\.1:\d+\. Start it with "toolwire serve"\./);
 });

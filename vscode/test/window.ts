@@ -1,9 +1,13 @@
 // A window without VS Code, as a program: the whole extension with a fake API, dialling a real gateway. What happens is a JSON line each;
-// a line that comes in, {"model", "text"}, asks a model of the gateway as VS Code's chat would.
+// a line that comes in, {"model", "text"}, asks a model of the gateway as VS Code's chat would; {"command"} is one of the palette. What
+// VS Code keeps for the extension is in the file memory.json of the home folder, where the next window finds it.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type * as vscode from 'vscode';
 import { Bridge } from '../src/bridge';
-import { CallPart, ChatMessage, contextOf, DataPart, FakeModel, FakeWindow, ModelError, ResultPart, saying, TextPart, TokenSource } from './fake';
+import { CallPart, ChatMessage, contextOf, DataPart, FakeModel, FakeWindow, Markdown, ModelError, ResultPart, saying, TextPart, TokenSource } from './fake';
 import type { Sent } from './fake';
 
 const tell = (event: object) => void process.stdout.write(`${JSON.stringify(event)}\n`);
@@ -34,7 +38,9 @@ async function* failing(): AsyncGenerator<unknown> {
   throw Object.assign(new Error('slow down'), { name: 'ChatRateLimited' });
 }
 
+const MEMORY = join(homedir(), 'memory.json');
 const window = new FakeWindow();
+if (existsSync(MEMORY)) for (const [name, value] of Object.entries(JSON.parse(readFileSync(MEMORY, 'utf8')))) window.memory.set(name, value);
 const denied = new FakeModel('fake', 'denied');
 denied.refusal = ModelError.NoPermissions("Language model 'fake/denied' cannot be used by 'toolwire.toolwire'.");
 window.models = [
@@ -55,8 +61,16 @@ provider.onDidChangeLanguageModelChatInformation!(() => tell({ offered: offered(
 
 let shown = '';
 setInterval(() => {
-  if (window.item.tooltip !== shown) tell({ status: (shown = window.item.tooltip), state: bridge.state.kind });
+  const tooltip = typeof window.item.tooltip === 'string' ? window.item.tooltip : (window.item.tooltip as Markdown).value;
+  if (tooltip !== shown) tell({ status: (shown = tooltip), state: bridge.state.kind });
 }, 20);
+
+async function run(command: string): Promise<void> {
+  const running = window.commands.get(command)!();
+  setTimeout(() => writeFileSync(MEMORY, JSON.stringify(Object.fromEntries(window.memory))), 100);
+  await running;
+  tell({ done: command, messages: window.messages });
+}
 
 async function ask({ model, text }: { model: string; text: string }): Promise<void> {
   const parts: unknown[] = [];
@@ -76,5 +90,8 @@ async function ask({ model, text }: { model: string; text: string }): Promise<vo
 }
 
 createInterface({ input: process.stdin })
-  .on('line', line => void ask(JSON.parse(line)))
+  .on('line', line => {
+    const given = JSON.parse(line);
+    void (given.command ? run(given.command) : ask(given));
+  })
   .on('close', () => process.exit());

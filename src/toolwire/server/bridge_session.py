@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 from itertools import count
 from typing import Protocol
@@ -36,6 +37,8 @@ from .body import Receive, Send
 from .bridge_asks import Asks, Desk
 from .bridge_socket import Disconnected
 
+STARTED_BY = "TOOLWIRE_STARTED_BY"  # set by the extension for a gateway that it starts
+_STARTER = re.compile(r"[0-9a-f-]{36}")
 _GOING = 1001
 _POLICY = 1008
 _BAD = 1007
@@ -136,7 +139,10 @@ class Session:
             self._place.join(self)
         except BadRequest as error:
             raise Closed(1013, error.message) from None
-        self.window.say(Welcome(v=VERSION, gateway=__version__))
+        mark = os.environ.get(STARTED_BY, "")
+        is_started = _STARTER.fullmatch(mark) is not None
+        pid, starter = (os.getpid(), mark) if is_started else (0, "")
+        self.window.say(Welcome(v=VERSION, gateway=__version__, pid=pid, started_by=starter))
         self._log("info", f"connected: VS Code {quote(frame.vscode)}, extension {quote(frame.extension)}")
 
     async def _until_closed(self, receive: Receive, send: Send, leaving: asyncio.Event) -> Closed:

@@ -159,9 +159,13 @@ class List(Struct, frozen=True, kw_only=True, tag_field="type", tag="list"):
     """The window wants an offer."""
 
 
-class Welcome(Struct, frozen=True, kw_only=True, tag_field="type", tag="welcome"):
+class Welcome(Struct, frozen=True, kw_only=True, tag_field="type", tag="welcome", omit_defaults=True):
+    """pid and started_by: of a gateway that a window has started, which windows may stop."""
+
     v: int
     gateway: str
+    pid: int = 0
+    started_by: str = ""
 
 
 class Chat(Struct, frozen=True, kw_only=True, tag_field="type", tag="chat", omit_defaults=True):

@@ -75,6 +75,10 @@ class Router:
         """The names of [models] that can be asked for as they stand."""
         return list(self._aliases)
 
+    @property
+    def default(self) -> str:
+        return self._default
+
     def resolve(self, model: str) -> Route:
         """Raises BadRequest (404) for a name that leads nowhere. Clients ask for the same few names, so they are kept."""
         route = self._settled.get(model)

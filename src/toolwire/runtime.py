@@ -263,6 +263,12 @@ class Runtime:
                 lines[alias] = ModelLine(id=alias, owner=route.backend, created=line.created, title=line.title)
         return list(lines.values())
 
+    async def default_model(self) -> str:
+        """For a request that names none: the first model of the default back end; "" where there is none."""
+        start = f"{self.router.default}/"
+        lines = await self.models() if self.router.default else []
+        return next((line.id for line in lines if line.id.startswith(start)), "")
+
     def note_models(self, name: str, models: list[Model]) -> None:
         """What a back end lists from now on, told by itself. Where it has nothing left, its names still lead to it."""
         self._note(name, models)

@@ -10,6 +10,7 @@ import socket
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.server.answers import (
     DIALECTS,
@@ -23,6 +24,7 @@ from tests.server.answers import (
     text_of,
     whole,
 )
+from tests.server.conftest import backends_of
 from tests.server.harness import (
     HOLD,
     LONG,
@@ -536,3 +538,37 @@ def test_a_stream_comes_piece_by_piece(server: Gateway, upstream: Upstream) -> N
     with connected(server.port) as connection:
         connection.sendall(request_bytes(PATHS["chat"], question("chat", "chat/paced", stream=True)))
         assert b"Hello" in read_until(connection, b"Hello")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_request_without_a_model_goes_to_the_default(upstream: Upstream, dialect: str) -> None:
+    """To its first model, and byte by byte as it came beside the name."""
+    name = {"chat": "chat-anew", "responses": "responses", "messages": "messages"}[dialect]
+    upstream.on("first", whole(dialect))
+    backends = tuple(replace(one, models=("first", "second")) for one in backends_of(upstream) if one.name == name)
+    question_of = question(dialect, "")
+    del question_of["model"]
+    with gateway(with_backends(Config(server=server_config()), backends)) as running:
+        before = len(upstream.requests("first"))
+        assert ask(running.port, "POST", PATHS[dialect], question_of).status == 200
+        assert len(upstream.requests("first")) == before + 1
+        answer = ask(running.port, "POST", PATHS[dialect], {})
+        assert answer.status == 400
+        assert "model" not in error_in(dialect, answer.json)["message"].partition(":")[0]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_without_a_default_the_model_must_be_named(server: Gateway, dialect: str) -> None:
+    question_of = question(dialect, "")
+    del question_of["model"]
+    answer = ask(server.port, "POST", PATHS[dialect], question_of)
+    assert answer.status == 400
+    assert "model" in error_in(dialect, answer.json)["message"]
+
+
+def test_tools_as_chat_has_them_reach_a_responses_back_end_as_it_has_them(server: Gateway, upstream: Upstream) -> None:
+    upstream.on("shaped", whole("responses"))
+    function = {"name": "weather", "parameters": {"type": "object", "properties": {}}}
+    asked = question("responses", "responses/shaped", tools=[{"type": "function", "function": function}])
+    assert ask(server.port, "POST", PATHS["responses"], asked).status == 200
+    assert upstream.wait_request("shaped").json["tools"] == [{"type": "function", **function}]

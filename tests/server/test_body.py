@@ -28,7 +28,7 @@ from tests.server.harness import (
 from toolwire.config import Config, with_backends
 from toolwire.errors import BadRequest
 from toolwire.server import app
-from toolwire.server.body import ClientGone, check_type, read_body
+from toolwire.server.body import ClientGone, check_type, read_body, with_model
 
 MEGABYTE = 1 << 20
 
@@ -132,13 +132,36 @@ def test_expect_100_continue_of_a_large_body_is_refused_at_once(narrow: Gateway)
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_other_content_types_are_refused(server: Gateway, dialect: str) -> None:
-    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "garbage", "/"):
+    for kind in ("multipart/form-data; boundary=x", "garbage", "/", "text/html"):
         answer = ask(server.port, "POST", PATHS[dialect], b"{}", {"content-type": kind})
         assert answer.status == 415
         error_in(dialect, answer.json)
     body = json.dumps(question(dialect, "demo/echo-tools")).encode()
     for kind in ("application/json", "Application/JSON; charset=utf-8", "application/vnd.api+json", ""):
         assert ask(server.port, "POST", PATHS[dialect], body, {"content-type": kind}).status == 200
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "text/plain;charset=UTF-8"])
+def test_a_program_need_not_say_that_it_sends_json_but_a_page_must(server: Gateway, dialect: str, kind: str) -> None:
+    """`curl -d` says the first; a page can send both of these without asking the gateway first."""
+    body = json.dumps(question(dialect, "demo/echo-tools")).encode()
+    assert ask(server.port, "POST", PATHS[dialect], body, {"content-type": kind}).status == 200
+    signs = (
+        "Origin: http://localhost:3000",
+        "Sec-Fetch-Site: none",
+        "Sec-Fetch-Mode: no-cors",
+        "Referer: http://localhost/",
+    )
+    for name, _, value in (sign.partition(": ") for sign in signs):
+        answer = ask(server.port, "POST", PATHS[dialect], body, {"content-type": kind, name: value})
+        assert answer.status == 415
+        error_in(dialect, answer.json)
+
+
+def test_a_model_is_put_in_front() -> None:
+    assert with_model(b'{"a":1}', "x/y") == b'{"model":"x/y","a":1}'
+    assert json.loads(with_model(b" {\n }", 'a "b"')) == {"model": 'a "b"'}
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

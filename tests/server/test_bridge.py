@@ -135,8 +135,8 @@ def test_a_plain_request_gets_the_list_of_windows(server: Gateway) -> None:
 
     asyncio.run(main())
     assert ask(server.port, "POST", "/bridge", {}).status == 405
-    page = {"origin": "https://example.com"}
-    assert ask(server.port, "GET", "/bridge", headers=page).status == 403
+    for origin in ("https://example.com", "http://127.0.0.1:3000", "null"):
+        assert ask(server.port, "GET", "/bridge", headers={"origin": origin}).status == 403
 
 
 def test_without_the_variable_the_file_has_the_token(

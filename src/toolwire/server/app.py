@@ -9,7 +9,7 @@ import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..backends import build
 from ..backends.search import build_search
@@ -32,7 +32,7 @@ from ..types import Request
 from ..vaulting import Vault
 from .asked import Asked, query_in
 from .auth import Guard, owner_of
-from .body import ClientGone, Receive, Send, check_type, read_body
+from .body import ClientGone, Receive, Send, check_type, read_body, with_model
 from .bridge import Bridge
 from .bridge_asks import Desk
 from .collector import Collector
@@ -42,6 +42,8 @@ from .logs import Log
 from .recording import Recorder
 from .reply import Reply, WrongMethod
 from .state import State, is_stateful
+
+Decode: TypeAlias = Callable[[bytes, Mapping[str, str]], Request]
 
 _BODY_SECONDS = 120.0
 _CLEAN_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
@@ -223,6 +225,8 @@ class App:
             raise BadRequest(f"there is nothing at {quote(whole)}.", status=404, code="not_found", hint=hint)
         if method not in ("GET", "HEAD"):
             raise WrongMethod(method, "GET, HEAD")
+        if path == "/bridge" and "origin" in headers:
+            raise BadRequest("pages may not look at the bridge.", status=403, code="origin_refused")
         await get(reply)
 
     async def _through(
@@ -277,14 +281,14 @@ class App:
             check_type(headers)
             body = await read_body(receive, headers, self._limit, _BODY_SECONDS, self._loop)
             if path == "/messages/count_tokens" or (door is not None and door.is_counting):
-                counting = messages.decode_count(body, headers) if door is None else door.decode(body, headers)
+                counting = await self._decoded(messages.decode_count if door is None else door.decode, body, headers)
                 record.model = counting.model[:100]
                 tokens = await while_here(receive, runtime.count(counting, owner_of(headers)))
                 await reply.json(tokens if door is None else counted(tokens))
                 record.status = 200
                 return
             decode = reply.dialect.decode_request if door is None else door.decode
-            request = decode(body, headers)
+            request = await self._decoded(decode, body, headers)
             record.model, record.is_stream = request.model[:100], request.stream
             record.is_debugged = headers.get("x-toolwire-debug", "0") not in ("0", "false", "")
             assert self._loop is not None
@@ -311,6 +315,18 @@ class App:
         finally:
             if not is_handed_on:
                 self._done(record)
+
+    async def _decoded(self, decode: Decode, body: bytes, headers: Mapping[str, str]) -> Request:
+        """A request that names no model goes to the default, where there is one."""
+        try:
+            return decode(body, headers)
+        except BadRequest as error:
+            if (error.code, error.where) != ("missing_field", "model"):
+                raise
+            model = await self._running().default_model()
+            if not model:
+                raise
+        return decode(with_model(body, model), headers)
 
     def _opened(self, record: Record) -> None:
         """Raises BadRequest where there is no room for it."""

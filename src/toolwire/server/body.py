@@ -7,9 +7,13 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any, TypeAlias
 
 from ..errors import BadRequest, quote
+from ..wire.exact import encode
 
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+_UNSAID = ("application/x-www-form-urlencoded", "text/plain")  # what programs send where nobody chose a type
 
 
 class ClientGone(Exception):
@@ -17,8 +21,10 @@ class ClientGone(Exception):
 
 
 def check_type(headers: Mapping[str, str]) -> None:
+    """JSON; from a program also what `curl -d` says of it. A web page must say JSON, which it may not without asking first."""
     kind = headers.get("content-type", "").split(";")[0].strip().lower()
-    if kind and kind != "application/json" and not kind.endswith("+json"):
+    is_json = not kind or kind == "application/json" or kind.endswith("+json")
+    if not is_json and not (kind in _UNSAID and not _is_of_page(headers)):
         raise BadRequest(
             f"the content type is {quote(kind)}; expected application/json.",
             status=415,
@@ -33,6 +39,17 @@ def check_type(headers: Mapping[str, str]) -> None:
             code="unsupported_media_type",
             where="content-encoding",
         )
+
+
+def _is_of_page(headers: Mapping[str, str]) -> bool:
+    """Browsers send one of these with every request that a page makes to this machine."""
+    return any(name in ("origin", "referer") or name.startswith("sec-fetch-") for name in headers)
+
+
+def with_model(body: bytes, model: str) -> bytes:
+    """An object that names no model, with this one in front."""
+    rest = body.lstrip()[1:].lstrip()
+    return b'{"model":' + encode(model) + (b"" if rest.startswith(b"}") else b",") + rest
 
 
 async def read_body(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from toolwire.dialects.responses.tools_in import choice_in, tools_in
+from toolwire.dialects.responses.tools_in import choice_in, tools_in, without_chat_shapes
 from toolwire.errors import BadRequest
 from toolwire.types import Tool
 
@@ -25,6 +25,33 @@ def found(*tools: Any, items: Any = "hi") -> list[Tool]:
 
 def names(tools: list[Tool]) -> list[tuple[str, str, str, str]]:
     return [(tool.kind, tool.namespace, tool.name, tool.label) for tool in tools]
+
+
+def test_tools_written_as_chat_completions_does_are_understood() -> None:
+    inner = {"name": "close", "description": "Close it.", "parameters": {"type": "object"}, "strict": True}
+    format = {"type": "grammar", "grammar": {"syntax": "lark", "definition": "start: /x/"}}
+    body = {
+        "tools": [
+            FUNCTION,
+            {"type": "function", "function": inner},
+            {"type": "custom", "custom": {"name": "a", "format": format}},
+        ],
+        "tool_choice": {"type": "function", "function": {"name": "close"}},
+    }
+    flat = without_chat_shapes(body)
+    assert flat["tools"] == [
+        FUNCTION,
+        {"type": "function", **inner},
+        {"type": "custom", "name": "a", "format": GRAMMAR},
+    ]
+    assert flat["tool_choice"] == {"type": "function", "name": "close"}
+    assert without_chat_shapes(flat) is flat
+    for strange in (
+        {"tools": 5},
+        {"tools": [5, {"type": "function", "function": 5}]},
+        {"tool_choice": {"type": "function"}},
+    ):
+        assert without_chat_shapes(strange) is strange
 
 
 def test_namespaces_are_flattened() -> None:

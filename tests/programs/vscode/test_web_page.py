@@ -10,6 +10,7 @@ import secrets
 import socket
 import sys
 import threading
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -104,7 +105,24 @@ def test_a_page_that_asks_without_a_socket_is_refused(browser: Browser, gateway:
     headers = {"Authorization": f"Bearer {gateway.token}", "Upgrade": "websocket", "Connection": "Upgrade"}
     for settings in ({"mode": "no-cors"}, {"headers": headers}):
         script = f"fetch({json.dumps(url)}, {json.dumps(settings)}).then(got => `${{got.status}}`, error => 'failed')"
-        assert browser.evaluate("site", script) in ("0", "404")  # 0: it may not see the answer
+        assert browser.evaluate("site", script) in ("0", "403")  # 0: it may not see the answer
+
+
+@pytest.mark.parametrize("way", ["fetch", "form"])
+def test_a_page_cannot_ask_a_model_without_saying_that_it_sends_json(
+    browser: Browser, gateway: Gateway, way: str
+) -> None:
+    """These are the requests that a page may send anywhere without a preflight; a program may send them too."""
+    model = f"demo/asked-by-{way}"
+    url = f"http://127.0.0.1:{gateway.port}/v1/chat/completions"
+    asked = json.dumps({"model": model, "messages": [{"role": "user", "content": "hi"}]})
+    browser.evaluate("site", _POSTED[way](url, asked))
+    assert eventually(lambda: " 415 " in _logged(gateway, "unsupported_media_type"), 30), _logged(gateway, "")
+    assert model not in _logged(gateway, "")
+    request = urllib.request.Request(url, asked.encode(), {"content-type": "text/plain"})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        assert answer.status == 200
+    assert eventually(lambda: model in _logged(gateway, " 200 ok "), 30)
 
 
 def test_the_page_is_what_is_refused(browser: Browser, gateway: Gateway) -> None:
@@ -123,6 +141,32 @@ def test_nobody_is_told_the_token(gateway: Gateway, browser: Browser) -> None:
 
 def _tried(browser: Browser, page: str, url: str, protocols: list[str] | None = None) -> str:
     return str(browser.evaluate(page, f"({_TRY})({json.dumps(url)}, {json.dumps(protocols or [])})"))
+
+
+def _fetched(url: str, body: str) -> str:
+    return f"fetch({json.dumps(url)}, {{ method: 'POST', mode: 'no-cors', body: {json.dumps(body)} }}).then(() => 'sent', String)"
+
+
+def _submitted(url: str, body: str) -> str:
+    """A form whose only field makes a body of JSON."""
+    return f"""new Promise(resolve => {{
+      const frame = document.createElement('iframe');
+      frame.name = 'sink';
+      frame.onload = () => resolve('sent');
+      const form = Object.assign(document.createElement('form'), {{ action: {json.dumps(url)}, method: 'POST', enctype: 'text/plain', target: 'sink' }});
+      const field = Object.assign(document.createElement('input'), {{ name: {json.dumps(body[:-1] + ', "x": "')}, value: '"}}' }});
+      form.append(field);
+      document.body.append(frame, form);
+      form.submit();
+    }})"""
+
+
+_POSTED = {"fetch": _fetched, "form": _submitted}
+
+
+def _logged(gateway: Gateway, containing: str) -> str:
+    lines = gateway.log.read_text(encoding="utf-8").splitlines()
+    return "\n".join(line for line in lines if containing in line)
 
 
 def _is_noted(gateway: Gateway, origin: str) -> bool:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from ...errors import BadRequest
 from ...types import Extra, JsonObject, Message, Output, Request, Sampling, Source, State, Text, Thinking
+from ...wire.exact import encode
 from ...wire.fields import (
     count_or_none,
     flag_or_none,
@@ -25,7 +26,7 @@ from ..opening import body_object
 from ..sealed import WIRE_MARK
 from .items_in import is_reference, message_in
 from .shapes import NAME
-from .tools_in import choice_in, tools_in
+from .tools_in import choice_in, tools_in, without_chat_shapes
 
 _KNOWN = frozenset(
     [
@@ -51,7 +52,9 @@ _MAX_REFERENCES = 1000
 
 
 def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
-    top = body_object(body)
+    given = body_object(body)
+    top = without_chat_shapes(given)
+    body = body if top is given else encode(top)
     include = list_or_none(top, "include") or []
     return Request(
         model=need_name(top, "model", ""),

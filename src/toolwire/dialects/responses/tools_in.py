@@ -28,6 +28,32 @@ _CUSTOM = frozenset({"type", "name", "description", "format", "defer_loading"})
 _DECLARING = ("additional_tools", "tool_search_output")
 
 
+def without_chat_shapes(top: JsonObject) -> JsonObject:
+    """The same body with the tools and the choice as this dialect writes them, where a client wrote them as Chat Completions
+    does: {"type": "function", "function": {...}}. The same object where nothing has to change."""
+    changed: JsonObject = {}
+    tools, choice = top.get("tools"), top.get("tool_choice")
+    if isinstance(tools, list) and any(map(_has_chat_shape, tools)):
+        changed["tools"] = [_flat_shape(tool) if _has_chat_shape(tool) else tool for tool in tools]
+    if isinstance(choice, dict) and _has_chat_shape(choice):
+        changed["tool_choice"] = _flat_shape(choice)
+    return {**top, **changed} if changed else top
+
+
+def _has_chat_shape(value: Any) -> bool:
+    kind = value.get("type") if isinstance(value, dict) else None
+    return kind in ("function", "custom") and "name" not in value and isinstance(value.get(kind), dict)
+
+
+def _flat_shape(value: JsonObject) -> JsonObject:
+    kind = value["type"]
+    inner = dict(value[kind])
+    form = inner.get("format")
+    if isinstance(form, dict) and isinstance(form.get("grammar"), dict):
+        inner["format"] = {"type": form.get("type", "grammar"), **form["grammar"]}
+    return {"type": kind, **inner, **{key: item for key, item in value.items() if key not in ("type", kind)}}
+
+
 def tools_in(top: JsonObject) -> tuple[Tool, ...]:
     """Flattened, and each once: what an item declares later replaces what was declared before."""
     found: dict[tuple[str, str, str], Tool] = {}
@@ -142,8 +168,6 @@ def choice_in(value: Any) -> ToolChoice | None:
             return ToolChoice(mode=value, source=source)
         case {"type": "function" | "custom", "name": str(name)}:
             return ToolChoice(mode="named", names=(_full(value, name),), source=source)
-        case {"type": "function", "function": {"name": str(name)}}:
-            return ToolChoice(mode="named", names=(name,), source=source)
         case {"type": "allowed_tools"}:
             names = []
             for index, tool in enumerate(need_list(value, "tools", "tool_choice")):

@@ -52,7 +52,9 @@ class Options:
     write_key: Annotated[
         bool, Parameter(help="With --write: the gateway's key itself, where a client has no other way.", negative="")
     ] = False
-    check: Annotated[bool, Parameter(help="Send one request to the gateway as the client would.", negative="")] = False
+    check: Annotated[
+        bool, Parameter(help="Send a question and a tool result to the gateway as the client would.", negative="")
+    ] = False
 
 
 DEFAULTS = Options()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cli.listener import http, listening
-from tests.server.harness import Gateway, free_port, gateway, server_config
+from tests.server.harness import Gateway, Upstream, free_port, gateway, server_config
 from toolwire.cli.clients import CLIENTS
 from toolwire.cli.clients.client import Target
 from toolwire.cli.clients.shapes import Shape, shape_of
@@ -40,6 +40,8 @@ def test_every_client_gets_its_call_whole(running: Gateway, name: str, dialect: 
     expected = "called get_weather with {" if shape.has_tools else "answered with text: "
     assert f"demo/echo-tools {expected}" in outcome.lines[0]
     assert "first byte after " in outcome.lines[0]
+    if shape.has_tools:
+        assert 'given its result, it answered: "get_weather said: 18 degrees and rain."' in outcome.lines[-1]
 
 
 def test_a_wrong_key(running: Gateway) -> None:
@@ -83,6 +85,45 @@ def test_text_without_a_call_is_said() -> None:
     assert outcome.is_good
     assert "answered with text and did not call the tool" in outcome.lines[0]
     assert "\x1b" not in outcome.lines[0]
+
+
+CALL = {"id": "c", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Rome"}'}}
+
+
+@pytest.mark.parametrize(
+    ("second", "is_good", "words"),
+    [
+        ({"content": "It rains."}, True, 'given its result, it answered: "It rains."'),
+        ({"content": None, "tool_calls": [CALL]}, True, "it called get_weather again"),
+        ({"content": ""}, False, "it answered with neither text nor a call"),
+    ],
+)
+def test_the_answer_to_the_result_is_judged(second: dict[str, object], is_good: bool, words: str) -> None:
+    upstream = Upstream()
+    try:
+        calling, last = ({"role": "assistant", **said} for said in ({"content": None, "tool_calls": [CALL]}, second))
+        upstream.on("m", [answered(calling)], [answered(last)])
+        outcome = attempt(target(upstream.port, "m"), "chat", WHOLE, "k")
+        sent = upstream.requests("m")[1].json["messages"]
+    finally:
+        upstream.close()
+    assert (outcome.is_good, words in outcome.lines[-1]) == (is_good, True)
+    assert sent[-2]["tool_calls"][0]["function"]["name"] == "get_weather"
+    assert (sent[-1]["role"], sent[-1]["tool_call_id"], sent[-1]["content"]) == ("tool", "c", "18 degrees and rain")
+
+
+def test_a_result_that_is_refused_is_wrong() -> None:
+    upstream = Upstream()
+    try:
+        calling = answered({"role": "assistant", "content": None, "tool_calls": [CALL]})
+        upstream.on("m", [calling], [http(b'{"error": {"message": "no results here"}}', "400 Bad Request")])
+        outcome = attempt(target(upstream.port, "m"), "chat", WHOLE, "k")
+    finally:
+        upstream.close()
+    assert not outcome.is_good
+    assert outcome.lines[-1].startswith("status 400: ")
+    assert "no results here" in outcome.lines[-1]
+    assert "The call came back whole; this is the answer to its result:" in outcome.lines
 
 
 def test_arguments_that_are_broken_are_wrong() -> None:

@@ -15,6 +15,7 @@ from .client import PATHS
 QUESTION = "What is the weather in Paris? Use the tool get_weather."
 SYSTEM = "You are a helpful assistant. Use the tools you have."
 TOOL = "get_weather"
+RESULT = "18 degrees and rain"
 _DESCRIPTION = "Weather of a city"
 _SCHEMA = {
     "type": "object",

@@ -199,3 +199,25 @@ def test_a_continued_run_without_output_is_begun_again_once(transport: str) -> N
 def test_text_as_a_blob_is_told_for_the_demo_model_too() -> None:
     with running(faults=Faults(text_as_blob=True), settings=QUICK) as stage:
         assert stage.text(stage.chat("hello there"))
+
+
+@EITHER
+@BOTH
+@pytest.mark.parametrize("text", ["", "It may rain."])
+def test_a_model_that_keeps_calling_when_no_tool_is_offered_ends_with_the_best_text_there_is(
+    transport: str, stream: bool, text: str
+) -> None:
+    class Stubborn:
+        def start(self, seen: Seen) -> Any:
+            if text:
+                yield Say(text)
+            while True:
+                yield Call("look", {"city": "Rome"})
+
+    with running(Stubborn(), settings=QUICK, transport=transport) as stage:
+        answer = stage.ask(Said("user", "hi"), stream=stream, has_tools=False)
+        parts = answered("chat", answer, stream=stream)
+        assert stage.text(parts) == (text or '[call of look: {"city":"Rome"}]')
+        assert stage.calls(parts) == []
+        assert b'"finish_reason":"length"' in answer.body.replace(b'": "', b'":"')
+        assert len(stage.runs) == 1

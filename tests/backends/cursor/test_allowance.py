@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolwire.backends.budget import Budget
-from toolwire.backends.cursor.allowance import MOST_DECLINED, MOST_DONE, Allowance
+from toolwire.backends.cursor.allowance import MOST_DECLINED, MOST_DONE, MOST_UNOFFERED, Allowance, Runaway
 from toolwire.errors import UpstreamError
 
 
@@ -55,6 +55,12 @@ def test_the_refusal_says_what_was_too_much() -> None:
     error = caught.value
     assert (error.status, error.code, error.retryable) == (429, "budget_exceeded", False)
     assert f"{MOST_DECLINED} times" in error.sentence()
+
+
+def test_an_answer_for_which_nothing_is_offered_has_a_smaller_bound() -> None:
+    assert rounds(Allowance(Budget(0, 0), most_declined=MOST_UNOFFERED), 1.0, declined=1) == MOST_UNOFFERED
+    with pytest.raises(Runaway):
+        Allowance(Budget(0, 0), most_declined=1).answered(2, 0, 0.0)
 
 
 def test_a_fast_circle_is_several_rounds_all_the_same() -> None:

@@ -28,6 +28,7 @@ from tests.backends.cursor.stage import (
     user,
 )
 from tests.backends.event_contract import check_events
+from toolwire.backends.cursor.allowance import MOST_DECLINED, MOST_UNOFFERED
 from toolwire.backends.cursor.turn import Turn
 from toolwire.calls.simulate import written
 from toolwire.errors import UpstreamError
@@ -51,7 +52,7 @@ from toolwire.simulators.cursor import (
     With,
     play,
 )
-from toolwire.types import Loss, Media, Message, Request, Sampling, Text, ToolCall, ToolChoice, ToolResult
+from toolwire.types import Loss, Media, Message, Request, Sampling, Text, Tool, ToolCall, ToolChoice, ToolResult
 
 ONE = play([Say("Looking. "), Call("look", {"city": "Rome"})], [Say("Sunny.")])
 PICTURE = Media(kind="image", mime="image/png", data="iVBORw0KGgo=")
@@ -562,10 +563,11 @@ def test_nothing_runs_here_for_a_client_whose_tools_the_model_is_not_offered(tmp
 class Circling:
     """The same step over and over, with a context of so many tokens."""
 
-    def __init__(self, step: Any, tokens: int = 0, text: str = "") -> None:
+    def __init__(self, step: Any, tokens: int = 0, text: str = "", pause: float = 0.0) -> None:
         self._step = step
         self._tokens = tokens
         self._text = text
+        self._pause = pause
 
     def start(self, seen: Any) -> Any:
         if self._text:
@@ -573,17 +575,18 @@ class Circling:
         while True:
             yield self._step
             yield Checkpoint(used_tokens=self._tokens)
+            yield Pause(self._pause)
 
 
 READ = Native("read", {"path": "note.txt"})
+ROUND = 0.26  # seconds: what is wanted sooner after another counts as one round with it
 CIRCLES = pytest.mark.parametrize(
     ("step", "config"),
     [
         (READ, {"max_tokens_per_minute": 1000, "local_tools": ("read",)}),
         (READ, {"max_tokens_per_minute": 1000}),
         (READ, {"max_requests_per_minute": 2}),
-        (Call("fly", {"city": "Rome"}), {}),
-        (Query(), {"max_requests_per_minute": 0, "max_tokens_per_minute": 0}),
+        (Query(), {"max_requests_per_minute": 2}),
     ],
 )
 
@@ -613,8 +616,42 @@ def test_a_run_that_goes_in_circles_within_one_answer_is_stopped(
             stage.runs[0].received["conversation_action"] == 1
         )  # the service is told to stop, which costs nobody anything
 
-    model: Any = Circling(step, tokens=900, text="Let me see." if is_heard else "")
+    model: Any = Circling(step, tokens=900, text="Let me see." if is_heard else "", pause=ROUND)
     played(work, model, workspace=str(tmp_path), transport=transport, **config)
+
+
+@ONCE
+@pytest.mark.parametrize("text", ["", "Let me see."])
+@pytest.mark.parametrize("tools", [(), (LOOK,)])
+def test_a_model_that_keeps_calling_ends_with_the_text_there_is(
+    transport: str, text: str, tools: tuple[Tool, ...]
+) -> None:
+    async def work(stage: Stage) -> None:
+        events = await stage.events(request("hi", tools=tools))
+        check_events(events)
+        assert told(events) == (text or '[call of fly: {"city":"Rome"}]')
+        [choice] = fold(events).finished.choices
+        assert (choice.reason, choice.raw_reason) == ("length", "max_iterations")
+        assert "cursor.runaway" in [
+            event.note.feature for event in events if isinstance(getattr(event, "note", None), Loss)
+        ]
+        assert len(stage.runs[0].calls) <= (MOST_DECLINED if tools else MOST_UNOFFERED) + 1
+        assert len(stage.runs) == 1
+        await stage.settled(lambda: stage.runs[0].state != "open")
+
+    free = {"max_requests_per_minute": 0, "max_tokens_per_minute": 0}
+    model: Any = Circling(Call("fly", {"city": "Rome"}), text=text)
+    played(work, model, transport=transport, **free)
+
+
+def test_a_model_that_only_asks_questions_is_stopped() -> None:
+    async def work(stage: Stage) -> None:
+        with pytest.raises(UpstreamError) as caught:
+            await stage.ask(request("hi"))
+        assert (caught.value.status, caught.value.code) == (429, "budget_exceeded")
+
+    model: Any = Circling(Query())
+    played(work, model, max_requests_per_minute=0, max_tokens_per_minute=0)
 
 
 def test_a_repeated_call_that_is_answered_from_memory_for_ever_is_stopped_and_not_begun_anew() -> None:
@@ -625,7 +662,7 @@ def test_a_repeated_call_that_is_answered_from_memory_for_ever_is_stopped_and_no
         assert (caught.value.status, caught.value.code) == (429, "budget_exceeded")
         assert len(stage.runs) == 1
 
-    model = Circling(Call("look", {"city": "Rome"}))
+    model = Circling(Call("look", {"city": "Rome"}), pause=ROUND)
     played(work, model, repeated_calls="answer", max_requests_per_minute=3)  # type: ignore[arg-type] # any model will do
 
 
@@ -689,16 +726,17 @@ def test_a_local_tool_is_not_run_again_when_the_connection_breaks(tmp_path: Any)
 def test_a_slow_reader_stops_the_server_and_loses_nothing(transport: str) -> None:
     size = 4_000_000
     model = play([Say("x" * size, pieces=200, pause=0.0005)])
+    limits = replace(QUICK, idle=2.0, silent=2.0)  # on a busy machine the server may need a while to go on
 
     async def work(stage: Stage) -> None:
         reply = await stage.open(request("hi"))
         iterator = aiter(reply.events)
         first = await anext(iterator)
-        await asyncio.sleep(HASTY.idle + 0.1)
+        await asyncio.sleep(limits.idle + 0.1)
         assert stage.runs[0].state == "open"
         events = [*first, *[event async for batch in iterator for event in batch]]
         assert sum(len(event.text) for event in events if isinstance(event, PartDelta)) == size
         assert isinstance(events[-1], Finished)
         await reply.close()
 
-    played(work, model, transport=transport, limits=HASTY)
+    played(work, model, transport=transport, limits=limits)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ...calls.retelling import has_calls
 from ...calls.schemas import Schemas, TooCostly
 from ...config import BackendConfig
-from ...dialects.cursor import Opening, Outlook, Setup, TurnDecoder, opening
+from ...dialects.cursor import Opening, Outlook, Setup, TurnDecoder, offered, opening
 from ...dialects.cursor.permits import allowed_tools
 from ...errors import UpstreamError
 from ...events import Event, Failed, Noted, PartDelta, PartEnded, PartStarted, Started
@@ -30,7 +30,7 @@ from ..parking import Parking
 from ..refusals import check_tools
 from ..synthesis import new_id
 from ..transport import Transport
-from .allowance import Allowance
+from .allowance import MOST_DECLINED, MOST_UNOFFERED, Allowance
 from .channel import Gone
 from .local import LocalTools
 from .repeats import Repeats
@@ -108,7 +108,9 @@ class CursorBackend:
         check_tools(request, self.profile)
         conversation = conversation_of(request)
         self.budget.ask(conversation, time.monotonic())
-        allowance = Allowance(self.budget, conversation)
+        has_any = bool(offered(request)) or (self._local is not None and not _has_tools(request))
+        most = MOST_DECLINED if has_any else MOST_UNOFFERED
+        allowance = Allowance(self.budget, conversation, most_declined=most)
         continued = await self._continued(request, allowance)
         if isinstance(continued, Begun):
             return self._reply(continued, request)

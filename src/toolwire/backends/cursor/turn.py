@@ -23,7 +23,7 @@ from ...types import Loss, Request, ToolCall, ToolResult, Usage
 from ...wire.connect import End, Frame
 from ..budget import Budget
 from ..synthesis import estimated_usage, new_id
-from .allowance import Allowance
+from .allowance import Allowance, Runaway
 from .channel import Channel, Gone
 from .local import LocalTools
 from .repeats import Repeats
@@ -250,6 +250,8 @@ class Turn:
             self.allowance.answered(reply.declined, len(reply.local), now)
         except UpstreamError as error:
             self._events += reply.events
+            if isinstance(error, Runaway):
+                self._events += self._decoder.exhaust(error.message)
             self._give_up(error)
             return
         self.allowance.used(reply.used, now)

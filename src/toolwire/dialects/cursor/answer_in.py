@@ -39,7 +39,7 @@ from .keeping import Kept, Said
 from .outlook import Outlook, Reply
 from .telling import SAID, Telling
 from .waiting import MOST_CALLS, Waiting, call_id_of
-from .wanting import Wanted, wanted
+from .wanting import Wanted, in_words, wanted
 
 _TOO_LATE = "The answer is over; nobody waits for this any more."
 
@@ -59,6 +59,7 @@ class TurnDecoder:
         self._announced = Announcements()
         self._kept = Kept()
         self._error: GatewayError | None = None  # that came while nobody was told
+        self._declined = ""  # what the model wanted last and nobody did, in words
 
     @property
     def has_text(self) -> bool:
@@ -126,6 +127,13 @@ class TurnDecoder:
     def settle(self) -> list[Event]:
         """No more calls are awaited: the answer ends with those that came."""
         return self._telling.finish() if self.is_waiting else []
+
+    def exhaust(self, why: str) -> list[Event]:
+        """The model wants things that nobody does, over and over: the answer ends with the text there is, or else with what it wanted
+        last, in words. Nothing where there is neither."""
+        if self.is_over or self.calls or not (self.has_text or self._blobs.untold or self._declined):
+            return []
+        return self._telling.exhaust(self._declined, why)
 
     def cut(self, error: GatewayError) -> list[Event]:
         """Nothing more can be had of this run, or is wanted; error is what the answer fails with, unless it has calls, which are
@@ -237,6 +245,7 @@ class TurnDecoder:
             reply.send += want.send
             reply.local += want.local
             reply.declined += want.loss is not None
+            self._declined = in_words(want.exec) if want.loss is not None else self._declined
             reply.events += self._telling.note(want.loss)
             self._waiting.run(want.local)
         elif len(self.calls) >= MOST_CALLS:

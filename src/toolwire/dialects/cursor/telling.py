@@ -69,6 +69,16 @@ class Telling:
             return events
         return events + self.note(Loss("cursor.turn_end", "turn_ended", why)) + self.finish(raw_reason="unended")
 
+    def exhaust(self, words: str, why: str) -> list[Event]:
+        """The end of an answer that may go no further: its text, or these words where there is none."""
+        events = self.begin() + self.end_step()
+        if not self.has_text:
+            events += self.speech.say(words) + self.speech.pause()
+        self.is_over = True
+        choice = Choice(reason="length", raw_reason="max_iterations")
+        note = Noted(note=Loss("cursor.runaway", "turn", f"{why.rstrip('.')}; the answer is the text there was"))
+        return [*events, note, Finished(choices=(choice,), usage=self.meter.stop(), extra=self._extra())]
+
     def finish(self, raw_reason: str = "exec") -> list[Event]:
         events = self.begin() + self.end_step()
         if not self.speech.calls and not self.has_text:

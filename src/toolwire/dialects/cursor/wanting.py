@@ -17,9 +17,11 @@ from .borrowing import borrowed
 from .execs import Exec, answered, rejected
 from .outlook import Outlook
 from .results import mcp_result, sendable
+from .values import from_value
 from .waiting import Answer
 
 _MOST_NAMES = 100  # in one refusal
+_MOST_WORDS = 2000  # characters of arguments
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
@@ -46,6 +48,14 @@ def wanted(exec: Exec, message: bytes, outlook: Outlook) -> Wanted:
         return Wanted(exec=exec, local=[exec])
     loss = Loss("cursor.exec", exec.kind or "unknown", "nobody here can do it; the model was told, and goes on")
     return Wanted(exec=exec, send=rejected(exec, _why(exec, outlook)), loss=loss)
+
+
+def in_words(exec: Exec) -> str:
+    """What the model wanted, for an answer that ends with nothing else."""
+    if exec.kind != "mcp":
+        return f"[call of {exec.kind or 'an unknown tool'}]"
+    raw = encode({name: from_value(value) for name, value in sorted(exec.args.args.items())}).decode()
+    return f"[call of {exec.args.tool_name or exec.args.name}: {raw[:_MOST_WORDS]}]"
 
 
 def _new(want: Wanted, outlook: Outlook) -> Wanted:

@@ -92,3 +92,20 @@ def test_a_secret_that_cannot_stand_in_a_header_is_refused_unseen(text: str, tmp
     with pytest.raises(ValueError) as caught:
         Resolver({"KEY": text}, tmp_path).resolve("env:KEY")
     assert "sk" not in str(caught.value)
+
+
+def test_a_secret_from_a_file_can_be_read_again(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("one\n")
+    (tmp_path / "token").chmod(0o600)
+    resolver = Resolver({"T": "env"}, tmp_path)
+    secret = resolver.secret("file:token")
+    assert secret.reveal() == "one"
+    (tmp_path / "token").write_text("two\n")
+    assert secret.read_again().reveal() == "two"
+    assert secret.read_again().read_again().reveal() == "two"
+    for bad in (b"", b"a\nb", b"\xff"):
+        (tmp_path / "token").write_bytes(bad)
+        assert secret.read_again().reveal() == "one"
+    assert resolver.secret("env:T").read_again().reveal() == "env"
+    assert resolver.secret("plain").read_again().reveal() == "plain"
+    assert resolver.secret("file:missing").read_again().reveal() == ""

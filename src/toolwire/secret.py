@@ -11,15 +11,26 @@ _LONGEST = 64 * 1024
 
 
 class Secret:
-    """reveal() is the only way to the text; an empty secret is false."""
+    """reveal() is the only way to the text; an empty secret is false. file: where it was read, if it was."""
 
-    __slots__ = ("_text",)
+    __slots__ = ("_file", "_text")
 
-    def __init__(self, text: str = "") -> None:
+    def __init__(self, text: str = "", file: Path | None = None) -> None:
         self._text = text
+        self._file = file
 
     def reveal(self) -> str:
         return self._text
+
+    def read_again(self) -> Secret:
+        """What its file holds now; the same secret where it has none, or one that cannot be used."""
+        if self._file is None:
+            return self
+        try:
+            text = Resolver({}, self._file.parent).resolve(f"file:{self._file}")
+        except ValueError:
+            return self
+        return Secret(text, self._file) if text else self
 
     def __bool__(self) -> bool:
         return bool(self._text)
@@ -46,6 +57,13 @@ class Resolver:
         self.missing: list[str] = []
         self.warnings: list[str] = []
 
+    def secret(self, reference: str) -> Secret:
+        """The same as a secret, which knows its file. Raises ValueError."""
+        source, colon, name = reference.partition(":")
+        text = self.resolve(reference)
+        is_file = bool(colon) and source == "file" and bool(text)
+        return Secret(text, self._path(name.strip()) if is_file else None)
+
     def resolve(self, reference: str) -> str:
         """Raises ValueError, without the text in it, when the secret could not be sent in a header."""
         source, colon, name = reference.partition(":")
@@ -66,7 +84,7 @@ class Resolver:
         return text
 
     def _from_file(self, name: str) -> str:
-        path = self._folder / Path(name).expanduser()
+        path = self._path(name)
         try:
             with path.open("rb") as file:
                 data = file.read(_LONGEST + 1)
@@ -82,3 +100,9 @@ class Resolver:
         if not text:
             self.missing.append(f"the file {path} is {'empty' if len(data) <= _LONGEST else 'too long for a secret'}")
         return text
+
+    def _path(self, name: str) -> Path:
+        try:
+            return self._folder / Path(name).expanduser()
+        except RuntimeError:  # "~" of a user who does not exist
+            return self._folder / name

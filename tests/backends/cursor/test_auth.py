@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from toolwire.errors import UpstreamError
 from toolwire.secret import Secret
 
 KEY = "key_0123456789abcdef"
+TARGET = Target(base_url="https://service.test")
 
 
 def jwt(payload: object) -> str:
@@ -181,6 +183,50 @@ def test_nobody_there_can_be_tried_again_and_no_key_cannot() -> None:
         await transport.close()
 
     asyncio.run(main())
+
+
+def test_a_token_from_a_file_is_read_again_when_it_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("user_1::first\n")
+
+    async def main() -> None:
+        credentials = Credentials(Transport(environ={}), TARGET, Secret("user_1::first", file), kind="token")
+        assert await credentials.token() == "first"
+        assert not credentials.refused("first")  # the file still has the same
+        file.write_text("user_1::second\n")
+        assert credentials.refused("first")
+        assert await credentials.token() == "second"
+        assert credentials.refused("first")  # by another run, a moment later
+        assert await credentials.token() == "second"
+        file.unlink()
+        assert not credentials.refused("second")
+        assert await credentials.token() == "second"
+
+    asyncio.run(main())
+
+
+def test_a_key_from_a_file_is_read_again_when_it_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text(KEY)
+    seen: list[str] = []
+
+    async def exchange(asked: Asked) -> None:
+        seen.append(asked.headers["authorization"])
+        if seen[-1] == "Bearer old":
+            asked.answer(b"{}", 401, "application/json")
+        else:
+            asked.answer(json.dumps({"accessToken": jwt({})}).encode(), 200, "application/json")
+
+    async def main() -> None:
+        async with Plain(exchange) as server:
+            transport = Transport(environ={})
+            credentials = Credentials(transport, server.target, Secret("old", file), kind="key")
+            assert await credentials.token() == jwt({})
+            await credentials.close()
+            await transport.close()
+
+    asyncio.run(main())
+    assert seen == ["Bearer old", f"Bearer {KEY}"]
 
 
 def test_closing_ends_an_exchange_for_those_who_wait() -> None:

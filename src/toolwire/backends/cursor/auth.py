@@ -1,4 +1,7 @@
-"""The owner's token, or the one that the owner's API key is exchanged for. There is no login here: what is not given is not had."""
+"""The owner's token, or the one that the owner's API key is exchanged for. There is no login here: what is not given is not had.
+
+A token or key that came from a file is read again when it is refused, because another program may have renewed it there.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,7 @@ _LONGEST_TOKEN = 64 * 1024
 _SECONDS = 20.0
 _LAST_SECOND = 1 << 37
 _POLICY = "sign_in_policy_violation"
+_BAD_KEY = "bad_key"
 
 
 class _Claims(Struct, frozen=True):
@@ -46,6 +50,7 @@ class Credentials:
     ) -> None:
         self._transport = transport
         self._target = target
+        self._source = key
         self._key = Secret(bare_token(key.reveal()))
         self.is_exchanged = kind == "key" or (kind == "auto" and not looks_like_token(self._key.reveal()))
         self._clock = clock
@@ -68,10 +73,19 @@ class Credentials:
             return await self._exchanged()
         return self._token.reveal()
 
-    def refused(self, token: str = "") -> None:
-        """The service did not take it: the next call exchanges anew. Only the token in use is dropped, not a newer one."""
+    def refused(self, token: str = "") -> bool:
+        """The service did not take it: whether the next one will be another. Only the token in use is dropped, not a newer one."""
+        if not self.is_exchanged:
+            return token != self._key.reveal() or self._read_again()
         if not token or token == self._token.reveal():
             self._token = Secret()
+        return True
+
+    def _read_again(self) -> bool:
+        """Whether the owner's file has another secret now."""
+        self._source = self._source.read_again()
+        before, self._key = self._key, Secret(bare_token(self._source.reveal()))
+        return before != self._key
 
     async def close(self) -> None:
         if self._exchanging is not None:
@@ -91,7 +105,7 @@ class Credentials:
 
     async def _exchange(self) -> str:
         try:
-            token = token_in(*await self._ask())
+            token = await self._asked()
         except TransportError as error:
             raise judged(error) from None
         finally:
@@ -101,6 +115,14 @@ class Credentials:
         self._token = Secret(token)
         self._renew_at = now + _ASSUMED if expires_at is None else max(expires_at - _RENEW_BEFORE, now + _LEAST)
         return token
+
+    async def _asked(self) -> str:
+        try:
+            return token_in(*await self._ask())
+        except UpstreamError as error:
+            if error.code != _BAD_KEY or not self._read_again():
+                raise
+        return token_in(*await self._ask())
 
     async def _ask(self) -> tuple[int, bytes]:
         headers = {
@@ -160,7 +182,7 @@ def _refusal(status: int, body: bytes) -> UpstreamError:
         return UpstreamError(
             f"the API key was refused with status {status}.",
             status=401,
-            code="bad_key",
+            code=_BAD_KEY,
             hint="Make a new key in the settings of your account, and set it as key of this back end.",
         )
     passes = status in (408, 429) or status >= 500

@@ -45,7 +45,7 @@ _ONLY = {  # keys that only some kinds of back ends have
     "cursor": (
         *("token", "client_type", "client_version", "privacy", "transport", "workspace", "local_tools", "history"),
         *("park_seconds", "repeated_calls", "max_requests_per_minute", "max_tokens_per_minute", "sandbox"),
-        *("stall_heartbeats",),
+        *("stall_heartbeats", "request_context", "tool_schemas", "results", "agent_url"),
     ),
     "vscode": ("max_requests_per_minute",),
 }
@@ -240,6 +240,7 @@ class _Reader:
         fields["headers"] = self._headers(path, fields.get("headers", {}), resolver)
         fields["base_url"] = self._base_url(path, fields)
         self._check_owned(path, fields)
+        fields["agent_url"] = self._url((*path, "agent_url"), str(fields.get("agent_url", "")))
         for key in ("script", "workspace"):
             fields[key] = self._path((*path, key), str(fields.get(key, "")))
         if fields.get("profile") and fields["profile"] not in profiles.BY_NAME:
@@ -304,10 +305,12 @@ class _Reader:
         return resolved
 
     def _base_url(self, path: KeyPath, fields: dict[str, Any]) -> str:
-        url = str(fields.get("base_url", "")).rstrip("/") or BASE_URLS.get(fields["kind"], "")
+        return self._url((*path, "base_url"), str(fields.get("base_url", "")) or BASE_URLS.get(fields["kind"], ""))
+
+    def _url(self, key: KeyPath, written: str) -> str:
+        url = written.rstrip("/")
         if url and (fault := url_fault(url)):
-            message = f'{fault}; expected one such as "http://127.0.0.1:11434/v1".'
-            raise self._document.error((*path, "base_url"), message)
+            raise self._document.error(key, f'{fault}; expected one such as "http://127.0.0.1:11434/v1".')
         return url
 
     def _path(self, key: KeyPath, path: str) -> str:
@@ -358,7 +361,7 @@ class _Reader:
         def revealed(_: type, reference: Any) -> Secret:
             if not isinstance(reference, str):
                 raise ValueError(f"found {_noun(reference)}")
-            return Secret(resolver.resolve(reference))
+            return resolver.secret(reference)
 
         try:
             return msgspec.convert(value, kind, dec_hook=revealed)

@@ -86,6 +86,10 @@ class BackendConfig(Struct, frozen=True, kw_only=True):
     local_tools: tuple[LocalTool, ...] = ()
     sandbox: Literal["required", "auto", "never"] = "required"  # for the shell of local_tools
     history: Literal["native", "flat"] = "native"
+    request_context: Literal["first", "asked"] = "first"
+    tool_schemas: Literal["value", "json", "both"] = "value"
+    results: Literal["message", "resume"] = "message"
+    agent_url: str = ""
     park_seconds: Parked = 600
     stall_heartbeats: Beats = 10
     repeated_calls: Literal["tell", "answer"] = "tell"

@@ -63,7 +63,7 @@ def running(
     model: Any = None, *, faults: Faults | Sequence[Faults] = (), settings: Settings | None = None, **config: Any
 ) -> Iterator[CursorStage]:
     """config are keys of the back end, which is called cursor."""
-    with _simulating(Simulator(model=model, faults=faults, settings=settings or Settings())) as simulator:
+    with simulating(Simulator(model=model, faults=faults, settings=settings or Settings())) as simulator:
         fields: dict[str, Any] = {"token": Secret(TOKEN), "client_version": VERSION, "retries": 0} | config
         backend = BackendConfig(name="cursor", kind="cursor", **{"base_url": simulator.url} | fields)
         with gateway(with_backends(Config(server=server_config()), (backend,))) as server:
@@ -71,7 +71,7 @@ def running(
 
 
 @contextmanager
-def _simulating(simulator: Simulator) -> Iterator[Simulator]:
+def simulating(simulator: Simulator) -> Iterator[Simulator]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()

@@ -84,7 +84,7 @@ def test_without_text_the_conversation_is_sent_again_once_and_runs_are_not_parke
         parts, headers = conversation(stage, dialect=dialect, stream=stream)
         assert stage.text(parts) == TEXT
         assert "cursor.stalled" in headers["x-toolwire-loss"]
-        assert [run.action for run in stage.runs] == ["user_message_action", "resume_action"]
+        assert [run.user_text for run in stage.runs][1] == "Go on with the results of the tools above."
         roles = [message["role"] for message in stage.runs[1].messages]
         assert roles == ["user", "assistant", "tool"]
         wait_until(lambda: all(run.state != "open" for run in stage.runs))

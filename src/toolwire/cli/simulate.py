@@ -41,6 +41,9 @@ def cursor(
     ] = (),
     journal: Annotated[Path | None, Parameter(help="Write what is seen to this file, as JSON lines.")] = None,
     heartbeat: Annotated[float, Parameter(help="Seconds between two heartbeats of the server.")] = 1.0,
+    strict: Annotated[
+        bool, Parameter(help="Refuse runs whose first message has no request context.", negative="")
+    ] = False,
     any_model: Annotated[bool, Parameter(help="Take every model name.", negative="")] = False,
 ) -> int:
     """Speak Cursor's Agent API on 127.0.0.1, over HTTP/1.1 and HTTP/2, until interrupted. Nothing leaves this machine."""
@@ -51,7 +54,7 @@ def cursor(
     except BadRequest as wrong:
         raise ConfigError(wrong.message, where="--fault") from None
     model = None if script is None else load(script)
-    settings = Settings(heartbeat=heartbeat, knows_every_model=any_model)
+    settings = Settings(heartbeat=heartbeat, knows_every_model=any_model, needs_context=strict)
     simulator = Simulator(model=model, faults=faults, settings=settings, port=port, journal=journal)
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_serve(simulator, settings.api_keys[0], settings.tokens[0]))

@@ -557,7 +557,7 @@ def test_nothing_runs_here_for_a_client_whose_tools_the_model_is_not_offered(tmp
         assert str(tmp_path) not in str(stage.runs[0].request)
 
     model = play([Native("read", {"path": str(tmp_path / "note.txt")}), Say("Done.")])
-    played(work, model, workspace=str(tmp_path), local_tools=("read",))
+    played(work, model, workspace=str(tmp_path), local_tools=("read",), request_context="asked")
 
 
 class Circling:

@@ -3,7 +3,17 @@ from __future__ import annotations
 import pytest
 
 from toolwire import __version__
-from toolwire.backends.cursor.target import APPEND, RUN, Attempt, Target, bare_token, headers_of
+from toolwire.backends.cursor.target import (
+    APPEND,
+    EXCHANGE,
+    RUN,
+    RUN_SSE,
+    USABLE_MODELS,
+    Attempt,
+    Target,
+    bare_token,
+    headers_of,
+)
 from toolwire.errors import ConfigError
 from toolwire.secret import Secret
 
@@ -88,8 +98,11 @@ def test_no_secret_shows() -> None:
     assert "private" not in shown
 
 
-def test_run_may_live_on_another_host() -> None:
-    target = Target(base_url="https://a.test/", run_url="https://b.test")
+def test_runs_may_live_on_another_host() -> None:
+    target = Target(base_url="https://a.test/", agent_url="https://b.test")
     assert target.url(RUN) == "https://b.test/agent.v1.AgentService/Run"
-    assert target.url(APPEND) == "https://a.test/aiserver.v1.BidiService/BidiAppend"
+    assert target.url(RUN_SSE) == "https://b.test/agent.v1.AgentService/RunSSE"
+    assert target.url(APPEND) == "https://b.test/aiserver.v1.BidiService/BidiAppend"
+    assert target.url(EXCHANGE) == "https://a.test/auth/exchange_user_api_key"
+    assert target.url(USABLE_MODELS) == "https://a.test/agent.v1.AgentService/GetUsableModels"
     assert TARGET.url(RUN).startswith("https://service.test/agent")

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.dialects.cursor.test_history import IMAGE, message
 from toolwire.dialects.cursor import agent
 from toolwire.dialects.cursor.context import Setup, context_of, definition, demands_of, inexact, instructions_of
 from toolwire.dialects.cursor.names import Names
+from toolwire.dialects.cursor.values import from_value
 from toolwire.types import Loss, Output, Request, Tool, ToolChoice
 from toolwire.wire.exact import decode
 
@@ -46,24 +48,42 @@ def test_a_context_says_all_that_is_known() -> None:
     assert (context.web_search_enabled, context.web_fetch_enabled) == (False, False)
 
 
-def test_a_context_of_nothing_has_no_rules() -> None:
+def test_a_context_of_nothing_has_no_rules_and_no_complete_environment() -> None:
     made = context_of(SETUP, (), Names(), [])
     assert (len(made.rules), len(made.tools), len(made.env.workspace_paths)) == (0, 0, 0)
+    assert not made.env_info_complete
 
 
-def test_a_tool_is_defined_with_its_schema_as_text() -> None:
-    tool = Tool(name="add", description="adds \ud800", schema=SCHEMA)
-    made = definition(tool, Names.of([tool]))
-    assert (made.name, made.tool_name, made.provider_identifier) == ("add", "add", "tw")
-    assert made.description == "adds \ufffd"
+def test_a_context_names_the_repositories_that_are_worked_on() -> None:
+    made = context_of(replace(SETUP, workspace="/w", branches={"/w": "main"}), (), Names(), [])
+    assert [(repository.path, repository.branch_name) for repository in made.git_repos] == [("/w", "main")]
+
+
+def test_a_tool_is_defined_with_its_schema_as_the_owner_wants_it() -> None:
+    plain = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 9}}}
+    tool = Tool(name="add", description="adds \ud800", schema=plain)
+    text = definition(tool, Names.of([tool]), "json")
+    assert (text.name, text.tool_name, text.provider_identifier) == ("add", "add", "tw")
+    assert text.description == "adds \ufffd"
+    assert (decode(text.input_schema_json), text.HasField("input_schema")) == (plain, False)
+    value = definition(tool, Names.of([tool]))
+    assert (from_value(value.input_schema), value.HasField("input_schema_json")) == (plain, False)
+    both = definition(tool, Names.of([tool]), "both")
+    assert (from_value(both.input_schema), decode(both.input_schema_json)) == (plain, plain)
+
+
+def test_a_schema_that_a_value_cannot_hold_goes_as_text_too() -> None:
+    made = definition(Tool(name="add", schema=SCHEMA), Names(["add"]))
+    assert made.HasField("input_schema")
     assert decode(made.input_schema_json) == SCHEMA
-    assert not made.HasField("input_schema")
 
 
 @pytest.mark.parametrize("schema", [None, {}, {"properties": {}}])
 def test_an_empty_schema_is_still_that_of_an_object(schema: Any) -> None:
-    made = definition(Tool(name="now", schema=schema), Names(["now"]))
+    made = definition(Tool(name="now", schema=schema), Names(["now"]), "both")
     assert decode(made.input_schema_json) == {"type": "object", "properties": {}}
+    assert made.input_schema.WhichOneof("kind") == "struct_value"
+    assert from_value(made.input_schema) == {"type": "object", "properties": {}}
 
 
 def test_a_tool_by_another_name_says_what_it_is_called_elsewhere() -> None:

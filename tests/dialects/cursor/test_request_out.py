@@ -38,6 +38,9 @@ def varint(value: int) -> bytes:
     return bytes([value]) if value < 128 else bytes([value & 127 | 128, *varint(value >> 7)])
 
 
+PLAIN = replace(SETUP, has_context=False, schemas="json", results="resume")
+
+
 def test_the_first_message_is_the_one_encoded_by_hand() -> None:
     tool = field(1, b"bash") + field(2, b"runs") + field(4, b"tw") + field(5, b"bash") + field(6, b'{"type":"object"}')
     spoken = field(1, b"hi") + field(2, b"m0") + b"\x20\x01"
@@ -50,7 +53,17 @@ def test_the_first_message_is_the_one_encoded_by_hand() -> None:
         field(9, field(1, b"default")),
         field(25, b"r0"),
     ]
-    assert opening(asked(tools=(BASH,)), SETUP).message == field(1, b"".join(run))
+    assert opening(asked(tools=(BASH,)), PLAIN).message == field(1, b"".join(run))
+
+
+def test_the_context_goes_with_the_first_message_unless_it_is_to_be_asked_for() -> None:
+    results = (message("user", "go"), message("assistant", call("a")), message("tool", result("a", "A")))
+    for setup, messages in ((SETUP, ()), (SETUP, results), (replace(SETUP, results="resume"), results)):
+        made = opening(asked(*messages, tools=(BASH,)), setup)
+        action = run_of(made).action
+        assert getattr(action, action.WhichOneof("action") or "").request_context == made.context
+        without = run_of(opening(asked(*messages, tools=(BASH,)), replace(setup, has_context=False))).action
+        assert not getattr(without, without.WhichOneof("action") or "").HasField("request_context")
 
 
 def test_an_empty_conversation_state_is_there() -> None:
@@ -74,9 +87,12 @@ def test_history_is_given_by_ids_and_the_last_words_are_asked() -> None:
 
 def test_a_conversation_that_ends_with_results_is_resumed() -> None:
     messages = (message("user", "go"), message("assistant", call("a")), message("tool", result("a", "A", IMAGE)))
-    made = opening(asked(*messages, message("user", " ")), SETUP)
+    made = opening(asked(*messages, message("user", " ")), replace(SETUP, results="resume"))
     run = run_of(made)
     assert run.action.WhichOneof("action") == "resume_action"
+    other = opening(asked(*messages, message("user", " ")), SETUP)
+    assert run_of(other).action.user_message_action.user_message.text == "Go on with the results of the tools above."
+    assert run_of(other).conversation_state == run.conversation_state
     roles = [decode(made.blobs[root])["role"] for root in run.conversation_state.root_prompt_messages_json]
     assert roles == ["user", "assistant", "tool", "user"]
 
@@ -101,7 +117,7 @@ def test_nobody_is_asked_nothing(messages: tuple[Message, ...]) -> None:
 
 
 def test_instructions_are_rules_and_not_part_of_what_is_asked() -> None:
-    made = opening(asked(message("system", "be kind"), message("user", "hi")), SETUP)
+    made = opening(asked(message("system", "be kind"), message("user", "hi")), PLAIN)
     assert [rule.content for rule in made.context.rules] == ["be kind"]
     assert b"be kind" not in made.message + b"".join(made.blobs.values())
 

@@ -164,3 +164,15 @@ def test_the_protocol_version_must_be_there() -> None:
 def test_tools_that_differ_in_the_two_places_are_an_offence() -> None:
     _, journal = played(first=opening(tools=[]), tools=[tool()], model=play(Say("ok")), settings=QUICK)
     assert journal.offences == ["mcp_tools and the tools of the context differ"]
+
+
+@pytest.mark.parametrize("missing", ["", "os_version", "shell", "time_zone", "workspace_paths"])
+def test_a_strict_server_wants_the_context_with_the_first_message(missing: str) -> None:
+    env: dict[str, Any] = {"os_version": "linux 6", "shell": "bash", "time_zone": "UTC", "workspace_paths": ["/w"]}
+    settings = Settings(heartbeat=QUICK.heartbeat, needs_context=True)
+    client, _ = played(first=opening(), settings=settings)
+    assert client.error == {"code": "invalid_argument", "message": "Request context is required"}
+    env.pop(missing, None)
+    action = {"user_message_action": {"user_message": {"text": "hi"}, "request_context": {"env": env}}}
+    client, _ = played(first=opening(action=action), settings=settings, model=play(Say("ok")))
+    assert (missing in str(client.error)) if missing else (client.error == {})

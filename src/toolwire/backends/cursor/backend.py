@@ -33,6 +33,7 @@ from ..transport import Transport
 from .allowance import MOST_DECLINED, MOST_UNOFFERED, Allowance
 from .channel import Gone
 from .local import LocalTools
+from .machine import branches_in, folder_of, this_machine
 from .repeats import Repeats
 from .service import Service, Way
 from .tries import Tries
@@ -83,6 +84,7 @@ class CursorBackend:
         self._limits = limits or _limits(config)
         self._local = local_tools(config)
         self._leaving: set[asyncio.Task[None]] = set()
+        self._machine = this_machine()
         self._schemas = Schemas()
         self._listing = asyncio.Lock()
         self._models: list[Model] = []
@@ -146,7 +148,7 @@ class CursorBackend:
 
     async def _answered(self, request: Request, way: Way, original: str, allowance: Allowance) -> Begun:
         local = None if _has_tools(request) else self._local
-        opened = opening(request, self._setup(local))
+        opened = opening(request, self._setup(request, local))
         repeats = Repeats(request.messages)
         decoder = self._decoder(request, opened, repeats, local)
         allowed = allowed_tools(self._config.local_tools if local is not None else ())
@@ -164,12 +166,22 @@ class CursorBackend:
             raise
         return Begun(turn=turn, first=first, losses=opened.losses)
 
-    def _setup(self, local: LocalTools | None) -> Setup:
+    def _setup(self, request: Request, local: LocalTools | None) -> Setup:
+        """A client with tools of its own works in a folder of its own, which it mostly names; ours is that of the local tools."""
+        workspace = Path(self._config.workspace or ".").resolve()
+        folder = "" if local is not None else folder_of(request.messages)
         return Setup(
             conversation_id=str(uuid.uuid4()),
             run_id=str(uuid.uuid4()),
             message_id=str(uuid.uuid4()),
-            workspace=str(Path(self._config.workspace).resolve()) if local is not None else "",
+            workspace=folder or str(workspace),
+            os=self._machine.os,
+            shell=self._machine.shell,
+            timezone=self._machine.time_zone,
+            branches=branches_in(workspace) if local is not None else {},
+            has_context=self._config.request_context == "first",
+            schemas=self._config.tool_schemas,
+            results=self._config.results,
             history=self._config.history,
         )
 

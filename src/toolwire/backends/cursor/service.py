@@ -43,6 +43,7 @@ class Service:
         self._clock = clock
         self._target = Target(
             base_url=config.base_url,
+            agent_url=config.agent_url,
             client_type=config.client_type,
             client_version=config.client_version,
             is_private=config.privacy,
@@ -85,7 +86,7 @@ class Service:
         if self._config.transport == "sse":
             return "HTTP/1.1"
         try:
-            await self._lines.reach(self._target.base_url, self._target.connect_timeout)
+            await self._lines.reach(self._target.agent_url or self._target.base_url, self._target.connect_timeout)
         except UpstreamError as error:
             if self._config.transport == "run" or not _is_of_http2(error):
                 raise
@@ -94,8 +95,7 @@ class Service:
 
     def renew(self, way: Way) -> bool:
         """The token was refused: whether the next one will be another."""
-        self._credentials.refused(way.token.reveal())
-        return self._credentials.is_exchanged
+        return self._credentials.refused(way.token.reveal())
 
     def fall_back(self, way: Way, error: UpstreamError) -> bool:
         """Run did not get through, and nothing was seen of it: whether the other transport is to be tried."""

@@ -18,6 +18,8 @@ APPEND = "/aiserver.v1.BidiService/BidiAppend"
 USABLE_MODELS = "/agent.v1.AgentService/GetUsableModels"
 EXCHANGE = "/auth/exchange_user_api_key"
 
+_RUNS = frozenset({RUN, RUN_SSE, APPEND})  # the messages of one run, which one host must get
+
 USER_AGENT = f"toolwire/{__version__}"
 
 Shape: TypeAlias = Literal["run", "stream", "unary"]
@@ -34,10 +36,10 @@ _UNFIT = re.compile(r"[^\t\x20-\x7e]")
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """run_url is for services that keep Run on another host; "" is base_url. headers are the owner's, and win."""
+    """agent_url is where runs go, if they have a host of their own; "" is base_url. headers are the owner's, and win."""
 
     base_url: str
-    run_url: str = ""
+    agent_url: str = ""
     client_type: str = ""
     client_version: str = ""
     is_private: bool = True
@@ -47,8 +49,8 @@ class Target(Struct, frozen=True, kw_only=True):
     idle_timeout: float = 300.0
 
     def url(self, path: str) -> str:
-        base = self.run_url or self.base_url if path == RUN else self.base_url
-        return base.rstrip("/") + path
+        base = self.agent_url if path in _RUNS else ""
+        return (base or self.base_url).rstrip("/") + path
 
     def __repr__(self) -> str:
         return f"Target({quote(self.base_url)}, {self.client_type} {self.client_version}, {list(self.headers)})"

@@ -369,6 +369,8 @@ class RequestContext(Message):
     @property
     def tools(self) -> RepeatedCompositeFieldContainer[McpToolDefinition]: ...
     @property
+    def git_repos(self) -> RepeatedCompositeFieldContainer[GitRepoInfo]: ...
+    @property
     def project_layouts(self) -> RepeatedCompositeFieldContainer[LsDirectoryTreeNode]: ...
     @property
     def mcp_instructions(self) -> RepeatedCompositeFieldContainer[McpInstructions]: ...
@@ -388,7 +390,7 @@ class RequestContext(Message):
     agent_skills_info_complete: bool
     mcp_file_system_info_complete: bool
     git_status_info_complete: bool
-    def __init__(self, *, rules: Iterable[CursorRule] | None = ..., env: RequestContextEnv | None = ..., tools: Iterable[McpToolDefinition] | None = ..., project_layouts: Iterable[LsDirectoryTreeNode] | None = ..., mcp_instructions: Iterable[McpInstructions] | None = ..., cloud_rule: str | None = ..., web_search_enabled: bool | None = ..., file_contents: Mapping[str, str] | None = ..., web_fetch_enabled: bool | None = ..., supports_mcp_auth: bool | None = ..., read_lints_enabled: bool | None = ..., git_repo_info_complete: bool | None = ..., mcp_info_complete: bool | None = ..., rules_info_complete: bool | None = ..., env_info_complete: bool | None = ..., repository_info_complete: bool | None = ..., custom_subagents_info_complete: bool | None = ..., agent_skills_info_complete: bool | None = ..., mcp_file_system_info_complete: bool | None = ..., git_status_info_complete: bool | None = ...) -> None: ...
+    def __init__(self, *, rules: Iterable[CursorRule] | None = ..., env: RequestContextEnv | None = ..., tools: Iterable[McpToolDefinition] | None = ..., git_repos: Iterable[GitRepoInfo] | None = ..., project_layouts: Iterable[LsDirectoryTreeNode] | None = ..., mcp_instructions: Iterable[McpInstructions] | None = ..., cloud_rule: str | None = ..., web_search_enabled: bool | None = ..., file_contents: Mapping[str, str] | None = ..., web_fetch_enabled: bool | None = ..., supports_mcp_auth: bool | None = ..., read_lints_enabled: bool | None = ..., git_repo_info_complete: bool | None = ..., mcp_info_complete: bool | None = ..., rules_info_complete: bool | None = ..., env_info_complete: bool | None = ..., repository_info_complete: bool | None = ..., custom_subagents_info_complete: bool | None = ..., agent_skills_info_complete: bool | None = ..., mcp_file_system_info_complete: bool | None = ..., git_status_info_complete: bool | None = ...) -> None: ...
 
 class RequestContextEnv(Message):
     os_version: str
@@ -403,6 +405,11 @@ class RequestContextEnv(Message):
     computer_use_supported: bool
     process_working_directory: str
     def __init__(self, *, os_version: str | None = ..., workspace_paths: Iterable[str] | None = ..., shell: str | None = ..., sandbox_enabled: bool | None = ..., terminals_folder: str | None = ..., time_zone: str | None = ..., project_folder: str | None = ..., sandbox_supported: bool | None = ..., computer_use_supported: bool | None = ..., process_working_directory: str | None = ...) -> None: ...
+
+class GitRepoInfo(Message):
+    path: str
+    branch_name: str
+    def __init__(self, *, path: str | None = ..., branch_name: str | None = ...) -> None: ...
 
 class CursorRule(Message):
     full_path: str

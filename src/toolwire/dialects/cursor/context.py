@@ -17,13 +17,19 @@ from ..opening import split_head
 from . import agent
 from .names import PROVIDER, Names
 from .results import sendable
+from .values import exact, to_value
 
 _ALWAYS: JsonObject = {"global": agent.CursorRuleTypeGlobal()}  # a word that Python keeps for itself
 _WHOLE = 2**53  # integers up to here survive as doubles
 
 
 class Setup(Struct, frozen=True, kw_only=True):
-    """What the owner and the back end settle for a run, beside the request. parameters are the owner's, and win."""
+    """What the owner and the back end settle for a run, beside the request. parameters are the owner's, and win.
+
+    branches: the branch of each repository in the workspace that the gateway works on, by its path. has_context: the context goes with
+    the first message, and not only where it is asked for. schemas: how a tool's is written. results: by which action a run begins whose
+    conversation ends with results.
+    """
 
     conversation_id: str
     run_id: str
@@ -32,13 +38,17 @@ class Setup(Struct, frozen=True, kw_only=True):
     os: str = ""
     shell: str = ""
     timezone: str = ""
+    branches: dict[str, str] = {}
+    has_context: bool = True
+    schemas: Literal["value", "json", "both"] = "value"
+    results: Literal["message", "resume"] = "message"
     history: Literal["native", "flat"] = "native"
     max_mode: bool = False
     parameters: dict[str, str] = {}
 
 
 def context_of(setup: Setup, tools: Sequence[Tool], names: Names, rules: Sequence[str]) -> agent.RequestContext:
-    """All there is to know: what is complete is not asked for again."""
+    """All there is to know: what is complete is not asked for again, and an environment of which something is missing is not complete."""
     environment = agent.RequestContextEnv(
         os_version=sendable(setup.os),
         workspace_paths=[sendable(setup.workspace)] if setup.workspace else [],
@@ -46,16 +56,20 @@ def context_of(setup: Setup, tools: Sequence[Tool], names: Names, rules: Sequenc
         time_zone=sendable(setup.timezone),
         project_folder=sendable(setup.workspace),
     )
+    repositories = sorted(setup.branches.items())
     return agent.RequestContext(
         rules=[_rule(text, number) for number, text in enumerate(rules)],
         env=environment,
-        tools=[definition(tool, names) for tool in tools],
+        tools=[definition(tool, names, setup.schemas) for tool in tools],
+        git_repos=[
+            agent.GitRepoInfo(path=sendable(path), branch_name=sendable(branch)) for path, branch in repositories
+        ],
         web_search_enabled=False,
         web_fetch_enabled=False,
         git_repo_info_complete=True,
         mcp_info_complete=True,
         rules_info_complete=True,
-        env_info_complete=True,
+        env_info_complete=bool(setup.os and setup.shell and setup.timezone and setup.workspace),
         repository_info_complete=True,
         custom_subagents_info_complete=True,
         agent_skills_info_complete=True,
@@ -64,18 +78,25 @@ def context_of(setup: Setup, tools: Sequence[Tool], names: Names, rules: Sequenc
     )
 
 
-def definition(tool: Tool, names: Names) -> agent.McpToolDefinition:
-    """The schema goes as text: a Value would make doubles of its integers, and nests less deep."""
+def definition(
+    tool: Tool, names: Names, schemas: Literal["value", "json", "both"] = "value"
+) -> agent.McpToolDefinition:
+    """A schema that a Value cannot hold exactly goes as text, too: a Value makes doubles of integers, and nests less deep."""
     written = names.wire(tool.name)
     other = "" if written == tool.name else f"Elsewhere this tool is called {encode(tool.name).decode()}."
     description = "\n".join(filter(None, [tool.description, other]))
-    return agent.McpToolDefinition(
+    schema = whole_schema(tool.schema)
+    made = agent.McpToolDefinition(
         name=written,
         description=sendable(description),
         provider_identifier=PROVIDER,
         tool_name=written,
-        input_schema_json=encode(whole_schema(tool.schema)).decode(),
     )
+    if schemas != "json":
+        made.input_schema.CopyFrom(to_value(schema))
+    if schemas != "value" or not exact(schema):
+        made.input_schema_json = encode(schema).decode()
+    return made
 
 
 def instructions_of(messages: tuple[Message, ...], losses: list[Loss]) -> tuple[list[str], list[tuple[int, Message]]]:

@@ -14,7 +14,7 @@ from ...wire.exact import BadJson
 from ..foreign import foreign_members
 from ..opening import with_listener
 from . import agent
-from .context import Setup, context_of, definition, demands_of, inexact, instructions_of
+from .context import Setup, context_of, demands_of, inexact, instructions_of
 from .history import NAME, Story, blobs_of, flattened, said, story_of
 from .models import requested
 from .names import Names
@@ -23,6 +23,7 @@ from .results import image_bytes, sendable
 _NO_MEMBER = "Cursor has no such setting"
 _GO_ON = "Go on from where your last message stops."
 _LOOK = "See what is attached."
+_GO_ON_WITH_RESULTS = "Go on with the results of the tools above."
 
 
 class Opening(Struct, frozen=True, kw_only=True):
@@ -92,19 +93,23 @@ def _opening(request: Request, setup: Setup) -> Opening:
     rules, rest = instructions_of(with_listener(request.messages, losses), losses)
     story = story_of(request, rest, names, losses)
     roots, blobs = ([], {}) if setup.history == "flat" else blobs_of(story)
+    context = context_of(setup, tools, names, [*rules, *demands_of(request, tools, names)])
     run = agent.AgentRunRequest(
         conversation_state=agent.ConversationStateStructure(root_prompt_messages_json=roots),
         action=_action(story, setup, losses),
-        mcp_tools=agent.McpTools(mcp_tools=[definition(tool, names) for tool in tools]),
+        mcp_tools=agent.McpTools(mcp_tools=context.tools),
         conversation_id=setup.conversation_id,
         run_id=setup.run_id,
     )
+    if setup.has_context:
+        kind = run.action.WhichOneof("action") or "user_message_action"
+        getattr(run.action, kind).request_context.CopyFrom(context)
     losses += _choose_model(run, request, setup)
     message = agent.AgentClientMessage(run_request=run).SerializeToString(deterministic=True)
     _check_sizes(message, blobs)
     return Opening(
         message=message,
-        context=context_of(setup, tools, names, [*rules, *demands_of(request, tools, names)]),
+        context=context,
         blobs=blobs,
         names=names,
         tools=tools,
@@ -113,7 +118,7 @@ def _opening(request: Request, setup: Setup) -> Opening:
 
 
 def _action(story: Story, setup: Setup, losses: list[Loss]) -> agent.ConversationAction:
-    """What the user says last; a run whose conversation ends with results is resumed, because empty words would be answered."""
+    """What the user says last; a run whose conversation ends with results is told to go on, because empty words would be answered."""
     if not story.entries and not story.last:
         raise BadRequest("nobody says anything in this conversation; expected a message of the user.", where="messages")
     is_continued = not story.last and story.ends_with == "assistant"
@@ -125,6 +130,8 @@ def _action(story: Story, setup: Setup, losses: list[Loss]) -> agent.Conversatio
         return _spoken(*said(story.last), setup)
     if is_continued:
         return _spoken(_GO_ON, [], setup)
+    if setup.results == "message":
+        return _spoken(_GO_ON_WITH_RESULTS, [], setup)
     return agent.ConversationAction(resume_action=agent.ResumeAction())
 
 

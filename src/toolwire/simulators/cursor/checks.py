@@ -50,7 +50,20 @@ def check_opening(request: Any, settings: Settings) -> None:
     if request.HasField("exclude_workspace_context") and request.exclude_workspace_context:
         why = "Workspace context exclusion is not allowed for this user, team, or selected model"
         raise refused("invalid_argument", why)
+    if settings.needs_context:
+        _check_context(getattr(request.action, request.action.WhichOneof("action")))
     _check_model(model_of(request), settings)
+
+
+def _check_context(action: Any) -> None:
+    """In the strict reading a run begins with all that the client's environment is, and nothing empty counts as complete."""
+    fields = action.DESCRIPTOR.fields_by_name
+    if "request_context" not in fields or not action.HasField("request_context"):
+        raise refused("invalid_argument", "Request context is required")
+    env = action.request_context.env
+    for name in ("os_version", "shell", "time_zone", "workspace_paths"):
+        if not getattr(env, name):
+            raise refused("invalid_argument", f"Request context is incomplete: env.{name} is empty")
 
 
 def model_of(request: Any) -> str:

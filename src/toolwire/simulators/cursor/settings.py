@@ -30,6 +30,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     models: tuple[str, ...] = MODELS
     knows_every_model: bool = False
     minimum_version: str = ""  # as in cli-2026.01.09
+    needs_context: bool = False  # refuses runs whose first message has no request context, or an empty one
     has_precheck: bool = True  # asks before every call whether the tool is allowed
     needs_close: bool = False  # a result counts only when its stream is closed
     orders_appends: bool = False  # appends may overtake each other

@@ -209,6 +209,7 @@ REFUSED: dict[str, bytes] = {
     "length after a trailer": HOST + b"Transfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 7\r\n\r\n",
     "unknown coding": HOST + b"Transfer-Encoding: gzip\r\n\r\nhello",
     "h2c with an unknown coding": HOST + b"Connection: Upgrade\r\nUpgrade: h2c\r\nTransfer-Encoding: gzip\r\n\r\nhello",
+    "compressed chunks": HOST + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
     "chunks and more": HOST + b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
     "space before the colon": HOST + b"Content-Length : 5\r\n\r\nhello",
     "folded value": HOST + b"X: a\r\n b\r\nContent-Length: 5\r\n\r\nhello",

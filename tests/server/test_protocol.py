@@ -118,6 +118,19 @@ def test_a_body_that_nobody_takes_is_not_read() -> None:
     asyncio.run(main())
 
 
+def test_a_body_that_was_not_taken_does_not_stop_the_next_request() -> None:
+    async def main() -> None:
+        line = Line(at_once)
+        for _ in range(3):
+            await line.hear(POST.replace(b"10", b"100000") + b"x" * 100_000)
+            assert not line.wire.is_paused
+        assert len(responses_by_h11(line.wire.written, ["POST"] * 3)) == 3
+        assert not line.is_over
+        await line.hang_up()
+
+    asyncio.run(main())
+
+
 def test_a_mistake_is_answered_after_the_requests_before_it() -> None:
     async def play(line: Line, slow: Slow) -> None:
         await line.hear(GET + b"NONSENSE\r\n\r\n" + GET)
@@ -255,9 +268,22 @@ def test_a_large_head_is_refused_before_it_is_read(case: str, size: int) -> None
             sent += size
             if line.is_over:
                 break
-        assert sent <= (8 << 10) + max(1024, size)
+        assert sent <= (8 << 10) + 1024 + max(1024, size)
         assert refused(line) == (431, "head_too_large")
         assert slow.began == 0
+
+    limited(play, max_head_kb=8)
+
+
+def test_a_head_just_within_the_limit_is_read() -> None:
+    head = START + b"x: "
+    head += b"y" * (8192 - 4 - len(head)) + b"\r\n\r\n"
+
+    async def play(line: Line, slow: Slow) -> None:
+        slow.release.set()
+        for cut in range(1, len(head), 97):
+            await line.hear(head[:cut], head[cut:] + GET)
+        assert not line.is_over
 
     limited(play, max_head_kb=8)
 

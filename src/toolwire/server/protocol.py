@@ -30,7 +30,7 @@ import uvicorn
 
 from ..dialects import DIALECTS
 from ..dialects.vscode.frames import MAX_FRAME
-from ..errors import BadRequest
+from ..errors import BadRequest, quote
 from ..step import mint
 from .bridge_socket import BridgeSocket
 from .connections import Connections
@@ -64,6 +64,9 @@ class Protocol(asyncio.Protocol):
         self._app: Any = config.loaded_app
         self._connections = server_state
         self._limits = server_state.limits
+        self._max_head = (
+            self._limits.max_head_kb << 10
+        ) + _PIECE  # the piece that ends a head may hold other bytes too
         self._loop = _loop or asyncio.get_running_loop()
         self._parser: Any = httptools.HttpRequestParser(self)
         self._url = b""
@@ -161,7 +164,7 @@ class Protocol(asyncio.Protocol):
             self._send_refusal(self._refusal)
         else:
             self._set_deadline()
-            if self._unread:
+            if self._unread or self._is_paused:
                 self._parse()
 
     def on_message_begin(self) -> None:
@@ -183,27 +186,10 @@ class Protocol(asyncio.Protocol):
         self._is_in_head = False
         self._head_size = 0
         headers, self._headers = self._headers, []  # the fields of a trailer do not belong to them
-        by_name = dict(headers)
-        if len(by_name) != len(headers) and sum(name == b"host" for name, _ in headers) > 1:
-            self._refuse(BadRequest("found several Host headers; expected one."))
-            return
-        if len(headers) > self._limits.max_headers:
-            self._refuse(_too_many(self._limits.max_headers))
-            return
-        scope = self._scope(headers)
-        if scope is None:
-            return
-        self._body_left = int(by_name.get(b"content-length", 0))
-        is_current = scope["http_version"] == "1.1"
-        request = HttpRequest(
-            self,
-            scope,
-            is_persistent=is_current and self._parser.should_keep_alive(),
-            wants_continue=is_current and by_name.get(b"expect", b"").lower() == b"100-continue",
-        )
-        self._requests.append(request)
-        if len(self._requests) == 1:
-            self._start(request)
+        try:
+            self._begin(headers)
+        except BadRequest as error:
+            self._refuse(error)
 
     def on_body(self, body: bytes) -> None:
         if not self._is_ending:
@@ -219,14 +205,16 @@ class Protocol(asyncio.Protocol):
 
     def _parse(self) -> None:
         """Feeds the parser until a request waits behind the one that is being answered."""
-        while self._position < len(self._unread) and len(self._requests) < 2 and not self._is_ending:
-            start = self._position
-            self._position = min(len(self._unread), start + (self._body_left or _PIECE))
-            self._head_size += 0 if self._body_left else self._position - start
-            if self._head_size > self._limits.max_head_kb << 10:
-                self._refuse(_too_large(self._limits.max_head_kb))
-                break
-            self._feed(self._unread[start : self._position])
+        try:
+            while self._position < len(self._unread) and len(self._requests) < 2 and not self._is_ending:
+                start = self._position
+                self._position = min(len(self._unread), start + (self._body_left or _PIECE))
+                self._head_size += 0 if self._body_left else self._position - start
+                if self._head_size > self._max_head:
+                    raise _too_large(self._limits.max_head_kb)
+                self._feed(self._unread[start : self._position])
+        except BadRequest as error:
+            self._refuse(error)
         if self._is_ending:
             self._end_reading()
         elif self._position == len(self._unread):
@@ -234,6 +222,7 @@ class Protocol(asyncio.Protocol):
         self._regulate()
 
     def _feed(self, data: bytes) -> None:
+        """Raises BadRequest."""
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as stop:
@@ -244,7 +233,7 @@ class Protocol(asyncio.Protocol):
             if isinstance(fault, httptools.HttpParserCallbackError):
                 _log.error("a request could not be read", exc_info=fault.__context__)
             if not self._is_ending:  # else it is about bytes that follow the last request
-                self._refuse(BadRequest(f"found what is no HTTP/1.1 request: {fault}."))
+                raise BadRequest(f"found what is no HTTP/1.1 request: {fault}.") from None
 
     def _regulate(self) -> None:
         """Reads no more than is needed. While little is unread the connection is read although nothing is parsed: that is how
@@ -263,19 +252,40 @@ class Protocol(asyncio.Protocol):
             seconds = self._limits.head_seconds if self._is_in_head else self._limits.idle_seconds
             self.deadline = self._connections.now() + seconds
 
-    def _scope(self, headers: list[tuple[bytes, bytes]]) -> Scope | None:
-        """None if the request is refused."""
+    def _begin(self, headers: list[tuple[bytes, bytes]]) -> None:
+        """Raises BadRequest."""
+        by_name = dict(headers)
+        if len(headers) > self._limits.max_headers:
+            raise _too_many(self._limits.max_headers)
+        if len(by_name) != len(headers) and sum(name == b"host" for name, _ in headers) > 1:
+            raise BadRequest("found several Host headers; expected one.")
+        coding = by_name.get(b"transfer-encoding", b"chunked")
+        if coding.lower() != b"chunked":
+            raise BadRequest(f"found the transfer coding {quote(coding.decode('latin-1'))}; expected chunked.")
+        scope = self._scope(headers)
+        is_current = scope["http_version"] == "1.1"
+        request = HttpRequest(
+            self,
+            scope,
+            is_persistent=is_current and self._parser.should_keep_alive(),
+            wants_continue=is_current and by_name.get(b"expect", b"").lower() == b"100-continue",
+        )
+        self._body_left = int(by_name.get(b"content-length", 0))
+        self._requests.append(request)
+        if len(self._requests) == 1:
+            self._start(request)
+
+    def _scope(self, headers: list[tuple[bytes, bytes]]) -> Scope:
+        """Raises BadRequest."""
         version = self._parser.get_http_version()
         if version not in ("1.1", "1.0"):
-            self._refuse(BadRequest(f"found HTTP/{version}; expected HTTP/1.1.", status=505, code="wrong_version"))
-            return None
+            raise BadRequest(f"found HTTP/{version}; expected HTTP/1.1.", status=505, code="wrong_version")
         raw_path, _, query = self._url.partition(b"?")
         if raw_path[:1] != b"/":
             try:
                 parsed = httptools.parse_url(self._url)
             except httptools.HttpParserInvalidURLError:
-                self._refuse(BadRequest("found a request target that is no path and no URL."))
-                return None
+                raise BadRequest("found a request target that is no path and no URL.") from None
             raw_path, query = parsed.path or b"/", parsed.query or b""
         path = raw_path.decode("ascii", "replace")
         return {
@@ -311,12 +321,12 @@ class Protocol(asyncio.Protocol):
         """The client offers another protocol, and the parser has stopped after the head without a look at the body.
 
         An offer may be ignored. Java's own client offers HTTP/2 with each request; a new parser then reads the same head without
-        the offer, and goes on with the body.
+        the offer, and goes on with the body. Raises BadRequest.
         """
         method = self._parser.get_method()
         if method == b"CONNECT":
-            self._refuse(BadRequest("found CONNECT; this is no proxy.", status=405, code="method_not_allowed"))
-        elif method == b"GET" and self._is_for_bridge():
+            raise BadRequest("found CONNECT; this is no proxy.", status=405, code="method_not_allowed")
+        if method == b"GET" and self._is_for_bridge():
             self._begin_bridge()
         else:
             lines = [b"%b %b HTTP/%b" % (method, self._url, self._parser.get_http_version().encode())]
@@ -331,13 +341,10 @@ class Protocol(asyncio.Protocol):
         return is_websocket and self._url.partition(b"?")[0] == _PATH
 
     def _begin_bridge(self) -> None:
-        """From here on the connection belongs to a WebSocket, and this protocol gets no more of its bytes."""
+        """From here on the connection belongs to a WebSocket, and this protocol gets no more of its bytes. Raises BadRequest."""
         if self._requests:
-            self._refuse(BadRequest("found an upgrade behind a request that is being answered; expected it to wait."))
-            return
+            raise BadRequest("found an upgrade behind a request that is being answered; expected it to wait.")
         scope = self._scope(self._headers)
-        if scope is None:
-            return
         self._connections.connections.discard(self)
         self._is_ending, self._parser = True, None
         socket = BridgeSocket(self._app, scope, self._connections.connections, MAX_FRAME)

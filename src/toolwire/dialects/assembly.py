@@ -67,8 +67,9 @@ class Growing:
 
     def grow(self, text: str, logprobs: tuple[Json, ...] | None = None) -> PartDelta:
         self._pieces.append(text)
-        if logprobs:
-            self.logprobs += logprobs
+        if logprobs is None:
+            return PartDelta(self.index, text)
+        self.logprobs += logprobs
         return PartDelta(self.index, text, logprobs)
 
     @property
@@ -99,13 +100,13 @@ class GrowingCall(Growing):
 
     def __init__(self, index: int, part: Part, choice: int, balance: Balance | None = None) -> None:
         super().__init__(index, part, choice)
-        self._balance = Balance() if balance is None else balance
+        self._balance = balance
         self._seen = 0  # pieces that the balance has read
         self._value: JsonObject | None = None
 
     @property
     def value(self) -> JsonObject | None:
-        balance = self._balance
+        balance = self._balance = self._balance or Balance()
         was_closed = balance.is_closed
         while self._seen < len(self._pieces):
             balance.read(self._pieces[self._seen])

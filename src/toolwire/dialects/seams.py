@@ -60,6 +60,8 @@ def with_seams(parts: Iterable[Part]) -> list[Part]:
 class Seams:
     """The same for an answer as it streams. is_strict: only texts that follow each other at once are one string; else all of a kind are."""
 
+    __slots__ = ("_before", "_begun", "_is_strict")
+
     def __init__(self, *, is_strict: bool = False) -> None:
         self._is_strict = is_strict
         self._before: dict[tuple[int, type], Words] = {}

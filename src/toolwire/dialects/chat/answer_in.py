@@ -91,7 +91,7 @@ class StreamDecoder(FrameDecoder):
         self._wants_usage = request.stream_usage
         self._offered = frozenset(tool.label or tool.name for tool in request.tools)
         self._choices: dict[int, _Choice] = {}
-        self._others = OtherChoices() if self._is_single else None
+        self._others: OtherChoices | None = None  # that were not asked for
         self._started: Started | None = None
         self._usage: Usage | None = None
         self._has_usage = False  # in a chunk of its own
@@ -126,8 +126,8 @@ class StreamDecoder(FrameDecoder):
         ):
             self._start(chunk, events, None)
         for choice in chunk.choices:
-            if choice.index != 0 and self._others is not None:
-                self._other(choice, self._others, events)
+            if choice.index != 0 and self._is_single:
+                self._other(choice, events)
             else:
                 self._choice(choice, self._state(choice), events)
         if len(chunk.choices) != 1:
@@ -206,8 +206,9 @@ class StreamDecoder(FrameDecoder):
                 self.irregular = self.irregular or "a first delta without its role"
         return state
 
-    def _other(self, choice: ChunkChoice, others: OtherChoices, events: list[Event]) -> None:
+    def _other(self, choice: ChunkChoice, events: list[Event]) -> None:
         self.irregular = self.irregular or "a second choice where one was asked for"
+        others = self._others = self._others or OtherChoices()
         others.hold(choice)
         state = self._choices.get(0)
         if state is not None and state.finish is not None:

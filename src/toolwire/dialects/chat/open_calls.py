@@ -33,7 +33,7 @@ class OpenCall:
         self.members: JsonObject = {}
         self.twin = twin
         self.places: list[int] = []  # where a doubtful one stands instead of its twin
-        self._arguments = (Growing if is_custom else GrowingCall)(-1, _NO_PART, 0)
+        self._arguments: Growing | None = None
 
     def opening(self) -> ToolCall:
         """As it is told when it begins."""
@@ -45,10 +45,12 @@ class OpenCall:
         """It is this part from now on; what came before its start comes out."""
         early, self._arguments = self._arguments, growing
         self.is_started = True
-        return [growing.grow(piece) for piece in early.pieces]
+        return [] if early is None else [growing.grow(piece) for piece in early.pieces]
 
     def add(self, arguments: str) -> None:
         """Arguments that wait until it has started."""
+        if self._arguments is None:
+            self._arguments = (Growing if self.is_custom else GrowingCall)(-1, _NO_PART, 0)
         self._arguments.grow(arguments)
 
     @property
@@ -58,12 +60,12 @@ class OpenCall:
 
     @property
     def has_arguments(self) -> bool:
-        return not self._arguments.is_empty
+        return self._arguments is not None and not self._arguments.is_empty
 
     @property
     def value(self) -> JsonObject | None:
         """Its arguments, once they are complete."""
-        return self._arguments.value
+        return None if self._arguments is None else self._arguments.value
 
     @property
     def is_whole(self) -> bool:
@@ -71,7 +73,7 @@ class OpenCall:
 
     @property
     def is_blank(self) -> bool:
-        return not self.is_custom and not self._arguments.content.strip()
+        return not self.is_custom and (self._arguments is None or not self._arguments.content.strip())
 
     def is_followed_by(self, name: str) -> bool:
         """Whether a header without an id and with this name, under the same index, is that of another call."""

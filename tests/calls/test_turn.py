@@ -13,7 +13,7 @@ from toolwire.calls.turn import Turn
 from toolwire.calls.watching import Count
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
-from toolwire.types import Choice, Loss, Opaque, Reason, Text, ToolCall, Usage
+from toolwire.types import Choice, Loss, Opaque, Reason, Request, Text, ToolCall, Usage
 
 USAGE = Usage(input=5, output=5)
 
@@ -139,6 +139,29 @@ def test_losses_and_foreign_parts_are_on_record() -> None:
     one.send([Noted(note=loss), PartEnded(index=0, part=Opaque(dialect="messages", value={"type": "server_tool_use"}))])
     one.send([PartEnded(index=1, part=Opaque(dialect="chat", value={})), PartEnded(index=2, part=Text(text="a"))])
     assert [one.feature for one in one.losses] == ["x", "answer.server_tool_use"]
+
+
+class Withholding:
+    """A watcher that holds back the deltas of calls."""
+
+    is_holding = True
+    changed = ""
+
+    def __init__(self) -> None:
+        self.losses: list[Loss] = []
+
+    def send(self, events: list[Event]) -> list[Event]:
+        return [event for event in events if not isinstance(event, PartDelta)]
+
+
+def test_a_delta_that_somebody_wants_to_see_does_not_pass_by() -> None:
+    request = Request(model="m", messages=(), stream=True)
+    delta = PartDelta(0, "{}")
+    assert Turn(request, str).passes(delta)
+    watched = Turn(request, str, watch=Withholding())
+    watched.send([PartStarted(index=0, part=ToolCall(id="c", name="f", raw=""))])
+    assert not watched.passes(delta)
+    assert watched.send([delta]) == []
 
 
 def test_a_failure_passes_untouched() -> None:

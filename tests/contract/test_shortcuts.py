@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.dialects.playing import ALL, asking
-from tests.dialects.wires import REGULAR, chunk, event, gemini_chunk, message_start, sse
+from tests.dialects.wires import REGULAR, Numbered, chunk, event, gemini_chunk, message_start, sse
 from toolwire.dialects import DIALECTS
 from toolwire.events import Event, Failed
 from toolwire.wire.sse import SseReader
@@ -42,6 +42,38 @@ def _numbered(*numbers: int) -> bytes:
     )
 
 
+def _interrupted() -> bytes:
+    """A text that another item interrupts, and that goes on behind an event which is no delta."""
+    wire = Numbered().created()
+    where = {"item_id": "msg_0", "output_index": 0, "content_index": 0}
+    message = {"type": "message", "id": "msg_0", "role": "assistant", "status": "in_progress", "content": []}
+    wire.add("output_item.added", output_index=0, item=message)
+    wire.add("content_part.added", **where, part={"type": "output_text", "text": "", "annotations": []})
+    wire.add("output_text.delta", **where, delta="a", logprobs=[])
+    wire.call(1, "f", "{}")
+    note = {"type": "url_citation", "url": "https://a", "title": "A", "start_index": 0, "end_index": 1}
+    wire.add("output_text.annotation.added", **where, annotation_index=0, annotation=note)
+    wire.add("output_text.delta", **where, delta="b", logprobs=[])
+    return wire.add("output_text.delta", **where, delta="c", logprobs=[]).ended().wire
+
+
+def _of_another_kind() -> bytes:
+    """Input of a custom tool in events that are those of a function."""
+    wire = Numbered().created()
+    item = {
+        "type": "custom_tool_call",
+        "id": "ctc_0",
+        "call_id": "c",
+        "name": "patch",
+        "input": "",
+        "status": "completed",
+    }
+    wire.add("output_item.added", output_index=0, item=item)
+    for text in "ab":
+        wire.add("function_call_arguments.delta", item_id="ctc_0", output_index=0, delta=text)
+    return wire.add("output_item.done", output_index=0, item={**item, "input": "ab"}).ended().wire
+
+
 def _signed(text: str) -> bytes:
     return gemini_chunk({"text": text}, {"text": "", "thoughtSignature": "c2ln"})
 
@@ -66,6 +98,9 @@ ALIKE: dict[str, list[bytes]] = {
         joined(responses(SAID, Leaving())),
         joined(responses(SAID, Leaving(sequence=True))),
         _numbered(13, 13, 13),
+        _interrupted(),
+        _of_another_kind(),
+        _numbered(13, 14, 15).replace(b'"content_index":0,"delta":', b'"delta":'),
         _numbered(13, 13, 14),
         _numbered(12, 12, 13),
     ],
@@ -85,6 +120,25 @@ def test_frames_alike_are_read_as_if_they_were_parsed(dialect: str) -> None:
         for frame in SseReader().feed(wire):
             assert _seen(quick, quick.feed(frame.raw)) == _seen(careful, careful.frame(frame)), frame
         assert _seen(quick, quick.close()) == _seen(careful, [] if careful.is_over else careful.close())
+
+
+# The same values, spelled as no typed reader takes them.
+RESPELLED: dict[str, tuple[bytes, bytes]] = {
+    "chat": (b'"created":1700000000,', b'"created":1700000000.0,'),
+    "messages": (b'data: {"type"', b'data: { "type"'),
+    "responses": (b'data: {"type"', b'data: { "type"'),
+}
+
+
+@pytest.mark.parametrize("dialect", sorted(RESPELLED))
+def test_typed_readers_see_what_the_general_ones_see(dialect: str) -> None:
+    request = asking(dialect)
+    usual, other = RESPELLED[dialect]
+    for wire in streams(dialect):
+        typed, general = (DIALECTS[dialect].stream_decoder(request) for _ in range(2))
+        for frame, respelled in zip(SseReader().feed(wire), SseReader().feed(wire.replace(usual, other)), strict=True):
+            found, expected = _seen(typed, typed.frame(frame)), _seen(general, general.frame(respelled))
+            assert (found[0], bool(found[1]), *found[2:]) == (expected[0], bool(expected[1]), *expected[2:]), frame
 
 
 def _seen(decoder: Any, events: list[Event]) -> tuple[object, ...]:

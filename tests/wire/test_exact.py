@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.dialects.answers import JSON
-from toolwire.wire.exact import BadJson, decode, encode, object_of
+from toolwire.wire.exact import BadJson, decode, encode, object_of, typed
 
 
 @pytest.mark.parametrize("text", ["2512292042121000001", "-" + "9" * 300, "0", "-0"])
@@ -92,3 +92,19 @@ def test_arguments_are_an_object_or_nothing(text: str, value: Any) -> None:
 @settings(max_examples=100)
 def test_every_value_survives(value: Any) -> None:
     assert json.loads(encode(decode(json.dumps(value)))) == value
+
+
+class Box(msgspec.Struct):
+    """What a typed reader knows, and something that it does not."""
+
+    name: str
+    inner: dict[str, Any]
+
+
+def test_a_typed_reader_keeps_every_digit() -> None:
+    box = typed(Box).decode(b'{"name":"a","inner":{"p":-0.10000000000000000001,"n":9.0}}')
+    assert box.inner == {"p": Decimal("-0.10000000000000000001"), "n": Decimal("9.0")}
+    assert encode(box.inner) == b'{"p":-0.10000000000000000001,"n":9.0}'
+    for wrong in (b'{"name":1,"inner":{}}', b'{"name":"a","inner":{"p":1e999999999999999999999}}', b"{"):
+        with pytest.raises(msgspec.DecodeError):
+            typed(Box).decode(wrong)

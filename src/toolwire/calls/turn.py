@@ -107,7 +107,7 @@ class Turn:
 
     def passes(self, delta: PartDelta) -> bool:
         """Whether this is more of a part that is open, and nothing else; if so, it has been noted and must not be sent."""
-        if self._spoken is not None and not self._spoken.passes(delta):
+        if self._is_holding or (self._spoken is not None and not self._spoken.passes(delta)):
             return False
         self._written += len(delta.text)
         return True

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from ..types import JsonObject
+
+_T = TypeVar("_T")
 
 
 class BadJson(ValueError):
@@ -41,6 +43,11 @@ def decode(data: bytes | str) -> Any:
         return _decode_slowly(data, None)
     except msgspec.DecodeError as error:
         return _decode_slowly(data, error)
+
+
+def typed(kind: type[_T]) -> msgspec.json.Decoder[_T]:
+    """A reader for documents that are as documented, which keeps the digits of what it does not know, too. Raises msgspec's errors."""
+    return msgspec.json.Decoder(kind, float_hook=_decimal)
 
 
 def encode(value: Any) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -373,6 +374,21 @@ def test_the_counters_of_usage() -> None:
     bad = answer_in("chat", chunk({"content": "a"}, "stop"), usage_chunk(**odd), DONE).finished.usage
     assert bad is not None
     assert (bad.input, bad.output, bad.cached) == (0, 0, 0)
+
+
+def test_counts_and_likelihoods_keep_their_digits_also_in_a_regular_chunk() -> None:
+    entry = {"token": "a", "logprob": "-0.1000000000000000000001", "bytes": None, "top_logprobs": []}
+    choice = {"index": 0, "delta": {"role": "assistant", "content": "a"}, "finish_reason": "stop"}
+    value = {**TOP, "choices": [{**choice, "logprobs": {"content": [entry]}}]}
+    wire = sse(value).replace(b'"-0.1000000000000000000001"', b"-0.1000000000000000000001")
+    counts = usage_chunk(prompt_tokens=9.0, completion_tokens=5)
+    answer = answer_in("chat", wire, counts, DONE)
+    (part,) = answer.parts_of(0)
+    assert isinstance(part, Text)
+    assert part.logprobs is not None
+    assert part.logprobs[0]["logprob"] == Decimal("-0.1000000000000000000001")
+    assert answer.finished.usage is not None
+    assert (answer.finished.usage.input, answer.finished.usage.output) == (9, 5)
 
 
 def test_long_answers_cost_linear_work() -> None:

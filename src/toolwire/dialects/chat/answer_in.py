@@ -226,7 +226,9 @@ class StreamDecoder(FrameDecoder):
                 delta = _missing(delta, state)
         elif not state.is_told:
             state.is_told = bool(delta.content or delta.tool_calls or delta.reasoning_content or delta.reasoning)
-        if state.finish is not None and choice.finish_reason is None and delta.says_something:
+        if choice.finish_reason == "":
+            self.irregular = self.irregular or "an empty finish reason"
+        if state.finish is not None and not choice.finish_reason and delta.says_something:
             self.irregular = self.irregular or "content after the finish reason"
             state.is_resumed = True
         self._words(state, choice, delta, events)
@@ -240,7 +242,7 @@ class StreamDecoder(FrameDecoder):
                 opening = Refusal(text="", is_continuation=Refusal in state.kinds)
                 state.refusal = self._begin(state, choice.index, opening, events)
             self._say(state, state.refusal, delta.refusal, None, events)
-        if choice.finish_reason is not None:
+        if choice.finish_reason:
             self._end_choice(state, choice, choice.finish_reason)
             if self._others is not None:
                 self._join(state, self._others, events)

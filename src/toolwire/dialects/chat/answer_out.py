@@ -108,7 +108,7 @@ class StreamEncoder:
     def passed(self, frame: Frame) -> None:
         if b'"finish_reason":"' in frame.data or b'"finish_reason": "' in frame.data:
             chunk = read_by_hand(frame.data).chunk
-            self._ended |= {choice.index for choice in chunk.choices if choice.finish_reason is not None}
+            self._ended |= {choice.index for choice in chunk.choices if choice.finish_reason}
             self._has_usage = self._has_usage or chunk.usage is not None
         elif b'"choices":[]' in frame.data or b'"choices": []' in frame.data:  # usage, or what a filter has to say
             self._has_usage = self._has_usage or read_by_hand(frame.data).chunk.usage is not None

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from ...types import JsonObject, Reason
-from ...wire.exact import decode, encode
+from ...wire.exact import decode, encode, typed
 from .details import MEMBER as DETAILS
 
 NAME = "chat"
@@ -99,7 +99,7 @@ class Chunk(Struct, forbid_unknown_fields=True):
     obfuscation: str | None = None
 
 
-_fast = msgspec.json.Decoder(Chunk)
+_fast = typed(Chunk)
 _TOP = frozenset(Chunk.__struct_fields__)
 _CHOICE = frozenset(ChunkChoice.__struct_fields__) | {"message", "text"}
 _CALL = frozenset({"index", "id", "type", "function", "custom"})
@@ -203,7 +203,7 @@ def _choice(value: JsonObject, reading: Reading) -> ChunkChoice:
     choice = ChunkChoice(
         delta=_delta(delta or {}, reading),
         index=index,
-        finish_reason=finish if isinstance(finish, str) and finish else None,
+        finish_reason=finish if isinstance(finish, str) else None,
         logprobs=logprobs if isinstance(logprobs, dict) else None,
         is_message=is_message,
     )

@@ -10,7 +10,7 @@ from ...events import Event, Finished, Noted, emptied
 from ...types import Choice, JsonObject, Opaque, Part, Reasoning, Refusal, Request, Text, ToolCall
 from ...wire.exact import encode
 from ...wire.sse import Frame
-from ..assembly import Growing
+from ..assembly import Growing, GrowingCall
 from ..base import FrameDecoder, cut, garbage, is_mark, object_in, shown
 from .body_in import NAMELESS, body_events, failure, is_counted, members, reason_of, started
 from .open_items import CALLS, OpenItem, OpenItems, matched, same_part, text_in
@@ -41,22 +41,27 @@ class StreamDecoder(FrameDecoder):
     def frame(self, frame: Frame) -> list[Event]:
         if self.is_over:
             return []
-        if frame.data.startswith(_HOT):
-            try:
-                event = read_delta(frame.data)
-            except (msgspec.DecodeError, UnicodeError, RecursionError):
-                pass
-            else:
-                item = self._items.at(event.output_index)
-                kind = "text" if event.type == "response.output_text.delta" else "call"
-                growing = item.parts.get((kind, event.content_index)) if item is not None else None
-                is_next = event.sequence_number == self._sequence + 1 and frame.event == event.type
-                is_same = item is self._items.current and item is not None and event.item_id == item.id
-                if growing is not None and is_next and is_same:
-                    self._sequence += 1
-                    logprobs = tuple(event.logprobs) if event.logprobs else None
-                    return self._grow(growing, event.delta, logprobs)
+        if frame.data.startswith(_HOT) and (events := self._delta(frame)) is not None:
+            return events
         return self._slow(frame)
+
+    def _delta(self, frame: Frame) -> list[Event] | None:
+        """A regular delta of a part that is open: nearly every event is one. None: it is to be looked at in full."""
+        try:
+            event = read_delta(frame.data)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return None
+        item = self._items.current
+        if item is None or item.is_left or item.id != event.item_id or item is not self._items.at(event.output_index):
+            return None
+        if event.sequence_number != self._sequence + 1 or frame.event != event.type:
+            return None
+        is_text = event.type == "response.output_text.delta"
+        growing = item.parts.get(("text", event.content_index) if is_text else ("call", 0))
+        if growing is None or isinstance(growing, GrowingCall) == is_text:
+            return None
+        self._sequence += 1
+        return self._grow(growing, event.delta, tuple(event.logprobs) if event.logprobs else None)
 
     def end(self) -> list[Event]:
         where = "in the middle of the answer" if self._is_started else "before any answer came"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct, json
+from msgspec import Struct
 
 from ...types import Citation, Extra, JsonObject, Opaque, Part, Reasoning, Refusal, Text, ToolCall, Usage
-from ...wire.exact import encode, object_of
+from ...wire.exact import encode, object_of, typed
 from ..base import count_of
 
 NAME = "responses"
@@ -22,12 +22,12 @@ class Delta(Struct, forbid_unknown_fields=True):
     item_id: str
     output_index: int
     delta: str
-    content_index: int = 0
+    content_index: int = -1  # only texts have one
     logprobs: list[Any] | None = None
     obfuscation: str | None = None
 
 
-read_delta = json.Decoder(Delta).decode
+read_delta = typed(Delta).decode
 
 
 def parts_in(item: JsonObject) -> list[Part]:

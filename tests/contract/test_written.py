@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import cache
 
 import pytest
@@ -12,6 +13,12 @@ from bench.written.tables import show_forms, show_prose
 
 from tests.thorough import is_thorough
 from toolwire.calls.schemas import Schemas
+
+from .asking import request_for
+from .nasty.kinds import DIALECTS
+from .nasty.playing import Played, pieces, stage
+from .nasty.regular import Said, sse, stream
+from .reading import Seen, see
 
 SEED = 3
 
@@ -95,6 +102,31 @@ def test_no_damage_makes_another_call(is_told: bool) -> None:
 @pytest.mark.parametrize("is_told", [True, False])
 def test_no_cut_makes_another_call_where_the_limit_is_known(is_told: bool) -> None:
     assert_never_wrong(list(measurement(1).cuts(is_told=is_told, is_known=True)))
+
+
+LINE = '{"type": "tool_call", "name": "get_weather", "arguments": {"location": "Paris"}}'
+
+
+@pytest.mark.parametrize("client", DIALECTS)
+@pytest.mark.parametrize("is_stream", [True, False])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_line_of_json_behind_a_sentence_reaches_every_client_as_a_call(
+    dialect: str, client: str, is_stream: bool
+) -> None:
+    async def ask(text: str) -> Seen:
+        said = Said(tuple(text[start : start + 5] for start in range(0, len(text), 5)))
+        played = Played(pieces(sse(stream(dialect, said)), "frames"), "text/event-stream", is_cut=False)
+        async with stage() as opened:
+            reply = await opened.ask(client, request_for(client, f"auto-{dialect}/m", "hi", stream=is_stream), played)
+        return see(client, reply.body, stream=is_stream)
+
+    seen = asyncio.run(ask(f"I will look.\n{LINE}"))
+    assert seen.text.strip() == "I will look."
+    assert [(call.name, call.arguments) for call in seen.calls] == [("get_weather", {"location": "Paris"})]
+    assert seen.finish == "tool_calls"
+    wrong = LINE.replace('"Paris"', "5")
+    seen = asyncio.run(ask(f"I will look.\n{wrong}"))
+    assert (seen.text, seen.calls, seen.finish) == (f"I will look.\n{wrong}", (), "stop")
 
 
 def test_a_model_that_is_told_of_its_mistakes_gets_further() -> None:

@@ -126,6 +126,59 @@ def test_H123_other_json_stays_the_answer(text: str) -> None:
         assert read_all_ways(text, is_told=is_told) == [Words(text)]
 
 
+LINES = [
+    '{"type":"tool_call","name":"get_weather","arguments":{"city": "Paris"}}',
+    '{"type": "tool_call", "tool_call": {"name": "get_weather", "arguments": {"city": "Paris"}}}',
+    '{ "type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Paris"} }',
+    '{"type": "tool_call", "tool": "get_weather", "parameters": {"city": "Paris"}}',
+    '{"type":"function_call","call_id":"c","name":"get_weather","arguments":"{\\"city\\": \\"Paris\\"}"}',
+]
+
+
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_line_of_json_that_says_it_is_a_call_is_one_also_behind_a_sentence(line: str, is_told: bool) -> None:
+    for text, words in (
+        (f"I will look.\n{line}", "I will look."),
+        (f"I will look. {line}\n", "I will look."),
+        (f"I will look:\n\n  {line}\n\nThen we see.", "I will look:\n\n  \n\nThen we see."),
+        (f"{line}\nThen we see.", "Then we see."),
+    ):
+        pieces = read_all_ways(text, is_told=is_told)
+        assert [piece for piece in told_apart(pieces) if not isinstance(piece, str)] == [PARIS]
+        assert "".join(piece.text for piece in pieces if isinstance(piece, Words)).strip() == words
+        assert all("drifted" in piece.repairs for piece in pieces if isinstance(piece, Closed))
+
+
+def test_several_lines_of_json_are_several_calls() -> None:
+    time = '{"type":"tool_call","name":"get_time","arguments":{}}'
+    assert [one for one in told_apart(read_all_ways(f"So.\n{LINES[0]}\n{time}\n")) if not isinstance(one, str)] == [
+        PARIS,
+        TIME,
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"A call is {LINES[0]} in this format.",
+        f"So.\n{LINES[0]} as I said",
+        f"So: `{LINES[0]}`",
+        f"So:\n```json\n{LINES[0]}\n```\nThat is it.",
+        f"So.\n{LINES[0][:-1]}",
+        f"So.\n{LINES[0].replace('Paris', 'Paris')[:-2]}\n",
+        LINES[0].replace('"Paris"', "1").join(("So.\n", "\n")),
+        LINES[0].replace("get_weather", "nobody").join(("So.\n", "\n")),
+        'So.\n{"type":"tool_call"}',
+        'So.\n{"type":"tool_result","name":"get_weather","arguments":{"city":"Paris"}}',
+        'So.\n{"type":"tool_call_example","name":"get_weather","arguments":{"city":"Paris"}}',
+    ],
+)
+def test_a_line_of_json_that_is_quoted_cut_or_wrong_is_text(text: str) -> None:
+    for is_told in (True, False):
+        assert read_all_ways(text, is_told=is_told) == [Words(text)]
+
+
 def test_several_bare_calls() -> None:
     assert told_apart(read_all_ways(f'{CALL}\n{{"name": "get_time", "arguments": {{}}}}')) == [PARIS, TIME]
 
@@ -140,6 +193,8 @@ def test_several_bare_calls() -> None:
         ('<toolcall>{"name": "get_time",', 40),
         ('<toolcall>{"a": "', 200),
         ('{"tool_call":', 20),
+        ('{"type":"tool_call"', 40),
+        ('{"type":"tool_call","a":"', 200),
         ("<invoke", 200),
         ("<invoke name=", 200),
     ],

@@ -2,7 +2,7 @@
 
 from . import dsml, glm, harmony, kimi, llama, mistral, pythonic, qwen
 from .base import Grammar
-from .drifted import DRIFTED, INVOKE, WHOLE, WRAPPED
+from .drifted import DRIFTED, INVOKE, LINE, WHOLE, WRAPPED
 from .slipped import SLIPPED
 from .tagged import TOOL_CALL
 from .tags import BehindTag
@@ -26,5 +26,6 @@ GRAMMARS: tuple[Grammar, ...] = (
     *kimi.GRAMMARS,
     *pythonic.GRAMMARS,
     WHOLE,
+    LINE,
     *ONLY_TOLD,
 )

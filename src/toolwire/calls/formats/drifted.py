@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from .argument_forms import Tagged as TaggedArguments
 from .argument_forms import ValueEnd, named, read_json
-from .base import Block, Known, Read
+from .base import Block, Closed, Known, Read
 from .careful import Careful, Exacting
 from .tagged import Tagged
 from .tape import LONGEST_NAME, Marks, NoCall, ScriptBlock, Steps, Tape, Unreadable
@@ -41,6 +41,17 @@ class Bare(Struct):
 
     def begin(self, opener: str, known: Known) -> Block:
         return _Preceded(opener, Careful(Tagged("", Exacting(known), is_bare=True), known, "drifted"))
+
+
+class Line(Struct):
+    """A line of JSON that says of itself that it is a call, also behind a sentence. Nothing else may follow on its line."""
+
+    openers: tuple[str, ...]
+    name: str = "line"
+    place: Place = "line"
+
+    def begin(self, opener: str, known: Known) -> Block:
+        return _Preceded(opener, Careful(ScriptBlock(_line, "", Exacting(known)), known, "drifted"))
 
 
 class Invoke(Struct):
@@ -80,6 +91,18 @@ _TAG_END = Marks(">")
 _ATTRIBUTE_ROOM = 32  # letters around the name
 _ATTRIBUTE = re.compile(r"\bname\s*=\s*[\"']?([^\"'>]+)")
 _VALUE = ValueEnd(("</parameter>",), (_PARAMETER, *_ENDS), lambda mark, before: False)
+
+
+def _line(tape: Tape) -> Steps[None]:
+    text, is_whole = yield from tape.balanced()
+    if not is_whole or not (yield from tape.ends_line()):
+        raise NoCall
+    read = Careful(Tagged("<tool_call", Exacting(tape.known)), tape.known).feed(f">{text}</tool_call>")
+    if read.status != "done" or read.rest:
+        raise NoCall
+    for piece in read.pieces:
+        if isinstance(piece, Closed):
+            tape.whole(piece.name, piece.raw, *piece.repairs)
 
 
 def _invokes(tape: Tape) -> Steps[None]:
@@ -145,5 +168,13 @@ DRIFTED = Drifted(
 INVOKE = Invoke((_INVOKE, *_SECTIONS))
 WRAPPED = Bare(
     tuple(f'{{{gap}"{key}"' for gap in ("", " ") for key in ("tool_call", "tool_calls", "function_call")), place="line"
+)
+LINE = Line(
+    tuple(
+        f'{{{gap}"type":{space}"{kind}"'
+        for gap in ("", " ")
+        for space in ("", " ")
+        for kind in ("tool_call", "function_call", "tool_use")
+    )
 )
 WHOLE = Bare(("{", "[", "```", "~~~"), place="start")

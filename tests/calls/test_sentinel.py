@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 
 import pytest
 from hypothesis import given, settings
@@ -388,6 +389,26 @@ def test_the_work_follows_the_length(name: str, is_told: bool) -> None:
 def test_the_work_follows_the_length_of_nested_openers() -> None:
     for unit in (HOSTILE["open_strings"], HOSTILE["in_sentences"]):
         assert _work(unit, 30_000, False) <= 6 * 30_000 + 2 * FREE
+
+
+@pytest.mark.parametrize("unit", ["<tool_call>", "<tool_calls>", "<tool_call>\n", "\n<tool_call>[", "<function_calls>"])
+def test_a_text_full_of_openers_is_soon_taken_for_words(unit: str) -> None:
+    """Counted in calls of functions: every opener is given to several grammars, whose reading is not counted as letters."""
+    text = unit * (22_000 // len(unit))
+    sentinel = Sentinel(told(True))
+    count = 0
+
+    def note(frame: object, event: str, argument: object) -> None:
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(note)
+    try:
+        sentinel.feed(text)
+        sentinel.close()
+    finally:
+        sys.setprofile(None)
+    assert count < 250_000
 
 
 def _work(unit: str, size: int, is_told: bool) -> int:

@@ -12,6 +12,7 @@ from .base import Block, Closed, Grew, Known, Opened, Piece, Read
 
 _At: TypeAlias = Literal["lead", "fence", "tag", "key", "colon", "value", "scalar", "next", "over"]
 
+MOST_OPENINGS = 2  # tags in a row
 MOST_UNNAMED = 180  # letters that may be held before a tool is named
 _LEAD = "{[]>`~"
 _BLANKS = re.compile(r"\s+")
@@ -90,6 +91,7 @@ class _Shape:
         self._is_escaped = False
         self._text: list[str] = []  # between quotes, until there is a name
         self._is_named = False
+        self._openings = 0
         self._read = 0
 
     def read(self, text: str) -> int | None:
@@ -126,7 +128,7 @@ class _Shape:
         """The end of what was read; the same position where nothing may be."""
         letter = text[position]
         if self._at == "tag":
-            return self._in_tag(letter, position)
+            return self._in_tag(text, position, last)
         if found := _BLANKS.match(text, position, last):
             self._at = _BEHIND_BLANKS.get(self._at, self._at)
             return found.end()
@@ -158,13 +160,16 @@ class _Shape:
             self._at = "over"
         return position + 1
 
-    def _in_tag(self, letter: str, position: int) -> int:
+    def _in_tag(self, text: str, position: int, last: int) -> int:
         """The opener once more, or what is no concern of ours."""
-        self._text.append(letter)
-        if letter == ">":
-            self._at = "lead" if _OPENING.fullmatch("".join(self._text)) else "over"
+        end = text.find(">", position, last) + 1
+        self._text.append(text[position : end or last])
+        if end:
+            self._openings += 1
+            is_again = self._openings <= MOST_OPENINGS and _OPENING.fullmatch("".join(self._text))
+            self._at = "lead" if is_again else "over"
             self._text.clear()
-        return position + 1
+        return end or last
 
     def _begin_text(self, quote: str, position: int) -> int:
         if self._depth == 1:

@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from .base import Block, Known, Piece, Read
-from .careful import Exacting
+from .careful import MOST_OPENINGS, Exacting
 from .scanning import Envelope
 
 State: TypeAlias = Literal["tag", "before", "object", "after", "junk", "broken"]
@@ -31,7 +31,6 @@ Step: TypeAlias = Callable[[str, int], int]
 OPENERS = ("<tool_call",)
 _BLANKS = re.compile(r"\s+")
 _MOST_IN_TAG = 8
-_MOST_OPENINGS = 2
 _OPENING = re.compile(r"<{1,3}\s*(?:tool|function)[_-]?calls?\s*>", re.IGNORECASE)
 _CLOSING = re.compile(r"<{1,3}\s*(?:/\s*[\w-]+|end[_-]\w+|\w+[_-]end)\s*>|\[/\s*[\w-]+\s*\]", re.IGNORECASE)
 _OWN_CLOSING = re.compile(r"</\s*tool_call\s*>", re.IGNORECASE)
@@ -244,7 +243,7 @@ class Tagged:
     def _reopen(self, mark: str, text: str, end: int) -> None:
         """The tag again: doubled, or behind a call that was not closed."""
         self._openings += 1
-        if self._openings > _MOST_OPENINGS or self._is_shut:
+        if self._openings > MOST_OPENINGS or self._is_shut:
             self._status = "none"
             return
         if self._envelope is not None and not self._is_bare:

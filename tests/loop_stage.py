@@ -15,7 +15,7 @@ import msgspec
 from tests.clients.gateway import scripted
 from tests.contract.strict.refusals import Refused, anthropic_body, openai_body
 from tests.contract.strict.upstream import CHECKS
-from tests.server.harness import LONG, server_config, wait_until
+from tests.server.harness import LONG, ask, server_config, wait_until
 from toolwire.agent.host import Host
 from toolwire.config import BASE_URLS, BackendConfig, Config, StoreConfig, with_backends
 from toolwire.loop_events import LoopEvent, ReasoningEvent, StatusEvent, TextEvent
@@ -150,6 +150,10 @@ class Providers:
         path = "/v1" if kind.startswith("openai") else ""
         given = {"key": Secret("sk-upstream"), "models": ("scripted",), "retries": 0} | fields
         return BackendConfig(name=name or kind, kind=kind, base_url=self.url + path, **given)  # type: ignore[arg-type] # a kind
+
+    def metrics(self) -> str:
+        port = self._listener.getsockname()[1]
+        return ask(port, "GET", "/metrics").body.decode()
 
     def close(self) -> None:
         self._server.should_exit = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -68,6 +69,7 @@ def test_H023_a_repaired_call_stands_in_the_conversation_as_it_was_made() -> Non
     (made,) = [event for event in events if isinstance(event, ToolCallEvent)]
     assert made.arguments == {"number": 4}
     assert made.repairs
+    assert made.raw == '{"number": "4"}'
     assert calls.messages()[0].parts == (call('{"number":4}'),)
 
 
@@ -78,6 +80,10 @@ def test_a_wrong_call_is_told_why(raw: str) -> None:
     assert isinstance(event, ToolErrorEvent)
     assert event.kind == "invalid"
     assert "Call double again" in event.message
+    told_to_model = json.loads(event.message)
+    assert list(event.missing) == told_to_model["missing"] == (["number"] if raw == "{}" else [])
+    assert list(event.validation_errors) == told_to_model["validation_errors"] != []
+    assert event.received == told_to_model["received"]
     assert not calls.has_right
     assert result_of(calls).is_error
     assert toolbox.tally.invalid == 1

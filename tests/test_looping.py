@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.contract.stage import calls_play
 from tests.loop_stage import IN_PROCESS, Weather, asked, calls, folded, kinds_of, pairs, played, script
 from tests.server.harness import Upstream
 from toolwire.agent.host import Host
+from toolwire.backends.base import EventReply, Model
 from toolwire.config import BackendConfig, Config, with_backends
-from toolwire.errors import ConfigError
+from toolwire.errors import RUNAWAY, ConfigError, UpstreamError
+from toolwire.events import Choice, Event, Failed, Finished, PartDelta, PartEnded, PartStarted, Started
 from toolwire.loop_events import (
     ApprovalEvent,
     CompleteEvent,
@@ -27,11 +31,12 @@ from toolwire.loop_events import (
     ToolResultEvent,
 )
 from toolwire.loop_tools import Decision
-from toolwire.looping import Terms, Watching
+from toolwire.looping import Loop, Terms, Watching
+from toolwire.profiles import PLAIN
 from toolwire.secret import Secret
 from toolwire.telemetry import Record
 from toolwire.tools.running import Bounds
-from toolwire.types import Message, Text, ToolCall, ToolChoice, Usage
+from toolwire.types import Message, Request, Text, ToolCall, ToolChoice, Usage
 
 
 def ending(events: list[Any]) -> CompleteEvent:
@@ -109,6 +114,11 @@ def test_invalid_arguments_are_told_and_the_model_corrects_itself() -> None:
     ((kind, message),) = errors(events)
     assert kind == "invalid"
     assert "city" in json.dumps(json.loads(message))
+    [error] = [event for event in events if isinstance(event, ToolErrorEvent)]
+    assert error.missing == ("city",)
+    assert error.validation_errors == tuple(json.loads(message)["validation_errors"])
+    assert {"path", "message"} == error.validation_errors[0].keys()
+    assert error.received == {"town": "Rome"}
     assert weather.asked == ["Rome"]
     assert (ending(events).reason, loop.iterations) == ("done", 3)
     assert pairs(loop.messages)[0][1] == message
@@ -156,6 +166,114 @@ def test_H090_the_last_request_has_no_tools_and_its_calls_are_words() -> None:
     asking = [event for event in events if isinstance(event, StatusEvent) and event.status in ("asking", "last")]
     assert [event.status for event in asking] == ["asking", "asking", "asking", "last", "asking"]
     assert len(pairs(loop.messages)) == 3
+
+
+def test_the_record_of_the_last_answer_says_that_the_bound_is_reached() -> None:
+    class Noted:
+        def __init__(self) -> None:
+            self.bounds: list[bool] = []
+
+        def opened(self, record: Record) -> None: ...
+
+        def closed(self, record: Record) -> None:
+            self.bounds.append(record.has_reached_bound)
+
+    async def main(turns: list[Any], most: int) -> list[bool]:
+        host, noted = Host(IN_PROCESS), Noted()
+        loop = host.runtime.loop(
+            asked(script(*turns, strict=False)),
+            Weather().tools,
+            Terms(max_iterations=most),
+            watching=Watching(telemetry=noted),
+        )
+        async for _ in loop.events():
+            pass
+        await host.close()
+        return noted.bounds
+
+    many = [calls(("weather", {"city": f"C{number}"})) for number in range(9)]
+    assert asyncio.run(main(many, 2)) == [False, False, True]
+    assert asyncio.run(main([many[0], {"text": "ok"}], 2)) == [False, False]
+    assert asyncio.run(main([many[0]] * 9, 20)) == [False] * 6  # the same again and again ends it, not the bound
+
+
+class Circling:
+    """A back end whose model goes on calling where there is nothing to call, until the back end ends the answer."""
+
+    name = "s"
+    dialect = ""
+    profile = PLAIN
+    tool_kinds: frozenset[str] = frozenset()
+
+    def __init__(self, text: str, last: str, error: UpstreamError, *, is_at_once: bool) -> None:
+        self._text, self._last, self._error, self._is_at_once = text, last, error, is_at_once
+        self._count = 0
+
+    async def models(self) -> list[Model]:
+        return []
+
+    async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
+        if not request.tools and self._is_at_once:
+            raise self._error
+        return EventReply(events=self._play(has_tools=bool(request.tools)))
+
+    async def close(self) -> None: ...
+
+    async def _play(self, *, has_tools: bool) -> AsyncIterator[list[Event]]:
+        self._count += 1
+        text = self._text if has_tools else self._last
+        yield [Started(id="a", model="m")]
+        if text:
+            whole = Text(text=text)
+            yield [
+                PartStarted(index=0, part=Text(text="")),
+                PartDelta(index=0, text=text),
+                PartEnded(index=0, part=whole),
+            ]
+        if not has_tools:
+            yield [Failed(error=self._error)]
+            return
+        call = ToolCall(id=f"call_{self._count}", name="weather", raw=f'{{"city":"C{self._count}"}}')
+        yield [PartStarted(index=1, part=replace(call, raw="")), PartDelta(index=1, text=call.raw)]
+        yield [PartEnded(index=1, part=call), Finished(choices=(Choice(reason="calls"),))]
+
+
+def circled(text: str, last: str, error: UpstreamError, *, is_at_once: bool = False) -> tuple[list[Any], Loop]:
+    async def main() -> tuple[list[Any], Loop]:
+        host = Host(IN_PROCESS)
+        host.runtime.backends["s"] = Circling(text, last, error, is_at_once=is_at_once)
+        loop = host.runtime.loop(asked("go"), Weather().tools, Terms(max_iterations=2))
+        events = [event async for event in loop.events()]
+        await host.close()
+        return events, loop
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize("is_at_once", [True, False])
+@pytest.mark.parametrize(
+    ("text", "last", "best"),
+    [
+        ("I will look.", "So far, rain.", "So far, rain."),
+        ("I will look.", "", "I will look."),
+        ("", "", '[call of weather: {"city":"C2"}]'),
+    ],
+)
+def test_a_model_that_goes_on_calling_ends_with_the_best_text_there_is(
+    text: str, last: str, best: str, is_at_once: bool
+) -> None:
+    error = UpstreamError("it runs in circles.", status=429, code="budget_exceeded", details=RUNAWAY)
+    events, loop = circled(text, last, error, is_at_once=is_at_once)
+    assert not [event for event in events if isinstance(event, ErrorEvent)]
+    assert loop.failure is None
+    assert ending(events).reason == "max_iterations"
+    assert ending(events).text == (best if not is_at_once or best != last else text)
+    assert len(pairs(loop.messages)) == 2
+
+
+def test_another_failure_of_the_last_request_is_one() -> None:
+    events, loop = circled("I will look.", "", UpstreamError("gone.", code="upstream_cut"))
+    assert (ending(events).reason, loop.failure is not None) == ("error", True)
 
 
 def test_max_iterations_then_one_answer_in_words() -> None:

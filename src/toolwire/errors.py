@@ -24,6 +24,10 @@ def _shown(value: object) -> str:
         return "..."
 
 
+# Details of an error for a model that kept calling tools until its answer was ended; Messages carries them on the wire.
+RUNAWAY: Mapping[str, Any] = {"details": {"tool_loop": "runaway"}}
+
+
 def drop_tracebacks(error: BaseException) -> None:
     """Of an error that has been handled, and of those that led to it: their frames hold the request and its body."""
     pending: list[BaseException | None] = [error]
@@ -63,6 +67,11 @@ class GatewayError(Exception):
             self.status = status
         if code is not None:
             self.code = code
+
+    @property
+    def is_runaway(self) -> bool:
+        """The model kept calling tools until its answer was ended."""
+        return bool(self.details.get("details") == RUNAWAY["details"])
 
     def fresh(self) -> Self:
         """A copy without a traceback, for whoever stores an error and raises it later or more than once.

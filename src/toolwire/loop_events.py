@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct, to_builtins
 
-from .types import JsonObject, Media, Opaque, Text, Usage
+from .types import Json, JsonObject, Media, Opaque, Text, Usage
 
 Fault: TypeAlias = Literal["invalid", "unknown", "failed", "timeout", "denied", "interrupted"]
 Ending: TypeAlias = Literal[
@@ -26,12 +26,13 @@ class ReasoningEvent(Struct, frozen=True, kw_only=True, tag="reasoning"):
 
 
 class ToolCallEvent(Struct, frozen=True, kw_only=True, tag="tool_call"):
-    """A whole call that fits its tool; it runs next, unless somebody denies it."""
+    """A whole call that fits its tool; it runs next, unless somebody denies it. raw: the arguments as the model wrote them."""
 
     id: str
     name: str
     arguments: JsonObject
     repairs: tuple[str, ...] = ()
+    raw: str = ""
 
 
 class ToolResultEvent(Struct, frozen=True, kw_only=True, tag="tool_result"):
@@ -46,13 +47,20 @@ class ToolResultEvent(Struct, frozen=True, kw_only=True, tag="tool_result"):
 
 
 class ToolErrorEvent(Struct, frozen=True, kw_only=True, tag="tool_error"):
-    """A call that was not made, or did not come to its end; message is what the model is told."""
+    """A call that was not made, or did not come to its end; message is what the model is told.
+
+    For arguments that do not fit: missing are members that are required, validation_errors have `path` and `message` each, received
+    is what came, shortened where it is long.
+    """
 
     id: str
     name: str
     kind: Fault
     message: str
     seconds: float = 0.0
+    missing: tuple[str, ...] = ()
+    validation_errors: tuple[JsonObject, ...] = ()
+    received: Json = None
 
 
 class ApprovalEvent(Struct, frozen=True, kw_only=True, tag="approval"):

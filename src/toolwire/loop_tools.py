@@ -69,13 +69,20 @@ class Toolbox:
             finding = Unknown()
         match finding:
             case Valid(args=args):
-                return ToolCallEvent(id=call.id, name=call.name, arguments=args or {})
+                return ToolCallEvent(id=call.id, name=call.name, arguments=args or {}, raw=call.raw)
             case Repaired(args=args, repairs=repairs):
-                return ToolCallEvent(id=call.id, name=call.name, arguments=args, repairs=repairs)
+                return ToolCallEvent(id=call.id, name=call.name, arguments=args, repairs=repairs, raw=call.raw)
             case Invalid() | Unknown():
-                message = encode(self._checking.feedback(call, finding)).decode()
-                kind: Fault = "invalid" if isinstance(finding, Invalid) else "unknown"
-                return ToolErrorEvent(id=call.id, name=call.name, kind=kind, message=message)
+                told = self._checking.feedback(call, finding)
+                return ToolErrorEvent(
+                    id=call.id,
+                    name=call.name,
+                    kind="invalid" if isinstance(finding, Invalid) else "unknown",
+                    message=encode(told).decode(),
+                    missing=tuple(told.get("missing", ())),
+                    validation_errors=tuple(told.get("validation_errors", ())),
+                    received=told.get("received"),
+                )
             case _:
                 return ToolErrorEvent(id=call.id, name=call.name, kind="invalid", message=_CUT)
 

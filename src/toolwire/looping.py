@@ -26,7 +26,19 @@ from .telemetry import Record, Telemetry
 from .telemetry.record import Silence
 from .tools import Runnable
 from .tools.running import Bounds
-from .types import Message, Part, Reasoning, Refusal, Request, Text, ToolCall, ToolResult, Usage
+from .types import (
+    LOOP_HEADER,
+    REACHED_BOUND,
+    Message,
+    Part,
+    Reasoning,
+    Refusal,
+    Request,
+    Text,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
 
 _SAME = 5  # rounds in a row that change nothing end the loop; from the third on the model is told
 _INVALID = 3  # rounds in a row without one right call
@@ -89,6 +101,7 @@ class Loop:
         self._ending: Ending = "done"
         self._is_calling = False
         self._invalid = 0
+        self._last: Ending | None = None  # why the request under way is the last one
         self.usage = Usage()
         self.iterations = 0
         self.failure: GatewayError | None = None
@@ -104,19 +117,19 @@ class Loop:
         """All of it; the last is complete, and where something failed an error stands before it."""
         reason: Ending | None = None
         while reason is None and self.iterations < self._terms.max_iterations:
-            async with aclosing(self._round(with_tools=True)) as told:
+            async with aclosing(self._round()) as told:
                 async for event in told:
                     yield event
             if (ending := self._ended()) is not None:
                 yield self._complete(ending)
                 return
             reason = self._too_much()
-        reason = reason or "max_iterations"
-        yield StatusEvent(status="last", detail=reason)
-        async with aclosing(self._round(with_tools=False)) as told:
+        self._last = reason or "max_iterations"
+        yield StatusEvent(status="last", detail=self._last)
+        async with aclosing(self._round()) as told:
             async for event in told:
                 yield event
-        yield self._complete(reason if self.failure is None else "error")
+        yield self._complete(self._last if self.failure is None else "error")
 
     def _ended(self) -> Ending | None:
         """Why there is nothing more to ask."""
@@ -136,16 +149,17 @@ class Loop:
             return "invalid"
         return "loop" if repeats(tuple(self._said)) >= _SAME else None
 
-    async def _round(self, *, with_tools: bool) -> AsyncGenerator[LoopEvent, None]:
+    async def _round(self) -> AsyncGenerator[LoopEvent, None]:
         """One answer of the model, and the tools it calls."""
         self.iterations += 1
         self._ending, self._is_calling = "done", False
         if self.iterations > 1:
             await self._refresh()
         record = Record(model=self._request.model, is_stream=self._request.stream, started=time.monotonic(), status=200)
+        record.has_reached_bound = self._last == "max_iterations"
         self._watching.telemetry.opened(record)
         try:
-            async with aclosing(self._answered(record, with_tools)) as told:
+            async with aclosing(self._answered(record)) as told:
                 async for event in told:
                     yield event
         finally:
@@ -159,10 +173,10 @@ class Loop:
         with suppress(GatewayError):
             self._toolbox = self._toolbox.having(await self._watching.refresh())
 
-    async def _answered(self, record: Record, with_tools: bool) -> AsyncGenerator[LoopEvent, None]:
+    async def _answered(self, record: Record) -> AsyncGenerator[LoopEvent, None]:
         yield StatusEvent(status="asking", detail=str(self.iterations))
         parts: list[Part] = []
-        async with aclosing(self._asked(record, with_tools, parts)) as told:
+        async with aclosing(self._asked(record, parts)) as told:
             async for event in told:
                 yield event
         if self.failure is not None:
@@ -181,11 +195,12 @@ class Loop:
         self._is_calling = self._said[-1].role == "tool"
         self._calls = None
 
-    async def _asked(self, record: Record, with_tools: bool, parts: list[Part]) -> AsyncGenerator[LoopEvent, None]:
+    async def _asked(self, record: Record, parts: list[Part]) -> AsyncGenerator[LoopEvent, None]:
         try:
-            answering = await self._runtime.answer(self._next(with_tools), record, self._owner)
+            answering = await self._runtime.answer(self._next(), record, self._owner)
         except GatewayError as error:
-            yield self._failed(error)
+            if not self._is_text_enough(error, parts):
+                yield self._failed(error)
             return
         teller = _Teller()
         try:
@@ -195,7 +210,8 @@ class Loop:
                         if isinstance(event, Finished):
                             self._finished(event)
                         elif isinstance(event, Failed):
-                            yield self._failed(event.error)
+                            if not self._is_text_enough(event.error, parts):
+                                yield self._failed(event.error)
                             return
                         elif (told := teller.told(event)) is not None:
                             if isinstance(told, TextEvent):
@@ -206,17 +222,27 @@ class Loop:
         if any(loss.feature == "usage" for loss in record.losses):
             # The estimate is by the bytes of a client's request, and here was none.
             self.usage = replace(self.usage, input=self.usage.input + _size(self._said) // BYTES_PER_TOKEN)
-        parts += answering.parts if with_tools else [_in_words(part) for part in answering.parts]
+        parts += answering.parts if self._last is None else [_in_words(part) for part in answering.parts]
+
+    def _is_text_enough(self, error: GatewayError, parts: list[Part]) -> bool:
+        """A back end may end the last answer because the model goes on calling: then its text so far is the answer."""
+        if self._last is None or not error.is_runaway:
+            return False
+        text = "".join(self._partial).strip()
+        parts += [Text(text=text)] if text else []
+        return True
 
     def _failed(self, error: GatewayError) -> ErrorEvent:
         self.failure = error
         return ErrorEvent(code=error.code, message=error.message)
 
-    def _next(self, with_tools: bool) -> Request:
-        choice = self._request.tool_choice if with_tools and self.iterations == 1 else None
-        messages = noticed(tuple(self._said))
-        offered = self._toolbox.offered if with_tools else ()
-        return replace(self._request, messages=messages, tools=offered, tool_choice=choice)
+    def _next(self) -> Request:
+        request = replace(self._request, messages=noticed(tuple(self._said)))
+        if self._last is None:
+            choice = request.tool_choice if self.iterations == 1 else None
+            return replace(request, tools=self._toolbox.offered, tool_choice=choice)
+        about = {LOOP_HEADER: REACHED_BOUND} if self._last == REACHED_BOUND else {}
+        return replace(request, tools=(), tool_choice=None, headers={**request.headers, **about})
 
     def _finished(self, event: Finished) -> None:
         reason = event.choices[0].reason if event.choices else "stop"
@@ -225,10 +251,12 @@ class Loop:
             self.usage = self.usage.plus(replace(event.usage, extra={}))
 
     def _complete(self, reason: Ending) -> CompleteEvent:
-        said = self.messages[self._known :]
-        last = next((message for message in reversed(said) if message.role == "assistant"), None)
-        texts = [part for part in last.parts if isinstance(part, Text | Refusal)] if last is not None else []
-        return CompleteEvent(text=joined(texts), reason=reason, iterations=self.iterations, usage=self.usage)
+        said = [message for message in self.messages[self._known :] if message.role == "assistant"]
+        texts = [_text_of(message) for message in reversed(said)]
+        text = texts[0] if texts else ""
+        if not text.strip() and self._last is not None:  # it had to say something, and did not: the best that there is
+            text = next((text for text in texts if text.strip()), "") or _calls_of(said)
+        return CompleteEvent(text=text, reason=reason, iterations=self.iterations, usage=self.usage)
 
 
 class _Teller:
@@ -264,6 +292,18 @@ def _size(messages: Sequence[Message]) -> int:
     inside = [inner for part in parts if isinstance(part, ToolResult) for inner in part.parts]
     written = sum(len(part.raw) for part in parts if isinstance(part, ToolCall))
     return written + sum(len(part.text) for part in (*parts, *inside) if isinstance(part, Text | Reasoning))
+
+
+def _text_of(message: Message) -> str:
+    return joined([part for part in message.parts if isinstance(part, Text | Refusal)])
+
+
+def _calls_of(said: Sequence[Message]) -> str:
+    """The last calls, as text."""
+    for message in reversed(said):
+        if calls := [_in_words(part) for part in message.parts if isinstance(part, ToolCall)]:
+            return " ".join(part.text for part in calls if isinstance(part, Text))
+    return ""
 
 
 def _in_words(part: Part) -> Part:

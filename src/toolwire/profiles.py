@@ -116,6 +116,7 @@ class Profile(Struct, frozen=True, kw_only=True):
     has_effort: bool = True
     result_content: Literal["text", "parts"] = "text"
     default_max_tokens: int = 16384
+    is_gateway: bool = False  # another toolwire: it counts the tasks of agents that reach their bound
     api_version: str = ""
     key_header: Literal["authorization", "x-api-key", "x-goog-api-key"] = "authorization"
     oauth_beta: str = ""  # the feature that goes with a token in place of a key
@@ -314,6 +315,7 @@ ANTHROPIC = Profile(
     needs_tools=True,
     has_files=True,
 )
+TOOLWIRE = replace(ANTHROPIC, name="anthropic-toolwire", is_gateway=True)
 ANTHROPIC_API = replace(
     ANTHROPIC,
     name="anthropic-api",
@@ -364,6 +366,7 @@ BY_NAME = {
         OPENAI_RESPONSES,
         OPENROUTER_RESPONSES,
         ANTHROPIC,
+        TOOLWIRE,
         ANTHROPIC_API,
         ANTHROPIC_OAUTH,
         GEMINI,

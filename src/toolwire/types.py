@@ -5,7 +5,7 @@ The seed of it all is ToolCall: raw is what the model wrote, to the byte; args i
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -244,6 +244,11 @@ class Request(Struct, frozen=True, kw_only=True):
     source: JsonObject = {}
     wire: bytes = b""
     headers: dict[str, str] = {}
+
+
+# A header by which an agent tells a gateway why it makes the last request of a task.
+LOOP_HEADER: Final = "x-toolwire-loop"
+REACHED_BOUND: Final = "max_iterations"
 
 
 class Loss(Struct, frozen=True):

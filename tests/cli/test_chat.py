@@ -16,11 +16,11 @@ import pytest
 
 from tests.cli.chatting.typist import CTRL_C, CTRL_D, SEQUENCE, UP, environment, piped, scripted, typing
 from tests.programs.installed import node_program
-from tests.server.harness import gateway, server_config
+from tests.server.harness import ask, gateway, server_config
 from toolwire.agent import Conversation
 from toolwire.cli.app import run
 from toolwire.cli.chatting.options import Options
-from toolwire.config import Config, with_backends
+from toolwire.config import BackendConfig, Config, with_backends
 from toolwire.types import Text, ToolResult
 
 WRITE = {"calls": [{"name": "write", "arguments": {"path": "a.txt", "content": "one\ntwo\n"}}]}
@@ -529,6 +529,52 @@ def test_a_running_gateway_answers(tmp_path: Path) -> None:
     assert '* read {"path":"a.txt"}' in done.stderr
     assert "hello from the file" in done.stdout
     assert done.returncode == 0
+
+
+LISTING = [
+    {"calls": [{"name": "list", "arguments": {"path": "."}}]},
+    {"calls": [{"name": "glob", "arguments": {"pattern": "*"}}]},
+]
+BOUNDED = ("look", "--workspace", ".", "--max-iterations", "2", "--json")
+
+
+@pytest.mark.slow
+def test_a_chat_is_counted_like_any_client(tmp_path: Path) -> None:
+    path = scripted(tmp_path, *LISTING, {"text": "That is all."})
+    store = tmp_path / "store.db"
+    path.write_text(f'{path.read_text()}\n[store]\npath = "{store}"\n')
+    for _ in range(2):
+        done = piped(tmp_path, *BOUNDED)
+        ending = json.loads(done.stdout.splitlines()[-1])
+        assert (ending["reason"], ending["text"], done.returncode) == ("max_iterations", "That is all.", 0)
+    assert piped(tmp_path, "look").returncode == 0
+    command = [sys.executable, "-m", "toolwire", "stats", "--json"]
+    told = subprocess.run(command, cwd=tmp_path, env=environment(tmp_path), capture_output=True, check=True)
+    [row] = json.loads(told.stdout)["models"]
+    assert (row["backend"], row["requests"], row["calls"], row["max_iterations"]) == ("play", 9, 6, 2)
+
+
+@pytest.mark.slow
+def test_a_chat_by_address_is_counted_by_the_gateway(tmp_path: Path) -> None:
+    scripted(tmp_path, *LISTING, {"text": "That is all."})
+    play = BackendConfig(name="play", kind="scripted", script=str(tmp_path / "script.json"))
+    with gateway(with_backends(Config(server=server_config(default="play")), (play,))) as running:
+        address = f"http://127.0.0.1:{running.port}"
+        done = piped(tmp_path, *BOUNDED, "--url", address, "--model", "play/scripted")
+        assert json.loads(done.stdout.splitlines()[-1])["reason"] == "max_iterations"
+        page = ask(running.port, "GET", "/metrics").body.decode()
+    assert 'toolwire_tool_loop_max_iterations_total{backend="play",model="scripted"} 1.0' in page
+
+
+@pytest.mark.slow
+def test_a_store_that_cannot_be_used_costs_a_chat_nothing_but_its_counts(tmp_path: Path) -> None:
+    path = scripted(tmp_path, {"text": "hello"})
+    (tmp_path / "store.db").write_text("no database " * 100)
+    path.write_text(f'{path.read_text()}\n[store]\npath = "{tmp_path / "store.db"}"\n')
+    done = piped(tmp_path, "hi")
+    assert (done.stdout.strip(), done.returncode) == ("hello", 0)
+    assert "this chat is not counted: " in done.stderr
+    assert "is not a database" in done.stderr
 
 
 def wait_for(path: Path) -> None:

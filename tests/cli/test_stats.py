@@ -44,6 +44,7 @@ def fill(config: Path, *, days_ago: int = 0) -> None:
             bad = Tally(made=2, invalid=1, corrections=1, corrected=1)
             failed = Record(backend="bad", sent_model="n", status=status, outcome=outcome, tally=bad)
             failed.error = "upstream_error" if outcome == "error" else ""
+            failed.has_reached_bound = number > 7
             history.closed(failed)
         store = SqliteStore(config.parent / "store.db", max_bytes=8 << 20, max_age=1e9)
         await Recorder(store, history, lambda error, _: None).write()
@@ -62,10 +63,23 @@ def test_back_ends_are_compared(config: Path, capsys: pytest.CaptureFixture[str]
     assert stats(config=config) == 0
     lines = capsys.readouterr().out.splitlines()
     assert re.split(r"\s{2,}", lines[1]) == [
-        "back end", "model", "requests", "errors", "400s", "calls", "right", "repaired", "corrections", "seconds",
+        "back end", "model", "requests", "errors", "400s", "calls", "right", "repaired", "corrections",
+        "at bound", "seconds",
     ]  # fmt: skip
-    assert re.split(r"\s{2,}", lines[2]) == ["bad", "n", "10", "40.0%", "4", "20", "50.0%", "50.0%", "10/10", "0.0"]
-    assert re.split(r"\s{2,}", lines[3]) == ["good", "m", "10", "0.0%", "0", "40", "75.0%", "100.0%", "-", "0.0"]
+    assert re.split(r"\s{2,}", lines[2]) == [
+        "bad",
+        "n",
+        "10",
+        "40.0%",
+        "4",
+        "20",
+        "50.0%",
+        "50.0%",
+        "10/10",
+        "2",
+        "0.0",
+    ]
+    assert re.split(r"\s{2,}", lines[3]) == ["good", "m", "10", "0.0%", "0", "40", "75.0%", "100.0%", "-", "0", "0.0"]
 
 
 def test_a_trend_by_day(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,7 +114,7 @@ def test_what_has_no_whole_has_no_rate() -> None:
     assert rates(Counts()) == dict.fromkeys(rates(Counts()))
     lines = (Line(hour=1, backend="b", model="m", counts=Counts(requests=1)),)
     found = Found(first=0, last=0, lines=lines)
-    assert re.split(r"\s{2,}", shown(found)[2]) == ["b", "m", "1", "0.0%", "0", "0", "-", "-", "-", "0.0"]
+    assert re.split(r"\s{2,}", shown(found)[2]) == ["b", "m", "1", "0.0%", "0", "0", "-", "-", "-", "0", "0.0"]
     assert as_json(found)["days"][0]["day"] == "1970-01-01"
 
 

@@ -159,7 +159,8 @@ def test_a_model_that_never_learns_gets_exactly_so_many_tries(
         assert asked.seen.calls == ()
     found = counters(server, policy, model)
     assert (found["tool_calls_invalid_args"], found["tool_call_corrections"]) == (3, 2)
-    assert found["tool_loop_max_iterations"] == 1
+    assert found["tool_call_corrections_exhausted"] == 1
+    assert "tool_loop_max_iterations" not in found
     assert "tool_calls_corrected" not in found
 
 

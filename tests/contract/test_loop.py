@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import resource
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests.thorough import is_thorough, some
 from toolwire import Agent, Conversation, Terms
 from toolwire.config import BackendConfig, Config, with_backends
 from toolwire.loop_events import LoopEvent, StatusEvent, ToolResultEvent
+from toolwire.telemetry.prometheus import Prometheus
 from toolwire.tools.functions import function_tool
 from toolwire.types import Media
 
@@ -256,6 +258,29 @@ def test_a_gateway_by_its_address(stage: Providers) -> None:
     assert weather.asked == ["Slow", "Rome", "Zürich"]
     assert [dialect for dialect, _ in stage.seen] == ["messages"] * 4
     assert len(pairs(conversation.messages)) == 5
+
+
+@pytest.mark.parametrize("is_by_url", [True, False])
+def test_a_task_that_reaches_its_bound_is_counted_once_for_its_back_end(stage: Providers, is_by_url: bool) -> None:
+    own = Prometheus()
+    where: dict[str, Any] = {"url": f"{stage.url}/v1"} if is_by_url else {"config": stage.config()}
+    model = "s/scripted" if is_by_url else "openai-chat/scripted"
+    agent = Agent(model, Weather().tools, terms=Terms(max_iterations=2), telemetry=own, **where)
+    before = bounds_in(stage.metrics())
+    turns = [calls(("weather", {"city": f"C{number}"})) for number in range(9)]
+    assert events_of(agent, script(*turns, strict=False))[0][-1].reason == "max_iterations"  # type: ignore[union-attr] # complete
+    assert events_of(agent, script({"text": "ok"}))[0][-1].reason == "done"  # type: ignore[union-attr] # complete
+    grown = bounds_in(stage.metrics()) - before
+    assert grown == Counter({'{backend="s",model="scripted"}': 1} if is_by_url else {})
+    named = "gateway" if is_by_url else "openai-chat"
+    name = "s/scripted" if is_by_url else "scripted"
+    assert bounds_in(own.render().decode()) == {f'{{backend="{named}",model="{name}"}}': 1}
+
+
+def bounds_in(page: str) -> Counter[str]:
+    name = "toolwire_tool_loop_max_iterations_total"
+    found = [line.removeprefix(name).split(" ") for line in page.splitlines() if line.startswith(name)]
+    return Counter({labels: int(float(value)) for labels, value in found})
 
 
 def _memory() -> int:

@@ -50,7 +50,7 @@ def test_each_number_has_its_counter() -> None:
         "tool_calls_cut_total": 1,
         "tool_call_corrections_total": 2,
         "tool_calls_corrected_total": 4,
-        "tool_loop_max_iterations_total": 1,
+        "tool_call_corrections_exhausted_total": 1,
         "tool_api_400_total": 7,
     }
     assert found['argument_repairs_total{repair="typed"}'] == 3
@@ -58,6 +58,13 @@ def test_each_number_has_its_counter() -> None:
     assert found['held_call_seconds_sum{backend="b"}'] == 0.2
     assert found['schema_accuracy{backend="b",model="m",stage="before"}'] == 0.5
     assert found['schema_accuracy{backend="b",model="m",stage="after"}'] == 0.75
+
+
+def test_tasks_that_reach_their_bound_are_counted_also_without_a_call() -> None:
+    records = [Record(backend=name, sent_model="m", has_reached_bound=True) for name in "bbc"]
+    found = counted(*records, Record(backend="b", sent_model="m"))
+    assert found[f"tool_loop_max_iterations_total{BY_MODEL}"] == 2
+    assert found['tool_loop_max_iterations_total{backend="c",model="m"}'] == 1
 
 
 def test_an_answer_without_calls_moves_nothing() -> None:

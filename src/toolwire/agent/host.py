@@ -11,6 +11,7 @@ from ..config import BackendConfig, Config, load, with_backends
 from ..discovery import discover
 from ..errors import ConfigError, GatewayError
 from ..guarding import handling_of
+from ..profiles import TOOLWIRE
 from ..router import router_for
 from ..runtime import Runtime
 from ..secret import Secret
@@ -43,7 +44,9 @@ def host_at(url: str, key: str = "") -> Host:
     if not url.startswith(("http://", "https://")):
         raise ConfigError(f'found the address "{url[:100]}"; expected one such as "http://127.0.0.1:18741".')
     base = url.rstrip("/").removesuffix("/v1")
-    gateway = BackendConfig(name=_GATEWAY, kind="anthropic", base_url=base, key=Secret(key or "none"), guard="off")
+    gateway = BackendConfig(
+        name=_GATEWAY, kind="anthropic", base_url=base, key=Secret(key or "none"), guard="off", profile=TOOLWIRE.name
+    )
     return Host(with_backends(Config(), (gateway,)), f"{_GATEWAY}/")
 
 

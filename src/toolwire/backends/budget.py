@@ -12,7 +12,7 @@ from hashlib import blake2b
 from msgspec import Struct
 
 from ..calls.sameness import Leading, print_of
-from ..errors import UpstreamError
+from ..errors import RUNAWAY, UpstreamError
 from ..types import Request, ToolCall
 
 CODE = "budget_exceeded"
@@ -77,6 +77,7 @@ class Budget:
             code=CODE,
             hint=f"See whether the agent runs in circles; go on in {wait} seconds, or raise {key} of this back end.",
             headers={"retry-after": str(wait)},
+            details=RUNAWAY,
         )
 
 

@@ -11,7 +11,7 @@ from ..config import BackendConfig
 from ..dialects import DIALECTS
 from ..errors import UpstreamError
 from ..profiles import ALL_KINDS, profile_for
-from ..types import Loss, Request
+from ..types import LOOP_HEADER, Loss, Request
 from ..wire.exact import object_of
 from .base import Model
 from .refusals import check_tools, is_passing, mended
@@ -163,6 +163,8 @@ class HttpBackend:
             **self._wire.headers(self.profile, self._config.key.reveal(), given),
             **self._config.headers,
         }
+        if self.profile.is_gateway and LOOP_HEADER in request.headers:
+            headers[LOOP_HEADER] = request.headers[LOOP_HEADER]
         url = self._url(path)
         for attempt in range(self._config.retries + 1):
             try:

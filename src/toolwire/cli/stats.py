@@ -150,7 +150,7 @@ def _row_as_json(titles: Sequence[str], row: Row) -> dict[str, Any]:
 
 
 def _table(titles: Sequence[str], rows: Sequence[Row]) -> list[str]:
-    heads = [*titles, "requests", "errors", "400s", "calls", "right", "repaired", "corrections", "seconds"]
+    heads = [*titles, "requests", "errors", "400s", "calls", "right", "repaired", "corrections", "at bound", "seconds"]
     cells = [[*(plain(name) for name in row.names), *_cells(row.counts)] for row in rows]
     widths = [max(map(len, column)) for column in zip(heads, *cells, strict=True)]
     return [_line(line, widths, len(titles)) for line in (heads, *cells)]
@@ -167,6 +167,7 @@ def _cells(counts: Counts) -> list[str]:
         _percent(part["accuracy_before"]),
         _percent(part["accuracy_after"]),
         corrections,
+        f"{counts.max_iterations:,}",
         f"{part['seconds_per_request'] or 0.0:.1f}",
     ]
 

@@ -28,7 +28,7 @@ from ..store import Store, open_store
 from ..telemetry import Record
 from ..telemetry.history import History
 from ..telemetry.prometheus import Prometheus
-from ..types import Request
+from ..types import LOOP_HEADER, REACHED_BOUND, Request
 from ..vaulting import Vault
 from .asked import Asked, query_in
 from .auth import Guard, owner_of
@@ -290,6 +290,7 @@ class App:
             decode = reply.dialect.decode_request if door is None else door.decode
             request = await self._decoded(decode, body, headers)
             record.model, record.is_stream = request.model[:100], request.stream
+            record.has_reached_bound = headers.get(LOOP_HEADER) == REACHED_BOUND
             record.is_debugged = headers.get("x-toolwire-debug", "0") not in ("0", "false", "")
             assert self._loop is not None
             owner = owner_of(headers)

@@ -22,7 +22,10 @@ _COUNTED = {
     "cut": ("toolwire_tool_calls_cut", "Tool calls that an answer ended in the middle of."),
     "corrections": ("toolwire_tool_call_corrections", "Times a model was told what is wrong and asked again."),
     "corrected": ("toolwire_tool_calls_corrected", "Wrong tool calls in whose place the model gave a right one."),
-    "exhausted": ("toolwire_tool_loop_max_iterations", "Answers whose calls stayed wrong to the last allowed try."),
+    "exhausted": (
+        "toolwire_tool_call_corrections_exhausted",
+        "Answers whose calls stayed wrong to the last correction.",
+    ),
 }
 
 
@@ -33,6 +36,12 @@ class CallCounters:
         }
         self._refused = Counter(
             "toolwire_tool_api_400", "Requests a back end refused with 400.", _BY_MODEL, registry=registry
+        )
+        self._bounds = Counter(
+            "toolwire_tool_loop_max_iterations",
+            "Tasks of agents that made as many requests as they may.",
+            _BY_MODEL,
+            registry=registry,
         )
         self._repairs = Counter(
             "toolwire_argument_repairs", "Repairs of arguments, by what was done.", ("repair",), registry=registry
@@ -55,6 +64,8 @@ class CallCounters:
             self._pairs.labels(backend, kind).inc(number)
         if refused := tally.refused + (record.status == 400 and record.error == "upstream_error"):
             self._refused.labels(backend, self._model(record)).inc(refused)
+        if record.has_reached_bound:
+            self._bounds.labels(backend, self._model(record)).inc()
         if not tally.made:
             return
         model = self._model(record)

@@ -23,7 +23,8 @@ _OTHER = "other"
 
 
 class Counts(Struct, kw_only=True, omit_defaults=True):
-    """calls, and what became of them, as calls.tally has it; refused: requests that the back end took as wrong (400)."""
+    """calls, and what became of them, as calls.tally has it; refused: requests that the back end took as wrong (400);
+    max_iterations: tasks of agents that made as many requests as they may."""
 
     requests: int = 0
     errors: int = 0
@@ -36,6 +37,7 @@ class Counts(Struct, kw_only=True, omit_defaults=True):
     cut: int = 0
     corrections: int = 0
     corrected: int = 0
+    max_iterations: int = 0
     losses: int = 0
     pair_repairs: int = 0
     tokens_in: int = 0
@@ -59,6 +61,7 @@ class Counts(Struct, kw_only=True, omit_defaults=True):
         self.cut += tally.cut
         self.corrections += tally.corrections
         self.corrected += tally.corrected
+        self.max_iterations += record.has_reached_bound
         self.losses += len(record.losses)
         self.pair_repairs += record.history.total()
         if usage is not None:

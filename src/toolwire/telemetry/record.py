@@ -34,6 +34,7 @@ class Record(Struct, kw_only=True):
     ended: float = 0.0
     tally: Tally = field(default_factory=Tally)
     history: Counter[str] = field(default_factory=Counter)  # what had to be repaired in it, by kind
+    has_reached_bound: bool = False  # the task that it ends has made as many requests as it may
     usage: Usage | None = None
     losses: list[Loss] = []
     is_debugged: bool = False  # the client asks to be told what became of its request

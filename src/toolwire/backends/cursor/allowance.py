@@ -8,7 +8,7 @@ has bounds of its own: a slow circle, or one that has no budget, ends too, with 
 
 from __future__ import annotations
 
-from ...errors import UpstreamError
+from ...errors import RUNAWAY, UpstreamError
 from ..budget import CODE, Budget
 
 MOST_DECLINED = 100  # wishes in one answer that nobody did anything about; who reads refusals stops after a few
@@ -71,4 +71,5 @@ def _runaway(how_often: str) -> Runaway:
         status=429,
         code=CODE,
         hint="It runs in circles: say in the prompt which tools there are, or use another model.",
+        details=RUNAWAY,
     )

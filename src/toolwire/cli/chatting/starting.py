@@ -22,6 +22,7 @@ from .approvals import Approvals, Person
 from .choosing import DEMO, check_model, first_model, first_model_at
 from .commands import Commands
 from .conversing import converse
+from .counts import ChatCounts
 from .options import Options
 from .reporting import JsonLines, Reporter
 from .session import Session, resumed
@@ -39,7 +40,10 @@ _READING = ("read", "list", "glob", "grep")
 def start(options: Options, question: str | None) -> int:
     """The exit code. Without a question a person is at the terminal."""
     with Worker() as worker:
-        return Chat(options, worker).run(question)
+        chat = Chat(options, worker)
+        code = chat.run(question)
+    chat.report_problems()
+    return code
 
 
 class Chat:
@@ -56,6 +60,7 @@ class Chat:
         self._config = Config() if options.url else worker.run(found_config(options.config))
         self._key = _key() if options.url else ""
         self._tools = tuple(tools_of(options))
+        self._counts = ChatCounts(self._config)
 
     def run(self, question: str | None) -> int:
         session, lines = self._session(is_conversation=question is None)
@@ -74,6 +79,11 @@ class Chat:
         self._reporter.note("/help lists the commands, Ctrl-C stops an answer, Ctrl-D leaves.")
         return converse(session, Commands(session, self._tools, self._check), lines, self._words)
 
+    def report_problems(self) -> None:
+        """What is known only when everything is closed."""
+        if self._counts.problem:
+            self._reporter.note(self._counts.problem)
+
     def _report(self) -> Reporter:
         return JsonLines(sys.stdout, self._about) if self._options.json else Show(self._words, self._about)
 
@@ -82,6 +92,8 @@ class Chat:
         conversation = resumed(options.resume) if options.resume is not None else None
         model = self._model(conversation.model if conversation is not None else "")
         approvals = Approvals(is_all_allowed=options.yes)
+        if not options.url:  # else the gateway counts
+            self._worker.hold(self._counts)
         agent = Agent(
             model,
             self._tools,
@@ -91,6 +103,7 @@ class Chat:
             terms=Terms(max_iterations=options.max_iterations),
             approve=approvals.approve,
             effort=options.effort,
+            telemetry=self._counts.history,
         )
         if options.mcp:
             self._about.live("  starting the servers ...", "dim")

@@ -9,7 +9,7 @@ import re
 
 from msgspec import Struct
 
-from ...errors import UpstreamError, quote
+from ...errors import RUNAWAY, UpstreamError, quote
 from ...types import JsonObject, Loss
 from ...wire.exact import object_of
 from ..base import cut
@@ -136,6 +136,7 @@ def stuck(calls: int, last: Loss) -> UpstreamError:
         status=502,
         code="codex_stuck",
         hint='Set tier = "sentinel" for this back end, or use another model.',
+        details=RUNAWAY,
     )
 
 

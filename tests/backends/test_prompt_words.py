@@ -62,6 +62,8 @@ def test_tools_are_named_exactly_and_in_order() -> None:
     assert named_tools([WEATHER, MAIL], "first sendMail, then get_weather.") == [MAIL, WEATHER]
     assert named_tools([WEATHER, MAIL], "sendMails or get_weather_now") == []
     assert named_tools([Tool(name="")], "anything") == []
+    prefixed = [Tool(name=name) for name in ("City-get_time", "mcp__files__readFile", "web-search", "a__b")]
+    assert named_tools(prefixed, "readFile, get_time, search and b") == [prefixed[1], prefixed[0]]
 
 
 def test_quoted_texts_come_first() -> None:

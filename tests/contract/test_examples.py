@@ -11,7 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.server.harness import gateway, server_config
+from toolwire.config import Config, with_backends
+from toolwire.secret import Secret
+
 ROOT = Path(__file__).resolve().parents[2]
+FRAMEWORKS = ("langchain_agent", "autogen_agent", "crewai_agent", "semantic_kernel_agent")  # run by tests/programs
 SAID = {
     "function_tool": "get_weather said: Paris: rain, 1 day(s) long.\n2 requests, 40 tokens, ended by: done\n",
     "streaming": "> search_files {'pattern': '*.txt'}\n< [\"notes.txt\",\"todo.txt\"]\n"
@@ -22,12 +27,13 @@ SAID = {
 }
 
 
-def output_of(path: Path, folder: Path) -> str:
+def output_of(path: Path, folder: Path, more: dict[str, str] | None = None) -> str:
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
         "TMPDIR": str(folder),
         "PYTHONPATH": str(ROOT / "src"),
+        **(more or {}),
     }
     command = [sys.executable, "-W", "error", str(path)]
     found = subprocess.run(
@@ -38,7 +44,17 @@ def output_of(path: Path, folder: Path) -> str:
 
 
 def test_there_are_no_others() -> None:
-    assert {path.stem for path in (ROOT / "examples").glob("*.py")} == {*SAID, "mcp_server"}
+    others = {"mcp_server", "every_dialect", *FRAMEWORKS}
+    assert {path.stem for path in (ROOT / "examples").glob("*.py")} == {*SAID, *others}
+
+
+def test_a_round_trip_in_every_dialect(tmp_path: Path) -> None:
+    config = with_backends(Config(server=server_config(keys=(Secret("k-1"),))), ())
+    with gateway(config) as running:
+        more = {"TOOLWIRE_URL": f"http://127.0.0.1:{running.port}", "TOOLWIRE_KEY": "k-1"}
+        said = output_of(ROOT / "examples" / "every_dialect.py", tmp_path, more)
+    dialects = ("chat", "responses", "messages", "gemini")
+    assert said.splitlines() == [f"{name}: get_weather said: 18 degrees and rain in Paris." for name in dialects]
 
 
 @pytest.mark.parametrize("name", SAID)

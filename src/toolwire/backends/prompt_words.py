@@ -23,6 +23,7 @@ _STOP_WORDS = frozenset(
     )
 )
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_PREFIXED = re.compile(r"(?:\w{1,64}(?:__|[-./:])){1,3}([A-Za-z][A-Za-z0-9_]{2,64})")
 _WORD = re.compile(r"[^\W_]+")
 _QUOTED = re.compile(r"\"([^\"]{1,500})\"|“([^”]{1,500})”|`([^`]{1,500})`|(?<!\w)'([^']{1,500})'(?!\w)")
 _RUN = r"[A-Z][\w'’-]*(?:\s[A-Z][\w'’-]*){0,5}"
@@ -98,9 +99,9 @@ def stems_of(text: str, *, keep_stop_words: bool = False) -> frozenset[str]:
 
 
 def named_tools(tools: Sequence[Tool], prompt: str) -> list[Tool]:
-    """The tools whose exact names stand in the prompt, in that order."""
+    """The tools whose names stand in the prompt, in that order; a prefix that a client added need not (`City-get_time`)."""
     read = prompt[:_READ]
-    places = ((_place(tool.name, read), tool) for tool in tools)
+    places = ((max(_place(tool.name, read), _place(_bare(tool.name), read)), tool) for tool in tools)
     return [tool for place, tool in sorted(places, key=lambda pair: pair[0]) if place >= 0]
 
 
@@ -146,6 +147,12 @@ def _masked(text: str, paths: Sequence[str]) -> str:
     for path in paths:
         text = text.replace(path, "\0")
     return text
+
+
+def _bare(name: str) -> str:
+    """The name without its prefix, where that is still a name and no ordinary word; "" otherwise."""
+    found = _PREFIXED.fullmatch(name)
+    return found[1] if found is not None and ("_" in found[1] or _HUMP.search(found[1])) else ""
 
 
 def _place(name: str, text: str) -> int:

@@ -200,6 +200,34 @@ def test_the_command_that_writes_makes_the_change_that_was_shown(home: Path, cap
     assert f"`toolwire connect obsidian-copilot --url {NOBODY} --write --file FOLDER_OF/data.json`" in shown
 
 
+@pytest.mark.parametrize(
+    ("model", "named", "alias"),
+    [
+        ("demo/echo-tools", "gpt-5-toolwire", '"gpt-5-toolwire" = "demo/echo-tools"'),
+        ("openai/gpt-5.5", "gpt-5.5", ""),
+        ("gpt-5-mini", "gpt-5-mini", ""),
+    ],
+)
+def test_a_dialect_that_a_client_chooses_by_the_models_name(
+    home: Path, capsys: Shown, model: str, named: str, alias: str
+) -> None:
+    """Copilot for Obsidian speaks Responses only to names that begin with gpt-5."""
+    (home / "copilot").mkdir()
+    file = home / "copilot" / "data.json"
+    flags = ["--url", NOBODY, "--dialect", "responses", "--model", model, "--file", str(file)]
+    assert run(["connect", "obsidian-copilot", *flags, "--write"]) == 0
+    shown = capsys.readouterr().out
+    (written,) = json.loads(file.read_text())["configuredModels"]
+    assert written["info"]["id"] == named
+    assert (alias in shown, "[models]" in shown) == (True, bool(alias))
+
+
+def test_a_missing_alias_is_told_by_the_check(demo: Process, capsys: Shown) -> None:
+    flags = ["--url", f"http://127.0.0.1:{demo.port}", "--dialect", "responses", "--model", "demo/echo-tools"]
+    assert run(["connect", "obsidian-copilot", *flags, "--check"]) == 1
+    assert '"gpt-5-toolwire" = "demo/echo-tools"' in capsys.readouterr().out
+
+
 def test_a_vault_is_named_by_its_folder(home: Path) -> None:
     (home / "copilot").mkdir()
     (home / "copilot" / "data.json").write_text('{"settingsVersion": 8, "providers": {"mine": {}}}')

@@ -79,6 +79,7 @@ def connect(client: str | None = None, *, options: Options = DEFAULTS) -> int:
     way = _way(chosen, options.dialect)
     gateway = _gateway(options)
     target = Target(address=gateway.address, model=_model(options.model, gateway.models), has_key=gateway.has_key)
+    target = target.named_for(way)
     if options.write_key:
         target = replace(target, key=_key_to_write(chosen, way, gateway, options))
     if options.write:
@@ -219,6 +220,7 @@ def _repeated(options: Options) -> Iterator[str]:
 
 def _after(client: Client, target: Target) -> Iterator[str]:
     """What is left to do once the settings are there."""
+    yield from _aliased(client, target)
     if target.key:
         yield "The gateway's key is in this file as it is; do not share the file, or its backups."
     elif target.has_key and KEY in (client.keyed_start or KEY):
@@ -227,6 +229,12 @@ def _after(client: Client, target: Target) -> Iterator[str]:
         yield "The gateway wants a key, which this client keeps itself; --write-key puts it into the file instead."
     if start := (target.has_key and not target.key and client.keyed_start) or client.start:
         yield f"Then start it: {start}"
+
+
+def _aliased(client: Client, target: Target) -> Iterator[str]:
+    if target.meant:
+        yield f"{client.title} speaks this dialect only to names such as {target.model}. In toolwire.toml of the gateway:"
+        yield f'[models]\n"{target.model}" = "{target.meant}"'
 
 
 def _write(client: Client, way: Way, target: Target, file: Path | None) -> None:
@@ -271,4 +279,6 @@ def _check(client: Client, way: Way, target: Target, key: Secret) -> int:
     print(f"As {client.title}: POST {target.address}{path_of(shape, way.dialect)}, {manner}")
     outcome = attempt(target, way.dialect, shape, key.reveal())
     print("\n".join((f"{'ok   ' if outcome.is_good else 'WRONG'} {outcome.lines[0]}", *outcome.lines[1:])))
+    for line in () if outcome.is_good else _aliased(client, target):
+        print(line)
     return 0 if outcome.is_good else 1

@@ -48,9 +48,13 @@ class SettingsFile(Struct, frozen=True, kw_only=True):
 
 
 class Way(Struct, frozen=True, kw_only=True):
-    """One dialect of a client: files, or environment variables, or code, or steps in its window."""
+    """One dialect of a client: files, or environment variables, or code, or steps in its window.
+
+    prefix: the client speaks this dialect only to models whose names begin so.
+    """
 
     dialect: str
+    prefix: str = ""
     files: tuple[SettingsFile, ...] = ()
     environment: dict[str, str] = {}
     code: str = ""
@@ -80,12 +84,23 @@ class Client(Struct, frozen=True, kw_only=True):
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """What a client is to be connected to. key is the key itself, only where it is to be written."""
+    """What a client is to be connected to. key is the key itself, only where it is to be written. meant: the model that the
+    client's name for it must lead to, by an alias of the gateway; "" where none is needed."""
 
     address: str
     model: str
     has_key: bool
     key: Secret = Secret("")
+    meant: str = ""
+
+    def named_for(self, way: Way) -> Target:
+        """With a name by which the client speaks the dialect of this way."""
+        bare = self.model.rpartition("/")[2]
+        if not way.prefix or self.model.startswith(way.prefix):
+            return self
+        if bare.startswith(way.prefix):
+            return replace(self, model=bare)
+        return replace(self, model=f"{way.prefix}-{NAME}", meant=self.model)
 
     def words(self, dialect: str) -> dict[str, str]:
         return {

@@ -295,52 +295,43 @@ AIDER = Client(
 
 _OBSIDIAN_MODEL = f"{NAME}-@model@"
 
+
+def _obsidian(dialect: str, prefix: str = "") -> Way:
+    configured = ("configuredModels", Item("configuredModelId", _OBSIDIAN_MODEL))
+    provider = {
+        "providerId": NAME,
+        "providerType": "openai-compatible",
+        "displayName": NAME,
+        "baseUrl": "@v1@",
+        "origin": {"kind": "byok"},
+    }
+    file = SettingsFile(
+        place=Place(names=("data.json",)),
+        format="json",
+        settings=(
+            Setting(("providers", NAME), provider),
+            Setting(("providers", NAME, "addedAt"), 0, is_default=True),
+            Setting((*configured, "providerId"), NAME),
+            Setting((*configured, "info"), {"id": "@model@", "displayName": "@model@"}),
+            Setting((*configured, "configuredAt"), 0, is_default=True),
+            Setting(("backends", "chat", "enabledModels", Item("", _OBSIDIAN_MODEL)), _OBSIDIAN_MODEL),
+        ),
+        keyed=(Setting(("providers", NAME, "requiresApiKey"), True),),
+        keyless=(Setting(("providers", NAME, "requiresApiKey"), False),),
+    )
+    steps = (
+        "Settings, Copilot, BYOK: Add a provider, Add a custom provider.",
+        "Base URL: @v1@",
+        "Model: @model@",
+        f"API key: the gateway's key, or {DUMMY} where it has none. Then Test, Save.",
+    )
+    return Way(dialect=dialect, prefix=prefix, files=(file,), steps=steps)
+
+
 OBSIDIAN_COPILOT = Client(
     name="obsidian-copilot",
     title="Copilot for Obsidian",
-    ways=(
-        Way(
-            dialect="chat",
-            files=(
-                SettingsFile(
-                    place=Place(names=("data.json",)),
-                    format="json",
-                    settings=(
-                        Setting(
-                            ("providers", NAME),
-                            {
-                                "providerId": NAME,
-                                "providerType": "openai-compatible",
-                                "displayName": NAME,
-                                "baseUrl": "@v1@",
-                                "origin": {"kind": "byok"},
-                            },
-                        ),
-                        Setting(("providers", NAME, "addedAt"), 0, is_default=True),
-                        Setting(("configuredModels", Item("configuredModelId", _OBSIDIAN_MODEL), "providerId"), NAME),
-                        Setting(
-                            ("configuredModels", Item("configuredModelId", _OBSIDIAN_MODEL), "info"),
-                            {"id": "@model@", "displayName": "@model@"},
-                        ),
-                        Setting(
-                            ("configuredModels", Item("configuredModelId", _OBSIDIAN_MODEL), "configuredAt"),
-                            0,
-                            is_default=True,
-                        ),
-                        Setting(("backends", "chat", "enabledModels", Item("", _OBSIDIAN_MODEL)), _OBSIDIAN_MODEL),
-                    ),
-                    keyed=(Setting(("providers", NAME, "requiresApiKey"), True),),
-                    keyless=(Setting(("providers", NAME, "requiresApiKey"), False),),
-                ),
-            ),
-            steps=(
-                "Settings, Copilot, BYOK: Add a provider, Add a custom provider.",
-                "Base URL: @v1@",
-                "Model: @model@",
-                f"API key: the gateway's key, or {DUMMY} where it has none. Then Test, Save.",
-            ),
-        ),
-    ),
+    ways=(_obsidian("chat"), _obsidian("responses", "gpt-5")),
     proof="read",
     notes="version 4; the way in its window is the safer one, `--write` needs `--file VAULT/.obsidian/plugins/copilot` and Obsidian closed",
 )

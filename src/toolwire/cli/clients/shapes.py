@@ -111,6 +111,9 @@ SHAPES: dict[tuple[str, str], Shape] = {
     ),
     ("aider", "chat"): Shape(members={"temperature": 0}, has_tools=False),
     ("obsidian-copilot", "chat"): Shape(headers={"origin": "app://obsidian.md"}),
+    ("obsidian-copilot", "responses"): Shape(
+        headers={"origin": "app://obsidian.md"}, members={"text": {}}, tool_members={"strict": None}
+    ),
     ("pi", "chat"): Shape(members={"store": False, "max_completion_tokens": 16384, **_USAGE}, tool_members=_LOOSE),
     ("pi", "responses"): Shape(members={"store": False, "prompt_cache_key": _MARK}, tool_members=_LOOSE),
     ("pi", "messages"): Shape(

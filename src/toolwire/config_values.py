@@ -28,7 +28,7 @@ Limit: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000_000, description="a wh
 Connections: TypeAlias = Annotated[
     int, Meta(ge=0, le=1_000_000, description="a whole number from 1 to 1000000, or 0 for twice max_streams")
 ]
-LocalTool: TypeAlias = Literal["read", "list", "glob", "grep", "write", "shell"]
+LocalTool: TypeAlias = Literal["read", "list", "glob", "grep", "write", "delete", "shell"]
 Guard: TypeAlias = Literal["off", "check", "repair", "retry"]
 Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=86400, description="a number of seconds above 0, at most 86400")]
 

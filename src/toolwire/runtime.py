@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .answering import Answering
-from .backends.base import Backend, EventReply, Model, WireReply, how_of, is_streamed
+from .backends.base import Backend, EventReply, Model, WireReply, how_of, is_streamed, local_of
 from .backends.correcting import CorrectingBackend, Terms
 from .backends.reading import Reading
 from .backends.searching import Searching
@@ -78,7 +78,7 @@ class Runtime:
         chosen = _chosen(asked, backend)
         record.is_verbatim = chosen.is_verbatim
         reply = await _opened(backend, asked, chosen)
-        record.how = how_of(reply)
+        record.how, record.local = how_of(reply), local_of(reply)
         turn = self._turn(asked, watch, is_first=watch is not None)
         step = self._piped(asked, chosen, turn, reply, record)
         step.lose(asked.losses)
@@ -90,7 +90,7 @@ class Runtime:
         asked = await self._asked(request, record, owner)
         backend, watch = self._guarded(asked, record) if is_guarded else (asked.backend, None)
         reply = await _opened(backend, asked, _chosen(asked, backend))
-        record.how = how_of(reply)
+        record.how, record.local = how_of(reply), local_of(reply)
         turn = self._turn(asked, watch, is_first=watch is not None or not is_guarded)
         answering = Answering(Reading(reply, backend.dialect, request), turn, record, asked.recall)
         answering.lose((*reply.losses, *asked.losses))

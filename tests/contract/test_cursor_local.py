@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -11,8 +12,12 @@ from typing import Any
 
 import pytest
 
-from tests.contract.cursor_stage import CursorStage, running
-from toolwire.simulators.cursor import Native, Say, Seen
+from tests.contract.cursor_stage import VERSION, CursorStage, running, simulating
+from tests.server.answers import PATHS
+from tests.server.harness import ask, process, wait_until
+from toolwire.cli.doctor import doctor, of_local_tools
+from toolwire.config import BackendConfig
+from toolwire.simulators.cursor import TOKEN, Native, Say, Seen, Simulator
 from toolwire.tools.workspace import Shell
 from toolwire.tools.workspace.limits import Budget
 from toolwire.tools.workspace.sandbox import walls
@@ -81,3 +86,111 @@ def test_in_the_sandbox_hooks_and_configuration_cannot_be_written(workspace: Pat
     assert (workspace / "made").read_text() == "hi\n"
     assert (workspace / ".git/config").read_text() == "kept"
     assert os.listdir(workspace / ".git/hooks") == []
+
+
+class Deleting:
+    def start(self, seen: Seen) -> Any:
+        [result] = yield Native("delete", {"path": seen.user_text})
+        yield Say(f"{result.kind}: {result.text}")
+
+
+def test_files_are_deleted_only_where_the_owner_allows_it(workspace: Path) -> None:
+    (workspace / ".git").mkdir()
+    (workspace.parent / "secret.txt").write_text("secret")
+    (workspace / "out").symlink_to(workspace.parent)
+    (workspace / "link.txt").symlink_to("kept.txt")
+    for name in ("gone.txt", "kept.txt", ".git/config", "folder/a.txt"):
+        (workspace / name).parent.mkdir(exist_ok=True)
+        (workspace / name).write_text("x")
+    with running(Deleting(), workspace=str(workspace), local_tools=("write",)) as stage:
+        assert stage.text(stage.chat("gone.txt")).startswith("rejected")
+    with running(Deleting(), workspace=str(workspace), local_tools=("delete",)) as stage:
+        assert stage.text(stage.chat("gone.txt")).startswith("success")
+        assert stage.text(stage.chat("gone.txt")).startswith("file_not_found")
+        assert stage.text(stage.chat("link.txt")).startswith("success")
+        for path in (".git/config", "folder", "../secret.txt", "out/secret.txt", "."):
+            assert stage.text(stage.chat(path)).startswith("error"), path
+    assert sorted(os.listdir(workspace)) == [".git", "folder", "kept.txt", "out"]
+    assert (workspace.parent / "secret.txt").exists()
+
+
+class Working:
+    """Reads a file that is there and one that is not, and runs a command."""
+
+    def start(self, seen: Seen) -> Any:
+        yield Native("read", {"path": "note.txt"})
+        yield Native("read", {"path": "missing.txt"})
+        yield Native("shell", {"command": "exit 3"})
+        yield Say("Done.")
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_each_local_call_is_logged_counted_and_in_the_debug_report(workspace: Path, stream: bool) -> None:
+    (workspace / "note.txt").write_text("plum")
+    with simulating(Simulator(model=Working())) as simulator:
+        toml = f"""
+log = "info"
+[backends.cursor]
+kind = "cursor"
+base_url = "{simulator.url}"
+token = "{TOKEN}"
+client_version = "{VERSION}"
+workspace = "{workspace}"
+local_tools = ["read", "shell"]
+sandbox = "never"
+"""
+        folder = workspace.parent / "gateway"
+        folder.mkdir()
+        with process(folder, toml) as server:
+            body = {"model": "cursor/default", "messages": [{"role": "user", "content": "go"}], "stream": stream}
+            answer = ask(server.port, "POST", PATHS["chat"], body, {"x-toolwire-debug": "1"})
+            assert answer.status == 200
+            if stream:
+                [report] = [data for event, data in answer.events if event == "toolwire.debug"]
+            else:
+                report = json.loads(answer.headers["x-toolwire-debug"])
+            found = [(call["name"], call["outcome"], call["confinement"]) for call in report["local_calls"]]
+            off = "not sandboxed: it is switched off"
+            assert found == [("read", "ok", None), ("read", "failed", None), ("shell", "failed", off)]
+            metrics = ask(server.port, "GET", "/metrics").body.decode()
+            assert 'toolwire_tool_calls_total{backend="cursor",model="default"} 3.0' in metrics
+            wait_until(lambda: "ran shell" in server.output)
+            assert "ran read on this machine for cursor: ok" in server.output
+            assert "ran read on this machine for cursor: failed" in server.output
+            assert f", {off}" in server.output
+            assert "calls=3" in server.output
+            assert "commands of the service run WITHOUT a sandbox (it is switched off)" in server.output
+            assert "exit 3" not in server.output  # what was done is told, not what was said
+
+
+def test_doctor_tells_whether_commands_are_confined(
+    workspace: Path, no_bubblewrap: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with simulating(Simulator(model=Working())) as simulator:
+        text = f"""
+[backends.cursor]
+kind = "cursor"
+base_url = "{simulator.url}"
+token = "{TOKEN}"
+client_version = "{VERSION}"
+workspace = "{workspace}"
+local_tools = ["shell"]
+"""
+        (workspace.parent / "toolwire.toml").write_text(f"[store]\nkind = 'memory'\n{text}")
+        assert doctor(config=workspace.parent / "toolwire.toml") == 1
+        told = capsys.readouterr().out
+        assert "WRONG back end cursor, commands: commands of the service are refused" in told
+        assert 'set sandbox = "auto"' in told
+        (workspace.parent / "toolwire.toml").write_text(f"[store]\nkind = 'memory'\n{text}sandbox = 'auto'\n")
+        assert doctor(config=workspace.parent / "toolwire.toml") == 0
+        assert "run WITHOUT a sandbox (bubblewrap (bwrap) is not installed)" in capsys.readouterr().out
+
+
+def test_doctor_tells_that_commands_are_confined(workspace: Path) -> None:
+    backend = BackendConfig(name="c", kind="cursor", local_tools=("shell",), workspace=str(workspace))
+    if (why_not := walls(Shell(), str(workspace), "/bin/bash", Budget(20)).why_not) != "":
+        pytest.skip(f"commands cannot be sandboxed here: {why_not}")
+    [finding] = of_local_tools(backend)
+    assert finding.text == f"commands of the service are confined to {workspace} by bubblewrap."
+    assert not finding.is_wrong
+    assert list(of_local_tools(BackendConfig(name="c", kind="cursor", local_tools=("read",)))) == []

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from ..calls.tally import LocalCall
 from ..events import Event
 from ..profiles import Profile
 from ..types import Loss, Request
@@ -47,12 +48,14 @@ class WireReply(Protocol):
 
 
 class EventReply(Struct):
-    """An answer made in this process. how: by what means, for whoever looks into it."""
+    """An answer made in this process. how: by what means, for whoever looks into it. local: tools that the gateway ran for it, a list
+    that grows while the answer is read."""
 
     events: AsyncIterator[list[Event]]
     losses: tuple[Loss, ...] = ()
     headers: Mapping[str, str] = {}
     how: str = ""
+    local: list[LocalCall] = []
 
     async def close(self) -> None:
         """Nobody reads on: whoever makes it stops now, not when memory is tidied up."""
@@ -62,6 +65,10 @@ class EventReply(Struct):
 
 def how_of(reply: WireReply | EventReply) -> str:
     return reply.how if isinstance(reply, EventReply) else ""
+
+
+def local_of(reply: WireReply | EventReply) -> list[LocalCall]:
+    return reply.local if isinstance(reply, EventReply) else []
 
 
 def is_streamed(reply: WireReply, request: Request) -> bool:

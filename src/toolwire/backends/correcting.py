@@ -23,7 +23,7 @@ from ..errors import GatewayError, UpstreamError, quote
 from ..events import Event, Failed, Noted
 from ..types import Loss, Message, Request, Text, ToolCall, ToolResult
 from ..wire.exact import BadJson, encode
-from .base import Backend, EventReply, Model, WireReply, how_of
+from .base import Backend, EventReply, Model, WireReply, how_of, local_of
 from .reading import Reading
 from .rounds import Rounds, RoundsReply
 from .synthesis import new_id
@@ -70,7 +70,14 @@ class CorrectingBackend:
         reply = await self._inner.open(request, is_verbatim=False)
         turn = CorrectingTurn(self._inner, self._checking, self._terms)
         events = turn.play(request, reply)
-        return RoundsReply(events=events, losses=reply.losses, headers=reply.headers, how=how_of(reply), first=reply)
+        return RoundsReply(
+            events=events,
+            losses=reply.losses,
+            headers=reply.headers,
+            how=how_of(reply),
+            local=local_of(reply),
+            first=reply,
+        )
 
     async def close(self) -> None:
         """The inner one belongs to somebody else."""

@@ -12,7 +12,7 @@ from ..dialects.messages import web_search as in_messages
 from ..dialects.responses import web_search as in_responses
 from ..dialects.web_search import SearchForm, WebSearch, retold
 from ..types import Loss, Message, Request, Tool, ToolChoice
-from .base import Backend, EventReply, Model, how_of
+from .base import Backend, EventReply, Model, how_of, local_of
 from .rounds import RoundsReply
 from .search import Searcher
 from .search_turn import Means, SearchTurn
@@ -76,6 +76,7 @@ class _SearchingBackend:
             losses=(*reply.losses, *unheard),
             headers=reply.headers,
             how=how_of(reply),
+            local=local_of(reply),
             first=reply,
         )
 

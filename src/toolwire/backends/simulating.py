@@ -22,7 +22,7 @@ from ..errors import GatewayError
 from ..events import Event, Failed
 from ..profiles import ANY_SCHEMAS, IdRule, Profile
 from ..types import Loss, Request, Tool, ToolCall
-from .base import Backend, EventReply, Model, how_of
+from .base import Backend, EventReply, Model, how_of, local_of
 from .reading import Reading
 from .rounds import RoundsReply
 from .synthesis import new_id
@@ -93,6 +93,7 @@ class ListeningBackend:
             losses=(*reply.losses, *losses),
             headers=reply.headers,
             how="; ".join(filter(None, (how_of(reply), self._how))),
+            local=local_of(reply),
             first=reply,
         )
 

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Literal
 
 from msgspec import Struct, field
+
+
+class LocalCall(Struct, frozen=True, kw_only=True):
+    """A tool that the gateway ran itself because the back end's agent asked for it. confinement: how a command was confined."""
+
+    name: str
+    outcome: Literal["ok", "failed", "refused"]
+    seconds: float
+    confinement: str = ""
 
 
 class Tally(Struct, kw_only=True):

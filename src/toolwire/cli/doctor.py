@@ -55,6 +55,7 @@ async def examine(path: Path | None) -> list[Finding]:
         of_store(config.store),
         *([_of_search(config.search)] if config.search is not None and config.search.kind == "command" else []),
         *(of_backend(backend, answer) for backend, answer in zip(config.backends, answers, strict=True)),
+        *(finding for backend in config.backends for finding in of_local_tools(backend)),
         *of_aliases(config, answers),
     ]
 
@@ -113,6 +114,24 @@ def of_backend(backend: BackendConfig, answer: Listing) -> Finding:
     if answer.error.status == 404 and backend.models and not backend.missing:
         return Finding(subject=subject, text="answers; it has no model list, so the models of the file are used.")
     return Finding(subject=subject, text=answer.error.sentence(), is_wrong=True, advice=_advice(backend, answer.error))
+
+
+def of_local_tools(backend: BackendConfig) -> Iterator[Finding]:
+    """Whether commands that a remote service chooses are confined on this machine."""
+    if backend.kind != "cursor" or "shell" not in backend.local_tools:
+        return
+    from ..backends.cursor.local import confinement
+    from ..backends.cursor.local_shell import OPT_OUT
+
+    subject = f"back end {backend.name}, commands"
+    try:
+        found = confinement(backend)
+    except ConfigError as error:
+        yield Finding(subject=subject, text=error.sentence(), is_wrong=True)
+        return
+    if found is not None:
+        advice = OPT_OUT if found.is_refused else ""
+        yield Finding(subject=subject, text=found.text, is_wrong=found.is_refused, advice=advice)
 
 
 def _what_lacks(backend: BackendConfig) -> str:

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -47,6 +48,7 @@ def banner(config: Config) -> Iterator[str]:
     yield f"  configuration      {config.path or 'no file; this is what was found on this machine'}"
     for backend in config.backends:
         yield f"  back end           {_described(backend, config.server.default)}"
+        yield from _local_tools(backend)
     yield f"  OpenAI clients     base URL {address}/v1"
     yield f"  Anthropic clients  base URL {address}"
     yield f"  API key            {'one of the keys of [server]' if config.server.keys else 'any; it only tells whose stored responses are whose'}"
@@ -82,6 +84,22 @@ def _described(backend: BackendConfig, default: str) -> str:
     details += ["the default" if backend.name == default else ""]
     text = ", ".join(detail for detail in details if detail)
     return f"{backend.name} ({text})" if text else backend.name
+
+
+def _local_tools(backend: BackendConfig) -> Iterator[str]:
+    """What a remote service may do on this machine."""
+    if backend.kind != "cursor" or not backend.local_tools:
+        return
+    from ..backends.cursor.local import confinement
+
+    yield f"    on this machine  {', '.join(backend.local_tools)} in {Path(backend.workspace or '.').resolve()}"
+    try:
+        found = confinement(backend)
+    except ConfigError as error:
+        yield f"    on this machine  {error.sentence()}"
+        return
+    if found is not None:
+        yield f"    on this machine  {found.text}"
 
 
 def _first_request(config: Config, address: str) -> str:

@@ -38,6 +38,12 @@ class Log:
         if self._is_quiet and record.outcome == "ok":
             return
         self._put(_json(record) if self._is_json else _text(record))
+        for call in record.local:
+            confined = f", {call.confinement}" if call.confinement else ""
+            words = (
+                f"ran {call.name} on this machine for {record.backend}: {call.outcome}, {call.seconds:.1f} s{confined}"
+            )
+            self.say("info" if call.outcome == "ok" else "warning", words, record.request_id)
 
     def say(self, level: str, words: str, request_id: str = "") -> None:
         if self._is_quiet and level == "info":
@@ -140,8 +146,8 @@ def _text(record: Record) -> str:
         words.append(f"sent-as={_word(record.sent_model)}")
     if record.is_verbatim:
         words.append("verbatim" if not record.took_over else f'verbatim-until="{record.took_over}"')
-    if record.tally.made:
-        words.append(f"calls={record.tally.made}")
+    if record.calls_made:
+        words.append(f"calls={record.calls_made}")
     if record.tally.invalid:
         words.append(f"invalid={record.tally.invalid}")
     if record.usage is not None:
@@ -178,7 +184,7 @@ def _json(record: Record) -> str:
             "stream": record.is_stream,
             "verbatim": record.is_verbatim,
             "took_over": record.took_over or None,
-            "calls": record.tally.made,
+            "calls": record.calls_made,
             "invalid_calls": record.tally.invalid,
             "tokens": [record.usage.input, record.usage.output] if record.usage is not None else None,
             "losses": sorted({loss.feature for loss in record.losses})[:40],

@@ -66,11 +66,12 @@ class CallCounters:
             self._refused.labels(backend, self._model(record)).inc(refused)
         if record.has_reached_bound:
             self._bounds.labels(backend, self._model(record)).inc()
-        if not tally.made:
+        if not record.calls_made:
             return
         model = self._model(record)
+        local = {"made": record.calls_made, "accepted": record.calls_accepted}
         for name, counter in self._counters.items():
-            if number := getattr(tally, name):
+            if number := local.get(name, getattr(tally, name)):
                 counter.labels(backend, model).inc(number)
         for repair, number in tally.repairs.items():
             self._repairs.labels(repair).inc(number)

@@ -53,8 +53,8 @@ class Counts(Struct, kw_only=True, omit_defaults=True):
         self.requests += 1
         self.errors += record.outcome == "error"
         self.refused += tally.refused + (record.status == 400 and record.error == "upstream_error")
-        self.calls += tally.made
-        self.accepted += tally.accepted
+        self.calls += record.calls_made
+        self.accepted += record.calls_accepted
         self.invalid += tally.invalid
         self.repaired += tally.repaired
         self.unknown += tally.unknown

@@ -7,11 +7,12 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
-from ..calls.tally import Tally
+from ..calls.tally import LocalCall, Tally
 from ..types import JsonObject, Loss, Usage
 
 _COUNTS = ("made", "invalid", "repaired", "unknown", "cut", "corrections", "corrected", "refused", "exhausted")
 _MOST_LOSSES = 40
+_MOST_LOCAL = 40
 
 
 class Record(Struct, kw_only=True):
@@ -26,6 +27,7 @@ class Record(Struct, kw_only=True):
     is_verbatim: bool = False
     took_over: str = ""
     how: str = ""  # by what means the back end answers, where it has several
+    local: list[LocalCall] = []  # tools that the gateway ran itself
     status: int = 0
     error: str = ""
     outcome: str = "ok"  # ok, error, client_gone
@@ -38,6 +40,15 @@ class Record(Struct, kw_only=True):
     usage: Usage | None = None
     losses: list[Loss] = []
     is_debugged: bool = False  # the client asks to be told what became of its request
+
+    @property
+    def calls_made(self) -> int:
+        """Also those that the gateway ran itself, which no client saw."""
+        return self.tally.made + len(self.local)
+
+    @property
+    def calls_accepted(self) -> int:
+        return self.tally.accepted + len(self.local)
 
     def told(self, losses: list[Loss]) -> JsonObject:
         """What a client that asks for it may know, bounded."""
@@ -52,6 +63,16 @@ class Record(Struct, kw_only=True):
             "took_over": self.took_over or None,
             "how": self.how or None,
             "calls": counts,
+            "local_calls": [
+                {
+                    "name": call.name,
+                    "outcome": call.outcome,
+                    "seconds": round(call.seconds, 3),
+                    "confinement": call.confinement or None,
+                }
+                for call in self.local[:_MOST_LOCAL]
+            ],
+            "more_local_calls": max(0, len(self.local) - _MOST_LOCAL),
             "argument_repairs": dict(tally.repairs),
             "history_repairs": dict(self.history),
             "losses": [

@@ -26,7 +26,8 @@ def answers(place: Path, kind: str, args: Any, *, limits: Limits | None = None, 
     """The results in order; the last message must be the close."""
     tools = LocalTools(place, limits=limits or Limits(), shell=_SHELL, **settings)
     messages = [
-        agent.AgentClientMessage.FromString(data) for data in asyncio.run(tools.run(Exec(7, "seven", kind, args)))
+        agent.AgentClientMessage.FromString(data)
+        for data in asyncio.run(tools.run(Exec(7, "seven", kind, args))).messages
     ]
     assert messages[-1].exec_client_control_message.stream_close.id == 7
     assert all(message.exec_client_message.id == 7 for message in messages[:-1])

@@ -38,7 +38,7 @@ def test_only_what_the_owner_listed_is_done(place: Path) -> None:
     assert "not allowed" in answer(place, "grep", agent.GrepArgs(pattern="x"), kinds=("glob",)).error.error
     assert (place / "a.txt").read_text() == "x\n"
     with pytest.raises(ConfigError):
-        LocalTools(place, ("delete",))
+        LocalTools(place, ("destroy",))
 
 
 @pytest.mark.parametrize("path", ["../secret.txt", "sub/../../secret.txt", "./.././secret.txt", "..", "/..", ""])

@@ -12,7 +12,8 @@ from tests.tools.workspace.using import Box, text_of
 from toolwire.tools.workspace import Limits, workspace
 from toolwire.tools.workspace.confinement import Root
 from toolwire.tools.workspace.limits import Budget, Stopped
-from toolwire.tools.workspace.writing import Write, write
+from toolwire.tools.workspace.sentences import Refused
+from toolwire.tools.workspace.writing import Write, delete, write
 
 
 def names(folder: Path) -> list[str]:
@@ -164,3 +165,31 @@ def test_a_write_that_waits_for_others_can_be_cancelled(tmp_path: Path) -> None:
     finally:
         os.close(folder)
     assert names(box.root) == []
+
+
+def test_a_file_is_deleted_and_of_a_link_only_the_link(tmp_path: Path) -> None:
+    box = Box(tmp_path)
+    root = Root(box.root)
+    box.file("a.txt", "four")
+    box.file(".git/config", "x")
+    (box.root / "link").symlink_to("a.txt")
+    (box.root / "out").symlink_to(box.canary)
+    (box.root / "folder").mkdir()
+    assert delete(root, Budget(5), "link") == len("a.txt")
+    assert delete(root, Budget(5), "out") > 0
+    assert delete(root, Budget(5), "a.txt") == 4
+    for path in ("a.txt", "folder", ".", ".git/config", "../outside/canary.txt", str(box.canary)):
+        with pytest.raises(Refused):
+            delete(root, Budget(5), path)
+    assert names(box.root) == [".git", "folder"]
+    assert box.is_untouched()
+
+
+def test_nothing_is_deleted_after_it_was_given_up(tmp_path: Path) -> None:
+    box = Box(tmp_path)
+    box.file("a.txt")
+    budget = Budget(5)
+    budget.give_up()
+    with pytest.raises(Stopped):
+        delete(Root(box.root), budget, "a.txt")
+    assert names(box.root) == ["a.txt"]

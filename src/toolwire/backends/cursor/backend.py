@@ -232,7 +232,13 @@ class CursorBackend:
 
     def _reply(self, begun: Begun, request: Request) -> TurnReply:
         told = _Told(self, begun.turn, request)
-        return TurnReply(events=told.events(begun.first), losses=begun.losses, how=begun.turn.how, leave=told.leave)
+        return TurnReply(
+            events=told.events(begun.first),
+            losses=begun.losses,
+            how=begun.turn.how,
+            local=begun.turn.local_calls,
+            leave=told.leave,
+        )
 
     def settle(self, turn: Turn, request: Request) -> None:
         """An answer has ended: the run waits for results, or is over."""

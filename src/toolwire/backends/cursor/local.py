@@ -6,15 +6,21 @@ commands have its limits, and all of it runs in its threads. Whatever goes wrong
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
+from msgspec import Struct
+
+from ...calls.tally import LocalCall
+from ...config import BackendConfig
 from ...dialects.cursor.execs import Exec, answered, rejected
 from ...errors import ConfigError, quote
 from ...tools.workspace.confinement import Root
 from ...tools.workspace.limits import Budget, Limits, off_loop
-from ...tools.workspace.sandbox import Shell
+from ...tools.workspace.programs import program
+from ...tools.workspace.sandbox import Shell, walls
 from ...tools.workspace.sentences import Refused
 from ...tools.workspace.shell import Runner
 from . import local_files, local_listing, local_searching, local_shell
@@ -25,18 +31,37 @@ KINDS: dict[str, frozenset[str]] = {
     "glob": frozenset({"grep", "pi_find"}),
     "grep": frozenset({"grep", "pi_grep"}),
     "write": frozenset({"write", "pi_write", "pi_edit"}),
+    "delete": frozenset({"delete"}),
     "shell": frozenset({"shell", "shell_stream", "mini_swe_agent_bash", "pi_bash"}),
 }
 _WORK = {
     "read": local_files.read,
     "write": local_files.write,
+    "delete": local_files.delete,
     "list": local_listing.list_tree,
     "glob": local_searching.glob,
     "grep": local_searching.grep,
 }
 _LIMITS = Limits()
+_TRIAL = 20.0  # seconds
+
+Outcome: TypeAlias = Literal["ok", "failed", "refused"]
 # A remote service chooses the commands, and no person approves them.
 _CONFINED = Shell(sandbox="required")
+
+
+class Confinement(Struct, frozen=True, kw_only=True):
+    """is_refused: no command can run as things are."""
+
+    text: str
+    is_refused: bool = False
+
+
+class Ran(Struct, frozen=True):
+    """The messages that answer an exec, and what is told of it here."""
+
+    messages: list[bytes]
+    call: LocalCall
 
 
 class LocalTools:
@@ -59,16 +84,27 @@ class LocalTools:
         self._runner = Runner(self._root, limits, shell)
         self.exec_kinds = frozenset[str]().union(*(KINDS[kind] for kind in self._kinds))
 
-    async def run(self, exec: Exec) -> list[bytes]:
-        """The messages that answer it; what is not allowed is declined in the words of its kind."""
+    async def run(self, exec: Exec) -> Ran:
+        """What is not allowed is declined in the words of its kind."""
+        began = time.monotonic()
         kind = _kind(exec)
+        outcome: Outcome = "refused"
         if kind not in self._kinds:
             allowed = ", ".join(sorted(self._kinds)) or "nothing"
-            return rejected(
+            messages = rejected(
                 exec, f"{kind or exec.kind or 'this'} is not allowed in this workspace; allowed: {allowed}."
             )
+        else:
+            results = await self._results(kind, exec)
+            messages, outcome = answered(exec, *results), _outcome(results[-1])
+        confinement = self._runner.confinement if kind == "shell" else ""
+        seconds = time.monotonic() - began
+        name = kind or exec.kind or "unknown"
+        return Ran(messages, LocalCall(name=name, outcome=outcome, seconds=seconds, confinement=confinement))
+
+    async def _results(self, kind: str, exec: Exec) -> list[Any]:
         if kind == "shell":
-            return answered(exec, *await local_shell.run(self._root, self._limits, self._runner, exec))
+            return await local_shell.run(self._root, self._limits, self._runner, exec)
 
         def work(budget: Budget) -> Any:
             try:
@@ -78,14 +114,38 @@ class LocalTools:
 
         result = await off_loop(work, self._limits.seconds)
         if isinstance(result, Refused):
-            return answered(exec, local_files.failed(exec, str(result), is_missing=_is_missing(result)))
-        return answered(exec, result)
+            return [local_files.failed(exec, str(result), is_missing=_is_missing(result))]
+        return [result]
+
+
+def confinement(config: BackendConfig) -> Confinement | None:
+    """What commands of the service can do on this machine, found by trying; None where it may run none."""
+    if "shell" not in config.local_tools:
+        return None
+    root = Root(Path(config.workspace or "."))
+    bash = program("bash", root.path) or "bash"
+    why_not = walls(Shell(sandbox=config.sandbox), root.path, bash, Budget(_TRIAL)).why_not
+    if not why_not:
+        return Confinement(text=f"commands of the service are confined to {root.path} by bubblewrap.")
+    if config.sandbox == "required":
+        text = f"commands of the service are refused: a sandbox is required, and {why_not}."
+        return Confinement(text=text, is_refused=True)
+    return Confinement(text=f"commands of the service run WITHOUT a sandbox ({why_not}): they can do what you can.")
 
 
 def _kind(exec: Exec) -> str:
     if exec.kind == "grep":
         return "grep" if exec.args.pattern else "glob"
     return next((kind for kind, served in KINDS.items() if exec.kind in served), "")
+
+
+def _outcome(result: Any) -> Outcome:
+    """Of a result, or of the last event of a stream."""
+    oneof = "event" if "event" in result.DESCRIPTOR.oneofs_by_name else "result"
+    member = result.WhichOneof(oneof)
+    if member == "exit":
+        return "ok" if result.exit.code == 0 else "failed"
+    return "ok" if member == "success" else "refused" if member == "rejected" else "failed"
 
 
 def _is_missing(refusal: Refused) -> bool:

@@ -14,6 +14,7 @@ from ...tools.workspace.editing import replaced
 from ...tools.workspace.limits import Budget, Limits
 from ...tools.workspace.sentences import Refused
 from ...tools.workspace.writing import Edit, Write
+from ...tools.workspace.writing import delete as delete_file
 from ...tools.workspace.writing import edit as edit_file
 from ...tools.workspace.writing import write as write_file
 
@@ -24,6 +25,7 @@ _RESULTS: dict[str, Any] = {
     "read": agent.ReadResult,
     "redacted_read": agent.ReadResult,
     "write": agent.WriteResult,
+    "delete": agent.DeleteResult,
     "ls": agent.LsResult,
     "grep": agent.GrepResult,
     "pi_read": agent.PiReadExecResult,
@@ -87,6 +89,12 @@ def write(root: Root, limits: Limits, budget: Budget, exec: Exec) -> Any:
     if args.return_file_content_after_write:
         success.file_content_after_write = text
     return agent.WriteResult(success=success)
+
+
+def delete(root: Root, limits: Limits, budget: Budget, exec: Exec) -> Any:
+    path = exec.args.path
+    size = delete_file(root, budget, path)
+    return agent.DeleteResult(success=agent.DeleteSuccess(path=path, deleted_file=path, file_size=size))
 
 
 def line_count(text: str) -> int:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...calls.stopping import Stopping
+from ...calls.tally import LocalCall
 from ...dialects.cursor import CLIENT_HEARTBEAT, Exec, Reply, TurnDecoder
 from ...dialects.cursor.permits import CANCEL
 from ...errors import GatewayError, InternalError, UpstreamError
@@ -71,6 +72,7 @@ class Turn:
         self.calls: list[ToolCall] = []  # of the last answer
         self.is_over = False  # the last answer has come to its end
         self.tokens = 0  # that the last answer has cost
+        self.local_calls: list[LocalCall] = []  # that ran here for the last answer
         self.allowance = Allowance(Budget(0, 0))
         self.died: Callable[[], None] | None = None
         self._channel = channel
@@ -109,6 +111,7 @@ class Turn:
         self.allowance = allowance or Allowance(Budget(0, 0))
         self.is_over = self._has_begun = False
         self.calls = []
+        self.local_calls = []
         self.tokens = 0
         self.died = None
         self._moved_at = self._heard_at = _now()
@@ -283,8 +286,9 @@ class Turn:
         assert self._local is not None
         try:
             async with self._workers:
-                answers = await self._local.run(exec)
-            await self._send(answers)
+                ran = await self._local.run(exec)
+            self.local_calls.append(ran.call)
+            await self._send(ran.messages)
         finally:
             self._decoder.ran(exec)
             self._working.pop(exec.id, None)

@@ -14,6 +14,7 @@ _OWN = {
     "glob": "glob_tool_call",
     "grep": "grep_tool_call",
     "write": "edit_tool_call",
+    "delete": "delete_tool_call",
     "shell": "shell_tool_call",
 }
 

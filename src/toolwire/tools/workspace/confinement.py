@@ -75,10 +75,13 @@ class Root:
             self._spellings.append(_components(spelled))
 
     @contextmanager
-    def place(self, path: str, *, for_writing: bool = False, create: bool = False) -> Iterator[Place]:
-        """Where path leads, with all links followed; create makes the folders on the way. Faults inside become refusals."""
+    def place(
+        self, path: str, *, for_writing: bool = False, create: bool = False, follow: bool = True
+    ) -> Iterator[Place]:
+        """Where path leads, with all links followed, or all but the last component; create makes the folders on the way. Faults
+        inside become refusals."""
         with explaining(path):
-            walk = _Walk(self, path, for_writing, create)
+            walk = _Walk(self, path, for_writing, create, follow)
             try:
                 yield walk.place()
             finally:
@@ -160,11 +163,12 @@ def _nothing_at(place: Place, path: str) -> str:
 class _Walk:
     """The folders that are open on the way to a path, the root first."""
 
-    def __init__(self, root: Root, path: str, for_writing: bool, create: bool) -> None:
+    def __init__(self, root: Root, path: str, for_writing: bool, create: bool, follow: bool) -> None:
         self._root = root
         self._path = path
         self._for_writing = for_writing
         self._create = create
+        self._follow_last = follow
         self._parts = list[str]()
         self._links = 0
         self._pending = deque(self._begin(path))
@@ -199,7 +203,7 @@ class _Walk:
                 self._up()
                 continue
             name = self._spelled(name)
-            if (target := self._link(name)) is not None:
+            if (self._pending or self._follow_last) and (target := self._link(name)) is not None:
                 self._follow(target)
                 continue
             if self._for_writing and _is_protected(name):

@@ -70,6 +70,11 @@ class Runner:
         self._walls: Walls | None = None
         self._lock = threading.Lock()
 
+    @property
+    def confinement(self) -> str:
+        """Whether commands are confined, and why not; "" before the first was run."""
+        return "" if self._walls is None else _walled(self._walls)
+
     def seconds(self, asked: Command) -> float:
         wanted = USUAL_SECONDS if asked.timeout_seconds is None else asked.timeout_seconds
         return min(max(wanted, 0.1), self._limits.command_seconds)

@@ -1,4 +1,5 @@
-"""The tools that change a file: the whole of it, or one passage. A file is always the old one or the new one, never half of it."""
+"""The tools that change a file: the whole of it, one passage, or that it is there. A file is always the old one or the new one, never
+half of it."""
 
 from __future__ import annotations
 
@@ -62,6 +63,19 @@ def edit(root: Root, limits: Limits, budget: Budget, asked: Edit) -> Output:
     if edited.count == 1:
         return Output.of_text(f"edited {place.inside}: 1 passage, in line {edited.line:,}.")
     return Output.of_text(f"edited {place.inside}: {edited.count:,} passages, the first in line {edited.line:,}.")
+
+
+def delete(root: Root, budget: Budget, path: str) -> int:
+    """The size of the file that was deleted. Of a link the link itself goes; folders stay."""
+    with root.place(path, for_writing=True, follow=False) as place, _alone_in(place.folder, budget):
+        if not place.name:
+            raise Refused(f"{quote(path)} is a folder, expected a file; only files are deleted.")
+        found = os.lstat(place.name, dir_fd=place.folder)
+        if not stat.S_ISREG(found.st_mode) and not stat.S_ISLNK(found.st_mode):
+            raise Refused(f"{quote(path)} is no regular file; only files are deleted.")
+        budget.check()
+        os.unlink(place.name, dir_fd=place.folder)
+        return found.st_size
 
 
 def _replaceable(place: Place, path: str) -> os.stat_result | None:

@@ -6,15 +6,20 @@ nothing but heartbeats, about one a second.
 
 from __future__ import annotations
 
+import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.contract.cursor_stage import CursorStage, after, running
-from tests.contract.stage import NAMES, Said, answered
-from tests.server.harness import wait_until
+from tests.contract.cursor_stage import SCHEMA, VERSION, CursorStage, after, running
+from tests.contract.stage import NAMES, Said, answered, talk
+from tests.programs.stage import serving
+from tests.server.answers import PATHS
+from tests.server.harness import ask, free_port, process, wait_until
 from toolwire.simulators.cursor import (
+    API_KEY,
     Call,
     Checkpoint,
     Ended,
@@ -54,10 +59,12 @@ def test_with_defaults_a_run_that_never_ends_takes_under_fifteen_seconds(
     transport: str, stream: bool, endless: Any
 ) -> None:
     with running(MODEL, faults=[Faults(endless=endless)], transport=transport) as stage:
+        steps = (Said("user", "the weather, please"),)
+        [call] = stage.calls(answered("chat", stage.ask(*steps, stream=stream), stream=stream))
         began = time.monotonic()
-        parts, _ = conversation(stage, stream=stream)
-        assert stage.text(parts) == TEXT
+        answer = stage.ask(*after(steps, [call], "clear"), stream=stream)
         assert time.monotonic() - began < 15
+        assert stage.text(answered("chat", answer, stream=stream)) == TEXT
         wait_until(lambda: all(run.state != "open" for run in stage.runs))
 
 
@@ -221,3 +228,41 @@ def test_a_model_that_keeps_calling_when_no_tool_is_offered_ends_with_the_best_t
         assert stage.calls(parts) == []
         assert b'"finish_reason":"length"' in answer.body.replace(b'": "', b'":"')
         assert len(stage.runs) == 1
+
+
+SCRIPT = """
+[[turns]]
+steps = [{ do = "say", text = "Let me look. " }, { do = "call", name = "look", args = { city = "Rome" } }]
+[[turns]]
+steps = [{ do = "say", text = "It says {{result:0}}, every character of it." }]
+"""
+
+
+@pytest.mark.parametrize("fault", ["endless=text", "endless=nothing"])
+def test_the_commands_as_people_start_them(tmp_path: Path, fault: str) -> None:
+    """`toolwire simulate cursor` with the fault, `toolwire serve` with nothing but the account, and a client that streams."""
+    (tmp_path / "script.toml").write_text(SCRIPT)
+    port = free_port()
+    options = ["--port", str(port), "--strict", "--script", str(tmp_path / "script.toml"), "--fault", fault]
+    toml = f"""
+[backends.cursor]
+kind = "cursor"
+base_url = "http://127.0.0.1:{port}"
+key = "{API_KEY}"
+client_version = "{VERSION}"
+"""
+    with (
+        serving([sys.executable, "-m", "toolwire", "simulate", "cursor", *options], port, tmp_path / "simulator.log"),
+        process(tmp_path, toml) as server,
+    ):
+        steps: tuple[Said, ...] = (Said("user", "hi"),)
+
+        def asked() -> list[Any]:
+            body = {"model": "cursor/default", **talk("responses", *steps, tools={"look": SCHEMA})}
+            return answered("responses", ask(server.port, "POST", PATHS["responses"], body))
+
+        [call] = CursorStage.calls(asked())
+        steps = after(steps, [call], "clear")
+        began = time.monotonic()
+        assert CursorStage.text(asked()) == "It says clear, every character of it."
+        assert time.monotonic() - began < 15

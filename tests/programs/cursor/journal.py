@@ -114,10 +114,10 @@ def check(stage: CursorStage, project: Path, steps: int, breaks: Sequence[int] =
     runs = runs_of(stage, str(project))
     assert not [run.offences for run in runs if run.offences]
     assert {run.transport for run in runs} == {stage.transport}
-    check_runs(runs, steps, breaks if stage.parks else range(1, steps), spoken=breaks)
+    check_runs(runs, steps, breaks if stage.parks else range(1, steps))
 
 
-def check_runs(runs: list[Run], steps: int, breaks: Sequence[int], spoken: Sequence[int] = ()) -> None:
+def check_runs(runs: list[Run], steps: int, breaks: Sequence[int]) -> None:
     """A run until each break and one to the end. Each was told the results of its own calls, once, and began with the conversation
     before them in its own form: a part for each call and each result, not a word of it in the user's."""
     bounds = [0, *breaks, steps - 1]
@@ -130,7 +130,7 @@ def check_runs(runs: list[Run], steps: int, breaks: Sequence[int], spoken: Seque
         answered = run.call_ids if run is runs[-1] else run.call_ids[:-1]
         assert {name: count for name, count in run.given.items() if name} == dict.fromkeys(answered, 1), brief
         check_history(run, calls[:start])
-        assert start in spoken or run.action == ("resume_action" if start else "user_message_action"), brief
+        assert run.action == "user_message_action", brief
     for run, later in pairwise(runs[1:]):
         assert later.messages[: len(run.messages)] == run.messages, "the beginning of the history has changed"
 

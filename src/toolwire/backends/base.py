@@ -48,7 +48,7 @@ class WireReply(Protocol):
 
 
 class EventReply(Struct):
-    """An answer made in this process. how: by what means, for whoever looks into it. local: tools that the gateway ran for it, a list
+    """An answer made in this process. how: by what means, for the debug report. local: tools that the gateway ran for it, a list
     that grows while the answer is read."""
 
     events: AsyncIterator[list[Event]]

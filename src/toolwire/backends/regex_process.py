@@ -1,6 +1,6 @@
 """Regular expressions of a client, searched in a process of their own, for a limited time.
 
-Python's engine backtracks: a short expression on a short text can take longer than anybody waits, and a thread that runs it cannot be
+Python's engine backtracks: a short expression on a short text can take minutes, and a thread that runs it cannot be
 stopped. A process can.
 """
 

@@ -35,7 +35,7 @@ class Allowance:
         self._done = 0
 
     def answered(self, declined: int, done: int, now: float) -> None:
-        """So many of the model's wishes are about to be answered here. Raises UpstreamError where that is too much, Runaway for the
+        """So many requests of the model are about to be answered here. Raises UpstreamError where that is too much, Runaway for the
         bounds of the answer."""
         if not declined and not done:
             return

@@ -43,7 +43,7 @@ _LISTED = 300.0  # seconds that a list of models is good for
 _UNPARKED = 600.0  # seconds without parking after a continued run gave no answer
 # What is not begun anew: the client has waited for long enough, and can ask again; or the agent runs in circles.
 _LAST_WORDS = frozenset({"upstream_timeout", CODE})
-_AGAIN = "it was begun again with the whole conversation"
+_AGAIN = "it was restarted with the whole conversation"
 _LOSSES = {
     STALLED: (Loss("cursor.stalled", "turn", f"the run gave no answer to the results; {_AGAIN}"),),
     EMPTY: (Loss("cursor.empty", "turn", f"the run ended without any output; {_AGAIN}"),),
@@ -270,7 +270,7 @@ class _Told:
         self._turn = turn
         self._request = request
         self._is_done = False
-        self._count = 0  # parts that were told
+        self._count = 0  # parts sent so far
         self._offset = 0  # of them before the present run
 
     async def events(self, first: list[Event]) -> AsyncIterator[list[Event]]:
@@ -278,7 +278,7 @@ class _Told:
             events = first
             while True:
                 if _is_stalled(events):
-                    events = await self._begun_again(events[:-1])
+                    events = await self._restarted(events[:-1])
                 self._count += sum(isinstance(event, PartStarted) for event in events)
                 if self._turn.is_over:
                     self._settle()  # before the client hears of it, who may be back at once
@@ -290,15 +290,15 @@ class _Told:
         finally:
             self.leave()
 
-    async def _begun_again(self, told: list[Event]) -> list[Event]:
-        """Thoughts were told, and then the run stalled: another one says the rest of the same answer."""
+    async def _restarted(self, sent: list[Event]) -> list[Event]:
+        """The run stalled after reasoning was sent: a new run continues the same answer."""
         self._backend.abandon(self._turn)
         begun = await self._backend.begin(self._request, self._turn.allowance, stalled(0))
         self._turn = begun.turn
-        self._offset = self._count + sum(isinstance(event, PartStarted) for event in told)
+        self._offset = self._count + sum(isinstance(event, PartStarted) for event in sent)
         notes = [Noted(note=loss) for loss in begun.losses]
         rest = [event for event in begun.first if not isinstance(event, Started)]
-        return [*told, *notes, *renumbered(rest, self._offset)]
+        return [*sent, *notes, *renumbered(rest, self._offset)]
 
     def leave(self) -> None:
         if not self._is_done:

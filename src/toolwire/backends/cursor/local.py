@@ -58,7 +58,7 @@ class Confinement(Struct, frozen=True, kw_only=True):
 
 
 class Ran(Struct, frozen=True):
-    """The messages that answer an exec, and what is told of it here."""
+    """The messages that answer an exec, and the record of the call."""
 
     messages: list[bytes]
     call: LocalCall

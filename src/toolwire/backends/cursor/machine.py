@@ -1,4 +1,4 @@
-"""What the service is told of where the agent works: the operating system, the shell, the time zone, and the folder of the client."""
+"""The environment of the request context: operating system, shell, time zone, and the working directory of the client."""
 
 from __future__ import annotations
 

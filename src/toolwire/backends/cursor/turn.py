@@ -36,7 +36,7 @@ _LEAVING = 1.0  # seconds for a word of farewell
 _ESTIMATED = Loss("usage.input", "usage", "the back end has not counted the input yet; it is estimated")
 
 
-STALLED = "run_stalled"  # the code of a continued run that gives no answer: it is begun again, and no client sees it
+STALLED = "run_stalled"  # the code of a continued run that gives no answer: it is restarted, and no client sees it
 EMPTY = "empty_answer"
 
 
@@ -89,7 +89,7 @@ class Turn:
         self._is_gone = False
         self._is_given_up = False  # by us, and the server does not know
         self._has_begun = False
-        self._is_continued = False  # by results; only then a run can be begun again with more than it had
+        self._is_continued = False  # with results; only then a new run has more to start from
         self._progress = 0
         self._working: dict[int, asyncio.Task[None]] = {}  # execs that run here, by their number
         self._workers = asyncio.Semaphore(_MOST_WORK)

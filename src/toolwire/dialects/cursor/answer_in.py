@@ -59,16 +59,16 @@ class TurnDecoder:
         self._announced = Announcements()
         self._kept = Kept()
         self._error: GatewayError | None = None  # that came while nobody was told
-        self._declined = ""  # what the model wanted last and nobody did, in words
+        self._declined = ""  # a description of the model's last refused call
 
     @property
     def has_text(self) -> bool:
-        """Text was told in the present answer, or in the last."""
+        """The present answer has text, or the last one if none is open."""
         return self._telling.has_text
 
     @property
     def has_output(self) -> bool:
-        """Something was told in the present answer, or in the last."""
+        """The present answer has any part, or the last one if none is open."""
         return self._telling.speech.has_parts
 
     @property
@@ -129,8 +129,8 @@ class TurnDecoder:
         return self._telling.finish() if self.is_waiting else []
 
     def exhaust(self, why: str) -> list[Event]:
-        """The model wants things that nobody does, over and over: the answer ends with the text there is, or else with what it wanted
-        last, in words. Nothing where there is neither."""
+        """The model keeps making calls that are refused: the answer ends with the text there is, or with a description of its last
+        call. Without either there are no events."""
         if self.is_over or self.calls or not (self.has_text or self._blobs.untold or self._declined):
             return []
         return self._telling.exhaust(self._declined, why)

@@ -118,7 +118,7 @@ def _opening(request: Request, setup: Setup) -> Opening:
 
 
 def _action(story: Story, setup: Setup, losses: list[Loss]) -> agent.ConversationAction:
-    """What the user says last; a run whose conversation ends with results is told to go on, because empty words would be answered."""
+    """What the user says last; a run whose conversation ends with results is asked to continue, because the model would answer an empty text."""
     if not story.entries and not story.last:
         raise BadRequest("nobody says anything in this conversation; expected a message of the user.", where="messages")
     is_continued = not story.last and story.ends_with == "assistant"

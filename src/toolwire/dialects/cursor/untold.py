@@ -5,10 +5,10 @@ There are runs in which some or all of it comes as a blob only. A blob is compar
 the whole run; it is told as far as it goes beyond that, and taken for another wording where it says something else than was streamed.
 A step ends where the model wants something done, and with each message that was told out of a blob.
 
-The server may also set a blob again, or give back the history in its own writing, so a text that was told before is not told again. But a
+The server may also set a blob again, or send the history in its own form, so a text that was sent before is not sent again. But a
 model can say the same thing twice. Such a blob is new where it holds calls and none of them was seen before; one with a call that was
 seen is old. The first blob of a text that was streamed is the copy of that. Any other is a repetition, which counts only where there
-would be no text without it: for an answer that ends with neither text nor calls, and, if it was told in this run, for a step of a run
+would be no text without it: for an answer that ends with neither text nor calls, and, if it was sent in this run, for a step of a run
 that streams no text at all.
 """
 
@@ -42,15 +42,15 @@ class Untold:
         self._calls: set[str] = set()  # that the client knows, or that stand in the history
         self._repeated = ""
         self._is_of_run = False  # and not of the history
-        self._is_blob = False  # what is told at the moment comes out of a blob
+        self._is_blob = False  # the text that is sent at the moment comes from a blob
         self._has_streamed = False
-        self._silent_since = 0  # bytes told until the last step or answer ended
+        self._silent_since = 0  # bytes sent when the last step or answer ended
         self._steps: set[bytes] = set()  # what was told in each
         self._uncopied: Counter[bytes] = Counter()  # streamed ones of which no blob came yet
         self._step: list[str] = []
         self._run = blake2b(digest_size=_DIGEST)
         self._length = 0  # bytes that were told in the run
-        self._waiting: deque[tuple[str, bool]] = deque()  # with whether it is new although it was told before
+        self._waiting: deque[tuple[str, bool]] = deque()  # with whether it is new although it was sent before
         self._size = 0  # of what waits
 
     def __bool__(self) -> bool:
@@ -64,7 +64,7 @@ class Untold:
 
     @property
     def length(self) -> int:
-        """Bytes that were told in the run."""
+        """Bytes of text that were sent in the run."""
         return self._length
 
     def told(self, text: str) -> None:

@@ -95,7 +95,7 @@ COMMANDS = Pool("commands", 64)
 async def off_loop(work: Callable[[Budget], _T], seconds: float, pool: Pool = FILES) -> _T:
     """Do the work in a thread, with so many seconds from when a thread is free for it.
 
-    When cancelled, the work is told to stop and waited for, so that nothing happens afterwards.
+    When cancelled, the work is asked to stop and awaited, so that nothing happens afterwards.
     """
     given_up = threading.Event()
     running = pool.submit(lambda: work(Budget(seconds, given_up)))

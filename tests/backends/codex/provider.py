@@ -128,6 +128,12 @@ class _Handler(BaseHTTPRequestHandler):
             options = [{"label": "yes", "description": "do it"}, {"label": "no", "description": "do not"}]
             question = {"id": "q", "header": "Go", "question": "Shall I?", "options": options}
             self._call(0, "request_user_input", json.dumps({"questions": [question]}), "call_q")
+        elif word == "calls_on" and not _has(body, "get_weather"):
+            self._say(0, ["That is all I know."])
+        elif word in ("calls_on", "insists", "chatters"):
+            if word == "chatters":
+                self._say(0, ["Let me look again."])
+            self._call(1, _offered(body, "get_weather"), '{"city": "Oslo"}', f"call_{len(self.server.requests)}")
         elif word == "stuck":
             self._call(0, "no_such_tool", "{}", f"call_{len(self.server.requests)}")
         elif word == "slow":
@@ -182,6 +188,10 @@ def _offered(body: dict[str, Any], name: str) -> str:
     """The name that a tool goes by here; a bridge puts its own before it."""
     names = [str(tool.get("name")) for tool in body.get("tools", [])]
     return next((offered for offered in names if offered.endswith(name)), name)
+
+
+def _has(body: dict[str, Any], name: str) -> bool:
+    return any(str(tool.get("name")).endswith(name) for tool in body.get("tools", []))
 
 
 def _has_results(body: dict[str, Any]) -> bool:

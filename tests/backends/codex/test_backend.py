@@ -31,7 +31,7 @@ from tests.backends.codex.starting import journal
 from tests.backends.event_contract import check_events
 from toolwire.errors import ConfigError, UpstreamError
 from toolwire.events import Failed, Finished, Noted
-from toolwire.types import Loss, Message, Sampling, Text
+from toolwire.types import Loss, Message, Sampling, Text, ToolChoice
 
 
 def test_a_plain_answer_and_what_codex_was_asked_for_it(tmp_path: Path) -> None:
@@ -362,6 +362,23 @@ def test_a_turn_that_is_held_goes_on_with_the_results(tmp_path: Path) -> None:
         'sunny {"city": "Paris"}',
         'sunny {"city": "Rome"}',
     ]
+
+
+@pytest.mark.parametrize("change", [{"tools": ()}, {"tool_choice": ToolChoice(mode="none")}])
+def test_a_turn_that_waits_makes_way_for_a_request_that_wants_text(tmp_path: Path, change: dict[str, Any]) -> None:
+    """The thread that waits has tools, and would call again."""
+
+    async def play(stage: Stage) -> None:
+        asked = request("calls", has_tools=True)
+        again = with_results(asked, await answered(stage, asked))
+        text = Message(role="user", parts=(Text(text="DO=plain"),))
+        events = await answered(stage, replace(again, messages=(*again.messages, text), **change))
+        assert (text_of(events)[:5], calls_of(events)) == ("Hello", [])
+
+    stage = Stage(tmp_path, tier="held")
+    played(stage, play)
+    first, second = stage.sent("thread/start")
+    assert ("dynamicTools" in first, "dynamicTools" in second) == (True, False)
 
 
 def test_a_held_turn_whose_conversation_was_edited_or_whose_worker_died_is_begun_anew(tmp_path: Path) -> None:

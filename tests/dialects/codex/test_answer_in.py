@@ -264,6 +264,44 @@ def own_calls(decoder: TurnDecoder, count: int, name: str, arguments: str, outpu
     ("name", "arguments", "output", "most"),
     [("f", '{"a": ', "failed to parse", 5), ("nobody", "{}", "unsupported call", 5), ("update_plan", "{}", "ok", 50)],
 )
+def test_a_model_that_keeps_calling_where_no_tool_was_offered_ends_with_what_it_said(
+    name: str, arguments: str, output: str, most: int
+) -> None:
+    decoder = decoder_of()
+    assert own_calls(decoder, most, name, arguments, output) == []
+    events = own_calls(decoder, 1, name, arguments, output)
+    assert [line for line in shown(events) if not line.startswith("loss")] == [f"call c0 {name} {arguments}", "stop"]
+    assert decoder.is_over
+    assert decoder.calls == {}  # nobody waits for a result
+
+    decoder = decoder_of()
+    events = tell(decoder, "item/agentMessage/delta", itemId="i", delta="As far as I know, ")
+    events += own_calls(decoder, most + 1, name, arguments, output)
+    assert shown(events)[-2:] == ["text As far as I know, ", "stop"]
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"), [("Well, ", ["text Well, ", "stop 1100+0"]), ("", ["failed 502 codex_stuck"])]
+)
+def test_where_codex_does_not_tell_its_own_calls_the_responses_are_counted(said: str, expected: list[str]) -> None:
+    """A thread that was resumed has no raw items. A count that comes again is no response."""
+    decoder = decoder_of()
+    events = tell(decoder, "item/agentMessage/delta", itemId="i", delta=said)
+    for number in range(1, 12):
+        assert not decoder.is_over
+        for _ in range(2):
+            count = {"inputTokens": 100 * number}
+            events += tell(
+                decoder, "thread/tokenUsage/updated", tokenUsage={"total": count, "last": {"inputTokens": 100}}
+            )
+    assert decoder.is_over
+    assert shown(events) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "output", "most"),
+    [("f", '{"a": ', "failed to parse", 5), ("nobody", "{}", "unsupported call", 5), ("update_plan", "{}", "ok", 50)],
+)
 def test_a_model_that_never_gets_a_call_right_is_stopped(name: str, arguments: str, output: str, most: int) -> None:
     decoder = decoder_of("f")
     assert own_calls(decoder, most, name, arguments, output) == []

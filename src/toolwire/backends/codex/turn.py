@@ -73,7 +73,13 @@ class Turn:
     @property
     def is_waiting(self) -> bool:
         """Codex waits for the results of the last answer's calls."""
-        return bool(self.calls) and self._decoder.is_over and self.is_alive
+        awaited = self._decoder.calls
+        return (
+            bool(self.calls)
+            and all(call.id in awaited for call in self.calls)
+            and self._decoder.is_over
+            and self.is_alive
+        )
 
     @property
     def is_alive(self) -> bool:

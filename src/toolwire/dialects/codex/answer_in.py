@@ -10,7 +10,8 @@ clock calls settle() when no other call has followed for a while. A call that co
 answer.
 
 Codex answers some calls itself: of names that nobody has, or with arguments that are no JSON. It tells the model, which tries
-again; the client sees none of it, and each is recorded as a loss. A model that never gets it right is stopped after some.
+again; the client sees none of it, and each is recorded as a loss. A model that never gets it right is stopped after some: with an
+error, or where no tool was offered at all with what it has said.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from .thoughts import Thoughts
 
 _ENDS: dict[str, Reason] = {"max_output_tokens": "length", "content_filter": "refused"}
 _MOST_DECLINED = 50
+_MOST_RESPONSES = 10  # of one answer without tools, where nothing says what they were for
 _DECLINED = "Codex asked a person, and there is none: the answer was no"
 # Calls of one answer that Codex may answer itself, by what is lost: each is another request to the provider.
 _MOST_OWN = {"call.arguments": 5, "call.name": 5, "call.own": 50}
@@ -71,6 +73,8 @@ class TurnDecoder:
         self._meter = Meter()
         self._losses: list[Loss] = []
         self._own_calls: Counter[str] = Counter()
+        self._responses = 0  # of the model, by the count of its tokens
+        self._total: JsonObject = {}
         self._fault: GatewayError | None = None
         self._has_started = False
         self._has_calls = False
@@ -230,8 +234,19 @@ class TurnDecoder:
         self._losses.append(loss)
         self._own_calls[loss.feature] += 1
         count = self._own_calls[loss.feature]
-        is_stuck = count > _MOST_OWN[loss.feature] and not self._has_calls  # an answer with calls ends by itself
-        return self._fail(stuck(count, loss)) if is_stuck else []
+        if count <= _MOST_OWN[loss.feature] or self._has_calls:  # an answer with calls ends by itself
+            return []
+        return self._fail(stuck(count, loss)) if self._names else self._unasked(raw)
+
+    def _unasked(self, raw: JsonObject | None) -> list[Event]:
+        """No tool was offered, and the model calls and calls: its text is the answer, or where it has none, the last call. A thread
+        that was resumed does not tell the call (raw is None)."""
+        if self._texts or self._ended:
+            return self._finish("stop")
+        if raw is None:
+            return self._fail(stuck(self._responses, Loss("call.name", "a tool", "none was offered")))
+        call = Call(id=_text(raw, "call_id"), name=_text(raw, "name"), raw=_text(raw, "arguments"))
+        return [*self._tell(call), *self._finish("stop")]
 
     def _called(self, call_id: str, name: str, arguments: object) -> list[Event]:
         """A call of one of the client's tools, told once. Codex may have parsed the arguments; what the model wrote comes first."""
@@ -258,6 +273,11 @@ class TurnDecoder:
         """Old versions count a response as soon as it is over, new ones (0.166) only when its calls are answered: either way no
         call can follow."""
         self._meter.thread(params.get("tokenUsage"))
+        total = _object(_object(params, "tokenUsage"), "total")
+        if total != self._total:
+            self._total, self._responses = total, self._responses + 1
+        if self._responses > _MOST_RESPONSES and not self._names and not self._own_calls:
+            return self._unasked(None)
         return self.settle()
 
     def _erred(self, params: JsonObject) -> list[Event]:

@@ -6,8 +6,10 @@ tests/contract/test_http_framing.py has where requests begin and end.
 from __future__ import annotations
 
 import asyncio
+import gc
 import http.client
 import json
+import weakref
 from collections.abc import Callable, Coroutine, MutableMapping
 from typing import Any
 
@@ -17,6 +19,8 @@ from tests.server.answers import PATHS, question, whole
 from tests.server.harness import Gateway, Upstream, connected, raw, read_until, request_bytes
 from tests.server.wire import Line, responses_by_h11
 from toolwire.config import Config, ServerConfig
+from toolwire.server.connections import Connections
+from toolwire.server.http_request import HttpRequest
 
 GET = b"GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n"
 POST = b"POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n"
@@ -72,7 +76,7 @@ def test_few_pipelined_requests_are_parsed_and_the_rest_is_not_read() -> None:
             sent += 500
         assert sent * len(GET) < 200_000
         assert slow.began == 1
-        assert len(line.protocol._requests) < 40
+        assert sum(isinstance(one, HttpRequest) for one in gc.get_objects()) < 40
         slow.release.set()
         for _ in range(sent):
             await line.settle()
@@ -412,6 +416,39 @@ def test_an_error_of_the_application_is_logged_and_closes(caplog: pytest.LogCapt
 
     asyncio.run(main())
     assert "ZeroDivisionError: a mistake" in caplog.text
+
+
+CHUNKED = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [GET * 3],
+        [POST, b"12345"],
+        [GET.replace(b"\r\n\r\n", b"\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n")],
+        [b"NONSENSE\r\n\r\n"],
+        [GET + GET + b"NONSENSE\r\n\r\n"],
+        [CHUNKED, b"zz"],
+    ],
+)
+def test_a_connection_that_is_over_is_freed_at_once(pieces: list[bytes]) -> None:
+    """Without the collector of cycles, which hardly runs."""
+
+    async def main() -> None:
+        line = Line(at_once, connections=Connections(ServerConfig()))
+        await line.hear(*pieces)
+        await line.hang_up()
+        left = weakref.ref(line.protocol)
+        del line
+        assert left() is None
+
+    gc.collect()
+    gc.disable()
+    try:
+        asyncio.run(main())
+    finally:
+        gc.enable()
 
 
 def test_targets_become_paths() -> None:

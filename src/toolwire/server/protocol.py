@@ -365,8 +365,10 @@ class Protocol(asyncio.Protocol):
                 return
             self._requests.pop()
             last.disconnect()
-        self._refusal = error
-        if not self._requests:
+        if self._requests:
+            self._refusal = error.with_traceback(None)  # its frames hold a reference to us
+            self._refusal.__context__ = None
+        else:
             self._send_refusal(error)
 
     def _send_refusal(self, error: BadRequest) -> None:

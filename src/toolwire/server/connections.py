@@ -86,7 +86,7 @@ class Connections(ServerState):
             connection.expire(now)
 
     def _probe_descriptors(self) -> None:
-        """uvloop closes connections that it has no descriptor for, and reports it to nobody."""
+        """uvloop closes connections that it has no descriptor for, and does not report it."""
         try:
             os.close(os.open(os.devnull, os.O_RDONLY))
         except OSError as fault:

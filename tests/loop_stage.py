@@ -27,7 +27,7 @@ from toolwire.tools import Runnable
 from toolwire.tools.functions import function_tool
 from toolwire.types import Message, Request, Text, ToolCall, ToolResult
 
-KINDS = tuple(kind for kind in BASE_URLS if kind != "cursor")  # behind it is no dialect that the stage plays
+KINDS = tuple(kind for kind in BASE_URLS if kind != "cursor")  # that one is in test_loop_runs
 _DIALECTS = {"/v1/chat/completions": "chat", "/v1/responses": "responses", "/v1/messages": "messages"}
 IN_PROCESS = with_backends(Config(), (BackendConfig(name="s", kind="scripted"),))
 MODEL = "s/scripted"

@@ -21,9 +21,9 @@ from toolwire.backends.http import HttpBackend, HttpReply, shown_headers
 from toolwire.backends.transport import Transport
 from toolwire.config import BackendConfig
 from toolwire.dialects import DIALECTS
-from toolwire.errors import BadRequest, UpstreamError
+from toolwire.errors import RUNAWAY, BadRequest, UpstreamError
 from toolwire.secret import Secret
-from toolwire.types import Request
+from toolwire.types import LOOP_HEADER, REACHED_BOUND, Request
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +124,33 @@ def test_a_long_retry_after_is_the_clients_to_wait_for(upstream: Upstream, value
     assert found.headers["retry-after"] == value
     assert (found.status, asked) == (429, 1)
     assert seconds < 2
+
+
+def test_a_gateway_alone_is_sent_why_a_request_is_the_last_and_once(upstream: Upstream) -> None:
+    async def main() -> None:
+        for profile, expected in (("anthropic-toolwire", ["max_iterations", None]), ("", [None, None])):
+            model = upstream.on(f"last-{profile}", [reply(503, b"{}", retry_after="0")], whole("messages"))
+            bench = Bench(upstream, "anthropic", base_url=upstream.url, profile=profile)
+            await bench.open(model, "messages", **{LOOP_HEADER: REACHED_BOUND})
+            assert [request.headers.get(LOOP_HEADER) for request in upstream.requests(model)] == expected
+            await bench.transport.close()
+
+    asyncio.run(main())
+
+
+def test_a_model_that_ran_in_circles_is_not_asked_again(upstream: Upstream) -> None:
+    error = UpstreamError("it runs in circles.", status=429, details=RUNAWAY)
+    model = upstream.on("circles", [reply(429, DIALECTS["messages"].encode_error(error, "r"))])
+
+    async def main() -> None:
+        bench = Bench(upstream, "anthropic", base_url=upstream.url)
+        with pytest.raises(UpstreamError) as caught:
+            await bench.open(model, "messages")
+        assert caught.value.is_runaway
+        assert len(upstream.requests(model)) == 1
+        await bench.transport.close()
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize("value", ["-5", "nan", "0"])

@@ -2,12 +2,14 @@
 
 Up to 0.130 it counts tokens before it asks for results, from 0.145 on it marks the end of a response; up to 0.144 it asks for one tool
 after the other, the last one first. Before 0.92 tools are those of an MCP server that it starts. The word in the prompt says how many
-rounds of two calls the model makes, as in "ROUNDS=2"; at the end it tells the results that it got.
+rounds of two calls the model makes, as in "ROUNDS=2"; at the end it tells the results that it got. With --stubborn the model never
+ends by itself: it calls the client's tools for ever, and where it has none it is told so by the app-server, and calls again.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import queue
 import re
@@ -52,6 +54,7 @@ class Thread:
         self._server = server
         self._history = json.dumps(params.get("history") or [])
         self._tools = Tools(params["config"]) if "mcp_servers.gw.command" in params.get("config", {}) else None
+        self._has_tools = self._tools is not None or bool(params.get("dynamicTools"))
         self._is_stopped = threading.Event()
         self._responses = 0
 
@@ -65,7 +68,11 @@ class Thread:
         """A turn; what it was told of results before is a conversation that was begun anew."""
         prompt = self._history + json.dumps(given)
         try:
-            if "function_call_output" in prompt or "result_of" in prompt:
+            if self._server.options.stubborn:
+                self._say("Let me see. ")
+                for number in itertools.count(prompt.count("function_call_output")):
+                    self._round(number) if self._has_tools else self._refused(number)
+            elif "function_call_output" in prompt or "result_of" in prompt:
                 self._say("begun anew")
             else:
                 rounds = int(re.findall(r"ROUNDS=(\d+)", prompt)[-1])
@@ -96,6 +103,15 @@ class Thread:
             found = {call: self._called(call, arguments) for call, arguments in reversed(calls)}
         self._count()
         return found
+
+    def _refused(self, number: int) -> None:
+        """A call that the app-server answers itself."""
+        call = {"type": "function_call", "name": "look", "arguments": "{}", "call_id": f"call_{number}"}
+        output = {"type": "function_call_output", "call_id": call["call_id"], "output": "unsupported call: look"}
+        for item in (call, output):
+            self._tell("rawResponseItem/completed", item=item)
+        if self._is_stopped.wait(0.005):
+            raise Interrupted
 
     def _called(self, call: str, arguments: Json) -> Any:
         if self._tools is None:
@@ -197,6 +213,7 @@ def main() -> None:
     parser.add_argument("--minor", type=int, required=True, help="the version is 0.MINOR.0")
     parser.add_argument("--journal", required=True)
     parser.add_argument("--gap", type=float, default=0.0, help="seconds after each call in which the model goes on")
+    parser.add_argument("--stubborn", action="store_true", help="the model never stops calling")
     AppServer(parser.parse_args()).serve()
 
 

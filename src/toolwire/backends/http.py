@@ -173,6 +173,7 @@ class HttpBackend:
                 pause = _pause(error, attempt)
                 if not error.retryable or attempt == self._config.retries or pause > _LONGEST_WAIT:
                     raise
+            headers.pop(LOOP_HEADER, None)  # a task is counted once
             await asyncio.sleep(pause)
         raise AssertionError("the loop returns or raises")
 
@@ -187,7 +188,8 @@ class HttpBackend:
         error = self._wire.decode_error(response.status, content, shown_headers(response.headers))
         if not 400 <= response.status < 600:
             error.status = 502
-        error.retryable = response.status in _RETRIED or is_passing(error, self.profile)
+        is_temporary = response.status in _RETRIED or is_passing(error, self.profile)
+        error.retryable = is_temporary and not error.is_runaway
         return error
 
     def _without_secrets(self, content: bytes) -> bytes:

@@ -21,7 +21,7 @@ from toolwire.calls.tally import Tally
 from toolwire.config import Config, with_backends
 from toolwire.server.logs import Log
 from toolwire.telemetry import Record
-from toolwire.types import Loss, Usage
+from toolwire.types import Loss, ToolCall, Usage
 
 
 def lines_of(form: str = "text", level: str = "info", *records: Record) -> list[str]:
@@ -92,6 +92,29 @@ def test_names_that_clients_choose_stay_in_their_line(form: str, name: str) -> N
         return
     assert lines[0].isprintable()
     assert "req_0" not in lines[0] or 'model="' in lines[0]
+
+
+def _calls() -> Tally:
+    tally = Tally()
+    tally.note(ToolCall(id="call_1", name="weather", raw="{}"), "right")
+    tally.note(ToolCall(id="call 2", name="wether", raw="{}"), "unknown")
+    tally.note(ToolCall(id="c3", name="rm -rf /", raw="{}"), "unknown")
+    return tally
+
+
+@pytest.mark.parametrize("level", ["warning", "info", "debug", "trace"])
+def test_tools_that_nobody_offered_are_named_at_every_level(level: str) -> None:
+    lines = lines_of("text", level, Record(request_id="req_1", tally=_calls()))
+    assert lines[-1].endswith(' unknown-tools=wether,"a name that no tool can have"')
+    named = json.loads(lines_of("json", level, Record(tally=_calls()))[-1])["unknown_tools"]
+    assert named == ["wether", "a name that no tool can have"]
+
+
+@pytest.mark.parametrize(("level", "count"), [("warning", 0), ("info", 0), ("debug", 3), ("trace", 3)])
+def test_each_call_has_a_line_at_debug(level: str, count: int) -> None:
+    lines = lines_of("text", level, Record(request_id="req_1", tally=_calls()))[:-1]
+    expected = ["weather id=call_1 right", 'wether id="call 2" unknown', '"a name that no tool can have" id=c3 unknown']
+    assert [line.partition(" debug req_1 call ")[2] for line in lines] == expected[:count]
 
 
 def test_a_quiet_log_has_only_what_went_wrong() -> None:

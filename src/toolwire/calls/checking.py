@@ -104,6 +104,11 @@ class Checking:
 
     def find(self, call: ToolCall, *, is_cut: bool, may_repair: bool) -> Finding:
         """Counted. is_cut: the answer ended early, so a call that cannot be read ended with it."""
+        finding = self._found(call, is_cut=is_cut, may_repair=may_repair)
+        self.tally.note(call, _outcome(finding))
+        return finding
+
+    def _found(self, call: ToolCall, *, is_cut: bool, may_repair: bool) -> Finding:
         tally = self.tally
         tally.made += 1
         if call.kind != "function":
@@ -178,6 +183,20 @@ class Checking:
             return f"missing: {', '.join(missing)}"[:_SHOWN]
         places = dict.fromkeys(_member(problem.path, known) for problem in finding.errors)
         return f"the arguments do not fit the schema at: {', '.join(places)}"[:_SHOWN]
+
+
+def _outcome(finding: Finding) -> str:
+    match finding:
+        case Valid():
+            return "right"
+        case Repaired():
+            return "repaired"
+        case Invalid():
+            return "invalid"
+        case Unknown():
+            return "barred" if finding.is_barred else "unknown"
+        case Cut():
+            return "cut"
 
 
 def words_of(call: ToolCall, why: str) -> str:

@@ -7,6 +7,23 @@ from typing import Literal
 
 from msgspec import Struct, field
 
+from ..types import ToolCall
+from .names import is_legal
+
+_MOST_CALLS = 100  # that are named; all are counted
+_LONGEST = 100  # characters of an id or a name
+_NAMELESS = "a name that no tool can have"
+_UNKNOWN = ("unknown", "barred", "unasked")
+
+
+class CallMade(Struct, frozen=True):
+    """One call for the log. outcome: right, repaired, invalid, unknown (no such tool), barred (may not be called now), unasked (no
+    tool was offered), cut (the answer ended in it), unchecked."""
+
+    id: str
+    name: str
+    outcome: str
+
 
 class LocalCall(Struct, frozen=True, kw_only=True):
     """A tool that the gateway ran itself because the back end's agent asked for it. confinement: how a command was confined."""
@@ -35,6 +52,18 @@ class Tally(Struct, kw_only=True):
     held_seconds: float = 0.0
     last_round: int = 0  # the index of the first part that came from the last time the model was asked
     repairs: Counter[str] = field(default_factory=Counter)  # by what was done
+    calls: list[CallMade] = []
+
+    def note(self, call: ToolCall, outcome: str) -> None:
+        """For the log, where a name that is no name may be a word of the arguments."""
+        if len(self.calls) < _MOST_CALLS:
+            name = call.name[:_LONGEST] if outcome not in _UNKNOWN or is_legal(call.name) else _NAMELESS
+            self.calls.append(CallMade(call.id[:_LONGEST], name, outcome))
+
+    @property
+    def unknown_names(self) -> tuple[str, ...]:
+        """Tools that the model called and nobody offered, each once."""
+        return tuple(dict.fromkeys(call.name for call in self.calls if call.outcome in _UNKNOWN))
 
     @property
     def accepted(self) -> int:

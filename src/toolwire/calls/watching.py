@@ -69,6 +69,7 @@ class Watch:
         for call in self._unasked.taken():
             self._checking.tally.made += 1
             self._checking.tally.unknown += 1
+            self._checking.tally.note(call, "unasked")
             self.losses += self._checking.tell("call.unasked", call, "no tool was offered; the call is told as text")
         return kept
 
@@ -86,7 +87,9 @@ class Count:
         for event in events:
             if isinstance(event, PartEnded) and isinstance(event.part, ToolCall):
                 self._tally.made += 1
-                self._tally.invalid += event.part.kind == "function" and event.part.args is None
+                is_invalid = event.part.kind == "function" and event.part.args is None
+                self._tally.invalid += is_invalid
+                self._tally.note(event.part, "invalid" if is_invalid else "unchecked")
         return events
 
 

@@ -10,6 +10,7 @@ import time
 from functools import lru_cache
 from typing import TextIO
 
+from ..calls.tally import CallMade
 from ..errors import quote
 from ..telemetry import Record
 from ..wire.exact import encode
@@ -23,6 +24,7 @@ class Log:
 
     def __init__(self, level: str = "info", form: str = "text", target: TextIO | None = None) -> None:
         self._is_quiet = level == "warning"
+        self._is_debug = level in ("debug", "trace")
         self._is_json = form == "json"
         self._target = target or sys.stderr
         self._lines: list[str] = []
@@ -35,7 +37,10 @@ class Log:
         self._thread.start()
 
     def request(self, record: Record) -> None:
-        if self._is_quiet and record.outcome == "ok":
+        if self._is_debug:
+            for call in record.tally.calls:
+                self.say("debug", _call(call), record.request_id)
+        if self._is_quiet and record.outcome == "ok" and not record.tally.unknown_names:
             return
         self._put(_json(record) if self._is_json else _text(record))
         for call in record.local:
@@ -46,7 +51,7 @@ class Log:
             self.say("info" if call.outcome == "ok" else "warning", words, record.request_id)
 
     def say(self, level: str, words: str, request_id: str = "") -> None:
-        if self._is_quiet and level == "info":
+        if (self._is_quiet and level == "info") or (level == "debug" and not self._is_debug):
             return
         if self._is_json:
             line = encode({"time": _now(), "level": level, "request": request_id, "message": words}).decode()
@@ -150,6 +155,8 @@ def _text(record: Record) -> str:
         words.append(f"calls={record.calls_made}")
     if record.tally.invalid:
         words.append(f"invalid={record.tally.invalid}")
+    if names := record.tally.unknown_names:
+        words.append("unknown-tools=" + ",".join(map(_word, names)))
     if record.usage is not None:
         words.append(f"tokens={record.usage.input}+{record.usage.output}")
     if record.losses:
@@ -159,6 +166,10 @@ def _text(record: Record) -> str:
     if record.error:
         words.append(f"error={record.error}")
     return " ".join(words)
+
+
+def _call(call: CallMade) -> str:
+    return f"call {_word(call.name)} id={_word(call.id)} {call.outcome}"
 
 
 def _word(text: str) -> str:
@@ -186,6 +197,7 @@ def _json(record: Record) -> str:
             "took_over": record.took_over or None,
             "calls": record.calls_made,
             "invalid_calls": record.tally.invalid,
+            "unknown_tools": list(record.tally.unknown_names) or None,
             "tokens": [record.usage.input, record.usage.output] if record.usage is not None else None,
             "losses": sorted({loss.feature for loss in record.losses})[:40],
             "error": record.error or None,

@@ -181,7 +181,7 @@ def test_a_file_that_cannot_be_read(content: bytes | None) -> None:
             "[server]\nprot = 1",
             'toolwire.toml, line 2, server.prot: found the unknown key "prot"; expected one of "host", "port", "keys", '
             '"default", "max_body_mb", "max_streams", "max_connections", "max_head_kb", "max_headers", "head_seconds", '
-            '"idle_seconds", "keep_alive_seconds", "shutdown_seconds", "origins", "log", "log_format"; did you mean "port"?',
+            '"idle_seconds", "keep_alive_seconds", "shutdown_seconds", "origins", "log", "log_format", "trace_file", "trace_max_mb"; did you mean "port"?',
         ),
         (
             "[server]\nmax_connections = -1",
@@ -591,3 +591,11 @@ def test_an_agent_service_by_subscription() -> None:
     assert 'expected it only for kind "cursor"' in refused('[backends.x]\nkind = "codex"\ntransport = "sse"')
     assert "letters, digits" in refused('[backends.x]\nkind = "cursor"\nclient_type = "a b"')
     assert "from 0 (turns are not kept open) to 3600" in refused('[backends.x]\nkind = "cursor"\npark_seconds = -1')
+
+
+def test_the_file_of_a_trace_starts_at_the_configuration(tmp_path: Path) -> None:
+    path = tmp_path / "toolwire.toml"
+    path.write_text('[server]\nlog = "trace"\ntrace_file = "logs/trace.jsonl"\ntrace_max_mb = 8\n', encoding="utf-8")
+    server = load(path, {}).server
+    assert (server.log, server.trace_file, server.trace_max_mb) == ("trace", str(tmp_path / "logs" / "trace.jsonl"), 8)
+    assert ServerConfig().trace_file == ""

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
-from platformdirs import user_config_path, user_data_path
+from platformdirs import user_config_path, user_data_path, user_log_path
 
 from . import profiles, toml_lines
 from .config_values import DEFAULT_PORT as DEFAULT_PORT
@@ -92,6 +92,10 @@ def with_address(config: Config, host: str | None = None, port: int | None = Non
 
 def default_store_path() -> Path:
     return user_data_path("toolwire", appauthor=False) / "state.db"
+
+
+def default_trace_path() -> Path:
+    return user_log_path("toolwire", appauthor=False) / "trace.jsonl"
 
 
 def is_loopback(host: str) -> bool:
@@ -176,7 +180,10 @@ class _Reader:
 
     def _server(self, table: dict[str, Any]) -> ServerConfig:
         resolver = Resolver(self._environ, self._folder)
-        server = ServerConfig(**self._fields(("server",), table, ServerConfig, resolver))
+        fields = self._fields(("server",), table, ServerConfig, resolver)
+        server = ServerConfig(
+            **fields | {"trace_file": self._path(("server", "trace_file"), fields.get("trace_file", ""))}
+        )
         self._warnings += resolver.warnings
         if resolver.missing or not all(server.keys):
             found = resolver.missing[0] if resolver.missing else "found an empty key"

@@ -48,8 +48,10 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
     keep_alive_seconds: Seconds = 15.0
     shutdown_seconds: Seconds = 30.0
     origins: tuple[str, ...] = ()
-    log: Literal["info", "debug", "warning"] = "info"
+    log: Literal["info", "debug", "warning", "trace"] = "info"
     log_format: Literal["text", "json"] = "text"
+    trace_file: str = ""
+    trace_max_mb: Count = 64
 
 
 class BackendConfig(Struct, frozen=True, kw_only=True):

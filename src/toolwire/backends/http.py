@@ -11,6 +11,7 @@ from ..config import BackendConfig
 from ..dialects import DIALECTS
 from ..errors import UpstreamError
 from ..profiles import ALL_KINDS, profile_for
+from ..telemetry import wire_trace
 from ..types import LOOP_HEADER, Loss, Request
 from ..wire.exact import object_of
 from .base import Model
@@ -34,9 +35,10 @@ _SHOWN_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-", "openai-")
 class HttpReply:
     """The answer's bytes as they come."""
 
-    def __init__(self, response: Response, losses: tuple[Loss, ...]) -> None:
+    def __init__(self, response: Response, losses: tuple[Loss, ...], backend: str) -> None:
         self._response = response
-        self.read = response.read  # not wrapped: this is called for every piece of every stream
+        # Not wrapped unless somebody traces it: this is called for every piece of every stream.
+        self.read = wire_trace.read_through(backend, response.read) if wire_trace.is_on() else response.read
         self.losses = losses
         self.headers = shown_headers(response.headers)
         self.content_type = response.headers.get("content-type", "")
@@ -69,8 +71,10 @@ class HttpBackend:
         self._need_key()
         headers = self._wire.headers(self.profile, self._config.key.reveal(), {}) | self._config.headers
         timeouts = Timeouts(connect=5.0, first_byte=10.0, idle=10.0)
-        response = await self._transport.send("GET", self._url(self._wire.models_path), headers, timeouts=timeouts)
+        response = await self._exchange("GET", self._url(self._wire.models_path), headers, b"", timeouts)
         body = await response.read_all(_MAX_LIST)
+        if wire_trace.is_on():
+            wire_trace.received(self.name, "the list of models", body)
         if response.status >= 300:
             raise self._wire.decode_error(response.status, body, shown_headers(response.headers))
         return [
@@ -91,7 +95,7 @@ class HttpBackend:
         body = request.wire if encoded is None else encoded.body
         losses = [] if encoded is None else list(encoded.losses)
         response = await self._accepted(path, body, request, losses)
-        return HttpReply(response, tuple(losses))
+        return HttpReply(response, tuple(losses), self.name)
 
     async def _accepted(self, path: str, body: bytes, request: Request, losses: list[Loss]) -> Response:
         """Sent, and sent again in other words while the back end refuses it for something that other words can mend."""
@@ -132,7 +136,7 @@ class HttpBackend:
         }
         if method == "POST":
             headers["content-type"] = "application/json"
-        return HttpReply(await self._once(self._url(path) + query, headers, b"", method), ())
+        return HttpReply(await self._once(self._url(path) + query, headers, b"", method), (), self.name)
 
     async def close(self) -> None:
         """The transport is shared and closed by its owner."""
@@ -178,19 +182,33 @@ class HttpBackend:
         raise AssertionError("the loop returns or raises")
 
     async def _once(self, url: str, headers: Mapping[str, str], body: bytes, method: str = "POST") -> Response:
-        response = await self._transport.send(method, url, headers, body, timeouts=self._timeouts)
+        response = await self._exchange(method, url, headers, body, self._timeouts)
         if response.status < 300:
             return response
         raise self._refusal(response, await response.read_all(_MAX_ERROR))
 
     def _refusal(self, response: Response, content: bytes) -> UpstreamError:
         content = self._without_secrets(content)
+        if wire_trace.is_on():
+            wire_trace.received(self.name, "a refusal", content)
         error = self._wire.decode_error(response.status, content, shown_headers(response.headers))
         if not 400 <= response.status < 600:
             error.status = 502
         is_temporary = response.status in _RETRIED or is_passing(error, self.profile)
         error.retryable = is_temporary and not error.is_runaway
         return error
+
+    async def _exchange(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
+    ) -> Response:
+        if not wire_trace.is_on():
+            return await self._transport.send(method, url, headers, body, timeouts=timeouts)
+        shown = f"{method} {url.partition('?')[0]}"
+        message = {"headers": dict(headers), "body": wire_trace.read(body) if body else None}
+        wire_trace.sent(self.name, shown, message, size=len(body))
+        response = await self._transport.send(method, url, headers, body, timeouts=timeouts)
+        wire_trace.received(self.name, str(response.status), {"headers": dict(response.headers)}, size=0)
+        return response
 
     def _without_secrets(self, content: bytes) -> bytes:
         """Some servers repeat what they were sent; a client must not learn the owner's key from that."""

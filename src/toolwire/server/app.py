@@ -25,7 +25,7 @@ from ..router import router_for
 from ..runtime import Runtime
 from ..step import mint
 from ..store import Store, open_store
-from ..telemetry import Record
+from ..telemetry import Record, wire_trace
 from ..telemetry.history import History
 from ..telemetry.prometheus import Prometheus
 from ..types import LOOP_HEADER, REACHED_BOUND, Request
@@ -42,6 +42,7 @@ from .logs import Log
 from .recording import Recorder
 from .reply import Reply, WrongMethod
 from .state import State, is_stateful
+from .tracer import Tracer
 
 Decode: TypeAlias = Callable[[bytes, Mapping[str, str]], Request]
 
@@ -62,6 +63,7 @@ class App:
         self._limit = config.server.max_body_mb << 20
         self._guard = Guard(config.server)
         self._log = Log(config.server.log, config.server.log_format)
+        self._tracer = Tracer(config, self._log.say)
         self._metrics = Prometheus()
         self._history = History()
         self._recorder: Recorder | None = None
@@ -83,6 +85,7 @@ class App:
 
     def start(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self._tracer.start()
         self._transport = Transport()
         backends = {config.name: build(config, self._transport) for config in self._config.backends}
         handlings = {config.name: handling_of(config) for config in self._config.backends}
@@ -133,6 +136,7 @@ class App:
             await self._runtime.close()
         if self._transport is not None:
             await self._transport.close()
+        self._tracer.stop()
         self._log.close()
 
     def log_handler(self) -> logging.Handler:
@@ -165,6 +169,8 @@ class App:
         if not _CLEAN_ID.fullmatch(request_id):
             request_id = mint("req_")
         record = Record(request_id=request_id, dialect=dialect.name, started=time.monotonic())
+        if wire_trace.is_on():
+            wire_trace.enter(request_id)
         origin = self._guard.allowed_origin(headers.get("origin"))
         reply = Reply(send, dialect, request_id, origin) if door is None else door.reply(send, request_id, origin)
         headers = headers if door is None else door.headers(headers)

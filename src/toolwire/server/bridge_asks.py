@@ -25,7 +25,7 @@ from ..errors import BadRequest, GatewayError, InternalError, quote
 from ..events import Event, Failed, Finished
 from ..runtime import Runtime
 from ..step import mint
-from ..telemetry import Record
+from ..telemetry import Record, wire_trace
 from ..types import Request
 from .logs import Log
 
@@ -115,6 +115,8 @@ class Asks:
         record = Record(
             request_id=mint("req_"), dialect=NAME, model=frame.model[:100], is_stream=True, started=time.monotonic()
         )
+        if wire_trace.is_on():
+            wire_trace.enter(record.request_id)
         try:
             self._desk.opened(record)
         except BadRequest as error:

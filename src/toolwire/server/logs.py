@@ -10,7 +10,7 @@ import time
 from functools import lru_cache
 from typing import TextIO
 
-from ..calls.tally import CallMade
+from ..calls.tally import CallMade, LocalCall
 from ..errors import quote
 from ..telemetry import Record
 from ..wire.exact import encode
@@ -43,12 +43,8 @@ class Log:
         if self._is_quiet and record.outcome == "ok" and not record.tally.unknown_names:
             return
         self._put(_json(record) if self._is_json else _text(record))
-        for call in record.local:
-            confined = f", {call.confinement}" if call.confinement else ""
-            words = (
-                f"ran {call.name} on this machine for {record.backend}: {call.outcome}, {call.seconds:.1f} s{confined}"
-            )
-            self.say("info" if call.outcome == "ok" else "warning", words, record.request_id)
+        for local in record.local:
+            self.say("info" if local.outcome == "ok" else "warning", _local(local, record), record.request_id)
 
     def say(self, level: str, words: str, request_id: str = "") -> None:
         if (self._is_quiet and level == "info") or (level == "debug" and not self._is_debug):
@@ -170,6 +166,11 @@ def _text(record: Record) -> str:
 
 def _call(call: CallMade) -> str:
     return f"call {_word(call.name)} id={_word(call.id)} {call.outcome}"
+
+
+def _local(call: LocalCall, record: Record) -> str:
+    confined = f", {call.confinement}" if call.confinement else ""
+    return f"ran {call.name} on this machine for {record.backend}: {call.outcome}, {call.seconds:.1f} s{confined}"
 
 
 def _word(text: str) -> str:

@@ -29,8 +29,10 @@ from tests.backends.codex.listening import listening
 from tests.backends.codex.processes import all_gone
 from tests.backends.codex.starting import journal
 from tests.backends.event_contract import check_events
+from tests.telemetry.tracing import tracing
 from toolwire.errors import ConfigError, UpstreamError
 from toolwire.events import Failed, Finished, Noted
+from toolwire.telemetry import wire_trace
 from toolwire.types import Loss, Message, Sampling, Text, ToolChoice
 
 
@@ -125,6 +127,28 @@ def test_what_codex_asks_a_person_is_declined_and_reported(tmp_path: Path, word:
         assert [(loss.feature, loss.where) for loss in lost] == [("call.declined", method)]
 
     played(Stage(tmp_path), play)
+
+
+def test_every_message_is_traced_with_the_request_it_belongs_to(tmp_path: Path) -> None:
+    async def asked(stage: Stage, name: str, word: str) -> None:
+        wire_trace.enter(name)
+        await answered(stage, request(word, user(f"SECRET WORDS DO={word}"), has_tools=True))
+
+    async def play(stage: Stage) -> None:
+        await asyncio.gather(*(asyncio.create_task(asked(stage, name, "plain")) for name in ("req_1", "req_2")))
+        await stage.until_idle()
+
+    with tracing(tmp_path / "trace") as traced:
+        played(Stage(tmp_path, workers=1), play)
+    for name in ("req_1", "req_2"):
+        kinds = [words.split(" ")[3] for asker, words in traced.lines if asker == name]
+        sent = ["thread/start", "thread/inject_items", "turn/start"]
+        assert [kind for kind in kinds if kind in sent] == sent
+        assert {"turn/started", "item/agentMessage/delta", "turn/completed"} <= set(kinds)
+    assert "wire codex -> initialize" in traced.words[0]
+    assert any("an answer to thread/start" in words for words in traced.words)
+    assert not [words for words in traced.words if "SECRET" in words]
+    assert "SECRET WORDS" in (tmp_path / "trace").read_text()
 
 
 def test_calls_end_the_answer_and_the_turn(tmp_path: Path) -> None:

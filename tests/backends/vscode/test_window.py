@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
 from tests.backends.vscode.stage import model
+from tests.telemetry.tracing import tracing
 from toolwire.backends.vscode.inbox import Gone, Overflow
 from toolwire.backends.vscode.window import AT_ONCE, Window
 from toolwire.dialects.vscode.frames import decode_gateway
@@ -30,6 +32,7 @@ from toolwire.dialects.vscode.shapes import (
     Unknown,
 )
 from toolwire.errors import BadRequest
+from toolwire.telemetry import wire_trace
 
 
 def hello(name: str = "w", *, focused: bool = True, **more: Any) -> Hello:
@@ -53,6 +56,28 @@ async def heard(window: Window) -> FromGateway | Unknown:
     text = await asyncio.wait_for(window.outbox.next(), 1)
     assert text is not None
     return decode_gateway(text)
+
+
+def test_every_frame_is_traced_with_the_request_it_belongs_to(tmp_path: Path) -> None:
+    async def main() -> None:
+        wire_trace.enter("req_1")
+        window = Window(hello())
+        inbox = await window.ask(chat("r", "SECRET WORDS"))
+        wire_trace.enter("req_2")
+        window.hear(parts("r", text="SECRET WORDS"), 40)
+        window.hear(parts("never asked"), 40)
+        window.leave(inbox, is_over=False)
+
+    with tracing(tmp_path / "trace") as traced:
+        asyncio.run(main())
+    assert [(asker, words.split(" ")[2:4]) for asker, words in traced.lines] == [
+        ("req_1", ["->", "chat"]),
+        ("req_1", ["<-", "parts"]),
+        ("", ["<-", "parts"]),
+        ("req_2", ["->", "cancel"]),
+    ]
+    assert not [words for words in traced.words if "SECRET" in words]
+    assert "SECRET WORDS" in (tmp_path / "trace").read_text()
 
 
 def test_each_request_has_its_own_answer() -> None:

@@ -143,7 +143,7 @@ class Host:
             return await self._introduced()
 
     async def _introduced(self) -> Worker:
-        worker = Worker(await self._channel(), _answer)
+        worker = Worker(await self._channel(), _answer, self._config.name)
         try:
             await worker.introduce(initialize_params(__version__), _INTRODUCTION)
             self.program(worker)

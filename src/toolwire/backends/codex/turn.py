@@ -18,6 +18,7 @@ from ...calls.stopping import Stopping
 from ...dialects.codex import Names, Opening, TurnDecoder, refused, tool_answer
 from ...errors import UpstreamError
 from ...events import Event, Failed, PartEnded, PartStarted, Started
+from ...telemetry import wire_trace
 from ...types import JsonObject, Loss, Request, ToolCall, ToolResult
 from ...wire import rpc
 from ..parking import Place
@@ -110,6 +111,7 @@ class Turn:
         try:
             self._is_kept = opening.is_kept
             self._thread = thread = kept.thread if kept is not None else await self._opened(opening)
+            thread.request_id = wire_trace.request_id()
             if opening.inject[start:]:
                 await worker.ask("thread/inject_items", opening.injection(thread.id, start), _STARTING)
             if lane is not None:
@@ -148,6 +150,7 @@ class Turn:
         if not self.is_alive:
             raise UpstreamError("the turn in Codex has ended without the results.", code="codex_stopped")
         told = self.calls
+        self._thread.request_id = wire_trace.request_id()
         self._decoder, events = self._decoder.follow()
         self._ending.begin()
         self._listen(request)

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from ...telemetry import wire_trace
 from ...types import Json, JsonObject
 from ...wire import rpc
 from .channel import Channel, Gone
@@ -58,6 +59,7 @@ class Thread:
         self._heard: asyncio.Queue[Heard] = asyncio.Queue()
         self._bytes = 0  # of what waits, as it was on the wire
         self._is_full = False
+        self.request_id = ""  # for which it works now, as far as somebody traces it
 
     async def next(self) -> Heard:
         """For one at a time."""
@@ -89,13 +91,15 @@ class _Pending(Struct, eq=False):
     method: str
     future: asyncio.Future[Json]
     opens: bool = False
+    request_id: str = ""
 
 
 class Worker:
-    """Made with a channel that is open; introduce() comes first."""
+    """Made with a channel that is open; introduce() comes first. name: of the back end, for the trace."""
 
-    def __init__(self, channel: Channel, answerer: Answerer) -> None:
+    def __init__(self, channel: Channel, answerer: Answerer, name: str = "codex") -> None:
         self.channel = channel
+        self._name = name
         self.about: JsonObject = {}  # what it said of itself
         self.limits: JsonObject = {}  # what the account may still use, as it was told last
         self.fault: Gone | None = None
@@ -148,7 +152,7 @@ class Worker:
         if self.fault is not None:
             raise Gone(str(self.fault))
         self._last_id += 1
-        pending = _Pending(method, asyncio.get_running_loop().create_future(), opens)
+        pending = _Pending(method, asyncio.get_running_loop().create_future(), opens, wire_trace.request_id())
         self._pending[id := self._last_id] = pending
         try:
             async with asyncio.timeout(seconds):
@@ -159,7 +163,11 @@ class Worker:
             _look_at(pending.future)
 
     async def _send(self, message: JsonObject) -> None:
-        await self.channel.send(rpc.encode(message))
+        line = rpc.encode(message)
+        if wire_trace.is_on():
+            kind = str(message.get("method") or "an answer")
+            wire_trace.sent(self._name, kind, message, size=len(line))
+        await self.channel.send(line)
 
     async def _read(self) -> None:
         """Until it ends, or says what nobody can make sense of; a process that still runs then is closed by the pool."""
@@ -171,8 +179,27 @@ class Worker:
         self._end(Gone(self.channel.story()))
 
     def _took(self, message: rpc.Incoming, size: int) -> bool:
+        if wire_trace.is_on():
+            self._trace(message, size)
         self._take(message, size)
         return self.is_alive
+
+    def _trace(self, message: rpc.Incoming, size: int) -> None:
+        match message:
+            case rpc.Answer():
+                pending = self._pending.get(message.id)
+                kind = f"an answer to {pending.method}" if pending is not None else "an answer"
+                request = pending.request_id if pending is not None else ""
+                found: JsonObject = {"id": message.id, "error": message.error, "result": message.result}
+            case rpc.Told() | rpc.Asked():
+                if message.method.startswith(_NOISE):
+                    return
+                thread = self._thread(message.params)
+                kind, request = message.method, thread.request_id if thread is not None else ""
+                found = message.params
+            case rpc.Garbled():
+                kind, request, found = "something that is no message", "", {"why": message.why}
+        wire_trace.received(self._name, kind, found, size=size, request=request)
 
     def _take(self, message: rpc.Incoming, size: int) -> None:
         self._garbled = self._garbled + 1 if isinstance(message, rpc.Garbled) else 0
@@ -206,6 +233,7 @@ class Worker:
             pending.future.set_exception(Refused(pending.method, error))
             return
         self._threads[thread.id] = thread
+        thread.request_id = pending.request_id
         pending.future.set_result(thread)
 
     def _thread(self, params: JsonObject) -> Thread | None:

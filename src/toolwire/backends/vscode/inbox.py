@@ -27,6 +27,7 @@ class Inbox:
 
     def __init__(self, request_id: str, most: int = MOST) -> None:
         self.id = request_id
+        self.asker = ""  # the client's request that it works for, as the log has it
         self._most = most
         self._frames: deque[tuple[Heard, int]] = deque()
         self._size = 0

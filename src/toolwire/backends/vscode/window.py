@@ -6,6 +6,8 @@ import asyncio
 from collections import deque
 from itertools import count
 
+import msgspec
+
 from ...dialects.vscode.frames import MAX_FRAME, Bad, encode
 from ...dialects.vscode.models import lent
 from ...dialects.vscode.shapes import (
@@ -23,11 +25,13 @@ from ...dialects.vscode.shapes import (
     Refresh,
 )
 from ...errors import BadRequest
+from ...telemetry import wire_trace
 from .inbox import MOST, Gone, Heard, Inbox
 from .outbox import Outbox
 
 AT_ONCE = 8  # requests that a window is asked at a time: what VS Code was seen to take
 _MOST_MODELS = 1000
+_NAME = "vscode"
 _moments = count(1)
 
 
@@ -62,7 +66,10 @@ class Window:
 
     def say(self, frame: FromGateway) -> None:
         """Without waiting; a window that is gone, or does not read, hears nothing."""
-        self.outbox.put(encode(frame))
+        text = encode(frame)
+        if wire_trace.is_on():
+            wire_trace.sent(_NAME, _kind(frame), text.encode("utf-8", "replace"))
+        self.outbox.put(text)
 
     async def ask(self, chat: Chat) -> Inbox:
         """Send it once the window has a hand free. Raises Gone, and BadRequest for what no frame can hold."""
@@ -76,6 +83,8 @@ class Window:
             )
         await self._take_place()
         inbox = self._opened(chat.id)
+        if wire_trace.is_on():
+            wire_trace.sent(_NAME, _kind(chat), text.encode("utf-8", "replace"), size=size)
         self.outbox.put(text)
         return inbox
 
@@ -100,6 +109,9 @@ class Window:
     def hear(self, frame: Heard, size: int) -> None:
         """What it says to a request; for one that nobody waits for any more it is dropped."""
         inbox = self._inboxes.get(frame.id)
+        if wire_trace.is_on():
+            asker = inbox.asker if inbox is not None else ""
+            wire_trace.received(_NAME, _kind(frame), msgspec.to_builtins(frame), size=size, request=asker)
         if isinstance(frame, Parts | End | Failure):
             self.is_mute = False
         if inbox is not None and not inbox.put(frame, size):
@@ -147,6 +159,7 @@ class Window:
         if self._why is not None:
             raise Gone(self._why)
         inbox = self._inboxes[request_id] = Inbox(request_id, self._most)
+        inbox.asker = wire_trace.request_id()
         return inbox
 
     async def _take_place(self) -> None:
@@ -174,6 +187,10 @@ class Window:
                 waiter.set_result(None)
                 return
         self._free += 1
+
+
+def _kind(frame: FromGateway | Heard) -> str:
+    return str(type(frame).__struct_config__.tag)
 
 
 def _written(chat: Chat) -> str:

@@ -1,0 +1,67 @@
+"""The trace of what goes to back ends and comes from them, set up as `log` under [server] says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from ..config import Config, default_trace_path
+from ..telemetry import wire_trace
+from ..telemetry.redaction import Redaction, is_secret
+from ..telemetry.trace_file import TraceFile
+from ..telemetry.wire_trace import Say, WireTrace
+
+_MEGABYTE = 1 << 20
+
+
+class Tracer:
+    """Nothing is traced before start(); stop() is safe to call twice."""
+
+    def __init__(self, config: Config, say: Say, environ: Mapping[str, str] = os.environ) -> None:
+        self._config = config
+        self._say = say
+        self._environ = environ
+        self._trace: WireTrace | None = None
+
+    def start(self) -> None:
+        if self._config.server.log not in ("debug", "trace"):
+            return
+        file = self._file() if self._config.server.log == "trace" else None
+        self._trace = WireTrace(self._say, Redaction(self._secrets()), file)
+        wire_trace.install(self._trace)
+
+    def stop(self) -> None:
+        if self._trace is not None:
+            wire_trace.uninstall(self._trace)
+            self._trace.close()
+            self._trace = None
+
+    def _file(self) -> TraceFile | None:
+        """A trace that cannot be written does not stop the gateway; the log says why there is none."""
+        server = self._config.server
+        path = Path(server.trace_file) if server.trace_file else default_trace_path()
+        try:
+            file = TraceFile(path, server.trace_max_mb * _MEGABYTE)
+        except OSError as error:
+            why = error.strerror or "unknown reason"
+            self._say(
+                "warning",
+                f"nothing is traced: the file {path} cannot be opened ({why}). Set trace_file to another one.",
+            )
+            return None
+        self._say(
+            "warning",
+            f"what clients and models say is written to {path}; set log to another level when you have seen enough.",
+        )
+        return file
+
+    def _secrets(self) -> Iterator[str]:
+        """All that we know: keys of clients and back ends, headers, and whatever the environment has under such a name."""
+        for key in self._config.server.keys:
+            yield key.reveal()
+        for backend in self._config.backends:
+            yield backend.key.reveal()
+            yield backend.token.reveal()
+            yield from (value for name, value in backend.headers.items() if is_secret(name))
+        yield from (value for name, value in self._environ.items() if is_secret(name))

@@ -13,6 +13,7 @@ from ...config import BackendConfig
 from ...dialects.cursor.models import Usable, usable
 from ...errors import UpstreamError
 from ...secret import Secret
+from ...telemetry import wire_trace
 from ..connection import TransportError
 from ..transport import Transport
 from .auth import Credentials
@@ -21,6 +22,7 @@ from .channel import Channel
 from .run import Connections, open_run
 from .sse import open_sse
 from .target import USABLE_MODELS, Attempt, Target
+from .traced import traced
 
 _REMEMBERED = 600.0  # seconds that Run is not tried again where it did not get through
 
@@ -68,8 +70,10 @@ class Service:
         """A run with its first message. Raises Gone."""
         attempt = _attempt(way, original_id, allowed)
         if way.is_run:
-            return await open_run(self._lines, self._target, attempt, first)
-        return await open_sse(self._transport, self._target, attempt, first)
+            channel = await open_run(self._lines, self._target, attempt, first)
+        else:
+            channel = await open_sse(self._transport, self._target, attempt, first)
+        return traced(channel, self._config.name, first)
 
     async def models(self) -> list[Usable]:
         """Raises UpstreamError."""
@@ -120,7 +124,12 @@ class Service:
 
     async def _models(self, way: Way) -> list[Usable]:
         attempt = _attempt(way, str(uuid.uuid4()), ())
-        return usable(await unary(self._transport, self._target, attempt, USABLE_MODELS))
+        if wire_trace.is_on():
+            wire_trace.sent(self._config.name, USABLE_MODELS, None, size=0)
+        answer = await unary(self._transport, self._target, attempt, USABLE_MODELS)
+        if wire_trace.is_on():
+            wire_trace.received(self._config.name, USABLE_MODELS, None, size=len(answer))
+        return usable(answer)
 
 
 def _attempt(way: Way, original_id: str, allowed: Sequence[str]) -> Attempt:

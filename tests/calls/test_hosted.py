@@ -88,3 +88,10 @@ def test_an_item_that_ends_something_is_no_answer() -> None:
     assert not may_be_answer(part("mcp_approval_response", "responses"))
     assert not may_be_answer(part("x_output", "responses"))
     assert not may_be_answer(Text(text="x"))
+
+
+@pytest.mark.parametrize("dialect", ["messages", "responses", "gemini"])
+@pytest.mark.parametrize("kind", [{"a": 1}, [1], None, 5])
+def test_a_part_whose_type_is_no_text_is_neither_half_nor_stray(dialect: str, kind: Any) -> None:
+    odd = Opaque(dialect=dialect, value={"type": kind})
+    assert not faults_in((user("hi"), assistant(odd), user(odd)))

@@ -62,9 +62,8 @@ def faults_in(messages: tuple[Message, ...]) -> Faults:
             wrong.update(waiting.values())
             waiting.clear()
         for number, part in _opaque(message):
-            if part.value.get("type") in (_ASKED if message.role == "assistant" else _ANSWERED).get(
-                part.dialect, _NONE
-            ):
+            elsewhere = _ASKED if message.role == "assistant" else _ANSWERED
+            if _kind(part) in elsewhere.get(part.dialect, _NONE):
                 strays.add((index, number))
             elif (half := _half(part)) is None:
                 continue
@@ -96,10 +95,14 @@ def _was_asked(half: _Half, seen: set[_Half]) -> bool:
     return half.may_wait and half._replace(is_use=True) in seen
 
 
-def _half(part: Opaque) -> _Half | None:
+def _kind(part: Opaque) -> str:
+    """ "" for a part whose type is no text: any client may send that."""
     kind = part.value.get("type")
-    if not isinstance(kind, str):
-        return None
+    return kind if isinstance(kind, str) else ""
+
+
+def _half(part: Opaque) -> _Half | None:
+    kind = _kind(part)
     for names in _HALVES.get(part.dialect, ()):
         if kind.endswith((names.use, names.outcome)):
             is_use = kind.endswith(names.use)

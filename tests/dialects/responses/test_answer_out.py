@@ -310,3 +310,21 @@ def test_the_body_is_the_object_of_the_last_event() -> None:
     assert json.loads(json.dumps(body["output"])) == last["output"]
     assert body.keys() == last.keys()
     assert body["error"] is None
+
+
+def test_one_item_of_the_back_end_that_leaves_in_two_has_two_ids() -> None:
+    wire = out(
+        "responses",
+        [
+            STARTED,
+            *whole(0, Refusal(text="no", item_id="msg_1"), "no"),
+            *whole(1, ToolCall(id="c", name="a", raw="{}", args={}, item_id="fc_1"), "{}"),
+            *whole(2, Text(text="hm", item_id="msg_1"), "hm"),
+            *whole(3, Text(text="so", item_id="msg_1"), "so"),
+            finished("tool_calls"),
+        ],
+    )
+    first, call, second = items(wire)
+    assert (first["id"], call["id"]) == ("msg_1", "fc_1")
+    assert second["id"] not in ("msg_1", "fc_1")
+    assert [piece["text"] for piece in second["content"]] == ["hm", "so"]

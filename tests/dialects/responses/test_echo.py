@@ -90,6 +90,7 @@ def test_whatever_was_asked_for_the_object_is_valid(body: dict[str, Any]) -> Non
         {"tools": [{"type": "namespace", "name": "n", "tools": [{"type": "function", "name": "f"}, {"type": "x"}]}]},
         {"tools": [{"type": "mcp"}, {"type": "file_search"}, {"type": "code_interpreter", "container": {"type": "x"}}]},
         {"service_tier": "best", "truncation": 5, "prompt_cache_key": {}, "max_tool_calls": "3"},
+        {"service_tier": "\ud800", "truncation": "\ud800", "text": {"verbosity": "\ud800"}},
         {"max_output_tokens": 50.0, "top_logprobs": 2.0},
         {"reasoning": {"effort": "ultra", "summary": "long"}},
         {"text": {"verbosity": "loud", "format": {"type": "json_schema", "schema": {}}}},

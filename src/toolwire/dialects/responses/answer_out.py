@@ -87,6 +87,7 @@ class StreamEncoder:
         self._slots: dict[int, _Slot] = {}
         self._group: _Item | None = None
         self._items = 0
+        self._taken: set[str] = set()  # ids of items
         self._output: dict[int, JsonObject] = {}
         self._annotations: dict[int, int] = {}
         self._unfinished: list[_Item] = []
@@ -143,6 +144,7 @@ class StreamEncoder:
             self._close_group()
             item_id = str(value.get("id") or "")
             self._group = _Item(value["type"], self._items, item_id, item_id)
+            self._taken.add(item_id)
             self._items += 1
 
     def resume(self, last: Frame | None) -> None:
@@ -189,7 +191,11 @@ class StreamEncoder:
                 assert_never(part)
 
     def _new_item(self, kind: str, prefix: str, source: str) -> _Item:
-        item = _Item(kind, self._items, source or self._context.mint(prefix), source)
+        """With the back end's own id, unless an item of this answer has it: what the back end put into one item may leave in
+        two, with a call between them."""
+        item_id = source if source and source not in self._taken else self._context.mint(prefix)
+        self._taken.add(item_id)
+        item = _Item(kind, self._items, item_id, source)
         self._items += 1
         return item
 

@@ -230,6 +230,6 @@ def _is_whole(value: Json) -> bool:
 def _fits(value: Json, kind: Any) -> bool:
     try:
         msgspec.convert(value, kind)
-    except (msgspec.ValidationError, RecursionError):
+    except (msgspec.ValidationError, RecursionError, UnicodeError):  # the last for half a character
         return False
     return True

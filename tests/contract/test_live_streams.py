@@ -1,7 +1,7 @@
 """Streams are read right and at once, however the back end cuts arguments and numbers its calls.
 
 For each cut of the arguments, each way of naming calls and each client: the calls are equal to what the back end sent, and what it has
-sent is with the client before the next frame arrives. Two dialects cannot show everything at once: a Messages client gets one block after
+sent is with the client before the next frame arrives. Blanks behind complete arguments may be dropped. Two dialects cannot show everything at once: a Messages client gets one block after
 the other, so that parts behind a call wait until its arguments are complete; a Gemini client gets calls whole.
 """
 
@@ -103,8 +103,9 @@ def late(client: str, received: tuple[tuple[str, str, bool], ...], shown: Shown)
     due = [part for part in received if part[0] or part[1]]
     if client in ("chat", "responses"):
         text = "".join(content for name, content, _ in due if not name)
-        calls = [(name, content) for name, content, _ in due if name]
-        return "" if (shown.text, shown.calls) == (text, calls) else f"expected {text!r} and {calls}"
+        calls = [(name, content.rstrip()) for name, content, _ in due if name]
+        found = [(name, content.rstrip()) for name, content in shown.calls]
+        return "" if (shown.text, found) == (text, calls) else f"expected {text!r} and {calls}"
     seen = list(shown.parts)
     for name, content, is_closed in due:
         if client == "gemini" and name and not is_closed:
@@ -116,7 +117,7 @@ def late(client: str, received: tuple[tuple[str, str, bool], ...], shown: Shown)
             content, found = json.dumps(json.loads(content)), json.dumps(json.loads(found))
         if client == "gemini" and not name and found.startswith(content) and found != content:
             seen.insert(0, ("", found[len(content) :]))  # texts that follow each other are one there
-        elif (found_name, found) != (name, content):
+        elif (found_name, found.rstrip() if name else found) != (name, content.rstrip() if name else content):
             return f"expected {name} {content!r}, found {found_name} {found!r}"
         if name and not _is_whole(content):
             return ""

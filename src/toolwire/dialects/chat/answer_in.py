@@ -340,7 +340,8 @@ class StreamDecoder(FrameDecoder):
             self._turn_to(call, state, events)
         growing = call.growing
         if growing is None or not self._assembly.is_open(growing):  # it ended because it was whole: a copy (H015)
-            self.irregular = self.irregular or "arguments after their end"
+            if arguments.strip():
+                self.irregular = self.irregular or "arguments after their end"
         elif growing.index == state.newest:
             events.append(self.only_grows(growing).grow(arguments))
         else:

@@ -205,7 +205,8 @@ class StreamDecoder(FrameDecoder):
 
     def _grow(self, growing: Growing, text: str, logprobs: tuple[Any, ...] | None = None) -> list[Event]:
         if not self._assembly.is_open(growing):
-            self.irregular = self.irregular or "a delta for a part that is done"
+            if text.strip() or not isinstance(growing, GrowingCall):
+                self.irregular = self.irregular or "a delta for a part that is done"
             return []
         if not text:
             return []

@@ -31,7 +31,7 @@ class Citation(Struct, frozen=True, kw_only=True):
 
 
 class Text(Struct, frozen=True, kw_only=True, tag="text"):
-    """is_continuation, here and in refusals and reasoning: one string with the last part of its kind, which something has interrupted."""
+    """is_continuation (also in Refusal and Reasoning): the back end sent it and the previous part of its kind as one string."""
 
     text: str
     citations: tuple[Citation, ...] = ()

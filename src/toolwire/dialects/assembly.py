@@ -93,8 +93,8 @@ class Growing:
 
 
 class GrowingCall(Growing):
-    """A call of a function: value is its arguments, once they are a complete object. Each piece is read once, and only when somebody
-    wants to know."""
+    """An open function call. value is its arguments once they are a complete JSON object; it is computed on demand and reads each
+    piece once."""
 
     __slots__ = ("_balance", "_seen", "_value")
 

@@ -150,9 +150,9 @@ class Dialect(Protocol):
 class FrameDecoder:
     """Base of the stream decoders: bytes to frames, frames to events, nothing after the end.
 
-    A frame that differs from the last one only in its text is not parsed. A decoder that reads a frame which only adds text to a part
-    says so by only_grows(), and the text of a frame like it goes into the same part. A frame that changes anything else, also inside the
-    decoder, must be parsed: that change would be skipped.
+    A frame that differs from the previous one only in its text is not parsed. The decoder calls only_grows() while it reads a frame whose only
+    effect is more text for one part; the text of a frame like it is then added to that part. A decoder must not call it for a frame with any
+    other effect, also on its own state, because that effect would be skipped.
     """
 
     def __init__(self) -> None:

@@ -1,9 +1,9 @@
-"""Texts that are separate in one dialect and one string in another: what goes between them.
+"""Joining texts that are separate parts in one dialect and one string in another: which separator goes between two of them.
 
-Two texts of a message are two paragraphs, so a blank line goes between them. There are three exceptions. White space at the seam is a
-separator already. A text with sources is a piece of a sentence, and the text behind it finishes that sentence. A part that is marked as a
-continuation was one string with the part before it. The rule looks at nothing that a stream does not know when the second text begins, so
-that a streamed answer and a whole one are the same.
+Two texts of a message are two paragraphs, so the separator is a blank line, with three exceptions: there is white space at the seam already; the
+first text has citations, so it is a piece of a sentence that the second continues; the second is marked as a continuation, because the two
+were one string in the back end's dialect. The rule uses only what a stream knows when the second text begins. Therefore a streamed answer
+and a whole one are equal.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ BLANK_LINE = "\n\n"
 
 
 def seam(before: Words, after: Words, text: str) -> str:
-    """What goes between two texts, where text is the beginning of the second one."""
+    """The separator between two texts; text is the beginning of the second one."""
     if after.is_continuation or not before.text or not text:
         return ""
     if before.text[-1].isspace() or text[0].isspace():
@@ -42,7 +42,7 @@ def joined(parts: Iterable[Words]) -> str:
 
 
 def with_seams(parts: Iterable[Part]) -> list[Part]:
-    """For dialects whose clients join texts that follow each other: the same parts, with the seam before the second text."""
+    """For dialects whose clients concatenate adjacent texts: the same parts, each text starting with its separator."""
     found: list[Part] = []
     before: Part | None = None
     for part in parts:
@@ -58,17 +58,17 @@ def with_seams(parts: Iterable[Part]) -> list[Part]:
 
 
 class Seams:
-    """The same for an answer as it streams. is_strict: only texts that follow each other at once are one string; else all of a kind are."""
+    """The same for a streamed answer. is_strict: only adjacent texts are joined; else all texts of a kind in a choice are."""
 
     __slots__ = ("_before", "_begun", "_is_strict")
 
     def __init__(self, *, is_strict: bool = False) -> None:
         self._is_strict = is_strict
         self._before: dict[tuple[int, type], Words] = {}
-        self._begun: dict[int, tuple[Words, Words]] = {}  # parts without a word yet, each with the one before it
+        self._begun: dict[int, tuple[Words, Words]] = {}  # parts without a delta yet, each with the text before it
 
     def begin(self, event: PartStarted) -> bool:
-        """Whether something may have to go before its first words: then before() is to be called with them."""
+        """Whether a separator may be needed: then call before() with the first delta."""
         part = event.part
         before = self._before.get((event.choice, type(part)))
         if before is None or not isinstance(part, Text | Refusal | Reasoning) or part.is_continuation:
@@ -77,7 +77,7 @@ class Seams:
         return True
 
     def before(self, delta: PartDelta) -> str:
-        """What goes before these words."""
+        """The separator before this delta."""
         begun = self._begun.pop(delta.index, None)
         return "" if begun is None else seam(*begun, delta.text)
 

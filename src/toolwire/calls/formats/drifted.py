@@ -44,7 +44,7 @@ class Bare(Struct):
 
 
 class Line(Struct):
-    """A line of JSON that says of itself that it is a call, also behind a sentence. Nothing else may follow on its line."""
+    """A JSON object of type tool_call on a line of its own or after a sentence. Nothing else may follow on its line."""
 
     openers: tuple[str, ...]
     name: str = "line"

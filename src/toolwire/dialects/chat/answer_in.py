@@ -3,9 +3,8 @@
 What upstreams get wrong is put right here by state, never by comparing content: indices are our own, an id decides which call a fragment
 belongs to, a finish reason is held until the stream really ends, usage ends nothing. Each such case is noted in `irregular`.
 
-This dialect does not tell where a call ends. A call whose arguments are complete ends as soon as anything else of its choice grows or begins,
-so that clients who read one part after the other are not kept waiting. Until then it stays open, because what a model wrote behind its
-arguments belongs to them, too.
+The dialect has no event for the end of a call. A call with complete arguments ends as soon as another part of its choice starts or grows, so that
+encoders which write one part at a time can go on. Until then it stays open: anything the model writes after the arguments is part of them.
 """
 
 from __future__ import annotations
@@ -325,7 +324,7 @@ class StreamDecoder(FrameDecoder):
         return growing
 
     def _turn_to(self, call: OpenCall | None, state: _Choice, events: list[Event]) -> None:
-        """This call goes on, or something that is no call: the one that went on before it ends if it is complete."""
+        """The next fragment is of this call, or of no call: end the call of the last fragment if its arguments are complete."""
         last, state.calls.current = state.calls.current, call
         if last is not None and last is not call:
             self._end_whole(last, events)
@@ -335,7 +334,7 @@ class StreamDecoder(FrameDecoder):
             events += self._assembly.end(call.growing)
 
     def _add(self, state: _Choice, call: OpenCall, arguments: str, events: list[Event]) -> None:
-        """More arguments of a call that has started. One with others behind it ends at once where it is complete: they wait for it."""
+        """More arguments of a call that has started. If later parts wait for it, the call ends as soon as it is complete."""
         if call is not state.calls.current:
             self._turn_to(call, state, events)
         growing = call.growing

@@ -20,7 +20,7 @@ _NO_PART = ToolCall(id="", name="", raw="")
 class OpenCall:
     """One call under construction; twin is the one that it may only repeat.
 
-    Its arguments are in one place: a part of its own until it has started, and then the part that it has become.
+    Its arguments live in one place: in a detached part until the call starts, and in the attached part after that.
     """
 
     __slots__ = ("_arguments", "id", "is_custom", "is_started", "members", "name", "places", "twin")
@@ -36,26 +36,26 @@ class OpenCall:
         self._arguments: Growing | None = None
 
     def opening(self) -> ToolCall:
-        """As it is told when it begins."""
+        """The part at its start, without arguments."""
         kind: CallKind = "custom" if self.is_custom else "function"
         extra: Extra = {NAME: dict(self.members)} if self.members else {}
         return ToolCall(id=self.id, name=self.name, raw="", kind=kind, extra=extra)
 
     def start(self, growing: Growing) -> list[PartDelta]:
-        """It is this part from now on; what came before its start comes out."""
+        """Attach the part; returns deltas for the arguments that came before the start."""
         early, self._arguments = self._arguments, growing
         self.is_started = True
         return [] if early is None else [growing.grow(piece) for piece in early.pieces]
 
     def add(self, arguments: str) -> None:
-        """Arguments that wait until it has started."""
+        """Buffer arguments until the call has started."""
         if self._arguments is None:
             self._arguments = (Growing if self.is_custom else GrowingCall)(-1, _NO_PART, 0)
         self._arguments.grow(arguments)
 
     @property
     def growing(self) -> Growing | None:
-        """The part that it has become."""
+        """The attached part; None before the start."""
         return self._arguments if self.is_started else None
 
     @property

@@ -1,8 +1,8 @@
-"""Chat Completions: choices that nobody asked for.
+"""Chat Completions: choices beyond the one that was requested.
 
-Where one answer was asked for, it is choice 0. Copilot splits that answer: its text is choice 0 and its calls are choice 1 (H008). Other
-servers send several answers. The half of a split answer has the calls that choice 0 lacks and no text of its own; it is added to choice 0.
-Anything else is another answer: it is left out and reported, because calls of two answers must not mix.
+If the request asks for one choice, choice 0 is the answer. Copilot splits an answer over two choices, text in choice 0 and calls in choice 1
+(H008); other servers send several answers. The second half of a split answer has the calls that choice 0 lacks and no text of its own, and is
+merged into choice 0. Everything else is another answer: it is dropped and reported as a loss, because calls of two answers must not mix.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .shapes import ChunkChoice, Delta
 
 
 class OtherChoices:
-    """The choices of a stream beside choice 0. They wait until choice 0 has ended: only then it is known whether it has calls."""
+    """The choices of a stream except choice 0, buffered until choice 0 has ended and it is known whether it has calls."""
 
     def __init__(self) -> None:
         self._held: dict[int, list[ChunkChoice]] = {}
@@ -26,7 +26,7 @@ class OtherChoices:
         self._held.setdefault(choice.index, []).append(choice)
 
     def half(self, *, is_missing: bool) -> list[ChunkChoice]:
-        """More of the half that choice 0 lacks, if that one is missing; text that comes with it is lost."""
+        """Buffered chunks of the second half, calls only. is_missing: choice 0 has no calls."""
         if self._taken is None and is_missing:
             self._taken = next((index for index, held in sorted(self._held.items()) if _is_half(held)), None)
         held = self._held.pop(self._taken, []) if self._taken is not None else []
@@ -34,7 +34,7 @@ class OtherChoices:
         return [_only_calls(choice) for choice in held]
 
     def whole(self) -> list[ChunkChoice]:
-        """The first of them, where choice 0 has said nothing."""
+        """All chunks of the first choice with content, for the case that choice 0 is empty."""
         index = next((index for index in sorted(self._held) if _says_something(self._held[index])), None)
         return [] if index is None else self._held.pop(index)
 
@@ -44,10 +44,10 @@ class OtherChoices:
 
 
 def one_answer(parts: Sequence[list[Part]], ends: Sequence[Choice]) -> tuple[list[Part], Choice, list[Loss]]:
-    """The same for a whole answer: from the parts of each of its choices, and how each ended."""
-    said = [place for place, own in enumerate(parts) if own]
-    first = said[0] if said else 0
-    others = [place for place in said if place != first]
+    """The same rule for a whole answer: parts and ends of each choice in, those of the one answer out."""
+    filled = [place for place, own in enumerate(parts) if own]
+    first = filled[0] if filled else 0
+    others = filled[1:]
     half = next((place for place in others if _have_calls(parts[place]) and not _have_text(parts[place])), None)
     if half is None or _have_calls(parts[first]):
         return parts[first], ends[first], [OTHER_CHOICES] if others else []

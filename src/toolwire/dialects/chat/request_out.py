@@ -239,18 +239,18 @@ class _Growing:
         self.value = value
         self.place = place
         self._texts: dict[str, list[str]] = {}
-        self._last: dict[str, Words] = {}  # said in this field
+        self._last: dict[str, Words] = {}  # the last text of each field
         self._details: list[list[Json]] = []
 
     def say(self, field: str, part: Words) -> None:
-        """Texts of a message are separate elsewhere, and one string here."""
+        """Append a text; the field is one string, so a seam goes between two texts."""
         pieces, before = self._texts.setdefault(field, []), self._last.get(field)
         pieces += [part.text] if before is None else [seam(before, part, part.text), part.text]
         if part.text:
             self._last[field] = part
 
     def add(self, field: str, text: str) -> None:
-        """Text that stands for something else, on a line of its own."""
+        """Append a placeholder on a line of its own."""
         pieces = self._texts.setdefault(field, [])
         pieces += ["\n", text] if any(pieces) else [text]
         self._last[field] = Text(text=text)

@@ -33,7 +33,7 @@ class StreamDecoder(FrameDecoder):
         self._is_started = False
         self._is_single = request.sampling.choices == 1
         self._candidates: dict[int, Candidate] = {}
-        self._has_others = False  # candidates that nobody asked for
+        self._has_others = False  # candidates beyond the one requested
         self._usage: JsonObject = {}
         self._members: JsonObject = {}
         self._blocked = ""

@@ -55,8 +55,8 @@ class StreamEncoder:
         self._waiting: dict[int, dict[int, list[Event]]] = {}
         self._citations: dict[int, list[JsonObject]] = {}
         self._rests: dict[int, bytes] = {}  # what stands behind the text of a chunk
-        self._seams = Seams(is_strict=True)  # chunks do not tell where a text ends and the next one begins
-        self._late: set[int] = set()  # parts that may begin with a seam
+        self._seams = Seams(is_strict=True)  # chunks have no boundary between two texts
+        self._late: set[int] = set()  # parts whose first delta may need a seam
 
     def send(self, event: Event) -> bytes:
         match event:

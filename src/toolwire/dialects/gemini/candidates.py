@@ -1,7 +1,7 @@
 """Gemini: one candidate of an answer under construction, from the parts that its chunks bring.
 
 Texts that follow each other are one part, unless one of them is signed: a signature belongs to the part it came on, and to
-nothing that stands around it (H074). They stay one string all the same. A signature without a word waits for what comes next, which it led to.
+nothing that stands around it (H074). Signed or not, they are one string (is_continuation). A signature without a word waits for what comes next, which it led to.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Candidate:
         self._logprobs: tuple[Json, ...] = ()  # of the text that comes next
         self._has_calls = False
         self.grown: Growing | None = None  # the part to which the last chunk added text, if it did nothing else
-        self._last: type | None = None  # the kind of the last part that said something
+        self._last: type | None = None  # type of the last part with content
         self._is_partial = False  # arguments come in pieces of their own form, which only their client understands
 
     @property

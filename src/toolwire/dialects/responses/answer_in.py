@@ -25,10 +25,10 @@ _INCOMPLETE = ("max_output_tokens", "content_filter")
 
 
 class StreamDecoder(FrameDecoder):
-    """Order and places of items are our own. Frames are numbered, so that no two are alike and each is parsed.
+    """Order and indexes of items are our own. Frames carry sequence numbers, so no two are alike and each one is parsed.
 
-    An item ends by an event of its own. Where a server leaves that out or has several items grow at once, texts and complete calls end as soon
-    as another item goes on, so that clients who read one part after the other are not kept waiting.
+    An item ends with an event of its own. If a server omits that event or interleaves items, texts and complete calls end as soon as an event
+    for another item arrives, so that encoders which write one part at a time can go on.
     """
 
     def __init__(self, request: Request) -> None:
@@ -46,7 +46,7 @@ class StreamDecoder(FrameDecoder):
         return self._slow(frame)
 
     def _delta(self, frame: Frame) -> list[Event] | None:
-        """A regular delta of a part that is open: nearly every event is one. None: it is to be looked at in full."""
+        """Fast path for a regular delta of an open part, which is nearly every event. None: take the general path."""
         try:
             event = read_delta(frame.data)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -131,7 +131,7 @@ class StreamDecoder(FrameDecoder):
         return self._items.find(value, index)
 
     def _turn_to(self, item: OpenItem) -> list[Event]:
-        """This item goes on; of the one that went on before it, what can be ended ends."""
+        """The next event is for this item: end the texts and complete calls of the item before it."""
         last, self._items.current = self._items.current, item
         if last is None or last is item or last.is_done:
             return []

@@ -1,7 +1,7 @@
 """OpenAI Responses: output items under construction, and which of them an event or a final object is about.
 
-An event names its item by the item's id or by its call_id; else it is the item at the index that the event gives. An event with none of these
-is about the item that was added last; the end of an item, which shows all of it, about the first open one that can have become it.
+An event is matched to its item by item id, then by call_id, then by output_index. An event without any of these belongs to the item that was
+added last; an item's end, which carries the whole item, belongs to the first open item that it is consistent with.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...wire.exact import object_of
 from ..assembly import Growing
 
 CALLS = ("function_call", "custom_tool_call")
-_LOOKED_AT = 64  # open items for an end that names none of them: more are never open at once
+_LOOKED_AT = 64  # open items compared with an end that has no id and no index
 
 
 class OpenItem:
@@ -27,7 +27,7 @@ class OpenItem:
         self.value = value
         self.id = item_id
         self.is_done = False
-        self.is_left = False  # texts of it were ended because another item went on; more of them are texts of their own
+        self.is_left = False  # its texts were ended early by an event for another item; more text starts a new part
         self.parts: dict[tuple[str, int], Growing] = {}
         self.counts: dict[str, int] = {}  # parts by slot
         self.last: Growing | None = None  # a reasoning part whose end waits for what the item's end tells
@@ -52,7 +52,7 @@ class OpenItem:
         return is_same and not (self.is_done and value.get("type") == "message")
 
     def may_become(self, value: JsonObject) -> bool:
-        """Whether this whole item can be what has come of it so far."""
+        """Whether this whole item is consistent with what was streamed so far."""
         is_same = all(text_in(self.value, key) in ("", text_in(value, key)) for key in ("type", "call_id", "name"))
         growing = self.parts.get(("call", 0))
         streamed = "".join(self.held) if growing is None else growing.content
@@ -123,7 +123,7 @@ class OpenItems:
         return calls[0]
 
     def _shown_by(self, shown: JsonObject) -> OpenItem | None:
-        """The first open item that can have become this one, else the last."""
+        """The first open item that this whole item is consistent with, else the last item."""
         found = (item for item in islice(self._open, _LOOKED_AT) if item.may_become(shown))
         return next(found, self.all[-1] if self.all else None)
 

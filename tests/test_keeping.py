@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.ticking import ticking
 from toolwire.backends.base import EventReply, Model
 from toolwire.config import BackendConfig
 from toolwire.dialects import DIALECTS
@@ -339,3 +340,19 @@ def test_who_keeps_is_known_or_said() -> None:
     ]
     assert keepers_in(configs) == ["openai", "claude", "said"]
     assert POINTERS not in ("", "0" * 16)
+
+
+def test_a_long_history_is_read_beside_the_loop() -> None:
+    async def main() -> None:
+        memory = Keeping(MemoryStore(max_bytes=1 << 30, max_age=1e9), [], is_shared=False)
+        content = [{"type": "input_text", "text": f"word {n}"} for n in range(200)]
+        items = [{"type": "message", "role": "user", "content": content} for _ in range(500)]
+        entry = Entry(owner="o", id="resp_1", kind="responses", created=1.0, input=json.dumps(items).encode())
+        await memory.store.put(entry)
+        async with ticking() as ticks:
+            kept = await begun(memory, request(previous_response_id="resp_1"), ABROAD)
+            assert ticks.count >= 5
+        assert len(kept.past.items) == 500
+        assert kept.size > 2 << 20
+
+    asyncio.run(main())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import threading
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ from msgspec.structs import replace
 
 from toolwire.backends.base import EventReply, Model
 from toolwire.config import Guard
+from toolwire.dialects import DIALECTS
 from toolwire.errors import BadRequest
 from toolwire.preparing import Preparing
 from toolwire.profiles import PLAIN, IdRule, Profile
@@ -118,3 +121,40 @@ def test_H137_a_model_that_repeats_itself_is_told_only_where_it_is_guarded(level
     is_told = level in ("repair", "retry")
     assert ("loop" in {loss.feature for loss in prepared.losses}) == is_told
     assert ("Notice" in str(prepared.request.messages)) == is_told
+
+
+def test_large_histories_and_large_tools_that_were_not_seen_are_costly() -> None:
+    preparing = Preparing()
+    tools = [{"type": "function", "function": {"name": f"t{n}", "description": "d" * 5000}} for n in range(20)]
+    body = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "tools": tools}
+    wire = json.dumps(body).encode()
+    request = replace(DIALECTS["chat"].decode_request(wire, {}), size=len(wire))
+    assert preparing.is_costly(request)
+    preparing.prepare(request, Named(), "check", is_own=True)
+    assert not preparing.is_costly(request)
+    assert preparing.is_costly(replace(request, size=2 << 20))
+    assert not preparing.is_costly(replace(request, tools=(), size=100_000))
+    assert not preparing.is_costly(replace(request, tools=(WEATHER,), size=1000))
+
+
+def test_threads_share_what_was_learned() -> None:
+    """Evictions included: the caches are small enough to be full all the time."""
+    preparing = Preparing()
+    failures: list[BaseException] = []
+
+    def work(seed: int) -> None:
+        try:
+            for number in range(1500):
+                schema = {"type": "object", "properties": {f"p{(number * seed) % 1300}": {"type": "string"}}}
+                tool = Tool(name="t", schema=schema)
+                preparing.prepare(request_of(user(), tools=(tool,)), Named("messages"), "check", is_own=False)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in (1, 7)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert len(preparing.schemas) == 1000

@@ -42,6 +42,7 @@ from tests.server.harness import (
     server_config,
     stream_head,
 )
+from tests.ticking import ticking
 from toolwire import runtime as runtime_module
 from toolwire import step as step_module
 from toolwire.backends.base import Model
@@ -352,5 +353,25 @@ def test_a_back_end_may_say_by_itself_what_it_lists() -> None:
         assert [line.id for line in await runtime.models()] == ["demo/echo-tools"]
         assert (await runtime.route("a")).backend == "broken"  # who can say what has become of it
         await runtime.close()
+
+    asyncio.run(main())
+
+
+def test_large_tools_are_compiled_beside_the_loop() -> None:
+    async def main() -> None:
+        runtime = Runtime({"broken": Broken()}, Router(["broken"], {}, "broken", {}), {})  # nobody reads its answer
+        properties = {f"property_{number}": {"type": "string", "maxLength": number} for number in range(4900)}
+        schema = {"type": "object", "properties": properties}
+        names = [
+            {"type": "function", "function": {"name": f"t{n}", "parameters": schema | {"title": n}}} for n in range(3)
+        ]
+        wire = json.dumps(
+            {"model": "broken/m", "messages": [{"role": "user", "content": "hi"}], "tools": names}
+        ).encode()
+        asked = BY_NAME["chat"].decode_request(wire, {})
+        async with ticking() as ticks:
+            step = await runtime.step(asked, Record())
+            assert ticks.count >= 5
+        await step.release()
 
     asyncio.run(main())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
@@ -221,3 +222,41 @@ def test_it_can_be_ended_from_outside_once() -> None:
     assert b"stopped" in step.fail(UpstreamError("it was stopped"))
     assert step.fail(UpstreamError("again")) == b""
     assert step.is_over
+
+
+class Where:
+    """A decoder that notes the threads in which it is fed and closed."""
+
+    irregular = ""
+
+    def __init__(self) -> None:
+        self.threads: list[str] = []
+
+    def feed(self, data: bytes) -> list[Event]:
+        if b"\n" in data:
+            self.threads.append(threading.current_thread().name)
+        return []
+
+    def close(self) -> list[Event]:
+        self.threads.append(threading.current_thread().name)
+        return events_of(call("a"))
+
+
+def test_a_large_event_is_read_beside_the_loop() -> None:
+    async def main() -> None:
+        large = [b"x" * 600_000, b"x" * 600_000]
+        for pieces, is_beside in (([*large, b"\n\n"], True), ([b"x" * 1000, b"\n\n"], False)):
+            decoder = Where()
+            turn = Turn(REQUEST, mint)
+            encoder = DIALECTS["chat"].encoder(Context(request=REQUEST, mint=mint, now=1))
+            step = Step(Wire(*pieces), Translator(decoder, turn, encoder), turn, Record())
+            written: list[bytes] = []
+
+            async def write(wire: bytes, written: list[bytes] = written) -> None:
+                written.append(wire)
+
+            await step.run(write)
+            assert b"".join(written)
+            assert [name.startswith("toolwire-offload") for name in decoder.threads] == [is_beside, is_beside]
+
+    asyncio.run(main())

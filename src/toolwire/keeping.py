@@ -17,6 +17,7 @@ from .dialects import MEMORIES
 from .dialects.memory import Memory, Past, Remembered
 from .dialects.responses.state import shown_item
 from .errors import BadRequest, quote
+from .offload import LARGE, offload
 from .profiles import profile_for
 from .recent import Recent
 from .store import Entry, Item, Store
@@ -60,7 +61,8 @@ class Kept:
         if state.conversation and kept.status in _ENDED_WELL:
             await store.append(self._owner, state.conversation, self._said(kept.id, output, mint))
         if state.is_kept:
-            entry = self._entry(state, kept, output)
+            is_large = self.request.size > LARGE
+            entry = await offload(self._entry, state, kept, output) if is_large else self._entry(state, kept, output)
             await store.put(entry)
             self._note(memory, kept, len(entry.input) + sum([len(item.value) for item in output]))
 
@@ -257,10 +259,9 @@ class Keeping:
             if entry is None or entry.kind != "conversation":
                 raise memory.not_found(state, state.conversation)
             pieces = [item.value for item in await self.store.items(owner, state.conversation)]
-        joined = b"[" + b",".join(pieces) + b"]"  # read at once: as cheap as if the client had sent it
-        items = decode(joined)
-        past = Past(head=decode(head) if head else {}, items=items, messages=memory.messages_of(items))
-        return past, len(joined)
+        size = sum(map(len, pieces)) + len(pieces) + 1
+        past = await offload(_past_of, pieces, head, memory) if size > LARGE else _past_of(pieces, head, memory)
+        return past, size
 
     async def _recent(self, owner: str, answer_id: str, origin: str) -> tuple[Past, int] | None:
         """Only while the answer is still in the store: another process may have deleted it."""
@@ -293,6 +294,11 @@ class Keeping:
         assert state is not None
         if (pointer := await self.pointer(owner, state.previous, request.origin)) is not None:
             raise _elsewhere(state, state.previous, pointer.keeper, backend.name)
+
+
+def _past_of(pieces: list[bytes], head: bytes, memory: Memory) -> Past:
+    items = decode(b"[" + b",".join(pieces) + b"]")  # at once: as cheap as if the client had sent it
+    return Past(head=decode(head) if head else {}, items=items, messages=memory.messages_of(items))
 
 
 def keepers_in(configs: Iterable[BackendConfig]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from threading import Lock
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -19,9 +20,11 @@ from .calls.names import Names
 from .calls.schemas import Schemas, ToolSets
 from .calls.schemas.tool_sets import ToolSet
 from .config import Guard
+from .offload import LARGE
 from .types import Loss, Request, Tool
 
 _NO_KINDS: frozenset[str] = frozenset()
+_LARGE_TOOLS = 64 * 1024  # bytes; a schema costs a hundred times as much for each byte as the rest of a body
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
@@ -39,12 +42,19 @@ class Prepared(Struct, frozen=True, kw_only=True):
 
 
 class Preparing:
-    """Keeps what it learned of tools, because a conversation sends the same ones each time."""
+    """Caches what it learned of tools, because a conversation sends the same ones each time. Any thread may use it."""
 
     def __init__(self) -> None:
-        self.schemas = Schemas()
-        self._tool_sets = ToolSets(self.schemas)
-        self._fitter = Fitter()
+        lock = Lock()
+        self.schemas = Schemas(lock=lock)
+        self._tool_sets = ToolSets(self.schemas, lock)
+        self._fitter = Fitter(lock=lock)
+
+    def is_costly(self, request: Request) -> bool:
+        """Whether prepare() may take long: a large history, or tools that were not seen before and have large schemas."""
+        if request.size <= _LARGE_TOOLS:
+            return False
+        return request.size > LARGE or not self._tool_sets.has(request)
 
     def decoder(self, prepared: Prepared) -> ArgumentDecoder | None:
         """For the arguments of an answer's calls; None where they come as the client's schemas have them."""

@@ -30,6 +30,7 @@ from .guarding import Handling
 from .keeping import Keeping, Kept
 from .looping import Loop, Watching
 from .looping import Terms as LoopTerms
+from .offload import LARGE, offload
 from .preparing import Prepared, Preparing
 from .router import Route, Router
 from .step import Step, mint
@@ -116,19 +117,23 @@ class Runtime:
     async def _asked(self, request: Request, record: Record, owner: str) -> _Asked:
         """Who answers it, and what that one is sent."""
         route = await self.route(request.model)
-        request = replace(with_effort(request, route.effort), owner=owner)
+        request = replace(with_effort(request, route.effort), owner=owner, size=len(request.wire))
         backend = self._backend(route)
         record.backend, record.sent_model = backend.name, route.model[:100]
         handling = self._handlings.get(backend.name, _PLAINLY)
         level = handling.level(route.model)
         kept = await self._kept(request, backend, owner)
-        sent = request if kept is None else kept.request
+        sent = request if kept is None else replace(kept.request, size=request.size + kept.size)
         recall = self._recall(sent, backend, route, owner) if level != "off" else None
         recalled = Recalled(sent) if recall is None else await recall.restored()
         sent = recalled.request
         if self._searching is not None:
             backend, sent = self._searching.around(backend, sent)
-        prepared = self._preparing.prepare(sent, backend, level, is_own=backend.dialect == request.origin)
+        is_own = backend.dialect == request.origin
+        if self._preparing.is_costly(sent):
+            prepared = await offload(self._preparing.prepare, sent, backend, level, is_own=is_own)
+        else:
+            prepared = self._preparing.prepare(sent, backend, level, is_own=is_own)
         record.history.update(repair.kind for repair in prepared.repairs)
         if recalled.turns:
             record.history["reasoning_restored"] += recalled.turns
@@ -406,7 +411,12 @@ def _chosen(asked: _Asked, backend: Backend) -> Plan:
 async def _opened(backend: Backend, asked: _Asked, chosen: Plan) -> WireReply | EventReply:
     sent, model = asked.prepared.request, asked.route.model
     try:
-        wire = with_model(sent.wire, sent.model, model) if chosen.is_verbatim else sent.wire
+        wire = sent.wire
+        if chosen.is_verbatim and model != sent.model:
+            is_large = len(wire) > LARGE
+            wire = (
+                await offload(with_model, wire, sent.model, model) if is_large else with_model(wire, sent.model, model)
+            )
         return await backend.open(replace(sent, model=model, wire=wire), is_verbatim=chosen.is_verbatim)
     except BadJson as fault:
         raise BadRequest(f"the request cannot be written: {fault}.", code="invalid_json") from None

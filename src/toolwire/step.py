@@ -13,6 +13,7 @@ from .calls.turn import Turn
 from .dialects.base import garbage, shown
 from .errors import GatewayError, InternalError, UpstreamError
 from .keeping import Kept
+from .offload import LARGE, offload
 from .telemetry import Record
 from .types import Loss
 from .vaulting import Recall
@@ -48,6 +49,7 @@ class Step:
         self._is_read = False
         self._is_ended = False
         self._size = 0
+        self._pending = 0  # bytes of an event that is not complete, or of an answer that comes whole
         self._opening = b""
         self._losses: list[Loss] = list(reply.losses)
         self.headers: Mapping[str, str] = reply.headers
@@ -142,7 +144,8 @@ class Step:
                 await self._last(pipe.fail(error).wire, write)
                 return
             self._is_read = not data
-            if wire := self._digested(data):
+            is_costly = self._pending > LARGE and (not data or b"\n" in data)  # the end of an event, or of the answer
+            if wire := (await offload(self._digested, data) if is_costly else self._digested(data)):
                 if self.is_over or (kept is not None and kept.is_awaited):
                     await self._last(wire, write)
                 else:
@@ -164,6 +167,7 @@ class Step:
         except Exception as fault:
             return pipe.fail(_our_fault(fault)).wire
         if data:
+            self._pending = 0 if batch.events else self._pending + len(data)
             return batch.wire
         error = pipe.error
         if error is not None and error.code == "upstream_cut" and self._opening and not pipe.has_content:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.server.answers import body, frames
+from tests.ticking import ticking
 from toolwire.backends.base import EventReply
 from toolwire.backends.reading import Reading
 from toolwire.errors import UpstreamError
@@ -108,3 +109,25 @@ def test_events_of_this_process() -> None:
         return events
 
     assert asyncio.run(main()) == [Started(id="g", model="m")]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_large_event_is_read_beside_the_loop(stream: bool) -> None:
+    """An item in many small parts: it takes the loop's rounds to read it, and they are there."""
+
+    async def main() -> None:
+        text = {"type": "output_text", "text": "word", "annotations": []}
+        item = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [text] * 40_000}
+        value = {"id": "r", "object": "response", "status": "completed", "model": "m", "output": [item]}
+        wire = encode(value)
+        if stream:
+            wire = b"data: " + encode({"type": "response.completed", "response": value}) + b"\n\n"
+        pieces = [wire[start : start + 32_768] for start in range(0, len(wire), 32_768)]
+        reply = Reply(*pieces, kind="text/event-stream" if stream else "application/json")
+        reading = Reading(reply, "responses", Request(model="m", messages=(), stream=stream))
+        async with ticking() as ticks:
+            batches = [events async for events in reading.events()]
+            assert ticks.count >= 5
+        assert isinstance(batches[-1 if not stream else -2][-1], Finished)
+
+    asyncio.run(main())

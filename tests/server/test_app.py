@@ -42,7 +42,8 @@ from tests.server.harness import (
     server_config,
     wait_until,
 )
-from toolwire.config import BackendConfig, Config, with_backends
+from tests.ticking import ticking
+from toolwire.config import BackendConfig, Config, StoreConfig, with_backends
 from toolwire.dialects import DIALECTS as BY_NAME
 from toolwire.server import App
 from toolwire.server.app import dialect_of
@@ -572,3 +573,29 @@ def test_tools_as_chat_has_them_reach_a_responses_back_end_as_it_has_them(server
     asked = question("responses", "responses/shaped", tools=[{"type": "function", "function": function}])
     assert ask(server.port, "POST", PATHS["responses"], asked).status == 200
     assert upstream.wait_request("shaped").json["tools"] == [{"type": "function", **function}]
+
+
+def test_a_large_body_is_read_beside_the_loop() -> None:
+    async def main() -> None:
+        app = App(Config(server=server_config(), store=StoreConfig(kind="memory")))
+        app.start()
+        text = {"type": "text", "text": "some words"}
+        messages = [{"role": "user", "content": [text] * 50}] * 1200
+        body = json.dumps({"model": "none/x", "messages": messages}).encode()
+        sent: list[Any] = []
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": body}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")]
+        scope = {"type": "http", "method": "POST", "path": PATHS["chat"], "headers": headers, "query_string": b""}
+        async with ticking() as ticks:
+            await app(scope, receive, send)
+            assert ticks.count >= 5
+        assert sent[0]["status"] == 404  # which is known only after it was read
+        await app.stop()
+
+    asyncio.run(main())

@@ -200,3 +200,33 @@ def test_one_worker_serves_loops_one_after_the_other(tmp_path: Path) -> None:
     for _ in range(3):
         assert asyncio.run(worker.do(Task(where, 1)))
     asyncio.run(worker.close())
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "SELECT zeroblob(1000000)",
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 500) SELECT zeroblob(1000) FROM n",
+    ],
+)
+def test_a_large_read_is_for_the_thread(tmp_path: Path, question: str) -> None:
+    """One large row, or many that add up to as much."""
+
+    def read(connection: Connection) -> tuple[int, str]:
+        return sum(len(row[0]) for row in connection.execute(question)), where(connection)
+
+    def read_little(connection: Connection) -> tuple[int, str]:
+        return len(connection.execute("SELECT zeroblob(100000)").fetchone()[0]), where(connection)
+
+    async def test(worker: Worker) -> None:
+        async def is_mine() -> bool:
+            return await worker.do(Task(where)) == "MainThread"
+
+        await until(is_mine)
+        for _ in range(2):
+            size, thread = await worker.do(Task(read))
+            assert (size, thread) == (1_000_000 if size > 600_000 else 500_000, "toolwire-store")
+            await until(is_mine)
+            assert await worker.do(Task(read_little)) == (100_000, "MainThread")
+
+    run(tmp_path, test)

@@ -9,7 +9,9 @@ from urllib.parse import quote
 
 from ..config import BackendConfig
 from ..dialects import DIALECTS
+from ..dialects.base import Encoded
 from ..errors import UpstreamError
+from ..offload import LARGE, offload
 from ..profiles import ALL_KINDS, profile_for
 from ..telemetry import wire_trace
 from ..types import LOOP_HEADER, Loss, Request
@@ -90,7 +92,11 @@ class HttpBackend:
     async def open(self, request: Request, *, is_verbatim: bool) -> HttpReply:
         self._need_key()
         check_tools(request, self.profile)
-        encoded = self._wire.encode_request(request, self.profile) if not is_verbatim else None
+        encoded: Encoded | None = None
+        if not is_verbatim and request.size > LARGE:
+            encoded = await offload(self._wire.encode_request, request, self.profile)
+        elif not is_verbatim:
+            encoded = self._wire.encode_request(request, self.profile)
         path = self._wire.path_of(request) if encoded is None else encoded.path
         body = request.wire if encoded is None else encoded.body
         losses = [] if encoded is None else list(encoded.losses)

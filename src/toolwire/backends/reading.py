@@ -9,6 +9,7 @@ from ..dialects import DIALECTS
 from ..dialects.base import ResponseDecoder, garbage
 from ..errors import UpstreamError
 from ..events import Event
+from ..offload import LARGE, offload
 from ..types import Request
 from .base import EventReply, WireReply, is_streamed
 
@@ -32,14 +33,17 @@ class Reading:
             async for events in reply.events:
                 yield events
             return
-        decoder, size = self._decoder(reply), 0
+        decoder, size, pending = self._decoder(reply), 0, 0
         while data := await reply.read():
             size += len(data)
             if size > MAX_ANSWER:
                 raise garbage(f"the back end's answer is larger than {MAX_ANSWER >> 20} MB.")
-            yield decoder.feed(data)
+            is_costly = pending > LARGE and b"\n" in data  # the end of a large event
+            events = await offload(decoder.feed, data) if is_costly else decoder.feed(data)
+            pending = 0 if events else pending + len(data)
+            yield events
         self._is_read = True
-        yield decoder.close()
+        yield await offload(decoder.close) if pending > LARGE else decoder.close()
 
     async def finish(self) -> None:
         """The answer is complete: its last bytes are awaited for a moment, because a connection read to its end serves the

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -23,6 +24,7 @@ from .schemas.clean import Change, cleaned
 from .schemas.tool_sets import ToolSet
 
 _MAX_BYTES = 32 << 20  # of memory, estimated
+_MOST = 2000  # schemas; small ones would take long to reach the bound in bytes
 _PER_BYTE = 10  # a rewritten schema weighs about so much for each byte of its JSON
 _TOLD = 4  # places of a schema that a loss names
 _SAME = frozenset({"a type was added", "properties were added"})  # changes that mean what was meant before
@@ -50,10 +52,14 @@ class _Fit(Struct, frozen=True):
 
 
 class Fitter:
-    """Remembers what became of each schema; the least recently used are dropped first."""
+    """Remembers what became of each schema; the least recently used are dropped first.
 
-    def __init__(self, max_bytes: int = _MAX_BYTES) -> None:
+    lock: held while the cache is looked at, where several threads use it.
+    """
+
+    def __init__(self, max_bytes: int = _MAX_BYTES, lock: AbstractContextManager[object] | None = None) -> None:
         self._max_bytes = max_bytes
+        self._lock = lock or nullcontext()
         self._size = 0
         self._known: OrderedDict[tuple[SchemaRules, bool | None, bytes], tuple[int, _Fit | None]] = OrderedDict()
 
@@ -86,10 +92,11 @@ class Fitter:
             key = (rules, tool.strict, encode(tool.schema))
         except (BadJson, TypeError, ValueError):
             return _fit_of(tool, rules)
-        known = self._known.get(key)
-        if known is not None:
-            self._known.move_to_end(key)
-            return known[1]
+        with self._lock:
+            known = self._known.get(key)
+            if known is not None:
+                self._known.move_to_end(key)
+                return known[1]
         fit = _fit_of(tool, rules)
         self._keep(key, fit)
         return fit
@@ -98,10 +105,11 @@ class Fitter:
         weight = len(key[2]) * (1 if fit is None else _PER_BYTE) + 200
         if weight > self._max_bytes // 4:  # one must not push out all others
             return
-        self._known[key] = (weight, fit)
-        self._size += weight
-        while self._size > self._max_bytes:
-            self._size -= self._known.popitem(last=False)[1][0]
+        with self._lock:
+            self._size += weight - self._known.get(key, (0, None))[0]
+            self._known[key] = (weight, fit)
+            while self._size > self._max_bytes or len(self._known) > _MOST:
+                self._size -= self._known.popitem(last=False)[1][0]
 
     def __len__(self) -> int:
         return len(self._known)

@@ -21,6 +21,7 @@ from ..dialects import DIALECTS, Dialect, messages
 from ..errors import BadRequest, GatewayError, InternalError, drop_tracebacks, quote
 from ..guarding import handling_of
 from ..keeping import Keeping, keepers_in
+from ..offload import LARGE, offload
 from ..router import router_for
 from ..runtime import Runtime
 from ..step import mint
@@ -326,7 +327,7 @@ class App:
     async def _decoded(self, decode: Decode, body: bytes, headers: Mapping[str, str]) -> Request:
         """A request that names no model goes to the default, where there is one."""
         try:
-            return decode(body, headers)
+            return await offload(decode, body, headers) if len(body) > LARGE else decode(body, headers)
         except BadRequest as error:
             if (error.code, error.where) != ("missing_field", "model"):
                 raise

@@ -20,6 +20,8 @@ from .schema import FRAME, connect, pragma
 Result = TypeVar("Result")
 Work = Callable[[sqlite3.Connection], Any]
 
+_SMALL_READ = 256 * 1024  # bytes that a caller may read itself: about a millisecond
+
 
 class Outcome(Struct, frozen=True):
     result: Any = None
@@ -79,6 +81,25 @@ class Session:
         except Exception:
             return None  # perform() meets the same fault, and has the words for it
         return None
+
+    def at_once_if_small(self, task: Task) -> Outcome | None:
+        """The same, but None also for a read that comes to more than a caller may wait for."""
+        connection, left = self._connection, _SMALL_READ
+
+        def count(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> tuple[Any, ...]:
+            nonlocal left
+            left -= sum([len(value) for value in row if type(value) is bytes])
+            if left < 0:
+                raise OverflowError("this read is for the thread")
+            return row
+
+        longest = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _SMALL_READ)
+        connection.row_factory = count
+        try:
+            return self.at_once(task)
+        finally:
+            connection.row_factory = None
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
 
     def perform(self, tasks: Sequence[Task]) -> list[Outcome]:
         """One outcome for each, in order; what was written is safe when this returns."""

@@ -77,7 +77,7 @@ class Worker:
         begun = time.monotonic()
         if self._session is None or self._is_nudged or begun < self._slow_until:
             return None
-        outcome = self._session.at_once(task)
+        outcome = self._session.at_once(task) if task.pages else self._session.at_once_if_small(task)
         if time.monotonic() - begun > _SLOW:
             self._slow_until = begun + self._pause
             self._pause = min(self._pause * 2, _LONGEST_PAUSE)

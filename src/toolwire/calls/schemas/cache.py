@@ -6,6 +6,7 @@ A schema is known by its own JSON, which costs a few microseconds to write; a ha
 from __future__ import annotations
 
 from collections import OrderedDict
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple
 
 from ...errors import BadRequest, quote
@@ -30,10 +31,11 @@ class Compiled(NamedTuple):
 
 
 class Schemas:
-    """The least recently used are dropped first."""
+    """The least recently used are dropped first. lock: held while the cache is looked at, where several threads use it."""
 
-    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+    def __init__(self, max_bytes: int = MAX_BYTES, lock: AbstractContextManager[object] | None = None) -> None:
         self._max_bytes = max_bytes
+        self._lock = lock or nullcontext()
         self._size = 0
         self._known: OrderedDict[bytes, tuple[int, Compiled]] = OrderedDict()
 
@@ -43,10 +45,11 @@ class Schemas:
             key = encode(schema or {})
         except (BadJson, TypeError, ValueError):
             return Compiled(None, "the schema cannot be written as JSON")
-        found = self._known.get(key)
-        if found is not None:
-            self._known.move_to_end(key)
-            return found[1]
+        with self._lock:
+            found = self._known.get(key)
+            if found is not None:
+                self._known.move_to_end(key)
+                return found[1]
         compiled, weight = _compiled(schema or {}, len(key))
         self._keep(key, weight, compiled)
         return compiled
@@ -65,10 +68,11 @@ class Schemas:
     def _keep(self, key: bytes, weight: int, compiled: Compiled) -> None:
         if weight > self._max_bytes // 4:  # one must not push out all others
             return
-        self._known[key] = (weight, compiled)
-        self._size += weight
-        while self._size > self._max_bytes or len(self._known) > MAX_SCHEMAS:
-            self._size -= self._known.popitem(last=False)[1][0]
+        with self._lock:
+            self._size += weight - self._known.get(key, (0, None))[0]
+            self._known[key] = (weight, compiled)
+            while self._size > self._max_bytes or len(self._known) > MAX_SCHEMAS:
+                self._size -= self._known.popitem(last=False)[1][0]
 
     def __len__(self) -> int:
         return len(self._known)

@@ -12,6 +12,7 @@ of a list comes from requests whose own list it is.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from contextlib import AbstractContextManager, nullcontext
 from operator import is_
 from typing import Any
 
@@ -65,24 +66,37 @@ class ToolSet:
 
 
 class ToolSets:
-    """Those that were good, the last used first."""
+    """Those that were good, the last used first. lock: held while they are looked through, where several threads use them."""
 
-    def __init__(self, schemas: Schemas) -> None:
+    def __init__(self, schemas: Schemas, lock: AbstractContextManager[object] | None = None) -> None:
         self._schemas = schemas
+        self._lock = lock or nullcontext()
         self._known: list[_Known] = []
 
     def check(self, request: Request) -> ToolSet:
         """For a request as it was decoded. Raises BadRequest for the first tool whose schema cannot be understood."""
         body = request.wire
         is_listed = bool(body) and _are_listed(request)
-        place = next((place for place, known in enumerate(self._known) if known.is_in(body)), -1) if is_listed else -1
-        if place >= 0:
-            self._known.insert(0, self._known.pop(place))
-            return ToolSet(request, self._known[0])
+        if is_listed and (known := self._find(body)) is not None:
+            return ToolSet(request, known)
         for number, tool in enumerate(request.tools):
             if tool.kind == "function":
                 self._schemas.check(tool, f"tools[{number}]")
         return ToolSet(request, self._keep(body) if is_listed else None)
+
+    def has(self, request: Request) -> bool:
+        """Whether its tools, if it has any, are known to be good."""
+        if not request.tools:
+            return True
+        return bool(request.wire) and _are_listed(request) and self._find(request.wire) is not None
+
+    def _find(self, body: bytes) -> _Known | None:
+        with self._lock:
+            place = next((place for place, known in enumerate(self._known) if known.is_in(body)), -1)
+            if place < 0:
+                return None
+            self._known.insert(0, self._known.pop(place))
+            return self._known[0]
 
     def _keep(self, body: bytes) -> _Known | None:
         wire = _wire_of(body)
@@ -90,9 +104,10 @@ class ToolSets:
         if len(wire) <= 2 or start < 0:
             return None
         known = _Known(wire, start, len(body) - start - len(wire))
-        self._known.insert(0, known)
-        while len(self._known) > _MOST or sum(len(known.wire) for known in self._known) > _MAX_BYTES:
-            self._known.pop()
+        with self._lock:
+            self._known.insert(0, known)
+            while len(self._known) > _MOST or sum(len(known.wire) for known in self._known) > _MAX_BYTES:
+                self._known.pop()
         return known
 
 

@@ -1,0 +1,31 @@
+"""How far an event loop gets while something else is done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+
+class Ticks:
+    """Rounds of the loop, at most one a millisecond: none while the loop is blocked."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def run(self) -> None:
+        while True:
+            await asyncio.sleep(0.001)
+            self.count += 1
+
+
+@asynccontextmanager
+async def ticking() -> AsyncIterator[Ticks]:
+    ticks = Ticks()
+    task = asyncio.create_task(ticks.run())
+    await asyncio.sleep(0.005)
+    ticks.count = 0
+    try:
+        yield ticks
+    finally:
+        task.cancel()

@@ -44,7 +44,7 @@ class Window:
     """The program vscode/test/window.ts; what it tells is read as it comes."""
 
     def __init__(self, program: Path, port: int, home: Path, path: str = "") -> None:
-        """path: what goes before the PATH."""
+        """path: a folder that is searched before the PATH."""
         search = f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"]
         environment = {"PATH": search, "HOME": str(home), "TOOLWIRE_URL": f"http://127.0.0.1:{port}"}
         command = ["node", "--experimental-websocket", "--no-warnings", str(program)]
@@ -245,7 +245,7 @@ def test_a_window_starts_the_gateway_and_another_one_stops_it(program: Path, tmp
         assert ask(port, "GET", "/healthz").status == 200
     finally:
         started.close()
-    assert ask(port, "GET", "/healthz").status == 200  # it outlives the window, and what nobody reads does not stop it
+    assert ask(port, "GET", "/healthz").status == 200  # it outlives the window, also with no reader for its output
     other = Window(program, port, tmp_path, tools)
     try:
         assert "Stop the gateway" in other.next("status", "connected to toolwire")

@@ -1,4 +1,4 @@
-// The gateway as a program of this machine: where `toolwire` is installed a window can start it, and stop one that a window has started.
+// Starts the gateway where the program `toolwire` is installed, and stops a gateway that a window has started.
 import { spawn } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { homedir } from 'node:os';
@@ -34,7 +34,7 @@ export class Gateway {
     return this.program !== undefined && !this.welcome;
   }
 
-  /** Only what a window of this user has started: its mark is known to nobody else. */
+  /** Only what a window of this user has started: no other process knows its mark. */
   get canStop(): boolean {
     const mark = this.memory.get(MARK);
     return Boolean(this.welcome?.pid && mark && this.welcome.started_by === mark);

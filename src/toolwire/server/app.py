@@ -233,7 +233,7 @@ class App:
         if method not in ("GET", "HEAD"):
             raise WrongMethod(method, "GET, HEAD")
         if path == "/bridge" and "origin" in headers:
-            raise BadRequest("pages may not look at the bridge.", status=403, code="origin_refused")
+            raise BadRequest("a web page may not read the list of VS Code windows.", status=403, code="origin_refused")
         await get(reply)
 
     async def _through(

@@ -13,7 +13,10 @@ Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
-_UNSAID = ("application/x-www-form-urlencoded", "text/plain")  # what programs send where nobody chose a type
+_UNSAID = (
+    "application/x-www-form-urlencoded",
+    "text/plain",
+)  # what HTTP clients send when the caller sets no content type
 
 
 class ClientGone(Exception):
@@ -21,7 +24,8 @@ class ClientGone(Exception):
 
 
 def check_type(headers: Mapping[str, str]) -> None:
-    """JSON; from a program also what `curl -d` says of it. A web page must say JSON, which it may not without asking first."""
+    """Requires JSON. A program may also send the content types of `curl -d`. A web page may not: browsers send those without a
+    CORS preflight."""
     kind = headers.get("content-type", "").split(";")[0].strip().lower()
     is_json = not kind or kind == "application/json" or kind.endswith("+json")
     if not is_json and not (kind in _UNSAID and not _is_of_page(headers)):

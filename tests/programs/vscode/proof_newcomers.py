@@ -1,4 +1,4 @@
-"""Somebody new, without a Copilot account, who follows docs/vscode.md: the chat's first answer, and the gateway started from VS Code."""
+"""A new user without a Copilot account follows docs/vscode.md: the first answer in the chat, and the gateway started from VS Code."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_chat_without_an_account(newcomer: Stage) -> None:
     browser.click(FIRST, f'{NOTICE} .monaco-button:has-text("Show me how")')
     browser.wait(FIRST, 'text="settings.json"')
     newcomer.shut(FIRST)
-    newcomer.open(FIRST)  # where somebody has seen it, it does not come again
+    newcomer.open(FIRST)  # the hint is not shown a second time
     newcomer.clear_notices()
     Conversing(browser, FIRST).say("hello")
     browser.wait(FIRST, f'{DIALOG}:has-text("Sign in to use GitHub Copilot")')

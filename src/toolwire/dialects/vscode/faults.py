@@ -92,7 +92,7 @@ _OTHER = Kind(status=502, code="upstream_error", what="the request failed in VS 
 _REFUSED_CONSENT = re.compile(r"Language model '[^']{1,300}' cannot be used by '[^']{1,300}'\.?")
 
 BY_NAME: dict[str, Kind] = {
-    "NoPermissions": _FORBIDDEN,  # of the provider; the user's own refusal is told apart before
+    "NoPermissions": _FORBIDDEN,  # by the provider; a refusal by the user is recognised before this table is read
     "Blocked": _RATE,
     "NotFound": MISSING,
     "ChatRateLimited": _RATE,

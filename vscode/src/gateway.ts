@@ -94,7 +94,6 @@ function inherited(environment: Environment): Environment {
 /** Not in the folder of the workspace, whose toolwire.toml may be a stranger's. */
 function launch(program: string, words: readonly string[], environment: Environment, heard: (line: string) => void): Promise<string> {
   const child = spawn(program, words, { cwd: homedir(), env: environment, detached: true, windowsHide: true, stdio: ['ignore', 'pipe', 'pipe'] });
-  child.unref();
   let last = 'it wrote nothing';
   for (const stream of [child.stdout, child.stderr]) {
     createInterface({ input: stream }).on('line', line => heard((last = line.slice(0, LONGEST))));

@@ -189,6 +189,10 @@ def test_a_sealed_thought_is_the_one_it_was_however_it_was_cut() -> None:
             [said("user", {"functionResponse": {"name": "f", "response": "x"}})],
             "contents[0].parts[0].functionResponse.response",
         ),
+        (
+            [said("user", {"functionResponse": {"name": "f", "response": {}, "parts": 1.5}})],
+            "contents[0].parts[0].functionResponse.parts",
+        ),
         ([said("user", {"inlineData": {"mimeType": "x"}})], "contents[0].parts[0].inlineData.data"),
         ([said("user", {"fileData": 1})], "contents[0].parts[0].fileData"),
     ],

@@ -87,6 +87,7 @@ def test_whatever_was_asked_for_the_object_is_valid(body: dict[str, Any]) -> Non
         {"metadata": {"a": {"b": 1}, "c": 5, "d": None, "e": "text"}},
         {"tools": [{"type": "\ud800"}]},
         {"tools": [{"type": "custom", "name": "c", "format": {"type": "grammar", "syntax": "peg", "definition": "x"}}]},
+        {"tools": [{"type": "custom", "name": "c", "format": {"type": True, "syntax": "lark", "definition": "x"}}]},
         {"tools": [{"type": "namespace", "name": "n", "tools": [{"type": "function", "name": "f"}, {"type": "x"}]}]},
         {"tools": [{"type": "mcp"}, {"type": "file_search"}, {"type": "code_interpreter", "container": {"type": "x"}}]},
         {"service_tier": "best", "truncation": 5, "prompt_cache_key": {}, "max_tool_calls": "3"},

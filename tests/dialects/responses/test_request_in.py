@@ -76,6 +76,7 @@ BROKEN = [
     ("temperature", [], "temperature"),
     ("top_logprobs", -1, "top_logprobs"),
     ("include", "x", "include"),
+    ("include", [{"a": 1}], "include"),
     ("reasoning", "high", "reasoning"),
     ("reasoning", {"effort": 5}, "reasoning.effort"),
     ("text", "json", "text"),

@@ -27,7 +27,7 @@ from ...types import (
     ToolResult,
 )
 from ...wire.exact import encode
-from ...wire.fields import need_name, need_object, need_text, object_or_none, rest, text_or_none, wrong
+from ...wire.fields import list_or_none, need_name, need_object, need_text, object_or_none, rest, text_or_none, wrong
 from ..media import from_url
 from ..sealed import unseal
 from .shapes import NAME, SIGNATURE, camel, sealed_in
@@ -125,7 +125,7 @@ class _Reader:
         value = camel(need_object(item["functionResponse"], where))
         name = need_name(value, "name", where)
         is_error, parts = _said(object_or_none(value, "response", where) or {})
-        for index, piece in enumerate(value.get("parts") or ()):
+        for index, piece in enumerate(list_or_none(value, "parts", where) or ()):
             part = _medium(camel(need_object(piece, f"{where}.parts[{index}]")), f"{where}.parts[{index}]")
             parts.append(part)
         return ToolResult(

@@ -67,7 +67,10 @@ _FUNCTION = {
     "async": _Flag,
     "defer_loading": _Flag,
 }
-_GRAMMAR = Shape({"definition": str, "syntax": Literal["lark", "regex"]}, ("definition", "syntax"))
+_INPUTS = {
+    "text": Shape(),
+    "grammar": Shape({"definition": str, "syntax": Literal["lark", "regex"]}, ("definition", "syntax")),
+}
 _SEARCH = {"search_context_size": _Level}
 _TOOLS = {
     "function": Shape(
@@ -172,8 +175,8 @@ def _tool(tool: Json) -> JsonObject | None:
         inner = [one for one in tools_echo(value["tools"]) if one["type"] in ("function", "custom")]
         return {"description": "", **value, "tools": inner}
     if value["type"] == "custom" and "format" in value:
-        form = value.pop("format")
-        if form.get("type") == "text" or _conformed(form, _GRAMMAR) is not None:
+        form = _by_type(value.pop("format"), _INPUTS)
+        if form is not None:
             value["format"] = form
     return value
 

@@ -56,6 +56,8 @@ def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
     top = without_chat_shapes(given)
     body = body if top is given else encode(top)
     include = list_or_none(top, "include") or []
+    if not all(isinstance(item, str) for item in include):
+        raise wrong("include", include, "an array of strings")
     return Request(
         model=need_name(top, "model", ""),
         messages=(*_instructions(top), *_input(top)),

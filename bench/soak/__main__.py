@@ -21,7 +21,7 @@ from .client import Client
 from .gateway import Gateway, Sample
 from .traffic import KINDS, Traffic
 from .upstream import Upstream
-from .verdict import WARM_UP, faults_of, table_line
+from .verdict import faults_of, first_after_warm_up, table_line
 
 SETTLING = 0.3  # seconds until what clients left behind has ended
 
@@ -66,7 +66,7 @@ async def _soak(options: argparse.Namespace, gateway: Gateway, port: int) -> tup
         sample = await asyncio.to_thread(gateway.sample, traffic.count)
         samples.append(sample)
         print(table_line(sample, time.monotonic() - began), flush=True)
-        if options.trace and len(samples) == round(options.samples * WARM_UP):
+        if options.trace and len(samples) == first_after_warm_up(options.samples, options.requests):
             await asyncio.to_thread(gateway.growth)
         if problems.total() > 100:
             break

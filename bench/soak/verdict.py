@@ -7,7 +7,8 @@ from statistics import median
 
 from .gateway import Sample
 
-WARM_UP = 0.3  # of the run: caches fill, the allocator finds its size
+WARM_UP = 0.3  # of the run: caches fill, the allocator finds its size; of a short run it takes up to half
+_FILLED = 25_000  # requests after which all caches are full
 MOST_GROWTH = 0.03  # of the memory, from the first third after the warm-up to the last
 LEAST_GROWTH = 3.0  # MB that are noise whatever the size
 SPARE = {"fds": 8, "threads": 2, "tasks": 2}  # more than after the warm-up: connections that stand idle, and the like
@@ -15,7 +16,7 @@ SPARE = {"fds": 8, "threads": 2, "tasks": 2}  # more than after the warm-up: con
 
 def faults_of(samples: Sequence[Sample], noise: float = 0.0) -> list[str]:
     """One line for each figure that grew. noise: MB that may be there or not, because freed blocks wait in the allocator."""
-    after = list(samples[round(len(samples) * WARM_UP) :])
+    after = list(samples[first_after_warm_up(len(samples), samples[-1].requests) :])
     third = max(1, len(after) // 3)
     first, last = after[:third], after[-third:]
     faults = []
@@ -29,6 +30,10 @@ def faults_of(samples: Sequence[Sample], noise: float = 0.0) -> list[str]:
         if found > was + spare:
             faults.append(f"{name} grew from {was} to {found} after the warm-up.")
     return faults
+
+
+def first_after_warm_up(samples: int, requests: int) -> int:
+    return round(samples * max(WARM_UP, min(0.5, _FILLED / requests)))
 
 
 def table_line(sample: Sample | None = None, seconds: float = 0.0) -> str:

@@ -127,14 +127,17 @@ async def _listing(backend: BackendConfig, gateway: Found) -> Listing:
 
 async def _models_of(config: BackendConfig) -> tuple[tuple[str, ...], str]:
     from ..backends import build
+    from ..backends.transport import Transport
 
-    backend = build(replace(config, models=()))
+    transport = Transport()
+    backend = build(replace(config, models=()), transport)
     try:
         models = tuple(model.id for model in await backend.models())
         running = getattr(backend, "program", None)
         return models, "" if running is None else str(await running())
     finally:
         await backend.close()
+        await transport.close()
 
 
 def _as_json(listings: list[Listing], aliases: dict[str, Route]) -> dict[str, list[dict[str, str]]]:

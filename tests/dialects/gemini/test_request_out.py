@@ -16,6 +16,7 @@ from toolwire.types import (
     Media,
     Message,
     Opaque,
+    Output,
     Part,
     Reasoning,
     Request,
@@ -312,3 +313,13 @@ def test_lowered_tools_of_its_own_are_written_anew_beside_those_of_the_provider(
         {"functionDeclarations": [{"name": "a_b_c", "parametersJsonSchema": SCHEMA}]}, {"googleSearch": {}},
     ]  # fmt: skip
     assert written["toolConfig"] == {"retrievalConfig": {}, "functionCallingConfig": {"mode": "ANY"}}
+
+
+def test_a_schema_of_the_answer_is_an_instruction_where_it_has_no_member() -> None:
+    wanted = Output(format="schema", schema={"type": "object"})
+    said = 'Your answer must be JSON, and nothing else, by this schema: {"type":"object"}'
+    body, losses = write(profile=GEMINI_SUBSET, output=wanted)
+    assert body["systemInstruction"] == {"parts": [{"text": said}]}
+    assert [loss.feature for loss in losses] == ["output.schema"]
+    body, losses = write(output=wanted)
+    assert ("systemInstruction" in body, losses) == (False, [])

@@ -95,7 +95,7 @@ def _output(request: Request, profile: Profile, config: JsonObject, losses: list
         config["responseJsonSchema"] = output.schema or {}
     elif output.format == "schema":
         losses.append(
-            Loss("output.schema", "response_format", "the back end takes no JSON Schema; any JSON is asked for")
+            Loss("output.schema", "response_format", "asked for by an instruction: the back end takes no JSON Schema")
         )
     if output.description is not None:
         losses.append(Loss("output.description", "response_format", "not part of this dialect"))

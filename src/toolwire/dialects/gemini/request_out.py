@@ -23,6 +23,7 @@ from ...types import (
     ToolResult,
 )
 from ...wire.exact import encode
+from ..answer_form import form_instruction
 from ..base import Encoded
 from ..foreign import foreign_members, lose_thinking
 from ..media_limits import check_size
@@ -58,7 +59,7 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
         body = members(request, profile, losses)
         foreign_members(request, NAME, losses)
         head, contents = split_head(with_listener(request.messages, losses))
-        if system := writer.system(head):
+        if system := writer.system(head, _form(request, profile)):
             body["systemInstruction"] = {"parts": system}
     body["contents"] = writer.contents(contents)
     if not is_own or request.is_lowered:
@@ -80,8 +81,9 @@ class _Writer:
         self._made: list[JsonObject] = []
         self._grown: JsonObject | None = None  # the last content, if we made it and it may still grow
 
-    def system(self, head: list[Message]) -> list[JsonObject]:
-        parts = [part for message in head for part in message.parts]
+    def system(self, head: list[Message], form: str) -> list[JsonObject]:
+        """form: what is said of the answer's form, last of all."""
+        parts = [part for message in head for part in message.parts] + ([Text(text=form)] if form else [])
         return [part for part in self._parts(parts, "system", "the system prompt holds text only") if "text" in part]
 
     def contents(self, messages: list[Message]) -> list[JsonObject]:
@@ -174,6 +176,13 @@ class _Writer:
         self._losses.append(Loss("result.media", where, "it stands behind the responses, which hold text only here"))
         label = {"text": f"Attachment(s) of the result of {name} ({result.call_id}):"}
         return [written, label, *media]
+
+
+def _form(request: Request, profile: Profile) -> str:
+    """A schema of the answer, for a back end that takes no JSON Schema."""
+    if request.output.format != "schema" or profile.has_json_schemas:
+        return ""
+    return form_instruction(request.output, has_tools=bool(request.tools))
 
 
 def _names_in(messages: tuple[Message, ...]) -> dict[str, str]:

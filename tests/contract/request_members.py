@@ -710,7 +710,8 @@ GEMINI: dict[str, Body] = {
     "generationConfig.responseMimeType.enum": config(
         responseMimeType="text/x.enum", responseSchema={"type": "STRING", "enum": ["mark_a", "mark_b"]}
     ),
-    "generationConfig.responseLogprobs": config(responseLogprobs=True, logprobs=13),
+    "generationConfig.responseLogprobs": config(responseLogprobs=True),
+    "generationConfig.logprobs": config(responseLogprobs=True, logprobs=13),
     "generationConfig.thinkingConfig.thinkingLevel": config(thinkingConfig={"thinkingLevel": "HIGH"}),
     "generationConfig.thinkingConfig.thinkingBudget": config(thinkingConfig={"thinkingBudget": 4321}),
     "generationConfig.thinkingConfig.thinkingBudget.off": config(thinkingConfig={"thinkingBudget": 0}),

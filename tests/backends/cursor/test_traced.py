@@ -9,8 +9,6 @@ import pytest
 
 from tests.backends.cursor.stage import TRANSPORTS, Stage, next_request, on_stage, request
 from tests.telemetry.tracing import tracing
-from toolwire.backends.cursor.traced import as_json
-from toolwire.dialects.cursor import agent
 from toolwire.simulators.cursor import TOKEN, Call, Say, play
 from toolwire.telemetry import wire_trace
 
@@ -42,9 +40,3 @@ def test_every_message_is_traced(transport: str, tmp_path: Path) -> None:
     assert "SECRET QUESTION" in text
     assert "SECRET CITY" in text
     assert TOKEN not in text
-
-
-def test_a_message_is_told_by_the_names_of_the_protocol() -> None:
-    assert as_json(agent.AgentClientMessage()) == {}
-    heartbeat = agent.AgentClientMessage(client_heartbeat=agent.ClientHeartbeat())
-    assert as_json(heartbeat) == {"client_heartbeat": {}}

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from google.protobuf.message import DecodeError, Message
-
-from ...dialects.cursor import agent
+from ...dialects.cursor.message_json import client_message, server_message
 from ...telemetry import wire_trace
-from ...types import Json, JsonObject
+from ...types import JsonObject
 from ...wire.connect import End, Frame
 from .channel import Channel
 
@@ -48,7 +44,7 @@ class TracedChannel:
         await self._channel.close()
 
     def _sent(self, message: bytes) -> None:
-        kind, value = _read(agent.AgentClientMessage, message)
+        kind, value = client_message(message)
         wire_trace.sent(self._backend, kind, value, size=len(message))
 
     def _received(self, item: Frame | End) -> None:
@@ -56,31 +52,5 @@ class TracedChannel:
             fault: JsonObject = {} if item.fault is None else {"code": item.fault.code, "message": item.fault.message}
             wire_trace.received(self._backend, "end", fault, size=0, request=self._request)
             return
-        kind, value = _read(agent.AgentServerMessage, item.data)
+        kind, value = server_message(item.data)
         wire_trace.received(self._backend, kind, value, size=len(item.data), request=self._request)
-
-
-def _read(kind: Any, data: bytes) -> tuple[str, Json]:
-    """Which message it is, and what it has."""
-    try:
-        message = kind.FromString(data)
-    except DecodeError:
-        return "something that is no message", None
-    return str(message.WhichOneof("message") or "an empty message"), as_json(message)
-
-
-def as_json(message: Message) -> JsonObject:
-    """Members that are set, by the names that the protocol has; bytes as the text that they mostly are, so that secrets are found."""
-    return {field.name: _value(value) for field, value in message.ListFields()}
-
-
-def _value(value: Any) -> Json:
-    if isinstance(value, Message):
-        return as_json(value)
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if isinstance(value, str | int | float | bool):
-        return value
-    if hasattr(value, "items"):
-        return {str(key): _value(item) for key, item in value.items()}
-    return [_value(item) for item in value]

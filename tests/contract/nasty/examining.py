@@ -69,8 +69,9 @@ def _end_faults(client: str, reply: Reply) -> Iterator[str]:
 def _answer_faults(nasty: Nasty, client: str, seen: Seen, *, is_stream: bool) -> Iterator[str]:
     expected = nasty.expected
     if expected.refusal is not None:
-        if _joined(seen.text) != _joined(expected.text):
-            yield f"text {seen.text[:200]!r}, expected {expected.text[:200]!r}"
+        text = _whole_text(nasty, client)
+        if _joined(seen.text) != _joined(text):
+            yield f"text {seen.text[:200]!r}, expected {text[:200]!r}"
         if seen.refusal and expected.finish != "refused":
             yield f"a refusal: {seen.refusal!r}"
     if expected.finish and _OWN_WORDS.get(seen.finish, seen.finish) != expected.finish:
@@ -88,6 +89,13 @@ def _answer_faults(nasty: Nasty, client: str, seen: Seen, *, is_stream: bool) ->
         # Nothing and the empty object are one in that dialect; that the call was cut is told by the answer's end.
         raw = "{}" if client == "messages" and not raw else raw
         yield from _argument_faults(call, raw, carries_text=carries_text)
+
+
+def _whole_text(nasty: Nasty, client: str) -> str:
+    """Texts of servers that have separate ones are one string for clients of Chat Completions, with a blank line between them."""
+    before, after = nasty.expected.text, nasty.expected.after
+    is_apart = client == "chat" and nasty.dialect != "chat" and before and after
+    return f"{before}\n\n{after}" if is_apart else before + after
 
 
 def _argument_faults(call: Call, raw: str, *, carries_text: bool) -> Iterator[str]:

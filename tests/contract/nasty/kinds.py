@@ -16,10 +16,11 @@ TEXT = "".join(WORDS)
 class Expected(NamedTuple):
     """The one right outcome: an answer, or an error that holds these words. What is None is not looked at.
 
-    calls are (name, arguments as the model wrote them).
+    calls are (name, arguments as the model wrote them). after is the text behind the calls.
     """
 
     text: str = ""
+    after: str = ""
     calls: tuple[tuple[str, str], ...] = ()
     finish: str = "stop"
     reasoning: str | None = ""
@@ -55,7 +56,8 @@ class Nasty(NamedTuple):
 def said(words: Said, **changes: object) -> Expected:
     """What a client sees of an answer that is right."""
     answer = Expected(
-        text="".join(words.text + words.after),
+        text="".join(words.text),
+        after="".join(words.after),
         calls=tuple((one.name, one.raw) for one in words.calls),
         finish=words.reason,
         reasoning="".join(words.reasoning),

@@ -24,7 +24,7 @@ from .offload import LARGE
 from .types import Loss, Request, Tool
 
 _NO_KINDS: frozenset[str] = frozenset()
-_LARGE_TOOLS = 64 * 1024  # bytes; a schema costs a hundred times as much for each byte as the rest of a body
+_LARGE_TOOLS = 256 * 1024  # bytes; a schema costs a hundred times as much for each byte as the rest of a body
 
 
 class Prepared(Struct, frozen=True, kw_only=True):

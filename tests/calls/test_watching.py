@@ -169,9 +169,9 @@ def test_what_is_no_call_leaves_when_it_comes(events: list[Event], has_tools: bo
 def test_ten_thousand_misspelled_calls_in_one_piece_cost_linear_time() -> None:
     made = [call(WRONG, "functions.weather", f"c{number}") for number in range(10_000)]
     found = checking()
-    start = time.perf_counter()
+    start = time.process_time()
     watch, kept = watched([events_of(*made)], found)
-    assert time.perf_counter() - start < 5.0
+    assert time.process_time() - start < 5.0
     assert (found.tally.invalid, len(watch.losses)) == (10_000, 100)
     assert len(kept) == 3 * len(made) + 2
 

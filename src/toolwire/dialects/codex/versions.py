@@ -103,7 +103,7 @@ TIERS: tuple[Tier, ...] = (
         name="replay",
         number=0,
         since=Version(0, 145),
-        words="native calls; every request is a thread of its own that gets the whole conversation",
+        words="native calls; every request brings the whole conversation, and no turn stays open",
     ),
     Tier(
         name="held",

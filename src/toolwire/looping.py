@@ -222,7 +222,15 @@ class Loop:
         if any(loss.feature == "usage" for loss in record.losses):
             # The estimate is by the bytes of a client's request, and here was none.
             self.usage = replace(self.usage, input=self.usage.input + _size(self._said) // BYTES_PER_TOKEN)
-        parts += answering.parts if self._last is None else [_in_words(part) for part in answering.parts]
+        parts += answering.parts if self._last is None else self._last_words(answering.parts)
+
+    def _last_words(self, parts: list[Part]) -> list[Part]:
+        """The last answer may call nothing. A call in it becomes text (H090), unless the task has text that serves better."""
+        shown = [_in_words(part) for part in parts]
+        spoken = [part for part in shown if not (isinstance(part, Text) and _is_call_text(part.text))]
+        has_text = any(isinstance(part, Text | Refusal) and part.text.strip() for part in spoken)
+        has_earlier = any(_text_of(message).strip() for message in self._said[self._known :])
+        return spoken if has_earlier and not has_text else shown
 
     def _is_text_enough(self, error: GatewayError, parts: list[Part]) -> bool:
         """A back end may end the last answer because the model goes on calling: then its text so far is the answer."""
@@ -309,3 +317,8 @@ def _calls_of(said: Sequence[Message]) -> str:
 def _in_words(part: Part) -> Part:
     """A call that nobody could expect is words (H090)."""
     return Text(text=f"[call of {part.name}: {part.raw}]") if isinstance(part, ToolCall) else part
+
+
+def _is_call_text(text: str) -> bool:
+    """Whether it only shows a call, as this loop and back ends without a place for the call write it."""
+    return text.startswith("[call of ") and text.rstrip().endswith("]")

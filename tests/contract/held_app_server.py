@@ -56,7 +56,18 @@ class Thread:
         self._tools = Tools(params["config"]) if "mcp_servers.gw.command" in params.get("config", {}) else None
         self._has_tools = self._tools is not None or bool(params.get("dynamicTools"))
         self._is_stopped = threading.Event()
+        self._is_idle = threading.Event()
+        self._is_idle.set()
+        self.turn = -1
         self._responses = 0
+
+    def begin(self) -> str:
+        """A turn has an id of its own, and begins when the one before it has ended."""
+        self._is_idle.wait(5)
+        self._is_idle.clear()
+        self._is_stopped.clear()
+        self.turn += 1
+        return str(self.turn)
 
     def inject(self, items: Any) -> None:
         self._history += json.dumps(items)
@@ -79,9 +90,11 @@ class Thread:
                 self._say(json.dumps([self._round(number) for number in range(rounds)]))
                 self._respond()
                 self._count()
-            self._tell("turn/completed", turn={"id": "0", "status": "completed", "error": None})
+            self._tell("turn/completed", turn={"id": str(self.turn), "status": "completed", "error": None})
         except Interrupted:
-            self._tell("turn/completed", turn={"id": "0", "status": "interrupted", "error": None})
+            self._tell("turn/completed", turn={"id": str(self.turn), "status": "interrupted", "error": None})
+        finally:
+            self._is_idle.set()
 
     def _round(self, number: int) -> Json:
         """Two calls, and what came back for them."""
@@ -126,7 +139,7 @@ class Thread:
         return self._awaited(waiting)
 
     def _request(self, call: str, arguments: Json) -> queue.Queue[Any]:
-        params = {"threadId": self.id, "turnId": "0", "callId": call, "tool": "look", "arguments": arguments}
+        params = {"threadId": self.id, "turnId": str(self.turn), "callId": call, "tool": "look", "arguments": arguments}
         return self._server.ask("item/tool/call", params)
 
     def _awaited(self, waiting: queue.Queue[Any]) -> Any:
@@ -152,7 +165,7 @@ class Thread:
         self._tell("item/completed", item={"type": "agentMessage", "id": "m", "text": text})
 
     def _tell(self, method: str, **params: Any) -> None:
-        self._server.write(method=method, params={"threadId": self.id, "turnId": "0", **params})
+        self._server.write(method=method, params={"threadId": self.id, "turnId": str(self.turn), **params})
 
 
 class AppServer:
@@ -197,8 +210,9 @@ class AppServer:
         if method == "thread/inject_items":
             thread.inject(params["items"])
         elif method == "turn/start":
+            turn = thread.begin()
             threading.Timer(0.005, thread.run, [params["input"]]).start()
-            return {"turn": {"id": "0", "items": [], "status": "inProgress"}}
+            return {"turn": {"id": turn, "items": [], "status": "inProgress"}}
         elif method == "turn/interrupt":
             thread.stop()
         return {}

@@ -36,7 +36,7 @@ REFUSALS: dict[str, tuple[int, str, str, dict[str, str]]] = {
     "host": (403, "POST", PATH, {"host": "evil.example"}),
     "path": (404, "POST", "/v1/nowhere", {}),
     "method": (405, "PUT", PATH, {}),
-    "type": (415, "POST", PATH, {"content-type": "text/plain"}),
+    "type": (415, "POST", PATH, {"content-type": "text/html"}),
     "encoding": (415, "POST", PATH, {"content-encoding": "gzip"}),
     "busy": (429, "POST", PATH, {}),
     "preflight": (403, "OPTIONS", PATH, {"origin": "https://evil.example", "access-control-request-method": "POST"}),

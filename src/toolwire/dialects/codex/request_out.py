@@ -324,8 +324,6 @@ def _others(request: Request) -> list[Loss]:
     losses: list[Loss] = []
     if request.user is not None:
         losses.append(Loss("user", "user", _NO_MEMBER))
-    if cache_key(request):
-        losses.append(Loss(f"request.{_CACHE_KEY}", _CACHE_KEY, "Codex has a key of its own for each conversation"))
     foreign_members(request, NAME, losses)
     return losses
 

@@ -55,6 +55,8 @@ from toolwire.runtime import Runtime
 from toolwire.step import mint
 from toolwire.telemetry import Record
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["server", "upstream"]  # fixtures
 
 

@@ -23,6 +23,8 @@ from toolwire.loop_events import CompleteEvent, ToolCallEvent
 from toolwire.tools import Runnable
 from toolwire.tools.functions import function_tool
 
+pytestmark = pytest.mark.slow
+
 PROMPT = script(calls(("weather", {"city": "Rome"}), text="I will look."), {"text": "So: {{result:0}}", "chunk": 3})
 
 

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from tests.garbage import held_by_cycles
 from toolwire.backends.connection import Connection, Outgoing, Response, Timeouts, TransportError
 
+pytestmark = pytest.mark.slow
+
 Handler: TypeAlias = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 Run: TypeAlias = Callable[[Coroutine[Any, Any, None]], None]
 

@@ -37,6 +37,8 @@ from toolwire.profiles import PLAIN, IdRule
 from toolwire.types import Loss, Message, Part, Reasoning, Request, Text, Tool, ToolCall, ToolResult, Usage
 from toolwire.wire.exact import BadJson
 
+pytestmark = pytest.mark.slow
+
 Answer: TypeAlias = list[Event] | GatewayError | BadJson
 
 

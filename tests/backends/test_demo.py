@@ -31,6 +31,8 @@ from toolwire.types import (
     ToolResult,
 )
 
+pytestmark = pytest.mark.slow
+
 CITY = {
     "type": "object",
     "properties": {"city": {"type": "string"}, "unit": {"type": "string", "enum": ["celsius", "fahrenheit"]}},

@@ -17,6 +17,8 @@ from tests.backends.schema_family import is_valid, objects, schemas
 from toolwire.backends.examples import NoExample, example_of, plain
 from toolwire.backends.prompt_words import hints_of
 
+pytestmark = pytest.mark.slow
+
 PROMPTS = st.sampled_from(
     ["", 'Put "red" and 17 in Paris', "city: Oslo, count=3", "write to ann@example.com on 2025-03-04", "-2.5 x y"]
 )

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from tests.backends.schema_family import VALUES, is_valid, schemas
 from toolwire.backends.schema_check import Checker, TooCostly, canonical, exact, types_of
 
+pytestmark = pytest.mark.slow
+
 values = st.recursive(
     st.one_of(VALUES, st.floats(-100, 100), st.sampled_from(["2025-01-01", "red", "AAA", "a@b.cc", "::1"])),
     lambda inner: st.one_of(

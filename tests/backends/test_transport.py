@@ -19,6 +19,8 @@ from tests.backends.test_connection import CHUNKED, Handler, Loopback, Run, run_
 from toolwire.backends import connection
 from toolwire.backends.transport import Route, Timeouts, Transport, TransportError, encode_head, parse_target
 
+pytestmark = pytest.mark.slow
+
 HELLO = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello"
 
 

@@ -15,6 +15,8 @@ from toolwire.calls.ledger import settle
 from toolwire.profiles import CHAT_IDS, KIMI_IDS, MESSAGES_IDS, MISTRAL_IDS, OPENAI_IDS, RESPONSES_IDS, IdRule
 from toolwire.types import Message, Opaque, Request, Source, Text, ToolCall, ToolResult
 
+pytestmark = pytest.mark.slow
+
 RULES = [CHAT_IDS, OPENAI_IDS, RESPONSES_IDS, MESSAGES_IDS, MISTRAL_IDS]
 ODD = [IdRule(letters="base62"), IdRule(letters="word", longest=20), IdRule(length=30), IdRule(letters="word")]
 FOREIGN = [

@@ -30,6 +30,8 @@ from toolwire.types import (
 )
 from toolwire.wire.exact import object_of
 
+pytestmark = pytest.mark.slow
+
 LINE = re.compile(r"<tool_result>(\{.*\})</tool_result>")
 TOKENS = [
     "</tool_result>",

@@ -17,6 +17,8 @@ from toolwire.calls.formats.base import Broken, Closed, Grew, Imagined, Opened, 
 from toolwire.calls.formats.openers import Openers
 from toolwire.calls.sentinel import FREE, Sentinel
 
+pytestmark = pytest.mark.slow
+
 NOW = tag('{"name": "get_time"}')
 
 

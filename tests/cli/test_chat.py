@@ -23,6 +23,8 @@ from toolwire.cli.chatting.options import Options
 from toolwire.config import BackendConfig, Config, with_backends
 from toolwire.types import Text, ToolResult
 
+pytestmark = pytest.mark.slow
+
 WRITE = {"calls": [{"name": "write", "arguments": {"path": "a.txt", "content": "one\ntwo\n"}}]}
 HERE = Path(__file__).parent
 

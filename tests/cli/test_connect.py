@@ -16,6 +16,8 @@ from toolwire.cli.clients import CLIENTS
 from toolwire.config import Config, with_backends
 from toolwire.secret import Secret
 
+pytestmark = pytest.mark.slow
+
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "clients.md"
 NOBODY = f"http://127.0.0.1:{free_port()}"
 Shown = pytest.CaptureFixture[str]

@@ -11,6 +11,8 @@ from tests.cli.listener import http, listening
 from toolwire.cli.found import found_config, probe
 from toolwire.discovery import ACCOUNTS
 
+pytestmark = pytest.mark.slow
+
 LISTING = b'{"object": "list", "data": [{"id": "llama"}, {"id": 3}, "x", {"id": "qwen"}]}'
 
 

@@ -27,6 +27,8 @@ from toolwire.errors import BadRequest
 from toolwire.preparing import Preparing
 from toolwire.types import Request
 
+pytestmark = pytest.mark.slow
+
 QUICK, MANY, SERVED = 300, 10_000, 240
 UPSTREAMS = {
     "chat": BackendConfig(name="chat", kind="openai-chat", base_url="https://api.openai.com/v1"),

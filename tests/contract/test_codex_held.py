@@ -24,6 +24,8 @@ from toolwire.config import BackendConfig
 from toolwire.events import Answer, Folder
 from toolwire.types import Media, Message, Request, Text, Tool, ToolCall, ToolResult, Usage
 
+pytestmark = pytest.mark.slow
+
 SERVER = Path(__file__).with_name("held_app_server.py")
 LOOK = Tool(name="look", schema={"type": "object", "properties": {"city": {"type": "string"}}})
 PICTURE = Media(kind="image", mime="image/png", data="AAAA")

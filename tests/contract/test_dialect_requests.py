@@ -20,6 +20,8 @@ from toolwire.profiles import ANTHROPIC, GEMINI_API, PLAIN_CHAT, RESPONSES
 from toolwire.types import Media, Request, Text, ToolCall, ToolResult
 from toolwire.wire.exact import object_of
 
+pytestmark = pytest.mark.slow
+
 PROFILES = {"chat": PLAIN_CHAT, "responses": RESPONSES, "messages": ANTHROPIC, "gemini": GEMINI_API}
 CLIENTS = sorted((Path(__file__).parent.parent / "wire" / "clients").glob("*.json"))
 quick = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -19,6 +19,8 @@ from toolwire.events import Answer, Event, Failed, Finished, PartEnded, Started,
 from toolwire.types import Choice, Request, ToolCall, Usage
 from toolwire.wire.exact import object_of
 
+pytestmark = pytest.mark.slow
+
 PAIRS = [(left, right) for left in ALL for right in ALL]
 each_dialect = pytest.mark.parametrize("dialect", ALL)
 each_pair = pytest.mark.parametrize(("left", "right"), PAIRS)

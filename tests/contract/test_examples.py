@@ -15,6 +15,8 @@ from tests.server.harness import gateway, server_config
 from toolwire.config import Config, with_backends
 from toolwire.secret import Secret
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 FRAMEWORKS = ("langchain_agent", "autogen_agent", "crewai_agent", "semantic_kernel_agent")  # run by tests/programs
 SAID = {

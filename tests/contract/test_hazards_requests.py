@@ -27,6 +27,8 @@ from .stage import (
     text_play,
 )
 
+pytestmark = pytest.mark.slow
+
 USER = Said("user", "hi")
 OK = Said("result", "done", "call_1")
 each_pair = pytest.mark.parametrize(("client", "backend"), PAIRS)

@@ -24,6 +24,8 @@ from toolwire.telemetry.prometheus import Prometheus
 from toolwire.tools.functions import function_tool
 from toolwire.types import Media
 
+pytestmark = pytest.mark.slow
+
 STRICT = tuple(kind for kind in KINDS if kind != "gemini")  # those whose refusals are written down
 
 

@@ -27,6 +27,8 @@ from toolwire.profiles import OPENAI_CHAT
 from .sending_media import PLACES, TARGETS, Sent, arrived, end_of, part_of, request_with
 from .test_dialect_requests import without_sources
 
+pytestmark = pytest.mark.slow
+
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "media.md"
 PNG = b"\x89PNG\r\n\x1a\n"
 PDF = b"%PDF-1.7\n"

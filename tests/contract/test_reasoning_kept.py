@@ -13,6 +13,8 @@ from tests.server.harness import Gateway, Step, Upstream, ask, gateway, reply, s
 from toolwire.config import BackendConfig, Config, StoreConfig, with_backends
 from toolwire.secret import Secret
 
+pytestmark = pytest.mark.slow
+
 KINDS: dict[str, Any] = {"chat": "openai-chat", "responses": "openai-responses", "messages": "anthropic"}
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
 USER = "Look it up."

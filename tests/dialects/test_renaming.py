@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from toolwire.dialects.renaming import Renamer, model_places
 from toolwire.wire.sse import Frame, parse_block
 
+pytestmark = pytest.mark.slow
+
 JSON = st.recursive(
     st.none()
     | st.booleans()

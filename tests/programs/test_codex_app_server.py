@@ -30,6 +30,8 @@ from toolwire.errors import UpstreamError
 from toolwire.events import Failed, Finished, Noted
 from toolwire.types import Loss
 
+pytestmark = pytest.mark.slow
+
 _KEY = "sk-fake-key-of-the-tests"
 
 

@@ -48,6 +48,8 @@ from toolwire.dialects import DIALECTS as BY_NAME
 from toolwire.server import App
 from toolwire.server.app import dialect_of
 
+pytestmark = pytest.mark.slow
+
 ANTHROPIC = {"anthropic-version": "2023-06-01"}
 
 

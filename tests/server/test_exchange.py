@@ -52,6 +52,8 @@ from tests.server.harness import (
 )
 from toolwire.config import BackendConfig, Config, with_backends
 
+pytestmark = pytest.mark.slow
+
 BACKENDS = [f"{name}{ending}" for name in DIALECTS for ending in ("", "-anew")]
 # Between two dialects every byte is written anew in any case.
 PAIRS = [

@@ -52,6 +52,8 @@ from toolwire.dialects import DIALECTS as BY_NAME
 from toolwire.server.outlet import Outlet
 from toolwire.server.reply import Reply
 
+pytestmark = pytest.mark.slow
+
 FAMILIES = [*((dialect, dialect) for dialect in DIALECTS), ("chat", "messages"), ("responses", "chat")]
 HEARTBEATS = {
     "chat": (":", "keep-alive"),

@@ -19,6 +19,8 @@ from toolwire.store.sqlite import SqliteStore
 from toolwire.telemetry import Record
 from toolwire.telemetry.history import HOUR, History
 
+pytestmark = pytest.mark.slow
+
 DAY = 20_000
 NOON = DAY * 86400 + 12 * HOUR
 

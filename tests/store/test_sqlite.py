@@ -22,6 +22,8 @@ from tests.store.contract import DAY, MB, Clock, StoreContract, answer, conversa
 from toolwire.errors import BadRequest, GatewayError
 from toolwire.store import Item, MemoryStore, SqliteStore, Store
 
+pytestmark = pytest.mark.slow
+
 # Puts entries for ever, and tells of each when it is safe.
 WRITER = """
 import asyncio, sys

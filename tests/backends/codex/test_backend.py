@@ -35,6 +35,8 @@ from toolwire.events import Failed, Finished, Noted
 from toolwire.telemetry import wire_trace
 from toolwire.types import Loss, Message, Sampling, Text, ToolChoice
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_plain_answer_and_what_codex_was_asked_for_it(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:

@@ -21,6 +21,8 @@ from toolwire.errors import UpstreamError
 from toolwire.profiles import CODEX
 from toolwire.types import Text, Tool, ToolCall, ToolResult
 
+pytestmark = pytest.mark.slow
+
 LOOK = Tool(name="look", schema={"type": "object"})
 
 

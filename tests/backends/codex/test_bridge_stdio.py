@@ -10,12 +10,15 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 from toolwire.backends.codex import bridge_stdio
 from toolwire.backends.codex.bridge import Bridge, Lane
 from toolwire.types import Media, Text, Tool, ToolCall, ToolResult
+
+pytestmark = pytest.mark.slow
 
 LOOK = Tool(name="look", description="Looks.", schema={"type": "object", "properties": {"at": {"type": "string"}}})
 PIPES: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}

@@ -10,6 +10,8 @@ import pytest
 from toolwire.backends.codex.bridge_talk import MOST_WAITING, Talk, contents
 from toolwire.types import Loss, Media, Opaque, Text, Tool, ToolCall, ToolResult
 
+pytestmark = pytest.mark.slow
+
 TOOLS = (
     Tool(name="look", description="Looks.", schema={"type": "object", "properties": {"at": {"minLength": 1}}}),
     Tool(name="bare"),

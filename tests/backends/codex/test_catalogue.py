@@ -12,6 +12,8 @@ import pytest
 
 from toolwire.backends.codex.catalogue import catalogue_of, plain
 
+pytestmark = pytest.mark.slow
+
 _KNOWN = {
     "slug": "gpt",
     "base_instructions": "You are",

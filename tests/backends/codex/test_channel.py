@@ -16,6 +16,8 @@ from toolwire.backends.codex.channel import Channel, Gone
 from toolwire.backends.codex.process import start
 from toolwire.backends.codex.websocket import connect
 
+pytestmark = pytest.mark.slow
+
 _LONG = "é" * 50_000
 
 

@@ -7,6 +7,8 @@ import pytest
 from toolwire.backends.codex.ending import COUNT, LONG_SILENCE, SILENCE, Ending
 from toolwire.dialects.codex import Version, abilities_of
 
+pytestmark = pytest.mark.slow
+
 
 def ending(minor: int) -> Ending:
     version = Version(0, minor)

@@ -17,6 +17,8 @@ from toolwire.backends.codex.host import Host
 from toolwire.config import BackendConfig
 from toolwire.errors import ConfigError, GatewayError, UpstreamError
 
+pytestmark = pytest.mark.slow
+
 _PRINTING = """
 import json, sys
 if sys.argv[1:] == ["debug", "models"]:

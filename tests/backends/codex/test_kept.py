@@ -18,6 +18,8 @@ from toolwire.backends.codex import kept
 from toolwire.events import Event, PartEnded
 from toolwire.types import Message, Request, Text, Tool
 
+pytestmark = pytest.mark.slow
+
 
 def extended(asked: Request, events: list[Event], text: str) -> Request:
     """The same conversation with its last answer, and another question."""

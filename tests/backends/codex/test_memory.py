@@ -10,6 +10,8 @@ import pytest
 
 from toolwire.backends.codex.memory import memory_of
 
+pytestmark = pytest.mark.slow
+
 
 def test_memory_that_nobody_tells_is_none() -> None:
     assert memory_of(0) == 0

@@ -21,6 +21,8 @@ from toolwire.backends.codex.pool import Lease, Limits, Pool
 from toolwire.backends.codex.worker import Worker
 from toolwire.errors import UpstreamError
 
+pytestmark = pytest.mark.slow
+
 
 class Stage:
     """A pool on fake app-servers; failures are the starts that are still to fail."""

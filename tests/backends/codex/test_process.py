@@ -18,6 +18,8 @@ from toolwire.backends.codex.channel import Gone
 from toolwire.backends.codex.process import ChildProcess, start
 from toolwire.errors import UpstreamError
 
+pytestmark = pytest.mark.slow
+
 _HELLO = b'{"id":1,"method":"initialize","params":{}}\n'
 
 

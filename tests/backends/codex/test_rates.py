@@ -8,6 +8,8 @@ import pytest
 
 from toolwire.backends.codex.rates import headers_of
 
+pytestmark = pytest.mark.slow
+
 
 def test_what_is_known_is_told_and_nothing_else() -> None:
     primary = {"usedPercent": 12, "windowDurationMins": 300, "resetsAt": 1794766871, "other": 1}

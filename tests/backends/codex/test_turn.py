@@ -13,6 +13,8 @@ from tests.backends.codex.starting import journal
 from toolwire.errors import UpstreamError
 from toolwire.events import Failed
 
+pytestmark = pytest.mark.slow
+
 
 def test_where_nobody_tells_the_last_call_a_pause_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolwire.backends.codex.ending.LONG_SILENCE", 0.1)

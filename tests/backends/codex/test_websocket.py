@@ -16,6 +16,8 @@ from toolwire.backends.codex.worker import Worker
 from toolwire.errors import UpstreamError
 from toolwire.wire.websocket import PING, TEXT
 
+pytestmark = pytest.mark.slow
+
 
 def test_only_an_address_alone_is_one() -> None:
     assert is_address(("ws://127.0.0.1:4500",))

@@ -17,6 +17,8 @@ from toolwire.backends.codex.process import start
 from toolwire.backends.codex.worker import Heard, Refused, Thread, Worker
 from toolwire.wire import rpc
 
+pytestmark = pytest.mark.slow
+
 
 async def _heard(thread: Thread) -> list[str]:
     """The methods of what is heard, up to the end of the turn or of everything."""

@@ -8,6 +8,8 @@ from toolwire.backends.budget import Budget
 from toolwire.backends.cursor.allowance import MOST_DECLINED, MOST_DONE, MOST_UNOFFERED, Allowance, Runaway
 from toolwire.errors import UpstreamError
 
+pytestmark = pytest.mark.slow
+
 
 def rounds(allowance: Allowance, pause: float, most: int = 10_000, tokens: int = 0, declined: int = 0) -> int:
     """How many rounds, so many seconds apart, it takes until one is refused."""

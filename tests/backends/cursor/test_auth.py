@@ -17,6 +17,8 @@ from toolwire.backends.transport import Transport
 from toolwire.errors import UpstreamError
 from toolwire.secret import Secret
 
+pytestmark = pytest.mark.slow
+
 KEY = "key_0123456789abcdef"
 TARGET = Target(base_url="https://service.test")
 

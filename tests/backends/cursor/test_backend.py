@@ -54,6 +54,8 @@ from toolwire.simulators.cursor import (
 )
 from toolwire.types import Loss, Media, Message, Request, Sampling, Text, Tool, ToolCall, ToolChoice, ToolResult
 
+pytestmark = pytest.mark.slow
+
 ONE = play([Say("Looking. "), Call("look", {"city": "Rome"})], [Say("Sunny.")])
 PICTURE = Media(kind="image", mime="image/png", data="iVBORw0KGgo=")
 ONCE = pytest.mark.parametrize("transport", ["run", pytest.param("sse", marks=pytest.mark.slow)])

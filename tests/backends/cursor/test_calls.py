@@ -12,6 +12,8 @@ from toolwire.backends.transport import Transport
 from toolwire.errors import UpstreamError
 from toolwire.wire.connect import Fault, end, frame
 
+pytestmark = pytest.mark.slow
+
 MODELS = b"\x0a\x04\x0a\x02m1"
 
 

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from toolwire.backends.cursor.farewell import BUDGET, Farewell, Flood, Misfit, Sieve
 
+pytestmark = pytest.mark.slow
+
 
 def encoded(kind: int, payload: bytes, stream: int = 0) -> bytes:
     return len(payload).to_bytes(3, "big") + bytes([kind, 0]) + stream.to_bytes(4, "big") + payload

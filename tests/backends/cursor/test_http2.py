@@ -13,6 +13,8 @@ from toolwire.backends.cursor.http2 import Connection
 from toolwire.backends.cursor.stream import Limits, Stream
 from toolwire.errors import UpstreamError
 
+pytestmark = pytest.mark.slow
+
 HEADERS = [(":method", "POST"), (":scheme", "http"), (":authority", "x"), (":path", "/")]
 SETTINGS = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
 PING = b"\x00\x00\x08\x06\x00\x00\x00\x00\x00pingping"

@@ -17,6 +17,8 @@ from toolwire.dialects.cursor.execs import Exec
 from toolwire.errors import ConfigError
 from toolwire.tools.workspace.sandbox import Shell
 
+pytestmark = pytest.mark.slow
+
 _SHELL = Shell(sandbox="never")
 
 

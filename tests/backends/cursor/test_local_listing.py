@@ -8,6 +8,8 @@ from tests.backends.cursor.local_running import answer, workspace_in
 from toolwire.dialects.cursor import agent
 from toolwire.tools.workspace.limits import Limits
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:

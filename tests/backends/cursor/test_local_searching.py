@@ -7,6 +7,8 @@ import pytest
 from tests.backends.cursor.local_running import answer, is_declined, workspace_in
 from toolwire.dialects.cursor import agent
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import pytest
+
 from tests.backends.cursor.stage import user
 from toolwire.backends.cursor.repeats import Repeats
 from toolwire.types import Message, Text, ToolCall, ToolResult
+
+pytestmark = pytest.mark.slow
 
 
 def call(call_id: str, city: str = "Rome") -> ToolCall:

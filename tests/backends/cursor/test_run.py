@@ -22,6 +22,8 @@ from toolwire.backends.cursor.target import Target
 from toolwire.errors import UpstreamError
 from toolwire.wire.connect import End, Fault, Frame, end, frame
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["asyncio", "uvloop"])
 def run(request: pytest.FixtureRequest) -> Run:

@@ -19,6 +19,8 @@ from toolwire.errors import UpstreamError
 from toolwire.secret import Secret
 from toolwire.simulators.cursor import API_KEY, TOKEN, Call, Faults, Say, Settings, play
 
+pytestmark = pytest.mark.slow
+
 HELLO = play(Say("Hello."))
 WAY = Way(Secret(TOKEN), True)
 

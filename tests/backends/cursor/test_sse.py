@@ -17,6 +17,8 @@ from toolwire.dialects.cursor import agent
 from toolwire.errors import UpstreamError
 from toolwire.wire.connect import End, Frame, end, frame
 
+pytestmark = pytest.mark.slow
+
 
 @asynccontextmanager
 async def transports() -> AsyncIterator[Transport]:

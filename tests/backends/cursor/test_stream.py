@@ -12,6 +12,8 @@ from toolwire.backends.connection import Kind, TransportError
 from toolwire.backends.cursor.stream import Limits, Stream, word_of
 from toolwire.errors import UpstreamError
 
+pytestmark = pytest.mark.slow
+
 
 class Notes:
     """A carrier that writes down what it is told."""

@@ -17,6 +17,8 @@ from toolwire.backends.cursor.target import (
 from toolwire.errors import ConfigError
 from toolwire.secret import Secret
 
+pytestmark = pytest.mark.slow
+
 TARGET = Target(base_url="https://service.test/", client_type="cli", client_version="cli-1")
 ATTEMPT = Attempt(token=Secret("eyJ.secret.x"), request_id="r-2", original_id="r-1", allowed_tools=("mcp_tool_call",))
 

@@ -12,6 +12,8 @@ from tests.telemetry.tracing import tracing
 from toolwire.simulators.cursor import TOKEN, Call, Say, play
 from toolwire.telemetry import wire_trace
 
+pytestmark = pytest.mark.slow
+
 MODEL = play([Say("SECRET WORDS. "), Call("look", {"city": "SECRET CITY"})], [Say("Sunny.")])
 
 

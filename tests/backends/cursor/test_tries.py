@@ -11,6 +11,8 @@ from toolwire.config import BackendConfig
 from toolwire.errors import UpstreamError
 from toolwire.secret import Secret
 
+pytestmark = pytest.mark.slow
+
 WAY = Way(Secret("ey.a.b"), True)
 PASSING = UpstreamError("cut", retryable=True)
 REFUSED = UpstreamError("who?", status=401)

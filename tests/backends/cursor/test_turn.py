@@ -41,6 +41,8 @@ from toolwire.simulators.cursor import (
 )
 from toolwire.wire.connect import End, Frame
 
+pytestmark = pytest.mark.slow
+
 CALLING = play([Say("Looking. "), Call("look", {"city": "Rome"})], [Say("Sunny.")])
 
 

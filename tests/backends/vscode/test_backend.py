@@ -32,6 +32,8 @@ from tests.backends.vscode.stage import (
 from tests.server.answers import DIALECTS, PATHS, failure_in, is_ended, question, text_of
 from tests.server.harness import Gateway, connected, read_until, request_bytes
 
+pytestmark = pytest.mark.slow
+
 
 def run(play: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(asyncio.wait_for(play(), 60))  # type: ignore[arg-type] # a coroutine

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from tests.backends.vscode.test_window import chat, heard, hello
 from toolwire.backends.vscode.counting import COUNTED, ESTIMATED, estimate, measured, prompt_of
 from toolwire.backends.vscode.window import Window
@@ -19,6 +21,8 @@ from toolwire.dialects.vscode.shapes import (
     TextPart,
 )
 from toolwire.types import Usage
+
+pytestmark = pytest.mark.slow
 
 
 async def answer_counts(window: Window, count: int) -> None:

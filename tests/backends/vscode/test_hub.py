@@ -14,6 +14,8 @@ from toolwire.dialects.vscode.shapes import Models
 from toolwire.errors import UpstreamError
 from toolwire.types import Message, Request, Text
 
+pytestmark = pytest.mark.slow
+
 
 def opened(hub: Hub, name: str, *keys: str, focused: bool = True) -> Window:
     window = Window(hello(name, focused=focused))

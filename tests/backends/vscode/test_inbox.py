@@ -9,6 +9,8 @@ import pytest
 from toolwire.backends.vscode.inbox import Gone, Inbox, Overflow
 from toolwire.dialects.vscode.shapes import End, Parts, TextPart
 
+pytestmark = pytest.mark.slow
+
 
 def parts(seq: int) -> Parts:
     return Parts(id="r", seq=seq, parts=(TextPart(text="a"),))

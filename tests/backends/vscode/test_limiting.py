@@ -10,6 +10,8 @@ from toolwire.backends.vscode.limiting import BYTES, LEAST, Limiting
 from toolwire.events import Event, Finished, Noted, PartDelta, PartEnded, PartStarted, Started, fold
 from toolwire.types import Choice, Loss, Text, ToolCall, Usage
 
+pytestmark = pytest.mark.slow
+
 STARTED = Started(id="r", model="m")
 FINISHED = Finished(choices=(Choice(reason="stop"),))
 NOTE = Noted(note=Loss("a", "b", "c"))

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from toolwire.backends.vscode.outbox import Outbox
+
+pytestmark = pytest.mark.slow
 
 
 def test_what_is_put_in_comes_out_in_order() -> None:

@@ -34,6 +34,8 @@ from toolwire.dialects.vscode.shapes import (
 from toolwire.errors import BadRequest
 from toolwire.telemetry import wire_trace
 
+pytestmark = pytest.mark.slow
+
 
 def hello(name: str = "w", *, focused: bool = True, **more: Any) -> Hello:
     return Hello(v=1, window=name, vscode="1.139.1", extension="0.1.0", focused=focused, **more)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from toolwire.calls.arguments.closing import is_whole
+
+pytestmark = pytest.mark.slow
 
 SCHEMA = {
     "properties": {

@@ -7,6 +7,8 @@ import pytest
 from toolwire.calls.arguments.doubts import Fixed, is_doubtful
 from toolwire.calls.arguments.names import same_name
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = {"properties": {"n": {"type": "number"}, "any": {}, "text": {"type": "string"}, "kind": {"enum": ["1", 2]}}}
 
 

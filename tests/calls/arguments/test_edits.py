@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from toolwire.calls.arguments.edits import Drop, Put, Rename, changed, put_all
+
+pytestmark = pytest.mark.slow
 
 VALUE = {"a": [{"b": 1, "c": 2}], "d": 3}
 

@@ -14,6 +14,8 @@ from toolwire.calls.schemas import Schemas
 from toolwire.types import Tool, ToolCall
 from toolwire.wire.exact import encode
 
+pytestmark = pytest.mark.slow
+
 WRITE = Tool(
     name="write_file",
     schema={

@@ -11,6 +11,8 @@ from toolwire.calls.arguments.edits import Drop, Put, Rename
 from toolwire.calls.arguments.fixes import View, plans, whole_number
 from toolwire.calls.schemas import Schemas
 
+pytestmark = pytest.mark.slow
+
 
 def ways(schema: dict[str, Any], value: Any, *, may_wrap: bool = False) -> list[Any]:
     """For one property, each way as it would change it."""

@@ -16,6 +16,8 @@ from toolwire.calls.schemas import Schemas
 from toolwire.types import Tool, ToolCall
 from toolwire.wire.exact import decode, object_of
 
+pytestmark = pytest.mark.slow
+
 SCHEMAS = Schemas()
 TOOL = Tool(
     name="run",

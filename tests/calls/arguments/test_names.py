@@ -6,6 +6,8 @@ import pytest
 
 from toolwire.calls.arguments.names import all_names, same_name
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     "name", ["max_results", "maxResults", "MAX-RESULTS", " max results", '"max.results"', "'maxResults'"]

@@ -12,6 +12,8 @@ from toolwire.calls.arguments.preferences import preferred
 from toolwire.calls.schemas import Schemas
 from toolwire.wire.exact import encode
 
+pytestmark = pytest.mark.slow
+
 
 def better(schema: dict[str, Any], arguments: dict[str, Any]) -> Any:
     checker = Schemas().of({"properties": schema}).checker

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from toolwire.calls.arguments.quoting import NotLoose, Place, Quoting, Steps
 
+pytestmark = pytest.mark.slow
+
 
 def read(text: str, place: Place = "member", names: str = "") -> tuple[str, str, list[str]]:
     """The text, what is left behind it, and the repairs."""

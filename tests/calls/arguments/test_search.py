@@ -10,6 +10,8 @@ import pytest
 from toolwire.calls.arguments.search import Search
 from toolwire.calls.schemas import Schemas
 
+pytestmark = pytest.mark.slow
+
 EDITS = {
     "type": "object",
     "properties": {

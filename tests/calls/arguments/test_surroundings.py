@@ -6,6 +6,8 @@ import pytest
 
 from toolwire.calls.arguments.surroundings import is_junk_behind, is_sentence_before, without_marks
 
+pytestmark = pytest.mark.slow
+
 NAMES = frozenset({"city", "days"})
 
 

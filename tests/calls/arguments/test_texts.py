@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from toolwire.calls.arguments.loose import NotLoose
 from toolwire.calls.arguments.texts import Known, Meant, encoded, meant
 
+pytestmark = pytest.mark.slow
+
 
 def read(text: str, *, may_close: bool = False) -> Meant | None:
     return meant(

@@ -10,6 +10,8 @@ import pytest
 from toolwire.calls.arguments.wording import MOST, missing, place, problems, pruned, shown
 from toolwire.calls.schemas import Schemas
 
+pytestmark = pytest.mark.slow
+
 
 def said(schema: dict[str, Any], value: Any) -> list[tuple[str, str]]:
     checker = Schemas().of({"properties": {"p": schema}}).checker

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from toolwire.calls.formats.argument_forms import meant, typed, types_at
 from toolwire.calls.schemas.reading import read
 
+pytestmark = pytest.mark.slow
+
 TYPES = ["null", "integer", "number", "boolean", "object", "array", "string"]
 
 

@@ -6,6 +6,8 @@ import pytest
 from toolwire.calls.formats import GRAMMARS
 from toolwire.calls.formats.base import Broken, Closed, Grew, Imagined, Opened, Piece, Read, Thought, Words
 
+pytestmark = pytest.mark.slow
+
 PIECES: list[Piece] = [
     Words("a"),
     Opened("f"),

@@ -8,6 +8,8 @@ from toolwire.calls.formats.base import Closed
 from toolwire.calls.formats.careful import MOST_UNNAMED, Careful, Exacting
 from toolwire.calls.formats.tagged import Tagged
 
+pytestmark = pytest.mark.slow
+
 
 def careful(inside: str) -> Careful:
     block = Careful(Tagged("<tool_call", Exacting(told())), told(), "odd")

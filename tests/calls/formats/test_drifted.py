@@ -8,6 +8,8 @@ from tests.calls.formats.holding import PROSE, check_held
 from tests.calls.speaking import CALL, PARIS, TIME, read_all_ways, tag, told_apart
 from toolwire.calls.formats.base import Closed, Words
 
+pytestmark = pytest.mark.slow
+
 BAD = '{"name": "get_weather", "arguments": {"city": 1}}'
 UNKNOWN = '{"name": "nobody", "arguments": {}}'
 

@@ -19,6 +19,8 @@ from toolwire.calls.formats.base import Closed, Words
 from toolwire.calls.formats.dsml import GRAMMARS
 from toolwire.types import Tool
 
+pytestmark = pytest.mark.slow
+
 ROME = ("get_weather", {"city": "Rome"})
 DSML = (
     '<BDSMLB{0}>\n<BDSMLB{1}invoke name="get_weather">\n<BDSMLB{1}parameter name="city" string="true">Rome'

@@ -19,6 +19,8 @@ from tests.calls.formats.native import (
 from toolwire.calls.formats.base import Closed
 from toolwire.calls.formats.glm import in_tag
 
+pytestmark = pytest.mark.slow
+
 GRAMMARS = (Tag(in_tag),)
 
 

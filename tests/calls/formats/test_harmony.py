@@ -21,6 +21,8 @@ from toolwire.calls.formats.base import Closed, Piece, Thought
 from toolwire.calls.formats.harmony import GRAMMARS
 from toolwire.types import Tool
 
+pytestmark = pytest.mark.slow
+
 CALL = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Rome"}<|call|>'
 ROME = [("get_weather", {"city": "Rome"})]
 

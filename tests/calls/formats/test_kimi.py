@@ -19,6 +19,8 @@ from tests.calls.formats.native import (
 from toolwire.calls.formats.base import Closed, Grew, Opened, Words
 from toolwire.calls.formats.kimi import GRAMMARS
 
+pytestmark = pytest.mark.slow
+
 CALL = '<|tool_call_begin|>{}<|tool_call_argument_begin|>{{"city": "Rome"}}<|tool_call_end|>'
 
 

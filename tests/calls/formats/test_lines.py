@@ -6,6 +6,8 @@ import pytest
 
 from toolwire.calls.formats.lines import Lines
 
+pytestmark = pytest.mark.slow
+
 
 def behind(text: str, size: int = 0) -> Lines:
     """The place behind a text that is passed in pieces of this size."""

@@ -18,6 +18,8 @@ from tests.calls.formats.native import (
 from toolwire.calls.formats.base import Closed
 from toolwire.calls.formats.llama import GRAMMARS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("name", "found", "said"),

@@ -20,6 +20,8 @@ from toolwire.calls.formats import GRAMMARS as ALL
 from toolwire.calls.formats.base import Closed, Grew, Opened, Words
 from toolwire.calls.formats.mistral import GRAMMARS
 
+pytestmark = pytest.mark.slow
+
 ROME = ("get_weather", {"city": "Rome"})
 RECORDED = [
     (

@@ -5,6 +5,8 @@ import pytest
 from toolwire.calls.formats import GRAMMARS, ONLY_TOLD
 from toolwire.calls.formats.openers import Openers
 
+pytestmark = pytest.mark.slow
+
 ALL = Openers(GRAMMARS)
 
 

@@ -24,6 +24,8 @@ from tests.calls.formats.native import (
 from toolwire.calls.formats.base import Words
 from toolwire.calls.formats.pythonic import GRAMMARS, NotPython, Reader, unescaped
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("name", "found", "said"),

@@ -20,6 +20,8 @@ from toolwire.calls.formats.base import Closed, Grew, Opened
 from toolwire.calls.formats.qwen import GRAMMARS as BARE
 from toolwire.calls.formats.qwen import in_tag
 
+pytestmark = pytest.mark.slow
+
 GRAMMARS = (Tag(in_tag), *BARE)
 
 

@@ -12,6 +12,8 @@ from toolwire.calls.formats.base import Broken, Closed, Grew, Opened, Piece
 from toolwire.calls.formats.scanning import Envelope
 from toolwire.types import Tool
 
+pytestmark = pytest.mark.slow
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),

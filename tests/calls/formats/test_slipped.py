@@ -10,6 +10,8 @@ from tests.calls.speaking import CALL, PARIS, read_all_ways, told, told_apart
 from toolwire.calls.formats.base import Broken, Closed, Words
 from toolwire.calls.sentinel import Sentinel
 
+pytestmark = pytest.mark.slow
+
 ARGUMENTS = '{"city": "Paris"}'
 BAD = '{"name": "get_weather", "arguments": {"city": 1}}'
 

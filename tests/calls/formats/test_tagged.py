@@ -11,6 +11,8 @@ from tests.calls.speaking import CALL, PARIS, TIME, read_all_ways, tag, told, to
 from toolwire.calls.formats.base import Broken, Closed, Grew, Opened, Piece, Words
 from toolwire.calls.formats.tagged import TOOL_CALL, Tagged
 
+pytestmark = pytest.mark.slow
+
 
 def last(text: str, *, is_told: bool = True) -> Piece:
     return read_all_ways(text, is_told=is_told)[-1]

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import pytest
+
 from tests.calls.speaking import PARIS, read_all_ways, tag, told, told_apart
 from toolwire.calls.formats import glm, qwen
 from toolwire.calls.formats.tags import BehindTag, StrayTag
+
+pytestmark = pytest.mark.slow
 
 
 def test_other_forms_behind_the_same_tag() -> None:

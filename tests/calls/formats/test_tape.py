@@ -11,6 +11,8 @@ from tests.calls.formats.native import Tools
 from toolwire.calls.formats.base import Broken, Closed, Grew, Opened, Read, Words
 from toolwire.calls.formats.tape import Brackets, Marks, NoCall, Script, ScriptBlock, Steps, Tape, Unreadable
 
+pytestmark = pytest.mark.slow
+
 ENDS = Marks("<|end|>", "<|stop|>")
 
 

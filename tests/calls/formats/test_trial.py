@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import pytest
+
 from tests.calls.speaking import CALL, told
 from toolwire.calls.formats import GRAMMARS
 from toolwire.calls.formats.base import Closed, Grew, Opened
 from toolwire.calls.formats.openers import Openers
 from toolwire.calls.formats.trial import Trial, Until
+
+pytestmark = pytest.mark.slow
 
 
 def trial(opener: str = "<tool_call", until: Until = "nothing") -> Trial:

@@ -8,6 +8,8 @@ from tests.calls.formats.holding import held
 from tests.calls.speaking import CALL, PARIS, read_all_ways, tag, told_apart
 from toolwire.calls.formats.base import Broken, Words
 
+pytestmark = pytest.mark.slow
+
 WHY = "it holds no JSON object"
 LONG = "a line of a file, and no end of it\n\n" * 200
 

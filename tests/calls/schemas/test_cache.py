@@ -15,6 +15,8 @@ from toolwire.calls.schemas.cache import MAX_SCHEMAS
 from toolwire.errors import BadRequest
 from toolwire.types import Tool
 
+pytestmark = pytest.mark.slow
+
 
 def test_one_schema_is_compiled_once() -> None:
     schemas = Schemas()

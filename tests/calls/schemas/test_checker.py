@@ -14,6 +14,8 @@ from toolwire.calls.schemas.checker import depth, has_at_most
 from toolwire.calls.schemas.reading import read
 from toolwire.wire.exact import encode
 
+pytestmark = pytest.mark.slow
+
 
 def checker(schema: dict[str, Any]) -> Checker:
     return Checker(read(schema))

@@ -5,7 +5,11 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import pytest
+
 from toolwire.calls.schemas.cost import MOST, cost_of
+
+pytestmark = pytest.mark.slow
 
 
 def chain(length: int, key: str = "anyOf") -> dict[str, Any]:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from toolwire.calls.schemas.merging import either, local, merged
+
+pytestmark = pytest.mark.slow
 
 A = {"properties": {"a": {"type": "string"}, "kind": {"const": "a"}}, "required": ["kind", "a"]}
 B = {"properties": {"b": {"type": "string"}, "kind": {"const": "b"}}, "required": ["kind"]}

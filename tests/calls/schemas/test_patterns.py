@@ -8,6 +8,8 @@ import pytest
 
 from toolwire.calls.schemas.patterns import MOST, Patterns
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("pattern", ["^[a-z0-9-]{1,64}$", r"^\d{4}-\d\d-\d\d$", "^.{1,200}$", r"\p{L}+", "(a+)+$", ""])
 def test_what_the_linear_engine_takes_is_not_slow(pattern: str) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from toolwire.calls.schemas.places import declared, schemas_at, types_of
+
+pytestmark = pytest.mark.slow
 
 SCHEMA = {
     "properties": {

@@ -6,6 +6,8 @@ import pytest
 
 from toolwire.calls.schemas.positions import children, pointer, target
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_property_with_the_name_of_a_keyword_is_a_name() -> None:
     schema = {"properties": {"items": {"type": "string"}, "anyOf": {"enum": [{"not": {}}]}}, "default": {"items": {}}}

@@ -8,6 +8,8 @@ import pytest
 
 from toolwire.calls.schemas.reading import Uncheckable, Unreadable, read
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("given", "meant"),

@@ -9,6 +9,8 @@ import pytest
 from toolwire.calls.schemas import Schemas, cleaned, without_added_nulls
 from toolwire.profiles import STRICT_SCHEMAS
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = {
     "type": "object",
     "properties": {

@@ -10,6 +10,8 @@ from toolwire.calls.schemas import cleaned
 from toolwire.calls.schemas.positions import children
 from toolwire.profiles import GEMINI_SCHEMAS
 
+pytestmark = pytest.mark.slow
+
 ALLOWED = {
     "type",
     "format",

@@ -16,6 +16,8 @@ from toolwire.loop_tools import Decision
 from toolwire.tools import Output
 from toolwire.types import JsonObject, Tool
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 TOOL = Tool(name="write", schema=SCHEMA)
 

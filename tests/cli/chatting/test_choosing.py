@@ -14,6 +14,8 @@ from toolwire.cli.chatting.choosing import DEMO, check_model, first_model, first
 from toolwire.config import BackendConfig, Config, ServerConfig, with_backends
 from toolwire.errors import BadRequest
 
+pytestmark = pytest.mark.slow
+
 LISTED = BackendConfig(name="listed", kind="openai-chat", models=("text-embedding-9", "talker"))
 OTHER = BackendConfig(name="other", kind="openai-chat", models=("words",))
 KEYLESS = BackendConfig(name="keyless", kind="anthropic", missing="KEY is not set")

@@ -13,6 +13,8 @@ from toolwire.cli.chatting.commands import Commands
 from toolwire.errors import BadRequest
 from toolwire.tools.workspace import workspace
 
+pytestmark = pytest.mark.slow
+
 
 def check(model: str) -> None:
     if model == "wrong":

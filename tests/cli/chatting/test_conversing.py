@@ -15,6 +15,8 @@ from toolwire.cli.chatting.terminal import Terminal
 from toolwire.cli.chatting.typing_lines import TypedLines
 from toolwire.loop_events import CompleteEvent
 
+pytestmark = pytest.mark.slow
+
 
 class Typed(TypedLines):
     """What is typed: lines, and what is raised in their place."""

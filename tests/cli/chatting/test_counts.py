@@ -14,6 +14,8 @@ from toolwire.server.recording import recorded
 from toolwire.store import SqliteStore
 from toolwire.telemetry import Record
 
+pytestmark = pytest.mark.slow
+
 
 def config_of(path: Path) -> Config:
     return Config(store=StoreConfig(kind="sqlite", path=str(path)))

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from toolwire.cli.chatting.escaping import cut, json_safe, one_line, safe
+
+pytestmark = pytest.mark.slow
 
 ANY = st.text(st.characters(exclude_categories=()))
 

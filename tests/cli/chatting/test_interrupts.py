@@ -8,6 +8,8 @@ import pytest
 
 from toolwire.cli.chatting import interrupts
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_message_while_an_answer_is_under_way() -> None:
     told = list[str]()

@@ -9,6 +9,8 @@ import pytest
 from toolwire.cli.app import app
 from toolwire.cli.chatting.options import DEFAULTS, Options
 
+pytestmark = pytest.mark.slow
+
 
 def read(*arguments: str) -> tuple[str | None, Options]:
     _, bound, _ = app.parse_args(["chat", *arguments], exit_on_error=False, print_error=False)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import io
 import json
 
+import pytest
+
 from toolwire.cli.chatting.reporting import JsonLines
 from toolwire.cli.chatting.terminal import Terminal
 from toolwire.loop_events import TextEvent, ToolCallEvent
+
+pytestmark = pytest.mark.slow
 
 
 def test_each_event_is_one_line_of_ascii() -> None:

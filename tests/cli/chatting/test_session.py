@@ -17,6 +17,8 @@ from toolwire.loop_events import CompleteEvent, ErrorEvent, LoopEvent, TextEvent
 from toolwire.loop_tools import Decision
 from toolwire.types import Message, Text, ToolCall, ToolResult
 
+pytestmark = pytest.mark.slow
+
 CALLS = [{"name": "look", "arguments": {"where": "here"}}, {"name": "look", "arguments": {"where": "there"}}]
 TURNS = [
     {"text": "Let me look.", "calls": CALLS, "pace": 0.004, "chunk": 4},

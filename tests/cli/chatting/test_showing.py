@@ -25,6 +25,8 @@ from toolwire.loop_events import (
 )
 from toolwire.types import Media, Text, Usage
 
+pytestmark = pytest.mark.slow
+
 USAGE = Usage(input=1200, output=34, cached=1000)
 
 

@@ -13,6 +13,8 @@ from toolwire.cli.chatting.starting import named, tools_of
 from toolwire.errors import ConfigError
 from toolwire.tools.mcp import MCP
 
+pytestmark = pytest.mark.slow
+
 
 def names(options: Options) -> str:
     return named(asyncio.run(runnables_of(tuple(tools_of(options)))))

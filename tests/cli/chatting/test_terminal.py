@@ -9,6 +9,8 @@ import pytest
 from tests.cli.chatting.typist import rendered
 from toolwire.cli.chatting.terminal import Terminal, terminal_on
 
+pytestmark = pytest.mark.slow
+
 
 class Screen(io.StringIO):
     def isatty(self) -> bool:

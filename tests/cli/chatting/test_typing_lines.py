@@ -9,6 +9,8 @@ import pytest
 
 from toolwire.cli.chatting.typing_lines import TypedLines, history_path
 
+pytestmark = pytest.mark.slow
+
 readline = pytest.importorskip("readline")
 
 

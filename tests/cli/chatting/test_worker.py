@@ -9,6 +9,8 @@ import pytest
 
 from toolwire.cli.chatting.worker import Worker
 
+pytestmark = pytest.mark.slow
+
 
 class Held:
     def __init__(self, fault: Exception | None = None) -> None:

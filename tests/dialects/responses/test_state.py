@@ -23,6 +23,8 @@ from toolwire.profiles import RESPONSES
 from toolwire.types import Request, State
 from toolwire.wire.exact import decode, encode
 
+pytestmark = pytest.mark.slow
+
 CALL = {
     "type": "function_call",
     "id": "fc_1",

@@ -12,6 +12,8 @@ from tests.programs.simulated.model import Past, Prompt, answer, script_in
 from tests.programs.simulated.wires import WIRES, Refused, no_tools, odd_pieces
 from tests.programs.stage import prompt, reading, telling
 
+pytestmark = pytest.mark.slow
+
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 SCRIPT = script_in(prompt(reading("read", arguments={"path": "/a"}), telling(" {{result:0:[a-z]+$}}")))
 REFUSAL = '{"error": "unknown_tool"}'

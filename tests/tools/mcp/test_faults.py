@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from toolwire.tools.mcp.faults import ServerFault, foreign, last_words, server
 from toolwire.tools.mcp.target import target_of
+
+pytestmark = pytest.mark.slow
 
 TARGET = target_of("run", "shop", {"KEY": "hunter2-secret"}, None)
 

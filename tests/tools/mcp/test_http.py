@@ -15,6 +15,8 @@ from tests.tools.mcp.serving import over_http, run, text_of
 from toolwire.errors import ConfigError
 from toolwire.tools.mcp import MCP, http
 
+pytestmark = pytest.mark.slow
+
 Answer = Callable[[dict[str, Any], dict[str, str]], tuple[int, dict[str, str], bytes]]
 
 

@@ -15,6 +15,8 @@ from toolwire.tools.mcp.session import Session
 from toolwire.tools.mcp.target import target_of
 from toolwire.types import Media, Text
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_server_of_the_sdk_gives_every_kind_of_content() -> None:
     async def main() -> None:

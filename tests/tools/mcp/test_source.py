@@ -21,6 +21,8 @@ from toolwire.tools.context import Context, Progress, serving
 from toolwire.tools.mcp import MCP, source, stdio
 from toolwire.types import Media
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _little_patience(monkeypatch: pytest.MonkeyPatch) -> None:

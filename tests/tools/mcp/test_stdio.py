@@ -18,6 +18,8 @@ from toolwire.tools.mcp import stdio
 from toolwire.tools.mcp.stdio import StdioTransport, _Lines
 from toolwire.tools.mcp.target import target_of
 
+pytestmark = pytest.mark.slow
+
 Test = Callable[[StdioTransport, Any, Any], Awaitable[None]]
 
 

@@ -7,6 +7,8 @@ import pytest
 from toolwire.errors import ConfigError
 from toolwire.tools.mcp.target import target_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("where", "name"),

@@ -14,6 +14,8 @@ from tests.tools.mcp.serving import bare, run, text_of
 from toolwire.tools.mcp import MCP
 from toolwire.tools.mcp.tool_list import MOST_TOOLS, ToolList
 
+pytestmark = pytest.mark.slow
+
 VERSION = "2025-11-25"
 
 

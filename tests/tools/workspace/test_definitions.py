@@ -12,6 +12,8 @@ from toolwire.tools.workspace.shell import Command
 from toolwire.tools.workspace.writing import Edit, Write
 from toolwire.types import Tool
 
+pytestmark = pytest.mark.slow
+
 _TOOLS = [
     (definitions.READ, Read),
     (definitions.WRITE, Write),

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from toolwire.tools.workspace.editing import Edited, encoded, replaced
 from toolwire.tools.workspace.sentences import Refused
 
+pytestmark = pytest.mark.slow
+
 
 def edited(data: bytes, old: str, new: str, *, everywhere: bool = False) -> Edited:
     return replaced(data, old, new, everywhere=everywhere, most=1 << 24)

@@ -15,6 +15,8 @@ from toolwire.tools.workspace.engines import Hit, Query, search
 from toolwire.tools.workspace.limits import Budget
 from toolwire.tools.workspace.sentences import Refused
 
+pytestmark = pytest.mark.slow
+
 RIPGREP = shutil.which("rg")
 needs_ripgrep = pytest.mark.skipif(RIPGREP is None, reason="there is no ripgrep (rg) on PATH here")
 

@@ -12,6 +12,8 @@ import pytest
 from tests.tools.workspace.using import CANARY, Box
 from toolwire.tools.workspace import Limits
 
+pytestmark = pytest.mark.slow
+
 engines = pytest.mark.usefixtures("_engine")
 
 

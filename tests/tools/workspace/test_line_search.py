@@ -5,7 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from toolwire.tools.workspace import line_search
+
+pytestmark = pytest.mark.slow
 
 
 def run(folder: Path, content: bytes, *options: str) -> tuple[int, list[str], str]:

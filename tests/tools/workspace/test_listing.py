@@ -10,6 +10,8 @@ import pytest
 from tests.tools.workspace.using import Box
 from toolwire.tools.workspace import Limits
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_tree_with_sizes(tmp_path: Path) -> None:
     box = Box(tmp_path)

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from toolwire.tools.workspace.patterns import IgnoreFile, Patterns, is_ignored
 from toolwire.tools.workspace.sentences import Refused
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(
     ("pattern", "path", "is_match"),

@@ -12,6 +12,8 @@ import pytest
 from toolwire.tools.workspace.limits import Budget
 from toolwire.tools.workspace.programs import Ended, environment, is_secret, program, run
 
+pytestmark = pytest.mark.slow
+
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="strays are found by /proc")
 
 

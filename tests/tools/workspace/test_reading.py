@@ -9,6 +9,8 @@ from tests.tools.workspace.using import Box, text_of
 from toolwire.tools.workspace import Limits
 from toolwire.types import Media
 
+pytestmark = pytest.mark.slow
+
 _IMAGES = {
     "image/png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR",
     "image/jpeg": b"\xff\xd8\xff\xe0\0\x10JFIF",

@@ -14,6 +14,8 @@ from toolwire.tools.workspace.repository import protected
 from toolwire.tools.workspace.sandbox import walls
 from toolwire.tools.workspace.sentences import Refused
 
+pytestmark = pytest.mark.slow
+
 GIT = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
 

@@ -12,6 +12,8 @@ from toolwire.tools.workspace import Shell
 from toolwire.tools.workspace.limits import Budget
 from toolwire.tools.workspace.sandbox import walls
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def box(tmp_path: Path) -> Box:

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from toolwire.tools.workspace.sentences import Refused, cut, explaining, fitting, meant, shown, size_of
 
+pytestmark = pytest.mark.slow
+
 
 @given(st.binary(min_size=1, max_size=40).filter(lambda name: not {0, 47} & set(name)))
 def test_every_name_is_shown_in_one_line_and_meant_again(name: bytes) -> None:

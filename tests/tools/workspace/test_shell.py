@@ -12,6 +12,8 @@ from tests.tools.workspace.using import Box, text_of
 from toolwire.tools.workspace import Limits, Shell
 from toolwire.tools.workspace.shell import Kept
 
+pytestmark = pytest.mark.slow
+
 OPEN = Shell(sandbox="never")
 
 

@@ -10,6 +10,8 @@ from toolwire.errors import ConfigError
 from toolwire.tools import Runnable
 from toolwire.tools.workspace import Shell, workspace
 
+pytestmark = pytest.mark.slow
+
 
 def names(tools: list[Runnable]) -> list[str]:
     return [runnable.tool.name for runnable in tools]

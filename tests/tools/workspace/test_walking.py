@@ -3,10 +3,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import pytest
+
 from tests.tools.workspace.using import Box
 from toolwire.tools.workspace.confinement import Root
 from toolwire.tools.workspace.limits import Budget, Limits
 from toolwire.tools.workspace.walking import Walk
+
+pytestmark = pytest.mark.slow
 
 
 def files(

@@ -15,6 +15,8 @@ from toolwire.tools.workspace.limits import Budget, Stopped
 from toolwire.tools.workspace.sentences import Refused
 from toolwire.tools.workspace.writing import Write, delete, write
 
+pytestmark = pytest.mark.slow
+
 
 def names(folder: Path) -> list[str]:
     return sorted(os.listdir(folder))

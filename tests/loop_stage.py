@@ -73,7 +73,7 @@ def played(
     async def main() -> tuple[list[LoopEvent], Loop]:
         host = Host(IN_PROCESS)
         runnables = [one if isinstance(one, Runnable) else function_tool(one) for one in tools]
-        loop = host.runtime.loop(asked(prompt, **more), runnables, terms or Terms())
+        loop = Loop(host.runtime, asked(prompt, **more), runnables, terms or Terms())
         events = [event async for event in loop.events()]
         await host.close()
         return events, loop

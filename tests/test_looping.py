@@ -180,7 +180,8 @@ def test_the_record_of_the_last_answer_says_that_the_bound_is_reached() -> None:
 
     async def main(turns: list[Any], most: int) -> list[bool]:
         host, noted = Host(IN_PROCESS), Noted()
-        loop = host.runtime.loop(
+        loop = Loop(
+            host.runtime,
             asked(script(*turns, strict=False)),
             Weather().tools,
             Terms(max_iterations=most),
@@ -242,7 +243,7 @@ def circled(text: str, last: str, error: UpstreamError, *, is_at_once: bool = Fa
     async def main() -> tuple[list[Any], Loop]:
         host = Host(IN_PROCESS)
         host.runtime.backends["s"] = Circling(text, last, error, is_at_once=is_at_once)
-        loop = host.runtime.loop(asked("go"), Weather().tools, Terms(max_iterations=2))
+        loop = Loop(host.runtime, asked("go"), Weather().tools, Terms(max_iterations=2))
         events = [event async for event in loop.events()]
         await host.close()
         return events, loop
@@ -350,7 +351,7 @@ def test_an_error_does_not_tell_the_words_of_an_earlier_turn() -> None:
 
     async def main() -> list[Any]:
         host = Host(IN_PROCESS)
-        return [event async for event in host.runtime.loop(request, [], Terms()).events()]
+        return [event async for event in Loop(host.runtime, request, [], Terms()).events()]
 
     assert ending(asyncio.run(main())).text == ""
 
@@ -415,7 +416,7 @@ def test_usage_that_nobody_tells_is_estimated_so_that_budgets_hold() -> None:
     async def main() -> list[Any]:
         host = Host(with_backends(Config(), (backend,)))
         request = asked("x" * 4000, model="b/m")
-        loop = host.runtime.loop(request, Weather().tools, Terms(max_tokens=2500))
+        loop = Loop(host.runtime, request, Weather().tools, Terms(max_tokens=2500))
         events = [event async for event in loop.events()]
         await host.close()
         return events
@@ -435,7 +436,7 @@ def test_what_somebody_who_is_asked_raises_ends_the_task_and_not_the_conversatio
     async def main() -> list[tuple[str, str]]:
         host = Host(IN_PROCESS)
         request = asked(script(calls(("weather", {"city": "Rome"}))))
-        loop = host.runtime.loop(request, Weather().tools, Terms(approve=approve))
+        loop = Loop(host.runtime, request, Weather().tools, Terms(approve=approve))
         with pytest.raises(KeyError, match="nobody here"):
             async for _ in loop.events():
                 pass
@@ -496,7 +497,7 @@ def test_interrupted_at_every_event_the_conversation_is_whole() -> None:
 
     async def stopped_after(count: int) -> tuple[Message, ...]:
         host = Host(IN_PROCESS)
-        loop = host.runtime.loop(asked(recorded_prompt()), Weather().tools, Terms())
+        loop = Loop(host.runtime, asked(recorded_prompt()), Weather().tools, Terms())
         async with aclosing(loop.events()) as events:
             for _ in range(count):
                 await anext(events)
@@ -521,7 +522,7 @@ def test_interrupted_at_every_event_the_conversation_is_whole() -> None:
 def test_what_was_not_begun_is_told_so() -> None:
     async def main() -> list[tuple[str, str]]:
         host = Host(IN_PROCESS)
-        loop = host.runtime.loop(asked(script(calls(("weather", {"city": "Rome"})))), Weather().tools, Terms())
+        loop = Loop(host.runtime, asked(script(calls(("weather", {"city": "Rome"})))), Weather().tools, Terms())
         async with aclosing(loop.events()) as events:
             async for event in events:
                 if isinstance(event, ToolCallEvent):
@@ -547,7 +548,7 @@ def test_a_cancelled_task_stops_its_tools() -> None:
         from toolwire.tools.functions import function_tool
 
         host = Host(IN_PROCESS)
-        loop = host.runtime.loop(asked(script(calls(("wait", {})))), [function_tool(wait)], Terms())
+        loop = Loop(host.runtime, asked(script(calls(("wait", {})))), [function_tool(wait)], Terms())
 
         async def read() -> None:
             async with aclosing(loop.events()) as events:
@@ -601,7 +602,7 @@ def watched(prompt: str, tools: list[Any], watching: Watching) -> list[Any]:
     async def main() -> list[Any]:
         host = Host(IN_PROCESS)
         try:
-            loop = host.runtime.loop(asked(prompt), tools, Terms(), watching=watching)
+            loop = Loop(host.runtime, asked(prompt), tools, Terms(), watching=watching)
             return [event async for event in loop.events()]
         finally:
             await host.close()

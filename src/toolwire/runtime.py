@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,14 +28,11 @@ from .dialects.renaming import Renamer
 from .errors import BadRequest, GatewayError, quote
 from .guarding import Handling
 from .keeping import Keeping, Kept
-from .looping import Loop, Watching
-from .looping import Terms as LoopTerms
 from .offload import LARGE, offload
 from .preparing import Prepared, Preparing
 from .router import Route, Router
 from .step import Step, mint
 from .telemetry import Record
-from .tools import Runnable
 from .types import Loss, Request
 from .vaulting import Recall, Recalled, Vault, maker_of
 from .verbatim import BodyTap, Plan, Translator, Untouched, plan, tap_of, with_model
@@ -102,17 +99,6 @@ class Runtime:
         spoken = self._spoken(asked) if is_first else None
         decoder = self._preparing.decoder(asked.prepared) if is_first else None
         return Turn(asked.request, mint, asked.prepared.names, watch, spoken, decoder)
-
-    def loop(
-        self,
-        request: Request,
-        tools: Sequence[Runnable],
-        terms: LoopTerms,
-        owner: str = "",
-        watching: Watching | None = None,
-    ) -> Loop:
-        """A task in which the tools are run here: its events say how it goes, its messages are the conversation at any time."""
-        return Loop(self, request, tools, terms, owner, watching or Watching())
 
     async def _asked(self, request: Request, record: Record, owner: str) -> _Asked:
         """Who answers it, and what that one is sent."""

@@ -16,7 +16,7 @@ from toolwire.agent.host import Host
 from toolwire.backends.base import Backend, Model
 from toolwire.config import BackendConfig, Config, with_backends
 from toolwire.dialects import DIALECTS
-from toolwire.looping import Terms
+from toolwire.looping import Loop, Terms
 from toolwire.secret import Secret
 from toolwire.telemetry import Record
 from toolwire.tools.functions import function_tool
@@ -97,7 +97,7 @@ async def _loops(host: Host) -> None:
     user = Message(role="user", parts=(Text(text="What is the weather?"),))
     for _ in range(ROUNDS):
         request = Request(model="b/m", messages=(user,), stream=True, stream_usage=True)
-        loop = host.runtime.loop(request, [TOOL], Terms())
+        loop = Loop(host.runtime, request, [TOOL], Terms())
         results = [event async for event in loop.events() if event.__struct_config__.tag == "tool_result"]
         assert (len(results), loop.iterations) == (5, 2)
 

@@ -154,7 +154,7 @@ class Agent:
             stream_usage=True,
         )
         watching = Watching(refresh=self._tools, telemetry=self._telemetry)
-        return host.runtime.loop(request, await self._tools(), self._terms, watching=watching)
+        return Loop(host.runtime, request, await self._tools(), self._terms, watching=watching)
 
     async def _tools(self) -> list[Runnable]:
         found = await runnables_of(self._given)

@@ -10,8 +10,8 @@ import argparse
 import time
 from collections.abc import Callable
 
-from toolwire.calls.sentinel import Sentinel
 from toolwire.calls.turn import Turn
+from toolwire.calls.written.scanner import Sentinel
 from toolwire.events import Event, PartDelta, PartStarted, Started
 from toolwire.types import Request, Text, Tool
 

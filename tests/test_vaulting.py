@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from tests.calls.telling import assistant, call, result, tool, user
 from tests.dialects.playing import asking, body_in, events_in, minting, out
 from tests.dialects.wires import block, json_delta, message_end, message_start, tool_use
-from toolwire.calls.ledger import settle
+from toolwire.calls.ledger.repair import settle
 from toolwire.calls.turn import Turn
 from toolwire.dialects import DIALECTS
 from toolwire.errors import GatewayError

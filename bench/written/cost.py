@@ -7,9 +7,9 @@ from collections.abc import Callable
 from itertools import count
 
 from toolwire.backends.simulating import Tools
-from toolwire.calls.checking import Offer
 from toolwire.calls.schemas import Schemas
-from toolwire.calls.spoken import Manner, Spoken
+from toolwire.calls.validation import Offer
+from toolwire.calls.written.splitter import Manner, Spoken
 from toolwire.events import Event, PartDelta, PartStarted, Started
 from toolwire.types import Text, Tool
 

@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from toolwire.backends.simulating import Tools
 from toolwire.calls.arguments import Repaired, Valid
-from toolwire.calls.checking import Checking, Offer
+from toolwire.calls.counts import Tally
 from toolwire.calls.schemas import Schemas
-from toolwire.calls.spoken import Manner, Spoken
-from toolwire.calls.tally import Tally
+from toolwire.calls.validation import Checking, Offer
+from toolwire.calls.written.splitter import Manner, Spoken
 from toolwire.events import Event, Finished, PartDelta, PartEnded, PartStarted, Started
 from toolwire.types import Choice, Text, Tool, ToolCall
 

@@ -8,10 +8,10 @@ from itertools import count
 from typing import Any
 
 from toolwire.backends.simulating import Tools
-from toolwire.calls.checking import Offer
 from toolwire.calls.schemas import Schemas
-from toolwire.calls.spoken import Manner, Spoken
 from toolwire.calls.turn import Turn
+from toolwire.calls.validation import Offer
+from toolwire.calls.written.splitter import Manner, Spoken
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.base import Context
 from toolwire.events import Event, PartEnded

@@ -11,9 +11,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .calls.arguments import Invalid, Repaired, Valid
-from .calls.checking import Checking, Offer, Unknown
+from .calls.counts import Tally
 from .calls.schemas import Schemas
-from .calls.tally import Tally
+from .calls.validation import Checking, Offer, Unknown
 from .loop_events import ApprovalEvent, Fault, LoopEvent, StatusEvent, ToolCallEvent, ToolErrorEvent, ToolResultEvent
 from .tools import Runnable
 from .tools.running import INTERRUPTED, NOT_MADE, Bounds, Ran, Running, run_all

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .answering import Answering
-from .calls.loops import noticed, repeats
+from .calls.ledger.repetition import noticed, repeats
 from .calls.turn import BYTES_PER_TOKEN
 from .dialects.seams import Seams, joined
 from .errors import GatewayError

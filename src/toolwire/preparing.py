@@ -9,16 +9,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .backends.base import Backend
-from .calls.encoded import ArgumentDecoder, Encoding
-from .calls.fitting import Fitter
-from .calls.history import Repair
-from .calls.ids import fit_ids
-from .calls.kinds import lower
-from .calls.ledger import Reader, losses_of, settle
-from .calls.loops import noticed
-from .calls.names import Names
+from .calls.ledger.repair import Reader, losses_of, settle
+from .calls.ledger.repetition import noticed
+from .calls.ledger.report import Repair
 from .calls.schemas import Schemas, ToolSets
 from .calls.schemas.tool_sets import ToolSet
+from .calls.tools.adapter import Fitter
+from .calls.tools.encoded_arguments import ArgumentDecoder, Encoding
+from .calls.tools.ids import fit_ids
+from .calls.tools.kinds import lower
+from .calls.tools.names import Names
 from .config import Guard
 from .offload import LARGE
 from .types import Loss, Request, Tool

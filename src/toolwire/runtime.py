@@ -15,11 +15,11 @@ from .backends.correcting import CorrectingBackend, Terms
 from .backends.reading import Reading
 from .backends.searching import Searching
 from .backends.simulating import ListeningBackend, SimulatingBackend
-from .calls.checking import Checking, Offer
-from .calls.simulate import Wanted, reminder, wanted_of
-from .calls.spoken import Manner, Spoken
+from .calls.stream_checks import Count, Watch, has_tools
 from .calls.turn import BYTES_PER_TOKEN, Turn, Watcher
-from .calls.watching import Count, Watch, has_tools
+from .calls.validation import Checking, Offer
+from .calls.written.request import Wanted, reminder, wanted_of
+from .calls.written.splitter import Manner, Spoken
 from .config import Guard
 from .dialects import DIALECTS
 from .dialects.base import Context, ModelLine, ResponseDecoder

@@ -16,9 +16,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .backends.base import Backend
-from .calls.restoring import restored
-from .calls.sameness import Leading, is_random
-from .calls.vault import Needs, Secrets, Span, is_carried, lacking, packed, secrets_of, unpacked
+from .calls.signatures.entries import Needs, Secrets, Span, is_carried, lacking, packed, secrets_of, unpacked
+from .calls.signatures.fingerprint import Leading, is_random
+from .calls.signatures.restore import restored
 from .dialects.ids import fit_id
 from .errors import GatewayError
 from .profiles import Profile

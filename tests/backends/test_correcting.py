@@ -30,7 +30,7 @@ from tests.calls.streams import (
 )
 from toolwire.backends.base import EventReply, Model
 from toolwire.backends.correcting import CorrectingBackend, Terms
-from toolwire.calls.checking import Checking
+from toolwire.calls.validation import Checking
 from toolwire.errors import GatewayError, UpstreamError
 from toolwire.events import Event, Failed, Noted, PartDelta, PartEnded, PartStarted, Started, content_of, fold
 from toolwire.profiles import PLAIN, IdRule

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from toolwire.backends.refusals import check_tools, is_passing, mended
-from toolwire.calls.kinds import lower
+from toolwire.calls.tools.kinds import lower
 from toolwire.dialects import DIALECTS
 from toolwire.errors import BadRequest, UpstreamError
 from toolwire.profiles import OPENAI_CHAT, OPENAI_RESPONSES, PLAIN_CHAT, REMEDIES, RESPONSES

@@ -11,7 +11,7 @@ import pytest
 from toolwire.backends.base import Backend, EventReply, Model
 from toolwire.backends.search import Searcher
 from toolwire.backends.searching import Searching
-from toolwire.calls.kinds import lower
+from toolwire.calls.tools.kinds import lower
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.web_search import Hit
 from toolwire.profiles import PLAIN

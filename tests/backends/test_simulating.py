@@ -11,10 +11,10 @@ import pytest
 from toolwire.backends.base import EventReply, Model
 from toolwire.backends.correcting import CorrectingBackend, Terms
 from toolwire.backends.simulating import ListeningBackend, SimulatingBackend, Tools, told_profile
-from toolwire.calls.checking import Checking, Offer
+from toolwire.calls.counts import Tally
 from toolwire.calls.schemas import Schemas
-from toolwire.calls.spoken import Manner
-from toolwire.calls.tally import Tally
+from toolwire.calls.validation import Checking, Offer
+from toolwire.calls.written.splitter import Manner
 from toolwire.events import Event, Finished, PartDelta, PartEnded, PartStarted, Started, fold
 from toolwire.profiles import OPENAI_RESPONSES, PLAIN
 from toolwire.types import Choice, Message, Request, Text, Tool, ToolCall, ToolChoice

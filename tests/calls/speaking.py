@@ -9,9 +9,9 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-from tests.calls.formats.native import Tools, check
-from toolwire.calls.formats.base import Closed, Grew, Imagined, Piece, Thought, Words
-from toolwire.calls.sentinel import Sentinel
+from tests.calls.written.formats.native import Tools, check
+from toolwire.calls.written.formats.base import Closed, Grew, Imagined, Piece, Thought, Words
+from toolwire.calls.written.scanner import Sentinel
 
 CALL = '{"name": "get_weather", "arguments": {"city": "Paris"}}'
 PARIS = ("get_weather", {"city": "Paris"})

@@ -9,10 +9,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from toolwire.calls.checking import Checking, Offer
-from toolwire.calls.names import Names
+from toolwire.calls.counts import Tally
 from toolwire.calls.schemas import Schemas
-from toolwire.calls.tally import Tally
+from toolwire.calls.tools.names import Names
+from toolwire.calls.validation import Checking, Offer
 from toolwire.events import (
     Event,
     Finished,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolwire.calls.history import Repair
-from toolwire.calls.ledger import settle
+from toolwire.calls.ledger.repair import settle
+from toolwire.calls.ledger.report import Repair
 from toolwire.types import Message, Request, Source, Text, ToolCall, ToolResult
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.dialects.playing import asking, minting
-from toolwire.calls.tally import Tally
+from toolwire.calls.counts import Tally
+from toolwire.calls.stream_checks import Count
 from toolwire.calls.turn import Turn
-from toolwire.calls.watching import Count
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
 from toolwire.types import Choice, Loss, Opaque, Reason, Request, Text, ToolCall, Usage

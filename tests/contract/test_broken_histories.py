@@ -20,7 +20,7 @@ from tests.server.harness import ask, gateway, server_config
 from tests.thorough import is_thorough
 from toolwire.backends.base import Backend
 from toolwire.backends.registry import build
-from toolwire.calls.ledger import Reader, settle
+from toolwire.calls.ledger.repair import Reader, settle
 from toolwire.config import BackendConfig, Config
 from toolwire.dialects import DIALECTS
 from toolwire.errors import BadRequest

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from toolwire import profiles
-from toolwire.calls.rulebook import rules
+from toolwire.calls.written.tool_prompt import rules
 from toolwire.config import load
 from toolwire.dialects.codex.versions import TIERS
 from toolwire.types import Tool

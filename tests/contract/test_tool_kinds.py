@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.clients.gateway import Gateway, scripted
-from toolwire.calls.kinds import lower
+from toolwire.calls.tools.kinds import lower
 from toolwire.dialects import messages
 from toolwire.profiles import ANTHROPIC
 

@@ -13,8 +13,8 @@ from scripts.check_tree import FUNCTION_LINES, MODULE_LINES, findings, main
 def tree(tmp_path: Path) -> Path:
     """A small tree in order: one module, one script, and their tests."""
     write(tmp_path, "src/toolwire/__init__.py")
-    write(tmp_path, "src/toolwire/calls/ledger.py", "def pair():\n    return 1\n")
-    write(tmp_path, "tests/calls/test_ledger.py")
+    write(tmp_path, "src/toolwire/calls/ledger/repair.py", "def pair():\n    return 1\n")
+    write(tmp_path, "tests/calls/ledger/test_repair.py")
     write(tmp_path, "scripts/check_tree.py")
     write(tmp_path, "tests/scripts/test_check_tree.py")
     return tmp_path
@@ -72,18 +72,18 @@ def test_what_needs_no_mirror(tree: Path, path: str) -> None:
 
 
 def test_a_module_over_the_limit_is_found(tree: Path) -> None:
-    write(tree, "src/toolwire/calls/ledger.py", "x = 1\n" * MODULE_LINES)
+    write(tree, "src/toolwire/calls/ledger/repair.py", "x = 1\n" * MODULE_LINES)
     assert list(findings(tree)) == []
-    write(tree, "src/toolwire/calls/ledger.py", "x = 1\n" * (MODULE_LINES + 1))
+    write(tree, "src/toolwire/calls/ledger/repair.py", "x = 1\n" * (MODULE_LINES + 1))
     [fault] = findings(tree)
     assert f"has {MODULE_LINES + 1} lines" in fault
 
 
 def test_a_function_over_the_limit_is_found_also_inside_a_class(tree: Path) -> None:
     body = "        x = 1\n" * FUNCTION_LINES
-    write(tree, "src/toolwire/calls/ledger.py", f"class Ledger:\n    async def pair(self):\n{body}")
+    write(tree, "src/toolwire/calls/ledger/repair.py", f"class Ledger:\n    async def pair(self):\n{body}")
     [fault] = findings(tree)
-    assert fault.startswith(f"src/toolwire/calls/ledger.py:2: pair() has {FUNCTION_LINES + 1} lines")
+    assert fault.startswith(f"src/toolwire/calls/ledger/repair.py:2: pair() has {FUNCTION_LINES + 1} lines")
 
 
 def test_a_script_without_a_suffix_is_measured(tree: Path) -> None:

@@ -6,7 +6,7 @@ from collections import Counter
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from toolwire.calls.tally import Tally
+from toolwire.calls.counts import Tally
 from toolwire.telemetry import Record
 from toolwire.telemetry.call_counters import Accuracy, CallCounters
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.calls.tally import Tally
+from toolwire.calls.counts import Tally
 from toolwire.telemetry import Record, Telemetry
 from toolwire.telemetry.history import HOUR, Counts, History, Line, packed, unpacked
 from toolwire.types import Loss, Usage

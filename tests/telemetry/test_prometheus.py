@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from toolwire.calls.tally import Tally
+from toolwire.calls.counts import Tally
 from toolwire.telemetry import Record
 from toolwire.telemetry.prometheus import Prometheus
 from toolwire.types import Loss, Usage
@@ -94,7 +94,7 @@ def test_clients_cannot_break_the_page(name: str) -> None:
 
 SHARED = """
 import os, sys
-from toolwire.calls.tally import Tally
+from toolwire.calls.counts import Tally
 from toolwire.telemetry import Record
 from toolwire.telemetry import prometheus
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = sys.argv[1]

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from ..calls.tally import LocalCall
+from ..calls.counts import LocalCall
 from ..events import Event
 from ..profiles import Profile
 from ..types import Loss, Request

@@ -14,11 +14,11 @@ from collections.abc import AsyncIterator
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..calls.checking import Checking, Unknown
-from ..calls.holding import HeldCall, Holding
-from ..calls.ids import fit_ids
-from ..calls.ledger import Reader, settle
-from ..calls.spoken import UnknownTool
+from ..calls.held_calls import HeldCall, Holding
+from ..calls.ledger.repair import Reader, settle
+from ..calls.tools.ids import fit_ids
+from ..calls.validation import Checking, Unknown
+from ..calls.written.splitter import UnknownTool
 from ..errors import GatewayError, UpstreamError, quote
 from ..events import Event, Failed, Noted
 from ..types import Loss, Message, Request, Text, ToolCall, ToolResult

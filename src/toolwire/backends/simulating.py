@@ -13,11 +13,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..calls.arguments import Valid, judge
-from ..calls.checking import Offer
 from ..calls.schemas import Schemas
-from ..calls.simulate import wanted_of, written
-from ..calls.spoken import Manner, Spoken
-from ..calls.watching import has_tools
+from ..calls.stream_checks import has_tools
+from ..calls.validation import Offer
+from ..calls.written.request import wanted_of, written
+from ..calls.written.splitter import Manner, Spoken
 from ..errors import GatewayError
 from ..events import Event, Failed
 from ..profiles import ANY_SCHEMAS, IdRule, Profile

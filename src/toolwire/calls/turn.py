@@ -14,10 +14,10 @@ import msgspec
 
 from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
 from ..types import Choice, Loss, Opaque, Part, Request, ToolCall, Usage
-from .encoded import ArgumentDecoder
-from .kinds import Restorer
-from .names import Names
-from .spoken import Spoken
+from .tools.encoded_arguments import ArgumentDecoder
+from .tools.kinds import Restorer
+from .tools.names import Names
+from .written.splitter import Spoken
 
 BYTES_PER_TOKEN = 4
 

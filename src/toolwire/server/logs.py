@@ -10,7 +10,7 @@ import time
 from functools import lru_cache
 from typing import TextIO
 
-from ..calls.tally import CallMade, LocalCall
+from ..calls.counts import CallMade, LocalCall
 from ..errors import quote
 from ..telemetry import Record
 from ..wire.exact import encode

@@ -30,7 +30,7 @@ from tests.backends.cursor.stage import (
 from tests.backends.event_contract import check_events
 from toolwire.backends.cursor.allowance import MOST_DECLINED, MOST_UNOFFERED
 from toolwire.backends.cursor.turn import Turn
-from toolwire.calls.simulate import written
+from toolwire.calls.written.request import written
 from toolwire.errors import UpstreamError
 from toolwire.events import Answer, Finished, PartDelta, fold
 from toolwire.simulators.cursor import (

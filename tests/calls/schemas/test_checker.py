@@ -11,7 +11,7 @@ import pytest
 from tests.calls.schemas.test_cost import chain
 from toolwire.calls.schemas import Checker, TooCostly
 from toolwire.calls.schemas.checker import depth, has_at_most
-from toolwire.calls.schemas.reading import read
+from toolwire.calls.schemas.reader import read
 from toolwire.wire.exact import encode
 
 pytestmark = pytest.mark.slow

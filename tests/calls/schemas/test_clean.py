@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolwire.calls.schemas import cleaned
-from toolwire.calls.schemas.positions import children
+from toolwire.calls.schemas.keywords import children
 from toolwire.profiles import ANTHROPIC_SCHEMAS, GEMINI_SCHEMAS, OPENAI_SCHEMAS, STRICT_SCHEMAS, SchemaRules
 
 pytestmark = pytest.mark.slow

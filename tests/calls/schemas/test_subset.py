@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from toolwire.calls.schemas import cleaned
-from toolwire.calls.schemas.positions import children
+from toolwire.calls.schemas.keywords import children
 from toolwire.profiles import GEMINI_SCHEMAS
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...calls.stopping import Stopping
+from ...calls.stop_sequences import Stopping
 from ...dialects.codex import Names, Opening, TurnDecoder, refused, tool_answer
 from ...errors import UpstreamError
 from ...events import Event, Failed, PartEnded, PartStarted, Started

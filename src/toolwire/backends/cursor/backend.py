@@ -12,8 +12,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...calls.retelling import has_calls
 from ...calls.schemas import Schemas, TooCostly
+from ...calls.written.history_text import has_calls
 from ...config import BackendConfig
 from ...dialects.cursor import Opening, Outlook, Setup, TurnDecoder, offered, opening
 from ...dialects.cursor.permits import allowed_tools

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-from ...calls.tally import LocalCall
+from ...calls.counts import LocalCall
 from ...config import BackendConfig
 from ...dialects.cursor.execs import Exec, answered, rejected
 from ...errors import ConfigError, quote

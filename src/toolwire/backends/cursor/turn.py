@@ -14,8 +14,8 @@ from contextlib import suppress
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...calls.stopping import Stopping
-from ...calls.tally import LocalCall
+from ...calls.counts import LocalCall
+from ...calls.stop_sequences import Stopping
 from ...dialects.cursor import CLIENT_HEARTBEAT, Exec, Reply, TurnDecoder
 from ...dialects.cursor.permits import CANCEL
 from ...errors import GatewayError, InternalError, UpstreamError

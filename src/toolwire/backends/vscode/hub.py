@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 
 from msgspec import Struct
 
-from ...calls.sameness import Leading
+from ...calls.signatures.fingerprint import Leading
 from ...dialects.vscode.faults import no_model, no_window
 from ...dialects.vscode.models import find
 from ...dialects.vscode.shapes import ListedModel

@@ -10,7 +10,7 @@ import asyncio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...calls.stopping import Stopping
+from ...calls.stop_sequences import Stopping
 from ...dialects.vscode.answer_in import AnswerDecoder
 from ...dialects.vscode.faults import CONSENT, MISSING, window_lost
 from ...dialects.vscode.names import Names

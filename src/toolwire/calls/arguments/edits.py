@@ -7,7 +7,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from ...types import Json
-from ..schemas.positions import Path
+from ..schemas.keywords import Path
 
 
 class Put(Struct, frozen=True):

@@ -7,9 +7,9 @@ from difflib import get_close_matches
 
 from ...types import JsonObject, Tool
 from ...wire.exact import encode
+from .fault_text import pruned
 from .judge import Invalid
-from .names import same_name
-from .wording import pruned
+from .property_names import same_name
 
 MAX_BYTES = 6000
 _MOST_NAMES = 60

@@ -16,13 +16,13 @@ import jsonschema_rs
 from ...types import Json, JsonObject
 from ...wire.exact import BadJson, decode
 from ..schemas import Fault
-from ..schemas.places import declared
-from ..schemas.positions import Path
+from ..schemas.keywords import Path
+from ..schemas.subschemas import declared
 from .edits import Drop, Edit, Put, Rename, find
-from .loose import NotLoose
-from .names import same_name
-from .quoting import Steps
-from .texts import encoded
+from .loose_json import NotLoose
+from .object_text import encoded
+from .property_names import same_name
+from .quotes import Steps
 
 Plan: TypeAlias = tuple[Edit, ...]
 

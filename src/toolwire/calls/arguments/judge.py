@@ -13,17 +13,17 @@ from msgspec import Struct
 
 from ...types import Json, JsonObject, Tool, ToolCall
 from ...wire.exact import BadJson, decode, encode
-from ..freeform import FIELD
 from ..schemas import Checker, Schemas, TooCostly
-from ..schemas.places import schemas_at, types_of
-from ..schemas.positions import Path
-from .closing import is_whole
-from .doubts import Fixed
-from .names import all_names
+from ..schemas.keywords import Path
+from ..schemas.subschemas import schemas_at, types_of
+from ..tools.freeform import FIELD
+from .ambiguity import Fixed
+from .fault_text import Problem, missing, problems
+from .object_text import Known, meant
 from .preferences import preferred
-from .search import Search
-from .texts import Known, meant
-from .wording import Problem, missing, problems
+from .property_names import all_names
+from .repair_search import Search
+from .unclosed import is_whole
 
 
 class Valid(Struct, frozen=True, kw_only=True, tag="valid"):

@@ -8,14 +8,14 @@ from decimal import Decimal
 
 from ...types import Json, JsonObject
 from ..schemas import Checker
-from ..schemas.places import schemas_at, types_of
-from ..schemas.positions import Path
-from .doubts import Fixed
+from ..schemas.keywords import Path
+from ..schemas.subschemas import schemas_at, types_of
+from .ambiguity import Fixed
 from .edits import Put, put_all
 from .fixes import whole_number
-from .loose import NotLoose
-from .quoting import Steps
-from .texts import encoded
+from .loose_json import NotLoose
+from .object_text import encoded
+from .quotes import Steps
 
 _STEPS = 8_000
 _MOST = 10_000  # values that are looked at

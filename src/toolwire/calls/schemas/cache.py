@@ -13,8 +13,8 @@ from ...errors import BadRequest, quote
 from ...types import JsonObject, Tool
 from ...wire.exact import BadJson, encode
 from .checker import Checker
-from .positions import pointer
-from .reading import Uncheckable, Unreadable, read
+from .keywords import pointer
+from .reader import Uncheckable, Unreadable, read
 
 MAX_BYTES = 32 << 20  # of memory, estimated
 MAX_SCHEMAS = 1000  # the tools of some twenty agents; small schemas would take long to reach the bound in bytes

@@ -8,10 +8,10 @@ import jsonschema_rs
 
 from ...types import Json, JsonObject
 from .cost import cost_of
+from .keywords import children
 from .patterns import BACKTRACKING, LINEAR, Patterns
-from .places import referred, types_of
-from .positions import children
-from .reading import Reading
+from .reader import Reading
+from .subschemas import referred, types_of
 
 Fault: TypeAlias = jsonschema_rs.ValidationError
 

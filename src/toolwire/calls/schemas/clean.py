@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from ...profiles import SchemaRules
 from ...types import Json, JsonObject
-from .merging import local, merged
-from .positions import Path, children, pointer, properties_of, required_of
+from .keywords import Path, children, pointer, properties_of, required_of
+from .merge import local, merged
 from .strict import Impossible, strict
 from .subset import Texts, subset
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ...types import Json, JsonObject
-from .positions import INNER, INNER_LISTS, SAME, SAME_LISTS
+from .keywords import INNER, INNER_LISTS, SAME, SAME_LISTS
 
 MOST = 10**9  # nobody counts further
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...types import Json, JsonObject
-from .merging import local, merged
-from .places import schemas_at, types_of
-from .positions import Path, properties_of, required_of
+from .keywords import Path, properties_of, required_of
+from .merge import local, merged
+from .subschemas import schemas_at, types_of
 
 _DEEPEST = 40
 _MOST = 5000

@@ -15,10 +15,10 @@ from msgspec import Struct
 
 from ...types import Json, JsonObject
 from ...wire.exact import encode
-from .merging import local, merged
-from .places import types_of
-from .positions import Path, properties_of, required_of
-from .reading import type_name
+from .keywords import Path, properties_of, required_of
+from .merge import local, merged
+from .reader import type_name
+from .subschemas import types_of
 
 _MOST = 2000
 _DEEPEST = 30

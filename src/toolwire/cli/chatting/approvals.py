@@ -12,8 +12,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from ...calls.arguments import Invalid, judge
-from ...calls.checking import reason_of
 from ...calls.schemas import Schemas
+from ...calls.validation import reason_of
 from ...loop_events import ToolCallEvent
 from ...loop_tools import Decision
 from ...tools import Runnable

@@ -10,8 +10,8 @@ from fnmatch import fnmatchcase
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ...calls.names import fit_name
 from ...calls.schemas import check_schema
+from ...calls.tools.names import fit_name
 from ...errors import BadRequest, ConfigError, quote
 from ...types import JsonObject, Tool
 from ..base import Output

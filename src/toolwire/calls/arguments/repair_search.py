@@ -1,0 +1,183 @@
+"""Arguments that do not fit their schema, changed until they do, if there is exactly one way.
+
+The validator says what is wrong and where; each fault has its fixes; the whole must then validate. Two different results that
+both validate mean that nobody knows what the model meant, and nothing is changed. A single value is put in a list only where no
+other reading helps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from ...types import Json, JsonObject
+from ...wire.exact import encode
+from ..schemas import Checker, TooCostly
+from ..schemas.subschemas import schemas_at, types_of
+from .ambiguity import Fixed, is_doubtful
+from .edits import changed
+from .fixes import Plan, View, plans
+from .loose_json import NotLoose
+from .object_text import encoded
+from .property_names import same_name
+from .quotes import Steps
+
+_ROUNDS = 8
+_MOST_ABOUT = 8  # members of a wrapper
+_TRIES = 60
+_STEPS = 12_000  # of reading texts inside the arguments
+_WORK = 4_000_000  # characters that are validated in all tries together
+_WRAPPERS = frozenset(
+    {
+        "arguments",
+        "args",
+        "input",
+        "inputs",
+        "parameters",
+        "params",
+        "kwargs",
+        "toolinput",
+        "toolargs",
+        "toolcall",
+        "functioncall",
+        "actioninput",
+        "properties",
+    }
+)
+_FREE = frozenset({"id", "type", "callid", "toolcallid", "status", "index"})  # members that say nothing of the tool
+_ABOUT = _FREE | {"name", "tool", "toolname", "function", "functionname", "action", "recipientname"}
+
+
+class Search:
+    """For one tool and one size of arguments; the number of tries is bounded over all its uses."""
+
+    def __init__(self, checker: Checker, tool_name: str, size: int) -> None:
+        self._checker = checker
+        self._tool_name = same_name(tool_name)
+        self._size = size
+        self._steps = Steps(_STEPS)
+        self.tries = max(4, min(_TRIES, _WORK // size))
+
+    def fix(self, arguments: JsonObject, repairs: tuple[str, ...] = ()) -> Fixed | None:
+        """The one valid reading of these; they themselves if they are valid."""
+        try:
+            for may_wrap in (False, True):
+                found = self._distinct(arguments, repairs, may_wrap)
+                if found:
+                    return found[0] if len(found) == 1 and not self._is_doubtful(found[0]) else None
+            return self._inside_a_known_name(arguments, repairs)
+        except (TooCostly, RecursionError):
+            return None
+
+    def _inside_a_known_name(self, arguments: JsonObject, repairs: tuple[str, ...]) -> Fixed | None:
+        """A wrapper whose name the tool has as well, where nothing else helped: {"input": {"input": "x"}}."""
+        for key in arguments if len(arguments) <= _MOST_ABOUT else ():
+            types = [types_of(found) for found in schemas_at(self._checker.schema, (key,))]
+            if not any(types) or "object" in set().union(*types):
+                continue
+            inner = _object(arguments[key]) if self._is_wrapper(key, arguments) else None
+            others = all(self._is_about(other, arguments[other]) for other in arguments if other != key)
+            inner = self.unwrapped(inner) or inner if inner is not None else None
+            if inner is not None and others and self._is_known(inner) and self._checker.fits(inner, self._size):
+                return Fixed(inner, (*repairs, "wrapped"))
+        return None
+
+    def _is_doubtful(self, fixed: Fixed) -> bool:
+        return self.unwrapped(fixed.arguments) is not None or is_doubtful(fixed, self._checker.schema)
+
+    def _distinct(self, arguments: JsonObject, repairs: tuple[str, ...], may_wrap: bool) -> list[Fixed]:
+        """At most two that differ."""
+        found: dict[bytes, Fixed] = {}
+        for start, more in self._starts(arguments):
+            for fixed in islice(self._solved(start, (*repairs, *more), may_wrap, _ROUNDS), 4):
+                found.setdefault(encode(fixed.arguments), fixed)
+                if len(found) > 1:
+                    return list(found.values())
+        return list(found.values())
+
+    def _starts(self, arguments: JsonObject) -> Iterator[tuple[JsonObject, tuple[str, ...]]]:
+        """As it stands, and without all that is wrapped around it: half unwrapped, it may be legal and still wrong."""
+        inner, deeper = arguments, self.unwrapped(arguments)
+        while deeper is not None:
+            inner, deeper = deeper, self.unwrapped(deeper)
+        if inner is arguments or len(arguments) == 1 or not self._is_known(inner):  # else it names this very tool
+            yield arguments, ()
+        if inner is not arguments:
+            yield inner, ("wrapped",)
+
+    def unwrapped(self, arguments: JsonObject) -> JsonObject | None:
+        """What is inside, where all the rest is a wrapper: one that is usual, or one member that the tool does not know."""
+        if len(arguments) > _MOST_ABOUT:
+            return None
+        known = self._checker.schema.get("properties", {})
+        keys = [key for key in arguments if key not in known and self._is_wrapper(key, arguments)]
+        others = [key for key in arguments if key not in keys]
+        if not keys and len(arguments) == 1:
+            key, value = next(iter(arguments.items()))
+            inner = _object(value) if key not in known else None
+            return inner if inner is not None and self._is_known(inner) else None
+        if len(keys) != 1 or not all(self._is_about(key, arguments[key]) for key in others):
+            return None
+        inner = _object(arguments[keys[0]])
+        return None if inner is not None and same_name(keys[0]) == "properties" and _is_schema(inner) else inner
+
+    def _is_known(self, arguments: JsonObject) -> bool:
+        """Whether the schema has every one of its members."""
+        return bool(arguments) and arguments.keys() <= self._checker.schema.get("properties", {}).keys()
+
+    def _is_wrapper(self, key: str, arguments: JsonObject) -> bool:
+        name = same_name(key)
+        if name == "function":
+            return _object(arguments[key]) is not None
+        return name in _WRAPPERS or name == self._tool_name
+
+    def _is_about(self, key: str, value: Json) -> bool:
+        """A member that says which call this is, and says this one."""
+        name = same_name(key)
+        if name not in _ABOUT or not isinstance(value, str | int):
+            return False
+        return name in _FREE or same_name(str(value).removeprefix("functions.")) == self._tool_name
+
+    def _solved(self, arguments: Json, repairs: tuple[str, ...], may_wrap: bool, rounds: int) -> Iterator[Fixed]:
+        self.tries -= 1
+        if self.tries < 0 or not isinstance(arguments, dict):
+            return
+        if self._checker.fits(arguments, self._size):
+            yield Fixed(arguments, tuple(dict.fromkeys(repairs)))
+            return
+        if not rounds:
+            return
+        faults = self._checker.faults(arguments, self._size)
+        places = plans(faults, View(arguments, self._checker.schema, may_wrap, self._steps))
+        for plan in _choices(places):
+            better = arguments
+            for edit in plan:
+                better = changed(better, edit)
+            if better is not arguments:
+                yield from self._solved(better, (*repairs, *(edit.repair for edit in plan)), may_wrap, rounds - 1)
+
+
+def _choices(places: list[list[Plan]]) -> Iterator[Plan]:
+    """All places with one way at once; the first that has several, each in turn."""
+    if not places:
+        return
+    sure = tuple(edit for ways in places if len(ways) == 1 for edit in ways[0])
+    several = next((ways for ways in places if len(ways) > 1), None)
+    if several is None:
+        yield sure
+    else:
+        yield from ((*sure, *plan) for plan in several)
+
+
+def _object(value: Json) -> JsonObject | None:
+    if isinstance(value, str):
+        try:
+            value = encoded(value)
+        except NotLoose:
+            return None
+    return value if isinstance(value, dict) else None
+
+
+def _is_schema(inner: JsonObject) -> bool:
+    """The tool's own schema told back, perhaps with values in it, is no arguments."""
+    return any(isinstance(value, dict) and "type" in value for value in inner.values())

@@ -1,0 +1,239 @@
+"""One answer of the model whose calls wait until it is whole: only then can a call still be repaired, or taken back.
+
+Text and reasoning leave at once, up to the first call. What the model thinks or says behind one keeps its place there, because that place
+is part of a thought's proof (H080) and of a text's sense, so it waits with the call. An answer that takes the place of another says nothing
+before what is left of that one: words of it leave before its own first word, and where a call of it waits, its own words wait, too.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..errors import GatewayError
+from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started, content_of, emptied
+from ..types import Opaque, Part, Reasoning, Text, ToolCall, Usage
+from .arguments import Invalid, Repaired
+from .validation import Checking, Cut, Finding, Unknown, cut_choices, reason_of, words_of
+from .written.spans import is_open, readable, span_of
+
+_UNKNOWN = {"emit": "pass", "text": "text", "error": "error"}
+
+
+class HeldCall(Struct):
+    """finding is there once the answer is whole. is_dropped: it says again what an earlier answer has said."""
+
+    part: ToolCall
+    choice: int
+    finding: Finding | None = None
+    is_dropped: bool = False
+
+    @property
+    def fault(self) -> Invalid | Unknown | None:
+        return self.finding if isinstance(self.finding, Invalid | Unknown) else None
+
+    @property
+    def why(self) -> str:
+        """What is wrong with it, to follow its name; "" where nothing is."""
+        return "" if self.fault is None else reason_of(self.fault)
+
+
+class HeldWords(Struct):
+    """A thought, or text behind a call."""
+
+    part: Reasoning | Text
+    choice: int
+
+
+Held: TypeAlias = HeldCall | HeldWords
+
+
+class Holding:
+    """place gives the index of the next part that the client sees, starts whether this is the first of several answers.
+
+    earlier: what is right of the answers before it and has not left. It is over when it is finished or has failed; it has spoken when some
+    of it has left.
+    """
+
+    def __init__(
+        self,
+        checking: Checking,
+        place: Callable[[], int],
+        starts: Callable[[], bool],
+        earlier: Iterable[Held] = (),
+    ) -> None:
+        self._checking = checking
+        self._place = place
+        self._starts = starts
+        self._places: dict[int, int] = {}
+        self._parts: dict[int, Part | Held] = {}
+        self._earlier = deque(earlier)
+        self._calling = {held.choice for held in self.accepted}  # choices that have begun to call
+        self.held: list[Held] = []
+        self.has_spoken = False
+        self.finished: Finished | None = None
+        self.error: GatewayError | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.finished is not None or self.error is not None
+
+    @property
+    def is_cut(self) -> bool:
+        """It ended before the model wanted to; it is not asked again for what is missing."""
+        return self.finished is None or bool(cut_choices(self.finished))
+
+    @property
+    def calls(self) -> list[HeldCall]:
+        return [held for held in self.held if isinstance(held, HeldCall)]
+
+    @property
+    def wrong(self) -> list[HeldCall]:
+        return [held for held in self.calls if held.fault is not None]
+
+    @property
+    def accepted(self) -> list[HeldCall]:
+        """Right calls of earlier answers."""
+        return [held for held in self._earlier if isinstance(held, HeldCall)]
+
+    @property
+    def right(self) -> list[Held]:
+        """What may leave as it is, and only once: right calls and the words between them, those of earlier answers first."""
+        return [*self._earlier, *(held for held in self.held if isinstance(held, HeldWords) or _is_right(held))]
+
+    @property
+    def said(self) -> tuple[Part, ...]:
+        """The whole answer, repaired calls as they are now (H023)."""
+        return tuple(part.part if isinstance(part, HeldCall | HeldWords) else part for part in self._parts.values())
+
+    def send(self, events: list[Event]) -> list[Event]:
+        kept: list[Event] = []
+        for event in events:
+            if self.is_over:
+                break
+            kept += self._event(event)
+        return kept
+
+    def released(self, policy: str, unknown: str = "correct") -> list[Event]:
+        """All that waited, as it may leave: policy says what becomes of calls that are still wrong, unknown of those of no tool."""
+        events = [event for held in self._earlier for event in self._let_go(held)]
+        for held in self.held:
+            if isinstance(held, HeldCall) and held.fault is not None:
+                is_unknown = isinstance(held.fault, Unknown) and unknown != "correct"
+                events += self._given_up(held, held.fault, _UNKNOWN[unknown] if is_unknown else policy)
+            elif isinstance(held, HeldWords) or _is_right(held):
+                events += self._let_go(held)
+        return events
+
+    def words(self) -> list[Event]:
+        """What was said behind a call, where no call may leave any more."""
+        waiting = (*self._earlier, *self.held)
+        said = [held for held in waiting if isinstance(held, HeldWords) and content_of(held.part)]
+        return [event for held in said for event in self._let_go(held)]
+
+    def _let_go(self, held: Held) -> list[Event]:
+        part: Part = held.part
+        if isinstance(part, ToolCall) and (span := span_of(part)):  # the answer was cut in it
+            part = Text(text=span)
+        elif isinstance(part, ToolCall) and is_open(part):  # it must not look whole
+            part = replace(part, raw=part.raw.rstrip().removesuffix("}"), args=None)
+        return self._events(part, held.choice)
+
+    def _event(self, event: Event) -> list[Event]:
+        match event:
+            case PartDelta():
+                place = self._places.get(event.index)
+                return [] if place is None else [PartDelta(place, event.text, event.logprobs)]
+            case Started():
+                return [event] if self._starts() else []
+            case PartStarted():
+                return self._started(event)
+            case PartEnded():
+                return self._ended(event)
+            case Noted():
+                return self._noted(event)
+            case Finished():
+                self.finished = event
+                self._judge(cut_choices(event))
+                return []
+            case Failed():
+                self.error = event.error
+                return []
+
+    def _started(self, event: PartStarted) -> list[Event]:
+        if (held := self._holds(event)) is not None:
+            self.held.append(held)
+            self._parts[event.index] = held
+            return []
+        self.has_spoken = True
+        earlier = self._words_before()
+        self._parts[event.index] = event.part
+        self._places[event.index] = self._place()
+        return [*earlier, replace(event, index=self._places[event.index])]
+
+    def _words_before(self) -> list[Event]:
+        """What earlier answers said last, up to a call of theirs that waits."""
+        events: list[Event] = []
+        while self._earlier and isinstance(self._earlier[0], HeldWords):
+            events += self._let_go(self._earlier.popleft())
+        return events
+
+    def _holds(self, event: PartStarted) -> Held | None:
+        match event.part:
+            case ToolCall() as call:
+                self._calling.add(event.choice)
+                return HeldCall(call, event.choice)
+            case (Reasoning() | Text()) as words if event.choice in self._calling:
+                return HeldWords(words, event.choice)
+            case _:
+                return None
+
+    def _ended(self, event: PartEnded) -> list[Event]:
+        match self._parts[event.index], event.part:
+            case HeldCall() as held, ToolCall() as call:
+                held.part = call
+                return []
+            case HeldWords() as held_words, (Reasoning() | Text()) as words:
+                held_words.part = words
+                return []
+            case _:
+                self._parts[event.index] = event.part
+                return [replace(event, index=self._places[event.index])]
+
+    def _noted(self, event: Noted) -> list[Event]:
+        if event.index is not None:
+            place = self._places.get(event.index)
+            return [] if place is None else [replace(event, index=place)]
+        # Events of its own between the parts tell of one answer, and the client may get another.
+        return [] if isinstance(event.note, Opaque | Usage) else [event]
+
+    def _judge(self, cut: frozenset[int]) -> None:
+        for held in self.calls:
+            call = self._checking.decoded(self._checking.offer.named(held.part))
+            held.finding = self._checking.find(call, is_cut=held.choice in cut, may_repair=True)
+            if isinstance(held.finding, Repaired):
+                call = replace(call, raw=held.finding.raw, args=held.finding.args)
+            held.part = readable(call) if held.fault is None and not isinstance(held.finding, Cut) else call
+
+    def _given_up(self, held: HeldCall, fault: Invalid | Unknown, policy: str) -> list[Event]:
+        call = held.part
+        part = Text(text=words_of(call, held.why)) if policy == "text" or span_of(call) else call
+        flags = [Noted(note=loss) for loss in self._checking.flag(call, fault)]
+        return [*self._events(part, held.choice), *flags]
+
+    def _events(self, part: Part, choice: int) -> list[Event]:
+        place, content = self._place(), content_of(part)
+        events: list[Event] = [PartStarted(index=place, part=emptied(part), choice=choice)]
+        if content:
+            events.append(PartDelta(place, content))
+        if isinstance(part, Text):
+            events += [Noted(note=citation, index=place) for citation in part.citations]
+        return [*events, PartEnded(index=place, part=part, choice=choice)]
+
+
+def _is_right(held: HeldCall) -> bool:
+    return held.fault is None and not held.is_dropped

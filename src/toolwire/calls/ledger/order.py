@@ -1,0 +1,212 @@
+"""A history written anew from its pairs: each turn, the results of its calls, and then whatever else was said."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ...errors import quote
+from ...types import Message, Part, Text, ToolCall, ToolResult
+from .attachments import attached
+from .hosted_tools import may_be_answer
+from .pairs import Fate, Pairs, Slot, paired
+from .report import Placed, Repair
+from .rules import Asked, has_loose_end, is_blank, loose_thoughts
+
+OPENING = "(The conversation begins here.)"
+ENDING = "Go on."
+_TOLD: dict[Fate, str] = {
+    "orphan": "result of an earlier tool call that is no longer in this conversation",
+    "second": "second result of an earlier tool call that had one already",
+    "copy": "",
+}
+
+
+def rearranged(lines: list[Placed], asked: Asked, lost: set[int], repairs: list[Repair]) -> list[Placed]:
+    """The same messages where they are well. lost: places of calls that go on without the ids of their items."""
+    pairs = paired(lines, asked.is_run, lost, repairs)
+    written = _Writer(lines, pairs, repairs).written()
+    if asked.fails_in_words and not asked.is_run:
+        written = attached(written, repairs)
+    return without_loose_thoughts(written, asked.is_run, repairs)
+
+
+def framed(
+    lines: list[Placed], messages: tuple[Message, ...], repairs: list[Repair], *, is_formal: bool = True
+) -> tuple[Message, ...]:
+    """With the user's turn (H096), where it is asked for at the beginning; and at the end if there was one before results were
+    moved."""
+    written = [line.message for line in lines]
+    before = next((message for message in reversed(messages) if _speaks(message)), None)
+    first = next((number for number, message in enumerate(written) if _speaks(message)), len(written))
+    is_mute = before is None and not any(not is_blank(part) for message in written for part in message.parts)
+    is_led = first < len(written) and written[first].role == "user"
+    is_asked = is_led if is_formal else any(map(_asks, written))
+    if is_mute or (before is not None and not is_asked):
+        repairs.append(Repair("opening", "messages", "the conversation did not begin with the user"))
+        written.insert(first, Message(role="user", parts=(Text(text=OPENING),)))
+    last = next((message for message in reversed(written) if _speaks(message)), None)
+    if before is not None and before.role != "assistant" and last is not None and last.role == "assistant":
+        repairs.append(Repair("ending", "messages", "what ended the conversation stands elsewhere now"))
+        written.append(Message(role="user", parts=(Text(text=ENDING),)))
+    elif is_formal and has_loose_end(written):
+        repairs.append(Repair("ending", "messages", "white space behind the last words was left out"))
+        number = next(number for number in reversed(range(len(written))) if written[number] is last)
+        written[number : number + 1] = _with_firm_end(written[number])
+    return tuple(written)
+
+
+def _asks(message: Message) -> bool:
+    return message.role == "user" and any(not isinstance(part, ToolResult) for part in message.parts)
+
+
+class _Writer:
+    def __init__(self, lines: list[Placed], pairs: Pairs, repairs: list[Repair]) -> None:
+        self._lines = lines
+        self._pairs = pairs
+        self._repairs = repairs
+
+    def written(self) -> list[Placed]:
+        out: list[Placed] = []
+        number = 0
+        while number < len(self._lines):
+            out += self._rest(number)
+            number += 1
+            if slots := self._pairs.turns.get(number - 1):
+                end, is_exact = self._span(number, slots)
+                if is_exact:
+                    out += self._lines[number:end]
+                    number = end
+                else:
+                    out += [self._answer(slot) for slot in slots]
+        return out
+
+    def _span(self, start: int, slots: list[Slot]) -> tuple[int, bool]:
+        """Up to which line the results stand behind their turn, and whether these lines can stay as they are."""
+        due = [slot for slot in slots if slot.found is not None]
+        is_exact, place, number = all(map(self._is_as_found, slots)), 0, start
+        while place < len(due):
+            message = self._lines[number].message if number < len(self._lines) else None
+            if message is None or not message.parts:
+                return self._moved(start)
+            for position, part in enumerate(message.parts):
+                slot = self._pairs.answers.get((number, position))
+                if slot is None and isinstance(part, ToolResult):
+                    is_exact = False
+                elif place < len(due) and slot is due[place]:
+                    place += 1
+                elif slot is not None or place < len(due):
+                    return self._moved(start)
+            if message.role == "user" and place < len(due):
+                return self._moved(start)
+            number += 1
+        return number, is_exact
+
+    def _moved(self, start: int) -> tuple[int, bool]:
+        why = "results must follow their calls at once, in their order"
+        self._repairs.append(Repair("order", self._lines[start - 1].where, why))
+        return start, False
+
+    def _is_as_found(self, slot: Slot) -> bool:
+        if slot.found is None:
+            return False
+        number, position = slot.found
+        return self._lines[number].message.parts[position] is slot.result
+
+    def _answer(self, slot: Slot) -> Placed:
+        """As the client wrote it, if it wrote nothing else there."""
+        assert slot.result is not None
+        if slot.found is None:
+            return Placed(self._lines[slot.line].place, Message(role="tool", parts=(slot.result,)))
+        line = self._lines[slot.found[0]]
+        is_own = line.message.role == "tool"
+        if is_own and len(line.message.parts) == 1 and self._is_as_found(slot):
+            return line
+        extra = line.message.extra if is_own else {}
+        return line.having(Message(role="tool", parts=(slot.result,), extra=extra))
+
+    def _rest(self, number: int) -> list[Placed]:
+        """A line without the results that stand elsewhere, and with others as text."""
+        line = self._lines[number]
+        kept: list[Part] = []
+        told: list[Part] = []
+        role = line.message.role
+        for position, part in enumerate(line.message.parts):
+            spot = (number, position)
+            if isinstance(part, ToolResult):
+                if spot not in self._pairs.answers:
+                    (kept if role in ("user", "tool") else told).extend(self._told(part, self._pairs.loose[spot], line))
+            elif not isinstance(part, ToolCall) or (slot := self._pairs.calls.get(spot)) is None:
+                kept.append(part)
+            elif not slot.is_gone:
+                kept.append(slot.call)
+        whole = (
+            [line] if _is_same(kept, line.message.parts) else [line.having(_with(line.message, kept))] if kept else []
+        )
+        return [*whole, line.having(Message(role="user", parts=tuple(told)))] if told else whole
+
+    def _told(self, result: ToolResult, fate: Fate, line: Placed) -> list[Part]:
+        """Text of the user, media kept (H032, H041); it says that nobody speaks there."""
+        if fate == "copy":
+            self._repairs.append(Repair("duplicate_result", line.where, "the same result stood there twice"))
+            return []
+        if fate == "second":
+            self._repairs.append(Repair("duplicate_result", line.where, "a second result of one call is told as text"))
+        else:
+            self._repairs.append(Repair("orphan_result", line.where, "a result without its call is told as text"))
+        named = f", tool {quote(result.name)}" if result.name else ""
+        failed = ", it failed" if result.is_error else ""
+        said = [part for part in result.parts if not is_blank(part)]
+        head = f"{_TOLD[fate]} (id {quote(result.call_id)}{named}{failed})"
+        if not said:
+            return [Text(text=f"[{head}: no output]")]
+        return [Text(text=f"[{head}, as data:]"), *said, Text(text="[end of that result]")]
+
+
+def _with(message: Message, parts: list[Part]) -> Message:
+    """A message of results that holds none any more is the user's."""
+    if message.role == "tool":
+        return Message(role="user", parts=tuple(parts))
+    return message.with_parts(tuple(parts))
+
+
+def without_loose_thoughts(lines: list[Placed], is_run: bool, repairs: list[Repair]) -> list[Placed]:
+    """Reasoning is refused where nothing follows that it led to."""
+    kept: list[Placed] = []
+    for line in reversed(lines):
+        message = line.message
+        count = loose_thoughts(message.parts) if message.role == "assistant" else 0
+        if not count:
+            kept.append(line)
+            continue
+        if is_run and kept and _may_follow(kept[-1].message):
+            kept.append(line)
+            continue
+        repairs.append(Repair("reasoning", line.where, "reasoning that led to nothing was left out"))
+        if count < len(message.parts):
+            kept.append(line.having(message.with_parts(message.parts[:-count])))
+    kept.reverse()
+    return kept
+
+
+def _with_firm_end(message: Message) -> list[Message]:
+    parts = list(message.parts)
+    while parts and isinstance(part := parts[-1], Text) and part.text[-1:].isspace():
+        parts.pop()
+        if text := part.text.rstrip():
+            parts.append(replace(part, text=text))
+    return [message.with_parts(tuple(parts))] if parts else []
+
+
+def _may_follow(message: Message) -> bool:
+    """An item that no role is known of may be what the reasoning led to."""
+    return message.role == "assistant" or (
+        message.role in ("user", "tool") and bool(message.parts) and may_be_answer(message.parts[0])
+    )
+
+
+def _speaks(message: Message) -> bool:
+    return message.role not in ("system", "developer")
+
+
+def _is_same(parts: list[Part], given: tuple[Part, ...]) -> bool:
+    return len(parts) == len(given) and all(part is other for part, other in zip(parts, given, strict=True))

@@ -1,0 +1,382 @@
+"""Arguments as models write them: a JSON object, a JSON object that holds the name as well, or values between tags, without types."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TypeAlias
+
+from ....types import Json, JsonObject
+from ....wire.exact import BadJson, decode, encode, object_of
+from ...arguments.loose_json import Loose, NotLoose
+from ...arguments.object_text import encoded
+from ...schemas.reader import Uncheckable, read
+from ...schemas.reader import Unreadable as UnreadableSchema
+from ...schemas.subschemas import schemas_at, types_of
+from .base import Known
+from .lexer import Marks, NoCall, Steps, Tape, Unreadable
+
+Ends: TypeAlias = Callable[[Tape], Steps[str]]  # reads what ends a call: "" where nothing does
+
+CUT = "the text ends inside the arguments"
+NOT_JSON = "the arguments are no JSON object"
+NO_ARGUMENTS = "it has members that no call has, and no arguments"
+_NULL = Marks("null", "None")
+_OPEN, _COLON, _NEXT = Marks("{"), Marks(":"), Marks(",", "}")
+_ARGUMENTS = frozenset({"arguments", "parameters"})
+_MEMBERS = frozenset({*_ARGUMENTS, "name", "function", "type", "id", "call_id", "tool_call_id", "index"})
+_STRICT = ('{"', "{}")  # how JSON begins, and what only resembles it mostly does not
+_JSON_WORDS = {"true": True, "false": False, "null": None}
+_SCALAR = re.compile(r"[\w.+-]*")
+_MOST_DIGITS = 400
+_MOST_AHEAD = 1024
+
+
+# One JSON object, streamed.
+
+
+def read_json(tape: Tape, name: str, ends: Ends, *, must_end: bool = True) -> Steps[None]:
+    """The arguments of a tool that is known. Where they are not JSON to the letter they wait until they can be read as a whole."""
+    lead = yield from tape.ahead(2)
+    if lead not in _STRICT:
+        yield from _read_loosely(tape, name, ends, lead[:1])
+        return
+    yield from tape.blanks()
+    tape.opened(name)
+    raw, is_whole = yield from tape.balanced(grows=True)
+    is_ended = yield from ends(tape)
+    if not is_whole or object_of(raw) is None:
+        raise Unreadable(NOT_JSON if is_whole or is_ended else CUT)
+    tape.closed(*([] if is_ended or not must_end else ["unterminated"]))
+
+
+def _read_loosely(tape: Tape, name: str, ends: Ends, first: str) -> Steps[None]:
+    if not first or first not in '{["':
+        yield from tape.past(_NULL)
+        if not (yield from ends(tape)):
+            raise NoCall
+        tape.whole(name, "{}", "empty")
+        return
+    yield from tape.blanks()
+    text, is_whole = yield from tape.balanced()
+    yield from ends(tape)
+    raw, repair = meant(text) if is_whole else ("", "")
+    if not raw:
+        raise Unreadable(NOT_JSON if is_whole else CUT, name, text)
+    tape.whole(name, raw, repair)
+
+
+def meant(text: str) -> tuple[str, str]:
+    """The one object that this text can stand for, as JSON, and the word for what was out of form; "" where there is none."""
+    try:
+        value = decode(text) if text.startswith('"') else encoded(text)
+        if isinstance(value, str):
+            return (value, "quoted") if object_of(value) is not None else (_json(encoded(value)), "quoted")
+        if isinstance(value, list) and len(value) == 1:
+            return _json(value[0]), "unlisted"
+        return _json(value), "loose"
+    except (BadJson, NotLoose):
+        return "", ""
+
+
+def _json(value: Json) -> str:
+    if not isinstance(value, dict):
+        raise NotLoose("no object")
+    return encode(value).decode()
+
+
+# One JSON object with the name in it.
+
+
+def read_envelope(tape: Tape) -> Steps[None]:
+    """{"name": ..., "arguments": {...}}, in any order; what else stands there says nothing."""
+    lead = yield from tape.ahead(2)
+    if lead == '{"':
+        yield from _Envelope(tape).read()
+    elif lead == "{'":
+        yield from _loose_envelope(tape)
+    else:
+        raise NoCall
+
+
+def named(given: Json, known: Known) -> str:
+    """NoCall where nobody offered it."""
+    if not isinstance(given, str) or known.tool(given) is None:
+        raise NoCall
+    return given
+
+
+class _Envelope:
+    def __init__(self, tape: Tape) -> None:
+        self._tape = tape
+        self._name = ""
+        self._raw: str | None = None
+        self._keys: set[str] = set()
+
+    def read(self) -> Steps[None]:
+        tape = self._tape
+        yield from tape.past(_OPEN)
+        mark = ","
+        while mark == ",":
+            yield from self._member()
+            mark = yield from tape.past(_NEXT)
+        if not self._name:
+            raise NoCall
+        if self._raw is None and not mark:
+            raise Unreadable(CUT, self._name)
+        if self._raw is None and self._keys - _MEMBERS:
+            raise Unreadable(NO_ARGUMENTS, self._name)
+        repairs = [] if mark else ["unterminated"]
+        raw = "{}" if self._raw is None else self._raw
+        if object_of(raw) is None and not tape.name:
+            raw, repair = meant(raw)
+            repairs.append(repair)
+        if object_of(raw) is None:
+            raise Unreadable(NOT_JSON, self._name, self._raw or "")
+        if tape.name:
+            tape.closed(*repairs)
+        else:
+            tape.whole(self._name, raw, *repairs)
+
+    def _member(self) -> Steps[None]:
+        tape = self._tape
+        key = _decoded((yield from _value(tape)))
+        if not isinstance(key, str) or not (yield from tape.past(_COLON)):
+            raise self._fault()
+        self._keys.add(key)
+        may_stream = key in _ARGUMENTS and self._name and self._raw is None
+        if may_stream and (yield from tape.ahead(2)) in _STRICT:
+            yield from self._stream()
+            return
+        text = yield from _value(tape)
+        if key in _ARGUMENTS and self._raw is None:
+            self._raw = _raw_of(text)
+        elif key in ("name", "function") and not self._name:
+            self._meet(_decoded(text))
+
+    def _stream(self) -> Steps[None]:
+        tape = self._tape
+        yield from tape.blanks()
+        tape.opened(self._name)
+        self._raw, is_whole = yield from tape.balanced(grows=True)
+        if not is_whole:
+            raise Unreadable(CUT)
+
+    def _meet(self, given: Json) -> None:
+        """A name, or an object that holds name and arguments."""
+        if isinstance(given, dict):
+            for key in _ARGUMENTS & given.keys():
+                inner = given[key]
+                self._raw = inner if isinstance(inner, str) else encode(inner or {}).decode()
+            given = given.get("name")
+        self._name = named(given, self._tape.known)
+
+    def _fault(self) -> Exception:
+        return Unreadable(NOT_JSON, self._name) if self._name else NoCall()
+
+
+def _loose_envelope(tape: Tape) -> Steps[None]:
+    text, is_whole = yield from tape.balanced()
+    found, is_sure = _loosely(text) if is_whole else (None, False)
+    if not isinstance(found, dict):
+        raise NoCall
+    name = named(found.get("name"), tape.known)
+    inner = next((found[key] for key in _ARGUMENTS if key in found), None)
+    raw, _ = meant(inner if isinstance(inner, str) else encode(inner or {}).decode())
+    if inner is None and found.keys() - _MEMBERS:
+        raise Unreadable(NO_ARGUMENTS, name, text)
+    if not raw or not (is_sure or tape.known.fits(name, raw)):
+        raise Unreadable(NOT_JSON, name, text)
+    tape.whole(name, raw, "loose")
+
+
+def _loosely(text: str) -> tuple[Json, bool]:
+    """What was meant, and whether it can mean nothing else: of 'it's late' only who knows the tool is sure (H130)."""
+    try:
+        return encoded(text), True
+    except NotLoose:
+        pass
+    loose = Loose(text)
+    try:
+        found = loose.value()
+    except NotLoose:
+        return None, False
+    return (None if loose.unclosed or loose.position < len(text) else found), False
+
+
+def _value(tape: Tape) -> Steps[str]:
+    """Any JSON value as it stands; "" where none does."""
+    first = yield from tape.ahead(1)
+    yield from tape.blanks()
+    if first and first in '"{[':
+        text, is_whole = yield from tape.balanced()
+        return text if is_whole else ""
+    return (yield from tape.word()) if first and _SCALAR.fullmatch(first) else ""
+
+
+def _decoded(text: str) -> Json:
+    try:
+        return decode(text)
+    except BadJson:
+        return None
+
+
+def _raw_of(text: str) -> str:
+    value = _decoded(text) if text.startswith(('"', "null")) else text
+    return "{}" if value is None and text == "null" else str(value or "")
+
+
+# Values between tags.
+
+
+class Tagged:
+    """The arguments of one call, written as JSON while its values come one by one."""
+
+    def __init__(self, tape: Tape, name: str) -> None:
+        tool = tape.known.tool(name)
+        self._tape = tape
+        self._schema = _readable(tool.schema if tool else None)
+        self._keys: set[str] = set()
+        tape.opened(name)
+
+    def add(self, key: str, text: str, *, is_text: bool | None = None) -> None:
+        """is_text: the model itself says whether this is a text, or JSON; None where only the schema tells."""
+        if key in self._keys:
+            raise Unreadable("an argument is there twice")
+        value = text if is_text else self._typed(key, text, is_json=is_text is False)
+        self._tape.grew(f"{',' if self._keys else '{'}{encode(key).decode()}:{encode(value).decode()}")
+        self._keys.add(key)
+
+    def close(self, *repairs: str) -> None:
+        self._tape.grew("}" if self._keys else "{}")
+        self._tape.closed(*repairs)
+
+    def _typed(self, key: str, text: str, *, is_json: bool) -> Json:
+        if is_json:
+            try:
+                return decode(text.strip())
+            except BadJson:
+                pass
+        return typed(text, types_at(self._schema, key))
+
+
+class ValueEnd:
+    """H132: nothing is escaped in a value, so the last closer before what comes next is the one that is meant. alone: what may come
+    next with no closer before it, because models forget closers. others: what can only stand behind the call; where a closer comes
+    before all of them, the value goes on up to it."""
+
+    def __init__(
+        self,
+        closer: tuple[str, ...],
+        following: tuple[str, ...],
+        alone: Callable[[str, str], bool],
+        others: tuple[str, ...] = (),
+    ) -> None:
+        self._closer = closer
+        self._alone = alone
+        self._marks = Marks(*closer, *following)
+        self._ahead = Marks(*closer, *others)
+
+    def read(self, tape: Tape) -> Steps[tuple[str, str]]:
+        """The value and what comes next; "" where the text ends behind the closer."""
+        parts: list[str] = []
+        closer = -1
+        will_close = False
+        while True:
+            text, mark = yield from tape.upto(self._marks)
+            parts.append(text)
+            if mark in self._closer:
+                closer = len(parts)
+            elif mark and closer < 0 and not will_close and self._alone(mark, text):
+                will_close = (yield from tape.coming(self._ahead, _MOST_AHEAD)) in self._closer
+                if not will_close:
+                    return "".join(parts), mark
+            elif closer >= 0 and (mark or not "".join(parts[closer + 1 :]).strip()):
+                return "".join(parts[:closer]), mark
+            elif not mark:
+                raise Unreadable(CUT)
+            parts.append(mark)
+
+
+def types_at(schema: JsonObject, key: str) -> set[str]:
+    """The types that a property may have; schema is one that was read."""
+    found: set[str] = set()
+    for place in schemas_at(schema, (key,)):
+        types = types_of(place)
+        options = [*place.get("enum", ()), *([place["const"]] if "const" in place else [])]
+        found |= types or {_TYPES.get(type(option), "number") for option in options}
+    return found
+
+
+def typed(text: str, types: set[str]) -> Json:
+    """What a text means where these types may stand, the narrowest first; the text itself where it means none of them. Without any
+    type it is what it is as JSON."""
+    word = text.strip()
+    if not types and word in _JSON_WORDS:
+        return _JSON_WORDS[word]
+    for name, rung in _LADDER.items():
+        if name in (types or _UNTYPED.get(word[:1], {"number"})):
+            try:
+                return rung(word)
+            except ValueError:
+                continue
+    return text
+
+
+def _readable(schema: JsonObject | None) -> JsonObject:
+    try:
+        return read(schema or {}).schema
+    except (UnreadableSchema, Uncheckable, ValueError, RecursionError):
+        return {}
+
+
+def _null(word: str) -> None:
+    if word not in ("null", "None"):
+        raise ValueError(word)
+
+
+def _number(word: str) -> Json:
+    if len(word) > _MOST_DIGITS or not word[-1:].isdigit():
+        raise ValueError
+    return decode(word)
+
+
+def _integer(word: str) -> int:
+    """Also 30.0, and never 1e999999."""
+    whole, _, fraction = word.partition(".")
+    if fraction.strip("0") or not whole[-1:].isdigit():
+        raise ValueError(word)
+    found = _number(whole)
+    if not isinstance(found, int):
+        raise ValueError
+    return found
+
+
+def _boolean(word: str) -> bool:
+    if word.lower() not in ("true", "false"):
+        raise ValueError(word)
+    return word.lower() == "true"
+
+
+def _object(word: str) -> Json:
+    if not isinstance(found := encoded(word), dict):
+        raise ValueError
+    return found
+
+
+def _array(word: str) -> Json:
+    if not isinstance(found := encoded(word), list):
+        raise ValueError
+    return found
+
+
+_LADDER: dict[str, Callable[[str], Json]] = {
+    "null": _null,
+    "integer": _integer,
+    "number": _number,
+    "boolean": _boolean,
+    "object": _object,
+    "array": _array,
+}
+_UNTYPED = {"{": {"object"}, "[": {"array"}}  # by the first letter
+_TYPES = {str: "string", bool: "boolean", int: "integer", dict: "object", list: "array", type(None): "null"}

@@ -1,0 +1,1 @@
+"""The <tool_call> format and its variants, as Hermes models and simulated tools use it."""

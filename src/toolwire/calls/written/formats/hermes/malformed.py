@@ -1,0 +1,132 @@
+"""<tool_call> blocks that no grammar knows, where the intention is clear all the same: attributes or blanks in the tag, emphasis around it,
+words or a thought before the JSON, the name before the arguments, the whole body as one text.
+
+Only where a model was told to write blocks. What comes out as calls of known tools with valid arguments is taken, and counted as drifted.
+What does not, and stands on lines of its own with a brace and a closing tag, is Broken. A tag that is only mentioned has no brace behind it:
+at most so many words may stand between them, no empty line, and no code.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+from .....wire.exact import BadJson, decode, object_of
+from ..arguments import CUT, NOT_JSON, meant
+from ..base import Closed, Grammar, Known
+from ..lexer import LONGEST_NAME, Marks, NoCall, Scripted, Steps, Tape, Unreadable
+from .inline import Careful, Exacting
+from .tagged import Tagged
+
+_MOST_WORDS = 200
+_MOST_ATTRIBUTES = 8
+_EMPHASES = ("**", "*")
+_OPENERS = ("<tool_call", "< tool_call", *(f"{mark}<tool_call" for mark in _EMPHASES))
+_TAG_END, _EQUALS, _QUOTES = Marks(">"), Marks("="), Marks('"', "'")
+_THOUGHTS, _THOUGHT_ENDS = Marks("<think>", "<thinking>"), Marks("</think>", "</thinking>")
+_BEFORE = Marks("{", "`", "\n\n", "<tool_call", "</tool_call")
+CLOSING = tuple(
+    f"{start}{name}{end}"
+    for start, name, end in product(
+        ("</", "</ ", "< /"), ("tool_call", "Tool_Call", "TOOL_CALL", "Tool_call"), (">", " >")
+    )
+)
+_CLOSINGS = Marks(*CLOSING)
+
+
+def _block(tape: Tape) -> Steps[None]:
+    emphasis = tape.opener[: tape.opener.index("<")]
+    name = yield from _tag(tape)
+    if emphasis:
+        yield from tape.past(Marks(emphasis))
+    if (yield from tape.ahead(2)) in ('"{', '"['):
+        yield from tape.blanks()
+        text, is_whole = yield from tape.balanced()
+        text = _unquoted(text)
+    else:
+        words = yield from _words(tape)
+        name = name or words
+        text, is_whole = yield from tape.balanced(depth=1)
+        text = f"{{{text}"
+    is_closed = yield from _closed(tape, emphasis)
+    is_over = not is_closed and not (yield from tape.ahead(1))
+    calls = _calls(text, name, tape.known) if is_whole and (is_closed or is_over) else []
+    for call in calls:
+        tape.whole(call.name, call.raw, *call.repairs, *(["unterminated"] if is_over else []), "drifted")
+    if calls:
+        return
+    if not is_closed and not (yield from tape.upto(_CLOSINGS))[1]:
+        raise NoCall
+    is_known = bool(name) and tape.known.tool(name) is not None
+    raise Unreadable(NOT_JSON if is_whole else CUT, *((name, text) if is_known else ()))
+
+
+def _tag(tape: Tape) -> Steps[str]:
+    """To the end of the tag; the name that it says, if it does."""
+    if (yield from tape.word()):
+        raise NoCall
+    name = ""
+    for _ in range(_MOST_ATTRIBUTES):
+        if (yield from tape.past(_TAG_END)):
+            return name
+        yield from tape.blanks()
+        key = yield from tape.word()
+        if not key or not (yield from tape.past(_EQUALS)):
+            raise NoCall
+        value = yield from _value(tape)
+        name = value if key == "name" else name
+    raise NoCall
+
+
+def _value(tape: Tape) -> Steps[str]:
+    quote = yield from tape.past(_QUOTES)
+    if not quote:
+        return (yield from tape.word())
+    value, mark = yield from tape.upto(Marks(quote), LONGEST_NAME)
+    if not mark:
+        raise NoCall
+    return value
+
+
+def _words(tape: Tape) -> Steps[str]:
+    """Over all that stands before the object, and its brace; inside a sentence nothing may."""
+    if not tape.known.is_told and (yield from tape.ahead(1)) != "{":
+        raise NoCall
+    if (yield from tape.past(_THOUGHTS)) and not (yield from tape.upto(_THOUGHT_ENDS, _MOST_WORDS))[1]:
+        raise NoCall
+    text, mark = yield from tape.upto(_BEFORE, _MOST_WORDS)
+    words = text.strip()
+    is_apart = text.startswith("\n") or text.rstrip(" \t").endswith(("\n", ":"))
+    if mark != "{" or (words and not is_apart):
+        raise NoCall
+    return words
+
+
+def _closed(tape: Tape, emphasis: str) -> Steps[str]:
+    marks = Marks(*CLOSING, *(emphasis + closing for closing in CLOSING)) if emphasis else _CLOSINGS
+    mark = yield from tape.past(marks, strays=True)
+    if mark and emphasis:
+        yield from tape.past(Marks(emphasis))
+    return mark
+
+
+def _calls(text: str, name: str, known: Known) -> list[Closed]:
+    """What this says, as a block of the usual form or as the arguments of a tool that was named before it."""
+    block = Careful(Tagged("<tool_call", Exacting(known)), known)
+    read = block.feed(f">{text}</tool_call>")
+    if read.status == "done" and not read.rest:
+        return [piece for piece in read.pieces if isinstance(piece, Closed)]
+    if not name or known.tool(name) is None:
+        return []
+    raw = text if object_of(text) is not None else meant(text)[0]
+    return [Closed(name=name, raw=raw)] if raw and known.fits(name, raw) else []
+
+
+def _unquoted(text: str) -> str:
+    try:
+        found = decode(text)
+    except BadJson:
+        return text
+    return found if isinstance(found, str) else text
+
+
+SLIPPED: Grammar = Scripted("slipped", _OPENERS, _block, "line")

@@ -1,0 +1,180 @@
+"""Forms that models slip into in long runs, and calls without any envelope: the intent is clear, the form is not the one that was told.
+
+Nobody promised that these letters mean a call, so each is taken only if it names a known tool and its arguments validate, and is counted
+as drifted; otherwise it stays text, to the letter (H123, H125).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from ..arguments import Tagged as TaggedArguments
+from ..arguments import ValueEnd, named, read_json
+from ..base import Block, Closed, Known, Read
+from ..lexer import LONGEST_NAME, Marks, NoCall, ScriptBlock, Steps, Tape, Unreadable
+from .inline import Careful, Exacting
+from .tagged import Tagged
+
+Place: TypeAlias = Literal["start", "line", "anywhere"]
+
+
+class Drifted(Struct):
+    """Another tag around the same JSON; only where a tag was told."""
+
+    openers: tuple[str, ...]
+    name: str = "drifted"
+    place: Place = "line"
+
+    def begin(self, opener: str, known: Known) -> Block:
+        return Careful(Tagged(opener, Exacting(known)), known, "drifted")
+
+
+class Bare(Struct):
+    """JSON without a tag, perhaps in a code fence."""
+
+    openers: tuple[str, ...]
+    place: Place
+    name: str = "bare"
+
+    def begin(self, opener: str, known: Known) -> Block:
+        return _Preceded(opener, Careful(Tagged("", Exacting(known), is_bare=True), known, "drifted"))
+
+
+class Line(Struct):
+    """A JSON object of type tool_call on a line of its own or after a sentence. Nothing else may follow on its line."""
+
+    openers: tuple[str, ...]
+    name: str = "line"
+    place: Place = "line"
+
+    def begin(self, opener: str, known: Known) -> Block:
+        return _Preceded(opener, Careful(ScriptBlock(_line, "", Exacting(known)), known, "drifted"))
+
+
+class Invoke(Struct):
+    """<invoke name="..."> with a tag for each parameter, or with JSON inside."""
+
+    openers: tuple[str, ...]
+    name: str = "invoke"
+    place: Place = "line"
+
+    def begin(self, opener: str, known: Known) -> Block:
+        return Careful(ScriptBlock(_invokes, opener, Exacting(known)), known, "drifted")
+
+
+class _Preceded:
+    """A block whose opener is already a part of what it reads."""
+
+    def __init__(self, opener: str, block: Block) -> None:
+        self._opener = opener
+        self._block = block
+
+    def feed(self, text: str) -> Read:
+        opener, self._opener = self._opener, ""
+        return self._block.feed(opener + text)
+
+    def close(self) -> Read:
+        opener, self._opener = self._opener, ""
+        if opener and (read := self._block.feed(opener)).status != "more":
+            return read
+        return self._block.close()
+
+
+_SECTIONS = ("<function_calls>", "<tool_calls>", "<minimax:tool_call>")
+_INVOKE, _PARAMETER = "<invoke", "<parameter"
+_ENDS = ("</invoke>",)
+_SECTION_ENDS = ("</function_calls>", "</tool_calls>", "</minimax:tool_call>")
+_TAG_END = Marks(">")
+_ATTRIBUTE_ROOM = 32  # letters around the name
+_ATTRIBUTE = re.compile(r"\bname\s*=\s*[\"']?([^\"'>]+)")
+_VALUE = ValueEnd(("</parameter>",), (_PARAMETER, *_ENDS), lambda mark, before: False)
+
+
+def _line(tape: Tape) -> Steps[None]:
+    text, is_whole = yield from tape.balanced()
+    if not is_whole or not (yield from tape.ends_line()):
+        raise NoCall
+    read = Careful(Tagged("<tool_call", Exacting(tape.known)), tape.known).feed(f">{text}</tool_call>")
+    if read.status != "done" or read.rest:
+        raise NoCall
+    for piece in read.pieces:
+        if isinstance(piece, Closed):
+            tape.whole(piece.name, piece.raw, *piece.repairs)
+
+
+def _invokes(tape: Tape) -> Steps[None]:
+    if tape.opener.lower() in _SECTIONS and not (yield from tape.past(Marks(_INVOKE))):
+        raise NoCall
+    mark = _INVOKE
+    while mark == _INVOKE:
+        yield from _invoke(tape)
+        mark = yield from tape.past(Marks(_INVOKE, *_SECTION_ENDS))
+    tape.settle()
+
+
+def _invoke(tape: Tape) -> Steps[None]:
+    name = named((yield from _attribute(tape)), tape.known)
+    if (yield from tape.ahead(1)) == "{":
+        yield from read_json(tape, name, _ended)
+        return
+    mark = yield from tape.past(Marks(_PARAMETER, *_ENDS))
+    if not mark:
+        raise NoCall
+    arguments = TaggedArguments(tape, name)
+    while mark == _PARAMETER:
+        key = yield from _attribute(tape)
+        if not key:
+            raise Unreadable("a parameter has no name")
+        text, mark = yield from _VALUE.read(tape)
+        arguments.add(key, text)
+    arguments.close(*([] if mark else ["unclosed"]))
+
+
+def _attribute(tape: Tape) -> Steps[str]:
+    text, _ = yield from tape.upto(_TAG_END, LONGEST_NAME + _ATTRIBUTE_ROOM)
+    found = _ATTRIBUTE.search(text)
+    return found.group(1).strip() if found else ""
+
+
+def _ended(tape: Tape) -> Steps[str]:
+    return (yield from tape.past(Marks(*_ENDS), strays=True))
+
+
+_TAGS = (
+    "tool_calls",
+    "tool-call",
+    "tool-calls",
+    "toolcall",
+    "toolcalls",
+    "function_call",
+    "function_calls",
+    "function-call",
+)
+
+DRIFTED = Drifted(
+    (
+        *(f"<{tag}" for tag in _TAGS),
+        "<<<tool_call",
+        "<<tool_call",
+        "TOOL_CALL_BLOCK",
+        "[tool_call",
+        "[tool-call",
+        "[function_call",
+    )
+)
+INVOKE = Invoke((_INVOKE, *_SECTIONS))
+WRAPPED = Bare(
+    tuple(f'{{{gap}"{key}"' for gap in ("", " ") for key in ("tool_call", "tool_calls", "function_call")), place="line"
+)
+LINE = Line(
+    tuple(
+        f'{{{gap}"type":{space}"{kind}"'
+        for gap in ("", " ")
+        for space in ("", " ")
+        for kind in ("tool_call", "function_call", "tool_use")
+    )
+)
+WHOLE = Bare(("{", "[", "```", "~~~"), place="start")

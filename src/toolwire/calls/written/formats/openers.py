@@ -1,0 +1,117 @@
+"""All openers of all grammars at once: which letters are worth a look, and what begins at one of them.
+
+An opener in small letters is found in any case; one with capitals only as it is. Where the text ends inside what may become an opener
+nothing is known yet, so the longest of them is all that is ever held back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from .base import Grammar
+from .hermes.other_tags import StrayTag
+
+THOUGHTS = ("think", "thinking", "reasoning")
+RESULTS = ("<tool_result", "<tool_response")
+STRAYS = ("</tool_call", "</tool_calls", "</function_call", "</function_calls", "</tool-call")
+
+
+class Opening(Struct, frozen=True):
+    """text: as it was written, the longest reading. choices: the grammars that begin so, each with what it takes for its opener."""
+
+    text: str
+    kind: str
+    choices: tuple[tuple[str, Grammar], ...] = ()
+
+
+STRAY_TAG: Grammar = StrayTag()
+
+
+class Openers:
+    """kinds of openings: block; think and unthink, result, stray: marks that the reader of the text itself knows.
+
+    opening: letters with which one may begin; suspicious: those, and the ones that code begins and ends with.
+    """
+
+    def __init__(self, grammars: Sequence[Grammar]) -> None:
+        regular: dict[str, list[Grammar]] = {}
+        for grammar in grammars:
+            if grammar.place != "start":
+                for opener in grammar.openers:
+                    regular.setdefault(opener, []).append(grammar)
+        self._blocks = {opener: tuple(found) for opener, found in regular.items()}
+        self._marks = {
+            **{f"<{word}>": "think" for word in THOUGHTS},
+            **{f"</{word}>": "unthink" for word in THOUGHTS},
+            **dict.fromkeys(RESULTS, "result"),
+            **dict.fromkeys(STRAYS, "stray"),
+        }
+        self._starts = [
+            (opener, grammar) for grammar in grammars if grammar.place == "start" for opener in grammar.openers
+        ]
+        known = sorted([*self._blocks, *self._marks], key=len, reverse=True)
+        self._by_start: dict[str, list[str]] = {}
+        for opener in known:
+            self._by_start.setdefault(opener[:2].lower(), []).append(opener)
+        self._prefixes = _prefixes(known)
+        self._start_prefixes = _prefixes(opener for opener, _ in self._starts)
+        self.longest = len(known[0])
+        self.opening = _suspicious(known)
+        self.suspicious = re.compile(f"`|~|{self.opening.pattern}")
+
+    def may_become(self, text: str, position: int) -> bool:
+        """Whether the text ends here inside an opener, or inside a longer one than it has."""
+        if len(text) - position >= self.longest:
+            return False
+        rest = text[position:]
+        return rest in self._prefixes or rest.lower() in self._prefixes
+
+    def at(self, text: str, position: int) -> Opening | None:
+        """What begins here, the longest opener first."""
+        choices: list[tuple[str, Grammar]] = []
+        for opener in self._by_start.get(text[position : position + 2].lower(), ()):
+            written = text[position : position + len(opener)]
+            if opener not in (written, written.lower()):
+                continue
+            kind = self._marks.get(opener, "block")
+            if kind != "block" and not choices:
+                return Opening(written, kind, ((written, STRAY_TAG),) if kind == "stray" else ())
+            choices += [(written, grammar) for grammar in self._blocks.get(opener, ())]
+        return Opening(choices[0][0], "block", tuple(choices)) if choices else None
+
+    def may_start(self, text: str) -> bool:
+        return text in self._start_prefixes
+
+    def starts(self, text: str) -> tuple[tuple[str, Grammar], ...]:
+        """Those that begin a text so, and must be all of it: the longest first."""
+        found = [(opener, grammar) for opener, grammar in self._starts if text.startswith(opener)]
+        return tuple(sorted(found, key=lambda pair: -len(pair[0])))
+
+
+def _prefixes(openers: Iterable[str]) -> frozenset[str]:
+    return frozenset(opener[:end] for opener in openers for end in range(1, len(opener)))
+
+
+def _suspicious(openers: Iterable[str]) -> re.Pattern[str]:
+    """What no prose has without a reason: the first two letters of any opener; of those that begin like words, the first five,
+    and of those whose second letter says nothing the first three.
+
+    Alternatives that all begin with a plain letter let the engine skip everything else at one go.
+    """
+    seconds: dict[str, set[str]] = {}
+    choices: list[str] = []
+    for opener in openers:
+        if opener[0].isalnum():
+            choices.append(re.escape(opener[:5]))
+            choices += [f"{re.escape(opener[:end])}\\Z" for end in range(4, 0, -1)]
+        elif opener[1] in " *":
+            third = re.escape(opener[2])
+            choices += [f"{re.escape(opener[:2])}(?:{third}|{third.upper()}|\\Z)", f"{re.escape(opener[0])}\\Z"]
+        else:
+            seconds.setdefault(opener[0], set()).update((opener[1], opener[1].upper()))
+    for first, found in sorted(seconds.items()):
+        choices.append(f"{re.escape(first)}(?:[{re.escape(''.join(sorted(found)))}]|\\Z)")
+    return re.compile("|".join(choices))

@@ -1,0 +1,145 @@
+"""Tools for a model that has none, the prompt side: a request with tools becomes one without, which says the same in words.
+
+The tools and the way to call them stand behind the instructions (rulebook.py), calls and results in the messages (retelling.py). What
+may change from one request to the next, which tools must or may be called now, and if any, stands at the very end, so that all before it
+stays cached.
+The request is written anew by whoever sends it: its source, with the tools and in some dialects the instructions, is gone.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ...types import Loss, Message, Output, Request, Text
+from ...wire.exact import encode
+from .history_text import has_calls, retold, with_words
+from .tool_prompt import rules
+
+_AS_BLOCK = "as a <tool_call> block"
+
+
+class Written(Struct, frozen=True):
+    request: Request
+    losses: tuple[Loss, ...] = ()
+
+
+class Wanted(Struct, frozen=True, kw_only=True):
+    """What the client wants of the answer. names: only these may be called, None where all may."""
+
+    must_call: bool = False
+    names: frozenset[str] | None = None
+    is_single: bool = False
+
+
+def written(request: Request) -> Written:
+    """For a request whose tools are plain functions and whose history is settled; one without either stays the same object."""
+    is_told = has_calls(request.messages)
+    if not is_told and not _speaks_of_tools(request):
+        return Written(request)
+    told, wanted = retold(request.messages), wanted_of(request)
+    messages, losses, output = told.messages, list(told.losses), request.output
+    notes = [_note(wanted, is_told=is_told or bool(request.tools))]
+    if request.tools:
+        # Even if none may be called now: the next request may call one, and must begin with the same words.
+        messages = _with_rules(messages, rules(request.tools))
+    if wanted.names != frozenset() and output.format != "text":
+        losses.append(Loss(f"output.{output.format}", "response_format", "asked for in words, because calls are words"))
+        notes.append(_form(output))
+        output = Output(verbosity=output.verbosity)
+    if request.tool_choice is not None and _is_void(request):
+        losses.append(Loss("tool_choice", "tool_choice", "it names no tool of this request"))
+    if note := " ".join(filter(None, notes)):
+        messages = _with_note(messages, note)
+    request = replace(
+        request,
+        messages=messages,
+        tools=(),
+        tool_choice=None,
+        parallel_calls=None,
+        output=output,
+        is_lowered=True,
+        source={},
+        wire=b"",
+    )
+    return Written(request, tuple(losses))
+
+
+def wanted_of(request: Request) -> Wanted:
+    """Of a request as it is before it is written."""
+    choice, is_single = request.tool_choice, request.parallel_calls is False
+    if not request.tools or (choice is not None and choice.mode == "none"):
+        return Wanted(names=frozenset())
+    if choice is None or choice.mode == "auto" or _is_void(request):
+        return Wanted(is_single=is_single)
+    if choice.mode == "required":
+        return Wanted(must_call=True, is_single=is_single)
+    return Wanted(must_call=choice.mode == "named" or choice.is_required, names=_chosen(request), is_single=is_single)
+
+
+def reminder(wanted: Wanted, *, is_native: bool = False) -> str:
+    """For a model that has answered without the call that it had to make. is_native: it has tools, and calls them by itself."""
+    how = "" if is_native else " Write the call and nothing else."
+    return f"You have answered without calling a tool. {_demand(wanted, '' if is_native else f', {_AS_BLOCK}')}{how}"
+
+
+def _speaks_of_tools(request: Request) -> bool:
+    said = (request.tools, request.tool_choice, request.parallel_calls)
+    return said != ((), None, None) or "tools" in request.source
+
+
+def _chosen(request: Request) -> frozenset[str]:
+    names = () if request.tool_choice is None else request.tool_choice.names
+    return frozenset(names) & {tool.name for tool in request.tools}
+
+
+def _is_void(request: Request) -> bool:
+    """A choice of nothing that is offered."""
+    choice = request.tool_choice
+    return choice is not None and choice.mode in ("named", "allowed", "hosted") and not _chosen(request)
+
+
+def _note(wanted: Wanted, *, is_told: bool) -> str:
+    if wanted.names == frozenset():  # calls in the history are an example that a model would follow, as rules are
+        return "No tool may be called now: answer in plain text." if is_told else ""
+    if wanted.must_call:
+        return _demand(wanted)
+    said = [f"Of the tools only these may be called now: {_listed(wanted.names)}."] if wanted.names is not None else []
+    if wanted.is_single:
+        said.append("Call at most one tool now.")
+    return " ".join(said)
+
+
+def _demand(wanted: Wanted, how: str = f", {_AS_BLOCK}") -> str:
+    count = "exactly one" if wanted.is_single else "at least one"
+    if wanted.names is None:
+        return f"You must call {count} tool now{how}."
+    if len(wanted.names) == 1:
+        once = " once" if wanted.is_single else ""
+        return f"You must call the tool {_listed(wanted.names)}{once} now{how}, and no other tool."
+    return f"You must call {count} of these tools now{how}, and no other tool: {_listed(wanted.names)}."
+
+
+def _listed(names: frozenset[str]) -> str:
+    return ", ".join(encode(name).decode() for name in sorted(names))
+
+
+def _form(output: Output) -> str:
+    if output.format == "schema":
+        schema = encode(output.schema or {}).decode()
+        return f"An answer that calls no tool must be JSON, and nothing else, by this schema: {schema}"
+    return "An answer that calls no tool must be one JSON object, and nothing else."
+
+
+def _with_rules(messages: tuple[Message, ...], words: str) -> tuple[Message, ...]:
+    """Behind the first instruction. One that stands later may not have stood there in the request before."""
+    if messages and messages[0].role in ("system", "developer"):
+        return (with_words(messages[0], words), *messages[1:])
+    return (Message(role="system", parts=(Text(text=words),), is_head=True), *messages)
+
+
+def _with_note(messages: tuple[Message, ...], note: str) -> tuple[Message, ...]:
+    words = f"[Note on this answer: {note}]"
+    if messages and messages[-1].role == "user":
+        return (*messages[:-1], with_words(messages[-1], words))
+    return (*messages, Message(role="user", parts=(Text(text=words),)))

@@ -1,0 +1,353 @@
+"""Calls that a model wrote into its text become calls: the text's events go in, events of text and of calls come out.
+
+A part of text is split where a call begins. Text keeps its order around the calls; blanks that only part one block from the next are
+nobody's text. Parts are numbered anew, ids are minted here, and what the model wrote as an id is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, TypeAlias, assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ...errors import UpstreamError, quote
+from ...events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted
+from ...types import Loss, Reasoning, Text, ToolCall
+from ...wire.exact import object_of
+from ..validation import Offer, Unknown, reason_of, words_of
+from .formats.base import Broken, Closed, Grew, Imagined, Known, Opened, Piece, Thought, Words
+from .scanner import Sentinel
+from .spans import with_span, without_end
+
+UnknownTool: TypeAlias = Literal["correct", "emit", "text", "error"]
+
+_NAMELESS = "tool_call"  # for a block in which no name can be found
+_BLANKS = " \t\r\n"
+_CHANGED = "a call was written into the text"
+
+
+class Manner(Struct, frozen=True, kw_only=True):
+    """How written calls are taken. is_held: somebody behind this judges calls before they leave, and may ask the model again."""
+
+    is_held: bool = False
+    may_hold: bool = True  # calls may be held where their tools want to be strict
+    is_single: bool = False  # one call in an answer, and no more
+    must_call: bool = False
+    policy: str = "text"  # for what cannot be read: text, or error
+    unknown: UnknownTool = "correct"
+
+
+class Spoken:
+    """One answer. changed: why the back end's own bytes are no longer what the client should see."""
+
+    def __init__(self, known: Known, offer: Offer, mint: Callable[[str], str], manner: Manner) -> None:
+        self._known = known
+        self._offer = offer
+        self._mint = mint
+        self._manner = manner
+        self._texts: dict[int, _Splitting] = {}
+        self._places: dict[int, int] = {}
+        self._next = 0
+        self._calling: set[int] = set()  # choices that have called
+        self._failed = False
+        self.changed = ""
+
+    def send(self, events: list[Event]) -> list[Event]:
+        """The same list where nothing had to change."""
+        if len(events) == 1 and type(event := events[0]) is PartDelta and self.passes(event):
+            return events
+        kept: list[Event] = []
+        for event in events:
+            if not self._failed:
+                kept += self._event(event)
+        if not self._known.is_told:
+            kept += [event for text in self._texts.values() for event in text.begun()]
+        if kept == events:
+            return events
+        self.changed = self.changed or _CHANGED
+        return kept
+
+    def passes(self, delta: PartDelta) -> bool:
+        """Whether it leaves as it is, as nearly every delta does; if so, it has been looked at and must not be sent."""
+        text = self._texts.get(delta.index)
+        if text is not None:
+            return text.plain(delta)
+        return self._places.get(delta.index) == delta.index and not self._failed
+
+    def _event(self, event: Event) -> list[Event]:
+        match event:
+            case PartStarted(part=Text()):
+                self._texts[event.index] = _Splitting(self, event)
+                return []
+            case PartStarted():
+                self._places[event.index] = self.place()
+                return [replace(event, index=self._places[event.index])]
+            case PartDelta(index=index) if index in self._texts:
+                return self._texts[index].grown(event)
+            case PartDelta(index=index):
+                return [PartDelta(self._places[index], event.text, event.logprobs)]
+            case PartEnded(index=index) if index in self._texts:
+                return self._texts.pop(index).ended(event)
+            case PartEnded(index=index):
+                return [replace(event, index=self._places[index])]
+            case Noted(index=int(index)):
+                place = self._texts[index].place if index in self._texts else self._places.get(index)
+                return [] if place is None else [replace(event, index=place)]
+            case Failed():  # what was held is told before the failure is
+                return [*(made for text in self._texts.values() for made in text.cut()), event]
+            case Finished() if self._manner.must_call and not self._manner.is_held and not self._calling:
+                return [Noted(note=Loss("tool_choice", "answer", "the model had to call a tool and did not")), event]
+            case _:
+                return [event]
+
+    # What the parts of one answer share.
+
+    def place(self) -> int:
+        self._next += 1
+        return self._next - 1
+
+    def sentinel(self) -> Sentinel:
+        return Sentinel(self._known)
+
+    @property
+    def is_told(self) -> bool:
+        return self._known.is_told
+
+    @property
+    def manner(self) -> Manner:
+        return self._manner
+
+    def has_called(self, choice: int) -> bool:
+        return choice in self._calling
+
+    def call(self, choice: int, name: str) -> ToolCall:
+        self._calling.add(choice)
+        return self._offer.named(ToolCall(id=self._mint("call_"), name=name, raw=""))
+
+    def is_unknown(self, name: str) -> bool:
+        return self._offer.tool(name) is None
+
+    def fail(self, error: UpstreamError) -> list[Event]:
+        self._failed = True
+        return [Failed(error=error)]
+
+
+class _Splitting:
+    """One part of the back end's text, and the parts that become of it."""
+
+    def __init__(self, answer: Spoken, event: PartStarted) -> None:
+        assert isinstance(event.part, Text)
+        self._answer = answer
+        self._choice = event.choice
+        self._start = event.part
+        self._sentinel = answer.sentinel()
+        self.place: int | None = None  # of the text that is open
+        self._blanks: list[str] = []  # before a text's first word
+        self._said: list[str] = []
+        self._has_grown = False
+        self._is_split = False
+        self._thinking: int | None = None  # the place of the thought that is open
+        self._thoughts: list[str] = []
+        self._call: ToolCall | None = None
+        self._call_place = 0
+        self._fate: Literal["call", "held", "dropped"] = "call"
+        self._is_over = False  # nothing behind this is worth reading
+
+    def plain(self, event: PartDelta) -> bool:
+        """Whether this is more of a text that is open, and nothing else: the way of nearly every delta."""
+        if self.place != event.index or self._call is not None or not self._sentinel.passes(event.text):
+            return False
+        self._said.append(event.text)
+        return True
+
+    def begun(self) -> list[Event]:
+        """A text whose bytes may pass untouched begins when it begins, whatever comes of it."""
+        return [] if self._has_grown or self.place is not None else self._open()
+
+    def grown(self, event: PartDelta) -> list[Event]:
+        self._has_grown = True
+        pieces = self._sentinel.feed(event.text)
+        is_plain = len(pieces) == 1 and isinstance(pieces[0], Words) and pieces[0].text == event.text
+        if is_plain and self._thinking is None:
+            return self._words(event.text, event)
+        return [made for piece in pieces for made in self._piece(piece)]
+
+    def ended(self, event: PartEnded) -> list[Event]:
+        made = [made for piece in self._sentinel.close() for made in self._piece(piece)] + self._thought_ended()
+        if self._is_split or (self.place is None and self._answer.has_called(self._choice)):
+            return made + self._close()
+        if self.place is None:
+            made += self._open()
+        if self._blanks:
+            blanks = self._let_go()
+            self._said.append(blanks)
+            made.append(PartDelta(self._placed(), blanks))
+        assert isinstance(event.part, Text)
+        text = "".join(self._said)
+        part = event.part if text == event.part.text else replace(self._start, text=text)  # of markup nothing is told
+        return [*made, replace(event, index=self._placed(), part=part)]
+
+    def cut(self) -> list[Event]:
+        """The answer fails here: words that may have become a call are words."""
+        held = [piece for piece in self._sentinel.close() if isinstance(piece, Words | Broken)]
+        if self._call is not None or self._thinking is not None:
+            return []
+        return [made for piece in held if piece.text for made in self._words(piece.text)]
+
+    def _piece(self, piece: Piece) -> list[Event]:
+        if self._is_over:
+            return []
+        if self._thinking is not None and not isinstance(piece, Thought):
+            return [*self._thought_ended(), *self._piece(piece)]
+        match piece:
+            case Words():
+                return self._words(piece.text)
+            case Opened():
+                return self._opened(piece.name)
+            case Grew():
+                return [PartDelta(self._call_place, piece.text)] if self._fate == "call" else []
+            case Closed():
+                begun = self._opened(piece.name, piece.raw) if self._call is None else []
+                return begun + self._closed(piece)
+            case Broken():
+                return self._broken(piece)
+            case Thought():
+                return self._thought(piece.text)
+            case Imagined():
+                self._is_over = True
+                why = "the model went on to imagine the result of its own call; that is left out"
+                return [Noted(note=Loss("answer.imagined_result", "answer", why))]
+            case _:
+                assert_never(piece)
+
+    def _words(self, text: str, event: PartDelta | None = None) -> list[Event]:
+        if self.place is None:
+            may_wait = self._answer.is_told or self._is_split or self._answer.has_called(self._choice)
+            if may_wait and not text.strip(_BLANKS):
+                self._blanks.append(text)
+                return []
+            opened = self._open()
+        else:
+            opened = []
+        if self._blanks:
+            text, event = self._let_go() + text, None
+        self._said.append(text)
+        logprobs = None if event is None else event.logprobs
+        return [*opened, PartDelta(self._placed(), text, logprobs)]
+
+    def _thought(self, text: str) -> list[Event]:
+        events: list[Event] = []
+        if self._thinking is None:
+            events += self._close()
+            self._thinking = self._answer.place()
+            events.append(PartStarted(index=self._thinking, part=Reasoning(text=""), choice=self._choice))
+        self._thoughts.append(text)
+        return [*events, PartDelta(self._thinking, text)]
+
+    def _thought_ended(self) -> list[Event]:
+        if self._thinking is None:
+            return []
+        place, text = self._thinking, "".join(self._thoughts)
+        self._thinking = None
+        self._thoughts.clear()
+        return [PartEnded(index=place, part=Reasoning(text=text), choice=self._choice)]
+
+    def _open(self) -> list[Event]:
+        self.place = self._answer.place()
+        if self._is_split:  # a text of its own
+            self._start = replace(self._start, item_id="", is_continuation=False)
+        return [PartStarted(index=self.place, part=self._start, choice=self._choice)]
+
+    def _placed(self) -> int:
+        assert self.place is not None
+        return self.place
+
+    def _let_go(self) -> str:
+        blanks = "".join(self._blanks)
+        self._blanks.clear()
+        return blanks
+
+    def _close(self) -> list[Event]:
+        """The end of the text that is open; what were only blanks is nobody's."""
+        self._blanks.clear()
+        self._is_split = True
+        if self.place is None:
+            return []
+        place, text = self.place, "".join(self._said)
+        self.place = None
+        self._said.clear()
+        return [PartEnded(index=place, part=replace(self._start, text=text), choice=self._choice)]
+
+    def _opened(self, name: str, raw: str = "") -> list[Event]:
+        answer, manner = self._answer, self._answer.manner
+        if manner.is_single and answer.has_called(self._choice):
+            self._fate = "dropped"
+            self._blanks.clear()
+            self._call = ToolCall(id="", name=name, raw="")
+            return []
+        self._call = answer.call(self._choice, name)
+        may_judge = not manner.is_held and manner.unknown in ("text", "error")
+        self._fate = "held" if may_judge and answer.is_unknown(name) else "call"
+        closed = self._close()
+        if self._fate == "held":
+            return closed
+        self._call_place = answer.place()
+        begun: list[Event] = [PartStarted(index=self._call_place, part=self._call, choice=self._choice)]
+        return [*closed, *begun, PartDelta(self._call_place, raw)] if raw else [*closed, *begun]
+
+    def _closed(self, piece: Closed) -> list[Event]:
+        assert self._call is not None
+        call = replace(self._call, raw=piece.raw, args=object_of(piece.raw))
+        self._call = None
+        notes = [
+            Noted(note=Loss(f"call.{repair}", "answer", _REPAIRS.get(repair, _REPAIR))) for repair in piece.repairs
+        ]
+        match self._fate:
+            case "dropped":
+                why = "one call was asked for, and the model made more; those behind the first are left out"
+                return [Noted(note=Loss("call.parallel", "answer", why))]
+            case "held":
+                return self._told(call)
+            case "call":
+                part = without_end(call) if "unclosed" in piece.repairs else call
+                return [PartEnded(index=self._call_place, part=part, choice=self._choice), *notes]
+
+    def _told(self, call: ToolCall) -> list[Event]:
+        """A call of no tool that anybody offered, by the owner's wish not handed on."""
+        words = reason_of(Unknown())
+        if self._answer.manner.unknown == "error":
+            message = f"the model called {quote(call.name)}, {words}."
+            return self._answer.fail(UpstreamError(message, status=502, code="unknown_tool"))
+        note = Loss("call.unknown_tool", "answer", "the model called a tool that was not offered; it is told as text")
+        return [*self._words(words_of(call, words)), Noted(note=note)]
+
+    def _broken(self, piece: Broken) -> list[Event]:
+        """What can only be meant as a call and cannot be read as one."""
+        call, self._call = self._call, None
+        if call is not None:
+            if self._fate == "dropped":
+                return []
+            part = with_span(replace(call, raw=piece.raw), piece.text, piece.why)
+            if self._fate == "held":
+                return self._words(piece.text)
+            return [PartEnded(index=self._call_place, part=part, choice=self._choice)]
+        if self._answer.manner.is_held:
+            begun = self._opened(piece.name or _NAMELESS, piece.raw)
+            return begun + self._broken(piece)
+        if self._answer.manner.policy == "error":
+            message = f"the model wrote a call that cannot be read: {piece.why}."
+            return self._answer.fail(UpstreamError(message, status=502, code="unreadable_call"))
+        note = Loss("call.unreadable", "answer", f"the model wrote a call that cannot be read: {piece.why}")
+        return [*self._words(piece.text), Noted(note=note)]
+
+
+_REPAIR = "a written call was out of form, and was understood"
+_REPAIRS = {
+    "drifted": "a call stood in another envelope than the one asked for",
+    "unterminated": "the end of a block was missing",
+    "unclosed": "the end of a call was missing",
+    "flat": "arguments stood beside the name of the tool",
+    "nameless": "a call had a number in place of its tool's name, and its arguments fit one tool only",
+}

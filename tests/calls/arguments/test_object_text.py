@@ -1,0 +1,151 @@
+"""The object that a text was meant to be."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolwire.calls.arguments.loose_json import NotLoose
+from toolwire.calls.arguments.object_text import Known, Meant, encoded, meant
+
+pytestmark = pytest.mark.slow
+
+
+def read(text: str, *, may_close: bool = False) -> Meant | None:
+    return meant(
+        text,
+        Known(
+            may_close=lambda _value, _unclosed: may_close,
+            is_sure=lambda _path: True,
+            tool="run",
+            names=frozenset("ab"),
+            takes_empty=False,
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "repair"),
+    [
+        ('```json\n{"a": 1}\n```', "fence"),
+        ('```\n{"a": 1\n```', "fence"),
+        ('~~~json\n{"a": 1}\n~~~', "fence"),
+        ('```json\n{"a": 1}', "fence"),
+        ("Sure, here's the call: {'a': 1}", "junk"),
+        ('arguments: {"a": 1}', "junk"),
+        ('{"a": 1}</tool_call>', "junk"),
+        ('<tool_call>{"a": 1}</tool_call>', "junk"),
+        ('{"a": 1}}', "junk"),
+        ('{"a": 1}]}', "junk"),
+        ('{"a": 1}<|im_end|>', "junk"),
+        ('{"a": 1}\n\nI will now call the tool.', "junk"),
+        ('\ufeff{"a": 1,}', "syntax.comma"),
+        ('{"a": 1}{"a": 1}', "twice"),
+        ('{"a": 1}\n{"a":1}', "twice"),
+        ('{"a": 1}{"a": 1}{"a": 1}', "twice"),
+        ('"{\\"a\\": 1}"', "quoted"),
+        ('"\\"{\\\\\\"a\\\\\\": 1}\\""', "quoted"),
+        ('[{"a": 1}]', "unlisted"),
+        ('"a": 1}', "syntax.braces"),
+        ("a: 1}", "syntax.braces"),
+        ("run(a=1)", "syntax.braces"),
+        ('run({"a": 1})', "junk"),
+        ('{"a": 1</tool_call>', "junk"),
+        ('Here it is, as "asked":\n\n```json\n{"a": 1}\n```\nOr so, I think.', "fence"),
+        ('[TOOL_CALLS]{"a": 1}', "junk"),
+        ('{"a": 1}",', "junk"),
+        ('{}{"a": 1}', "twice"),
+        ('{\\"a\\": 1}', "quoted"),
+        ("`{'a': 1}`", "quoted"),
+        ("'{\"a\": 1}'", "quoted"),
+        ('"{"a": 1}"', "quoted"),
+        ('{{"a": 1}}', "syntax.braces"),
+        ('{"a": 1]', "syntax.bracket"),
+    ],
+)
+def test_what_stands_around_an_object_is_taken_away(text: str, repair: str) -> None:
+    found = read(text)
+    assert found is not None
+    assert found.arguments == {"a": 1}
+    assert repair in found.repairs
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": 1}{"a": 2}',
+        '{"a": 1}{"a": 1',
+        '{"a": 1}, "b": 2}',
+        '"b": "x", {"a": 1}',
+        'b = 2, {"a": 1}',
+        '{"a": 1} and {"a": 2}',
+        '[{"a": 1}, {"a": 2}]',
+        "[1]",
+        "5",
+        '"text"',
+        "some words",
+        "true",
+        '{"a": "x',
+        '```json\n{"a": "x\n```',
+        '{"a": 1} "b": 2',
+        '{"a": 1}: 2',
+        '{"a": 1} b: 2',
+        '{"a": 1} 30',
+        'a: 5, {"a": 1}',
+        '{"a": "x}"',
+        "other(a=1)",
+        '\'{"a": "x\\\\ny"}\'',
+        '{"a": {"b": 2} "b": 1}}',
+    ],
+)
+def test_what_may_be_a_part_of_it_is_never_dropped(text: str) -> None:
+    assert read(text, may_close=True) is None
+
+
+@pytest.mark.parametrize("text", ['{"a": "x"', '"a": "x"', '{"a": {"b": "x"}'])
+def test_a_missing_end_needs_leave(text: str) -> None:
+    assert read(text) is None
+    assert read(text, may_close=True) is not None
+
+
+def test_a_number_at_the_end_has_no_leave() -> None:
+    assert read('{"a": 10', may_close=True) is None
+    assert read('"a": 10', may_close=True) is None
+
+
+@pytest.mark.parametrize("text", ["", "  ", "null", "None"])
+def test_H012_nothing_is_no_arguments_where_none_are_known(text: str) -> None:
+    assert read(text, may_close=True) == Meant({}, ("empty",))
+    assert read(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [(" [1] ", [1]), ("{'a': 1}", {"a": 1}), ("```json\n[1]\n```", [1]), ('"[1]"', [1])]
+)
+def test_H025_text_that_holds_json_is_decoded(text: str, value: object) -> None:
+    assert encoded(text) == value
+
+
+@pytest.mark.parametrize("text", ["[1", "1", "x", "", "[1] x", '{"a": "x"', "```json\n[1\n```", '"x"', "(1)"])
+def test_H025_text_that_holds_half_of_it_is_not(text: str) -> None:
+    with pytest.raises(NotLoose):
+        encoded(text)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text(st.sampled_from("{}[]\"':,`ab1 \n\\<>/|-~")) | st.text())
+def test_it_never_raises(text: str) -> None:
+    for may_close in (True, False):
+        read(text, may_close=may_close)
+
+
+def test_hostile_texts_cost_bounded_time() -> None:
+    started = time.process_time()
+    for piece in ("```", "<a ", "{", "a'", "}", "\\", '{"a":1}', "a:", "<|", "[/", "~~~\n", " ", "']"):
+        for text in (piece * 50_000, piece * 50_000 + '{"a":1}', '{"a":1}' + piece * 50_000):
+            read(text)
+    read("x" * 3_000_000)
+    assert time.process_time() - started < 15

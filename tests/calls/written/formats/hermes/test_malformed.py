@@ -1,0 +1,134 @@
+"""Blocks out of form whose meaning is clear: calls if they are valid, Broken on lines of their own, and text if only a tag is mentioned."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.calls.speaking import CALL, PARIS, read_all_ways, told, told_apart
+from toolwire.calls.written.formats.base import Broken, Closed, Words
+from toolwire.calls.written.scanner import Sentinel
+
+pytestmark = pytest.mark.slow
+
+ARGUMENTS = '{"city": "Paris"}'
+BAD = '{"name": "get_weather", "arguments": {"city": 1}}'
+
+FORMS = {
+    "id": ('<tool_call id="1">', "</tool_call>"),
+    "several_attributes": ("<tool_call id=1 type='function'\n>\n", "\n</tool_call>"),
+    "name_and_call": ('<tool_call name="get_weather">', "</tool_call>"),
+    "blank": ("< tool_call>", "< /tool_call>"),
+    "blanks": ("< tool_call >\n", "\n</ tool_call>"),
+    "words": ("<tool_call>\nHere is the call:\n", "\n</tool_call>"),
+    "words_on_the_line": ("<tool_call> Calling it now:\n", "</tool_call>"),
+    "thought": ("<tool_call><think>Is {} right? Yes.</think>\n", "</tool_call>"),
+    "bold_tags": ("**<tool_call>**\n", "\n**</tool_call>**"),
+    "bold_block": ("**<tool_call>", "</tool_call>**"),
+    "emphasis": ("*<tool_call>* ", " *</tool_call>*"),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_H125_what_is_clear_is_a_call(name: str) -> None:
+    opening, closing = FORMS[name]
+    pieces = read_all_ways(f"So\n{opening}{CALL}{closing}\n**Well.**")
+    assert told_apart(pieces) == ["So\n", PARIS, "\n**Well.**"]
+    assert [piece.repairs for piece in pieces if isinstance(piece, Closed)] == [("drifted",)]
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("inside", [BAD, '{"name": "nobody", "arguments": {}}', '{"name": oops', f"{CALL} more"])
+def test_H113_what_is_not_a_call_and_was_meant_as_one_is_broken(name: str, inside: str) -> None:
+    opening, _ = FORMS[name]
+    pieces = read_all_ways(f"So\n{opening}{inside}</tool_call>\nWell.")
+    assert (pieces[0], pieces[-1]) == (Words("So\n"), Words("\nWell."))
+    [fault] = pieces[1:-1]
+    assert isinstance(fault, Broken)
+    assert fault.text == f"{opening}{inside}</tool_call>"
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_where_nobody_was_told_it_is_text(name: str) -> None:
+    opening, closing = FORMS[name]
+    text = f"So\n{opening}{CALL}{closing}\n"
+    assert read_all_ways(text, is_told=False) == [Words(text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'<tool_call name="get_weather">{ARGUMENTS}</tool_call>',
+        f"<tool_call name='get_weather' id='7'>\n{ARGUMENTS}\n</tool_call>",
+        f"<tool_call>\nget_weather\n{ARGUMENTS}\n</tool_call>",
+    ],
+)
+def test_the_name_before_the_arguments(text: str) -> None:
+    assert told_apart(read_all_ways(text)) == [PARIS]
+
+
+def test_a_name_before_arguments_that_do_not_fit_is_broken() -> None:
+    text = '<tool_call name="get_weather">{"city": 1}</tool_call>'
+    [fault] = read_all_ways(text)
+    assert isinstance(fault, Broken)
+    assert (fault.text, fault.name, fault.raw) == (text, "get_weather", '{"city": 1}')
+
+
+def test_the_whole_body_as_one_text() -> None:
+    for inside in (CALL, f"[{CALL}]"):
+        assert told_apart(read_all_ways(f"<tool_call>\n{json.dumps(inside)}\n</tool_call>")) == [PARIS]
+    text = f"<tool_call>{json.dumps(BAD)}</tool_call>"
+    assert isinstance(read_all_ways(text)[0], Broken)
+
+
+def test_without_its_end_it_is_a_call_if_the_text_ends() -> None:
+    pieces = read_all_ways(f'<tool_call id="1">{CALL}')
+    assert pieces == [Closed(name="get_weather", raw='{"city": "Paris"}', repairs=("unterminated", "drifted"))]
+    for rest in ("\nand on", "\n</tool"):
+        text = f'<tool_call id="1">{CALL}{rest}'
+        assert read_all_ways(text) == [Words(text)]
+
+
+@pytest.mark.parametrize(
+    "prose",
+    [
+        "<tool_call> is the tag that opens a block, and </tool_call> closes it.",
+        f"<tool_call> comes first, then {CALL}, and </tool_call> is the end.",
+        f"<tool_call>\n\nThat is the tag. {CALL} follows, and </tool_call>.",
+        f"<tool_call>\nThat is `{CALL}` </tool_call>",
+        f"<tool_call>\n{'many words ' * 20}\n{CALL}</tool_call>",
+        "<tool_call of mine>{}</tool_call>",
+        '<tool_call id="1>{}</tool_call>',
+        f"<tool_call {'a=1 ' * 9}>{CALL}</tool_call>",
+        "<tool_call_id>{}</tool_call_id>",
+        f"<tool_call><think>{'so ' * 100}</think>{CALL}</tool_call>",
+        "**<tool_call>** is the tag",
+        "**bold** and *<tool* and < tool and 1 < 2",
+        '<tool_call>"{} is text',
+        '<tool_call id="1"',
+        "<tool_call>\nwords:\n{",
+    ],
+)
+def test_a_tag_that_is_mentioned_is_text(prose: str) -> None:
+    for text in (prose, f"So\n{prose}\n"):
+        assert read_all_ways(text) == [Words(text)]
+
+
+def test_inside_a_sentence_only_a_whole_block_counts() -> None:
+    assert told_apart(read_all_ways(f'So: <tool_call id="1">{CALL}</tool_call>')) == ["So: ", PARIS]
+    for text in (f'So <tool_call id="1">{BAD}</tool_call>', f"So <tool_call>\nwords:\n{CALL}</tool_call>"):
+        assert read_all_ways(text) == [Words(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [("<tool_call> is a tag, and ", 230), ("<tool_call>\n", 50), ("So <tool_call> is a tag, and ", 20), ("**so ", 4)],
+)
+def test_words_are_not_held_for_long(text: str, most: int) -> None:
+    sentinel = Sentinel(told())
+    given = longest = 0
+    for position, letter in enumerate(text * 20, 1):
+        given += sum(len(piece.text) for piece in sentinel.feed(letter) if isinstance(piece, Words))
+        longest = max(longest, position - given)
+    assert longest <= most

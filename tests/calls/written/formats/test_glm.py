@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from tests.calls.written.formats.native import (
+    CUTS,
+    Tag,
+    Tools,
+    broken,
+    calls,
+    check_cut,
+    check_prose,
+    recorded,
+    same_however_cut,
+    texts,
+    words,
+)
+from toolwire.calls.written.formats.base import Closed
+from toolwire.calls.written.formats.glm import in_tag
+
+pytestmark = pytest.mark.slow
+
+GRAMMARS = (Tag(in_tag),)
+
+
+def written(**values: str) -> str:
+    inner = "".join(f"<arg_key>{key}</arg_key>\n<arg_value>{value}</arg_value>\n" for key, value in values.items())
+    return f"<tool_call>get_weather\n{inner}</tool_call>"
+
+
+@pytest.mark.parametrize(
+    ("name", "found", "said"),
+    [
+        ("glm-single", [("get_weather", {"city": "Beijing", "days": 7})], ""),
+        (
+            "glm-parallel",
+            [("get_weather", {"city": "北京"}), ("get_weather", {"city": "上海", "options": {"wind": [1, 2]}})],
+            "好的，我来查一下。\n\n请稍等。",
+        ),
+        ("glm-empty", [("get_time", {})], ""),
+    ],
+)
+def test_recordings(name: str, found: list[object], said: str) -> None:
+    pieces = recorded(GRAMMARS, name)
+    assert (calls(pieces), words(pieces), broken(pieces)) == (found, said, [])
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "value"),
+    [
+        ("city", "30", "30"),
+        ("days", "30", 30),
+        ("detailed", "true", True),
+        ("city", "null", "null"),
+        ("note", "null", None),
+        ("city", "\n two\nlines\n", "\n two\nlines\n"),
+        ("city", "a </tool_call> b", "a </tool_call> b"),
+        ("city", "a </arg_value> b", "a </arg_value> b"),
+        ("city", "<arg_key>", "<arg_key>"),
+        ("tags", '["a", "b"]', ["a", "b"]),
+    ],
+)
+def test_values_are_typed_by_the_schema(key: str, text: str, value: object) -> None:
+    assert calls(same_however_cut(GRAMMARS, written(**{key: text}))) == [("get_weather", {key: value})]
+
+
+def test_a_text_that_ends_behind_a_value() -> None:
+    [*_, last] = same_however_cut(GRAMMARS, written(city="Rome").removesuffix("</tool_call>"))
+    assert last == Closed(name="get_weather", raw='{"city":"Rome"}', repairs=("unclosed",))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<tool_call>get_weather<arg_key>city</arg_key><arg_value>Ro",
+        "<tool_call>get_weather<arg_key>city</arg_key>Rome",
+        "<tool_call>get_weather<arg_key>city",
+    ],
+)
+def test_what_cannot_be_read_is_broken(text: str) -> None:
+    pieces = same_however_cut(GRAMMARS, text)
+    [found] = broken(pieces)
+    assert (found.name, found.text + words(pieces)) == ("get_weather", text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<tool_call>get_weather is the name.",
+        "<tool_call>nobody\n<arg_key>city</arg_key>\n<arg_value>a</arg_value>\n</tool_call>",
+        "<tool_call>",
+        "<tool_call>get_weather",
+        "<tool_call>" + "x" * 300,
+        'Text <arg_key>city</arg_key> <arg_value>"</arg_value>',
+    ],
+)
+@pytest.mark.parametrize("is_told", [True, False])
+def test_prose_about_it_is_no_call(text: str, is_told: bool) -> None:
+    check_prose(GRAMMARS, text, is_told=is_told)
+
+
+@given(
+    texts(
+        "\n<tool_call>",
+        "get_weather",
+        "get_time",
+        "<arg_key>city",
+        "<arg_key>days",
+        "</arg_key>",
+        "<arg_value>#",
+        "</arg_value>",
+        "</tool_call>",
+        "\n",
+        " # ",
+        "<",
+    ),
+    CUTS,
+)
+def test_cutting_does_not_matter(text: str, cuts: list[int]) -> None:
+    check_cut(GRAMMARS, text, cuts)
+    check_cut(GRAMMARS, text, cuts, Tools(is_told=True))
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        "<arg_k",
+        "<arg_key>",
+        "<arg_key>da",
+        "<arg_key>days</arg_key>",
+        "<arg_key>days</arg_key>\n<arg_val",
+        "<arg_key>days</arg_key>\n<arg_value>",
+        "<arg_key>days</arg_key>\n<arg_value>3",
+    ],
+)
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_pair_that_is_cut_makes_the_call_broken(behind: str, is_told: bool) -> None:
+    text = written(city="Rome").removesuffix("</tool_call>") + behind
+    pieces = same_however_cut(GRAMMARS, text, Tools(is_told=is_told))
+    [found] = broken(pieces)
+    assert (found.name, found.text + words(pieces), calls(pieces)) == ("get_weather", text, [])

@@ -1,0 +1,351 @@
+"""A request with tools as one without: what is said where, what is wanted of the answer, and no trace of tools on any wire."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from toolwire.calls.ledger.repair import settle
+from toolwire.calls.tools.kinds import lower
+from toolwire.calls.written.request import Wanted, reminder, wanted_of, written
+from toolwire.calls.written.tool_prompt import rules
+from toolwire.dialects import DIALECTS
+from toolwire.profiles import Profile
+from toolwire.types import Media, Message, Output, Request, Text, Tool, ToolCall, ToolChoice, ToolResult
+
+SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+TOOLS = (Tool(name="read", schema=SCHEMA), Tool(name="write", schema=SCHEMA), Tool(name="tool_call", schema=SCHEMA))
+FORBIDDEN = "[Note on this answer: No tool may be called now: answer in plain text.]"
+RULES = rules(TOOLS)
+CALL = ToolCall(id="c1", name="read", raw='{"path":"a"}', args={"path": "a"})
+TURN = (
+    Message(role="assistant", parts=(CALL,)),
+    Message(role="tool", parts=(ToolResult(call_id="c1", parts=(Text(text="hello"),)),)),
+)
+
+
+def say(role: Any, text: str, **members: Any) -> Message:
+    return Message(role=role, parts=(Text(text=text),), **members)
+
+
+def ask(*messages: Message, **members: Any) -> Request:
+    return Request(model="m", messages=messages or (say("user", "hi"),), **{"tools": TOOLS, **members})
+
+
+def last_text(request: Request) -> str:
+    part = written(request).request.messages[-1].parts[-1]
+    assert isinstance(part, Text)
+    return part.text
+
+
+def choose(mode: Any, *names: str, **members: Any) -> ToolChoice:
+    return ToolChoice(mode=mode, names=names, **members)
+
+
+def test_a_request_without_tools_stays_the_same_object() -> None:
+    request = ask(tools=(), output=Output(format="json"), wire=b"{}", source={"model": "m"})
+    assert written(request).request is request
+    assert written(request).losses == ()
+
+
+@pytest.mark.parametrize(
+    "members", [{"tool_choice": choose("auto")}, {"parallel_calls": True}, {"source": {"tools": []}}]
+)
+def test_what_is_said_of_tools_that_are_not_there_goes_too(members: Any) -> None:
+    request = written(ask(tools=(), **members)).request
+    assert (request.tool_choice, request.parallel_calls, request.source, request.is_lowered) == (None, None, {}, True)
+    assert request.messages == ask().messages
+
+
+def test_the_rules_stand_behind_the_first_instruction() -> None:
+    head = say("developer", "Be brief.", is_head=True)
+    first = written(ask(head, say("system", "More."), say("user", "hi"))).request.messages
+    assert first[0] == say("developer", f"Be brief.\n\n{RULES}", is_head=True)
+    assert first[1:] == (say("system", "More."), say("user", "hi"))
+
+
+def test_without_an_instruction_the_rules_are_one() -> None:
+    assert written(ask()).request.messages == (say("system", RULES, is_head=True), say("user", "hi"))
+
+
+def test_an_instruction_that_comes_later_does_not_move_the_rules() -> None:
+    before = written(ask()).request.messages
+    after = written(ask(say("user", "hi"), say("system", "Be brief."), say("user", "so?"))).request.messages
+    assert after[: len(before)] == before
+
+
+def test_nothing_of_the_tools_is_left_beside_the_words() -> None:
+    request = written(ask(say("user", "hi"), *TURN, wire=b"x", source={"tools": [1]}, origin="chat")).request
+    assert (request.tools, request.tool_choice, request.parallel_calls) == ((), None, None)
+    assert (request.is_lowered, request.wire, request.source, request.origin) == (True, b"", {}, "chat")
+    assert not [p for m in request.messages for p in m.parts if isinstance(p, ToolCall | ToolResult)]
+
+
+def test_H121_none_forbids_calls_at_the_end() -> None:
+    request = ask(say("user", "hi"), *TURN, tool_choice=choose("none"))
+    texts = [part.text for m in written(request).request.messages for part in m.parts if isinstance(part, Text)]
+    assert '"output":"hello"' in texts[-1]
+    assert texts[-1].endswith(f"\n\n{FORBIDDEN}")
+    assert wanted_of(request) == Wanted(names=frozenset())
+    assert written(ask(tools=(), tool_choice=choose("none"))).request.messages == ask().messages
+
+
+@pytest.mark.parametrize("turn", [(), TURN])
+def test_where_none_may_be_called_all_but_the_note_at_the_end_is_the_same(turn: tuple[Message, ...]) -> None:
+    auto, none = (
+        written(ask(say("system", "Be brief."), say("user", "hi"), *turn, tool_choice=choose(mode))).request.messages
+        for mode in ("auto", "none")
+    )
+    assert none[:-1] == auto[:-1]
+    [before], [after] = auto[-1].parts, none[-1].parts
+    assert isinstance(before, Text)
+    assert after == Text(text=f"{before.text}\n\n{FORBIDDEN}")
+
+
+def test_a_history_of_calls_is_told_as_such_also_without_tools() -> None:
+    messages = written(ask(say("user", "hi"), *TURN, tools=())).request.messages
+    assert messages[0] == say("user", "hi")
+    assert str(messages[-1].parts[-1]).count(FORBIDDEN) == 1
+
+
+def test_where_none_may_be_called_the_back_end_itself_keeps_to_a_form() -> None:
+    output = Output(format="schema", schema={"type": "object"})
+    found = written(ask(tool_choice=choose("none"), output=output))
+    assert (found.request.output, found.losses) == (output, ())
+
+
+@pytest.mark.parametrize(
+    ("choice", "parallel", "wanted", "note"),
+    [
+        (None, None, Wanted(), ""),
+        (choose("auto"), True, Wanted(), ""),
+        (None, False, Wanted(is_single=True), "Call at most one tool now."),
+        (
+            choose("required"),
+            None,
+            Wanted(must_call=True),
+            "You must call at least one tool now, as a <tool_call> block.",
+        ),
+        (
+            choose("required"),
+            False,
+            Wanted(must_call=True, is_single=True),
+            "You must call exactly one tool now, as a <tool_call> block.",
+        ),
+        (
+            choose("named", "read"),
+            None,
+            Wanted(must_call=True, names=frozenset({"read"})),
+            'You must call the tool "read" now, as a <tool_call> block, and no other tool.',
+        ),
+        (
+            choose("named", "tool_call"),
+            False,
+            Wanted(must_call=True, names=frozenset({"tool_call"}), is_single=True),
+            'You must call the tool "tool_call" once now, as a <tool_call> block, and no other tool.',
+        ),
+        (
+            choose("allowed", "write", "read", "gone"),
+            False,
+            Wanted(names=frozenset({"read", "write"}), is_single=True),
+            'Of the tools only these may be called now: "read", "write". Call at most one tool now.',
+        ),
+        (
+            choose("allowed", "write", "read", is_required=True),
+            None,
+            Wanted(must_call=True, names=frozenset({"read", "write"})),
+            'You must call at least one of these tools now, as a <tool_call> block, and no other tool: "read", "write".',
+        ),
+    ],
+)
+def test_a_choice_is_said_at_the_very_end(choice: Any, parallel: Any, wanted: Wanted, note: str) -> None:
+    request = ask(tool_choice=choice, parallel_calls=parallel)
+    assert wanted_of(request) == wanted
+    assert last_text(request) == (f"hi\n\n[Note on this answer: {note}]" if note else "hi")
+    assert written(request).request.messages[0] == say("system", RULES, is_head=True)
+    assert written(request).losses == ()
+
+
+@pytest.mark.parametrize("choice", [choose("named", "gone"), choose("allowed"), choose("hosted", "web_search")])
+def test_a_choice_of_nothing_that_is_offered_is_a_loss(choice: ToolChoice) -> None:
+    assert wanted_of(ask(tool_choice=choice)) == Wanted()
+    assert [loss.feature for loss in written(ask(tool_choice=choice)).losses] == ["tool_choice"]
+    assert last_text(ask(tool_choice=choice)) == "hi"
+
+
+def test_nobody_must_call_what_is_not_there() -> None:
+    assert wanted_of(ask(tools=(), tool_choice=choose("required"))) == Wanted(names=frozenset())
+
+
+def test_the_note_stands_behind_results_and_behind_an_assistants_last_words() -> None:
+    forced = choose("required")
+    assert last_text(ask(say("user", "hi"), *TURN, tool_choice=forced)).startswith("<tool_result>")
+    begun = written(ask(say("user", "hi"), say("assistant", "So"), tool_choice=forced)).request.messages
+    assert [message.role for message in begun] == ["system", "user", "assistant", "user"]
+    assert begun[2] == say("assistant", "So")
+    image = Message(role="user", parts=(Media(kind="image", data="aGk="),))
+    assert last_text(ask(image, tool_choice=forced)).startswith("[Note on this answer: You must")
+
+
+def test_a_reminder_says_what_was_wanted() -> None:
+    words = reminder(wanted_of(ask(tool_choice=choose("named", "read"))))
+    assert words == (
+        'You have answered without calling a tool. You must call the tool "read" now, as a <tool_call> block, '
+        "and no other tool. Write the call and nothing else."
+    )
+    words = reminder(wanted_of(ask(tool_choice=choose("named", "read"))), is_native=True)
+    assert words == 'You have answered without calling a tool. You must call the tool "read" now, and no other tool.'
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [
+        (Output(format="json"), "one JSON object"),
+        (Output(format="schema", schema={"type": "array"}), '{"type":"array"}'),
+    ],
+)
+def test_a_form_that_calls_would_break_is_asked_for_in_words(output: Output, words: str) -> None:
+    result = written(ask(output=replace(output, verbosity="low")))
+    assert result.request.output == Output(verbosity="low")
+    assert [loss.feature for loss in result.losses] == [f"output.{output.format}"]
+    assert words in last_text(ask(output=output))
+    assert written(ask(output=output, tool_choice=choose("none"))).request.output == output
+
+
+CHOICES = st.sampled_from(
+    [None, choose("auto"), choose("required"), choose("named", "read"), choose("allowed", "write")]
+)
+
+
+@given(CHOICES, st.sampled_from([None, True, False]), st.integers(1, 4))
+def test_all_but_the_last_message_is_the_same_whatever_is_chosen(choice: Any, parallel: Any, turns: int) -> None:
+    messages = (say("user", "hi"), *[m for _ in range(turns) for m in (*TURN, say("user", "on"))])
+    chosen = written(ask(*messages, tool_choice=choice, parallel_calls=parallel)).request.messages
+    plain = written(ask(*messages, *TURN)).request.messages
+    assert chosen[:-1] == plain[: len(chosen) - 1]
+    assert isinstance(chosen[-1].parts[-1], Text)
+    assert isinstance(said := plain[len(chosen) - 1].parts[-1], Text)
+    assert chosen[-1].parts[-1].text.startswith(said.text)
+
+
+SAID = "an answer"
+BODIES: dict[str, Any] = {
+    "chat": {
+        "model": "m",
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "hi"},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [
+                    {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"path":"a"}'}}
+                ],
+            },
+            {"role": "tool", "tool_call_id": "c1", "name": "read", "content": SAID},
+        ],
+        "tools": [{"type": "function", "function": {"name": "read", "parameters": SCHEMA, "strict": True}}],
+        "functions": [{"name": "old", "parameters": SCHEMA}],
+        "tool_choice": {"type": "function", "function": {"name": "read"}},
+        "function_call": "auto",
+        "parallel_tool_calls": False,
+        "temperature": 1,
+    },
+    "responses": {
+        "model": "m",
+        "instructions": "Be brief.",
+        "input": [
+            {
+                "type": "additional_tools",
+                "role": "developer",
+                "tools": [{"type": "function", "name": "read", "parameters": SCHEMA}],
+            },
+            {"role": "user", "content": "hi"},
+            {"type": "function_call", "call_id": "c1", "name": "read", "arguments": '{"path":"a"}'},
+            {"type": "function_call_output", "call_id": "c1", "output": SAID},
+        ],
+        "tools": [{"type": "function", "name": "read", "parameters": SCHEMA, "strict": None}],
+        "tool_choice": {"type": "function", "name": "read"},
+        "parallel_tool_calls": False,
+        "temperature": 1,
+    },
+    "messages": {
+        "model": "m",
+        "max_tokens": 10,
+        "system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}],
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "id": "c1", "name": "read", "input": {"path": "a"}}],
+            },
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": SAID}]},
+        ],
+        "tools": [{"name": "read", "input_schema": SCHEMA}],
+        "tool_choice": {"type": "tool", "name": "read", "disable_parallel_tool_use": True},
+        "temperature": 1,
+    },
+    "gemini": {
+        "model": "m",
+        "systemInstruction": {"parts": [{"text": "Be brief."}]},
+        "contents": [
+            {"role": "user", "parts": [{"text": "hi"}]},
+            {"role": "model", "parts": [{"functionCall": {"name": "read", "args": {"path": "a"}}}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "read", "response": {"output": SAID}}}]},
+        ],
+        "tools": [{"functionDeclarations": [{"name": "read", "parameters": SCHEMA}]}],
+        "toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["read"]}},
+        "generationConfig": {"temperature": 1},
+    },
+}
+TRACES = ("tool", "function")  # every member and every type that speaks of tools has one of these words
+
+
+def names_in(value: Any) -> set[str]:
+    """Names of members, and values of the members that say what something is."""
+    match value:
+        case dict():
+            named = {str(item) for key, item in value.items() if key in ("type", "role")}
+            return {*value, *named}.union(*map(names_in, value.values()))
+        case list():
+            return set().union(*map(names_in, value))
+        case _:
+            return set()
+
+
+@pytest.mark.parametrize("back", sorted(BODIES))
+@pytest.mark.parametrize("front", sorted(BODIES))
+def test_no_wire_shows_a_trace_of_tools(front: str, back: str) -> None:
+    decoded = DIALECTS[front].decode_request(json.dumps(BODIES[front]).encode(), {})
+    request = written(lower(settle(decoded).request).request).request
+    body = json.loads(DIALECTS[back].encode_request(request, Profile()).body)
+    names = names_in(body)
+    assert "temperature" in names
+    assert not [name for name in names for trace in TRACES if trace in name.lower()]
+    text = json.dumps(body)
+    assert text.count("# Tools") == 1
+    for said in ("Be brief.", "hi", json.dumps(json.dumps(SAID))[1:-1], "You must call the tool"):
+        assert said in text, said
+    assert json.dumps('{"name":"read","arguments":{"path":"a"}}')[1:-1] in text.replace(": ", ":")
+
+
+def test_a_chat_message_of_words_is_a_plain_string() -> None:
+    """Templates of text-only servers take nothing else."""
+    decoded = DIALECTS["chat"].decode_request(json.dumps(BODIES["chat"]).encode(), {})
+    body = json.loads(DIALECTS["chat"].encode_request(written(decoded).request, Profile()).body)
+    assert [message["role"] for message in body["messages"]] == ["system", "user", "assistant", "user"]
+    assert all(isinstance(message["content"], str) for message in body["messages"])
+    assert body["messages"][0]["content"].startswith("Be brief.\n\n# Tools\n")
+
+
+def test_a_responses_input_that_is_a_string_is_told_with_its_note() -> None:
+    given = {"model": "m", "input": "hi", "tools": BODIES["responses"]["tools"], "tool_choice": "required"}
+    decoded = DIALECTS["responses"].decode_request(json.dumps(given).encode(), {})
+    body = json.loads(DIALECTS["responses"].encode_request(written(decoded).request, Profile()).body)
+    assert body["instructions"].startswith("# Tools")
+    assert "hi\n\n[Note on this answer: You must" in json.dumps(body["input"]).replace("\\n", "\n")

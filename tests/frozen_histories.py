@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolwire.dialects.memory import Past
+from toolwire.dialects.shared.memory import Past
 from toolwire.recent import Recent
 
 violations: list[str] = []

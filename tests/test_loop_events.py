@@ -10,7 +10,7 @@ import pytest
 
 from toolwire.loop_events import CompleteEvent, LoopEvent, ToolCallEvent, ToolErrorEvent, ToolResultEvent, plain
 from toolwire.types import Media, Text, Usage
-from toolwire.wire.exact import encode
+from toolwire.wire.exact_json import encode
 
 
 def test_there_are_nine_and_each_says_which_it_is() -> None:

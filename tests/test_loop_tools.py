@@ -16,7 +16,7 @@ from toolwire.tools.context import current
 from toolwire.tools.functions import function_tool
 from toolwire.tools.running import Bounds
 from toolwire.types import Part, Text, ToolCall, ToolResult
-from toolwire.wire.exact import object_of
+from toolwire.wire.exact_json import object_of
 
 
 def double(number: int) -> int:

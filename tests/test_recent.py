@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.frozen_histories import FrozenRecent, check_used
-from toolwire.dialects.memory import Past
+from toolwire.dialects.shared.memory import Past
 from toolwire.recent import Recent
 
 

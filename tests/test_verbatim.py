@@ -40,12 +40,12 @@ from toolwire.calls.turn import Turn
 from toolwire.config import BackendConfig, Config, with_backends
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.base import Context
-from toolwire.dialects.renaming import Renamer
+from toolwire.dialects.shared.model_field import Renamer
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, fold
 from toolwire.types import Request, ToolCall
 from toolwire.verbatim import BodyTap, RenamingTap, Tap, Translator, Untouched, plan, tap_of, with_model
-from toolwire.wire.exact import decode
+from toolwire.wire.exact_json import decode
 
 __all__ = ["upstream"]  # a fixture
 

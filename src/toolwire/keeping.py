@@ -14,15 +14,15 @@ from typing import TypeAlias
 from .backends.base import Backend
 from .config import BackendConfig
 from .dialects import MEMORIES
-from .dialects.memory import Memory, Past, Remembered
 from .dialects.responses.state import shown_item
+from .dialects.shared.memory import Memory, Past, Remembered
 from .errors import BadRequest, quote
 from .offload import LARGE, offload
 from .profiles import profile_for
 from .recent import Recent
 from .store import Entry, Item, Store
 from .types import Json, JsonObject, Request, State
-from .wire.exact import decode, encode
+from .wire.exact_json import decode, encode
 
 Mint: TypeAlias = Callable[[str], str]
 

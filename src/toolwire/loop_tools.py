@@ -18,7 +18,7 @@ from .loop_events import ApprovalEvent, Fault, LoopEvent, StatusEvent, ToolCallE
 from .tools import Runnable
 from .tools.running import INTERRUPTED, NOT_MADE, Bounds, Ran, Running, run_all
 from .types import JsonObject, Message, Part, Text, Tool, ToolCall, ToolResult
-from .wire.exact import encode
+from .wire.exact_json import encode
 
 _CUT = "The answer ended in the middle of this call, so it was not made. Say less, or call again."
 

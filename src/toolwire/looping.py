@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from .answering import Answering
 from .calls.ledger.repetition import noticed, repeats
 from .calls.turn import BYTES_PER_TOKEN
-from .dialects.seams import Seams, joined
+from .dialects.shared.text_joints import Seams, joined
 from .errors import GatewayError
 from .events import Event, Failed, Finished, PartDelta, PartEnded, PartStarted
 from .loop_events import CompleteEvent, Ending, ErrorEvent, LoopEvent, ReasoningEvent, StatusEvent, TextEvent

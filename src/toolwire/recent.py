@@ -9,7 +9,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-from .dialects.memory import Past
+from .dialects.shared.memory import Past
 
 MAX_BYTES = 8 << 20  # of JSON; as objects it is several times that
 MAX_AGE = 300.0  # seconds: for so long another process may have deleted something in the middle of a history

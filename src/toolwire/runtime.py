@@ -23,8 +23,8 @@ from .calls.written.splitter import Manner, Spoken
 from .config import Guard
 from .dialects import DIALECTS
 from .dialects.base import Context, ModelLine, ResponseDecoder
-from .dialects.effort import with_effort
-from .dialects.renaming import Renamer
+from .dialects.shared.effort import with_effort
+from .dialects.shared.model_field import Renamer
 from .errors import BadRequest, GatewayError, quote
 from .guarding import Handling
 from .keeping import Keeping, Kept
@@ -36,7 +36,7 @@ from .telemetry import Record
 from .types import Loss, Request
 from .vaulting import Recall, Recalled, Vault, maker_of
 from .verbatim import BodyTap, Plan, Translator, Untouched, plan, tap_of, with_model
-from .wire.exact import BadJson, encode
+from .wire.exact_json import BadJson, encode
 
 _LIST_SECONDS = 5.0
 _LIST_AGE = 60.0

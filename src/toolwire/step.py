@@ -18,7 +18,7 @@ from .telemetry import Record
 from .types import Loss
 from .vaulting import Recall
 from .verbatim import Translator
-from .wire.exact import encode
+from .wire.exact_json import encode
 
 Write: TypeAlias = Callable[[bytes], Awaitable[None]]
 

@@ -19,7 +19,7 @@ from .backends.base import Backend
 from .calls.signatures.entries import Needs, Secrets, Span, is_carried, lacking, packed, secrets_of, unpacked
 from .calls.signatures.fingerprint import Leading, is_random
 from .calls.signatures.restore import restored
-from .dialects.ids import fit_id
+from .dialects.shared.call_ids import fit_id
 from .errors import GatewayError
 from .profiles import Profile
 from .store import Entry, Item, Store

@@ -12,11 +12,11 @@ from msgspec import Struct
 
 from .calls.turn import Turn
 from .dialects.base import ResponseDecoder, ResponseEncoder, StreamDecoder, garbage, last_frames
-from .dialects.renaming import Renamer, model_places
+from .dialects.shared.model_field import Renamer, model_places
 from .errors import GatewayError
 from .events import Event, Failed, Finished, PartDelta, PartStarted, Started
 from .types import JsonObject, Request
-from .wire.exact import BadJson, decode, encode
+from .wire.exact_json import BadJson, decode, encode
 from .wire.sse import Frame, FrameTooLarge, SseReader
 
 

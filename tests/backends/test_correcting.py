@@ -35,7 +35,7 @@ from toolwire.errors import GatewayError, UpstreamError
 from toolwire.events import Event, Failed, Noted, PartDelta, PartEnded, PartStarted, Started, content_of, fold
 from toolwire.profiles import PLAIN, IdRule
 from toolwire.types import Loss, Message, Part, Reasoning, Request, Text, Tool, ToolCall, ToolResult, Usage
-from toolwire.wire.exact import BadJson
+from toolwire.wire.exact_json import BadJson
 
 pytestmark = pytest.mark.slow
 

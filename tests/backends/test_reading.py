@@ -15,7 +15,7 @@ from toolwire.backends.reading import Reading
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Started, fold
 from toolwire.types import Request, Text
-from toolwire.wire.exact import encode
+from toolwire.wire.exact_json import encode
 
 DIALECTS = ("chat", "responses", "messages")
 

@@ -11,7 +11,7 @@ import pytest
 from toolwire.backends.base import EventReply, Model
 from toolwire.backends.search import Searcher
 from toolwire.backends.searching import Searching
-from toolwire.dialects.web_search import Hit
+from toolwire.dialects.shared.web_search import Hit
 from toolwire.errors import GatewayError, UpstreamError
 from toolwire.events import (
     Answer,
@@ -45,7 +45,7 @@ from toolwire.types import (
     ToolResult,
     Usage,
 )
-from toolwire.wire.exact import object_of
+from toolwire.wire.exact_json import object_of
 
 QUERY = '{"query":"q"}'
 

@@ -13,7 +13,7 @@ from toolwire.backends.search import Searcher
 from toolwire.backends.searching import Searching
 from toolwire.calls.tools.kinds import lower
 from toolwire.dialects import DIALECTS
-from toolwire.dialects.web_search import Hit
+from toolwire.dialects.shared.web_search import Hit
 from toolwire.profiles import PLAIN
 from toolwire.types import Request, Text, ToolCall, ToolResult
 

@@ -25,7 +25,7 @@ from toolwire.events import (
     emptied,
 )
 from toolwire.types import Choice, Loss, Opaque, Part, Reason, Reasoning, Text, Tool, ToolCall, Usage
-from toolwire.wire.exact import object_of
+from toolwire.wire.exact_json import object_of
 
 SCHEMA = {
     "type": "object",

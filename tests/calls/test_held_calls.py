@@ -27,7 +27,7 @@ from toolwire.calls.validation import Checking, cut_choices
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started, fold
 from toolwire.types import Choice, Citation, Loss, Opaque, Reasoning, Text, ToolCall, Usage
-from toolwire.wire.exact import decode
+from toolwire.wire.exact_json import decode
 
 
 def holding(found: Checking | None = None, *, is_first: bool = True) -> Holding:

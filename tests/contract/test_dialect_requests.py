@@ -18,7 +18,7 @@ from toolwire.dialects import DIALECTS
 from toolwire.errors import BadRequest
 from toolwire.profiles import ANTHROPIC, GEMINI_API, PLAIN_CHAT, RESPONSES
 from toolwire.types import Media, Request, Text, ToolCall, ToolResult
-from toolwire.wire.exact import object_of
+from toolwire.wire.exact_json import object_of
 
 pytestmark = pytest.mark.slow
 

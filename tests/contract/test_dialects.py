@@ -17,7 +17,7 @@ from toolwire.calls.turn import Turn
 from toolwire.dialects import DIALECTS
 from toolwire.events import Answer, Event, Failed, Finished, PartEnded, Started, fold, unfold
 from toolwire.types import Choice, Request, ToolCall, Usage
-from toolwire.wire.exact import object_of
+from toolwire.wire.exact_json import object_of
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 
 from tests.clients.gateway import Gateway, scripted
-from toolwire.dialects.sealed import MARK, is_sealed
+from toolwire.dialects.shared.sealed_reasoning import MARK, is_sealed
 
 from .asking import DIALECTS, TOOLS, Exchange, Reply, ask, request_for
 from .judge.validate import check

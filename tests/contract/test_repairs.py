@@ -17,7 +17,7 @@ from tests.thorough import is_thorough
 from toolwire.calls.arguments import Invalid, Repaired, judge
 from toolwire.calls.schemas import Schemas
 from toolwire.types import Tool, ToolCall
-from toolwire.wire.exact import encode
+from toolwire.wire.exact_json import encode
 
 SCHEMAS = Schemas()
 

@@ -14,7 +14,7 @@ from toolwire.dialects import DIALECTS
 from toolwire.dialects.base import Context, Mint, ResponseDecoder
 from toolwire.events import Answer, Event, Failed, Finished, PartDelta, PartEnded, PartStarted, fold
 from toolwire.types import Opaque, Request
-from toolwire.wire.exact import decode
+from toolwire.wire.exact_json import decode
 from toolwire.wire.sse import SseReader
 
 NAMES = ("chat", "responses", "messages")

@@ -26,7 +26,7 @@ from toolwire.config import BackendConfig, Config, with_backends
 from toolwire.errors import InternalError
 from toolwire.server.background import Job, heard_of, shown
 from toolwire.store import Entry, Item, MemoryStore
-from toolwire.wire.exact import encode
+from toolwire.wire.exact_json import encode
 
 pytestmark = pytest.mark.slow
 

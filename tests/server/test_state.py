@@ -14,7 +14,7 @@ from tests.server.remembering import BACKENDS, ECHO, KEY, OTHER_KEY, Site, scrip
 from toolwire.server.auth import owner_of
 from toolwire.server.state import is_stateful
 from toolwire.store import Entry, SqliteStore
-from toolwire.wire.exact import decode
+from toolwire.wire.exact_json import decode
 
 pytestmark = pytest.mark.slow
 

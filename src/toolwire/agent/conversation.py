@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ..errors import BadRequest
 from ..types import JsonObject, Message, Part, Reasoning, Refusal, Text, ToolCall
-from ..wire.exact import BadJson, decode, encode
+from ..wire.exact_json import BadJson, decode, encode
 
 VERSION = 1
 _MARK = "toolwire"

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ..calls.signatures.fingerprint import is_random, print_of
 from ..types import Loss, Media, Message, Part, Refusal, Request, Text, Tool, ToolCall, ToolResult
-from ..wire.exact import encode, object_of
+from ..wire.exact_json import encode, object_of
 from .parking import Place
 
 # Clients write the hour, the open file or what is left of a budget into their instructions; the turn that waits has read them.

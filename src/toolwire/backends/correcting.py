@@ -22,7 +22,7 @@ from ..calls.written.splitter import UnknownTool
 from ..errors import GatewayError, UpstreamError, quote
 from ..events import Event, Failed, Noted
 from ..types import Loss, Message, Request, Text, ToolCall, ToolResult
-from ..wire.exact import BadJson, encode
+from ..wire.exact_json import BadJson, encode
 from .base import Backend, EventReply, Model, WireReply, how_of, local_of
 from .reading import Reading
 from .rounds import Rounds, RoundsReply

@@ -15,7 +15,7 @@ from ..offload import LARGE, offload
 from ..profiles import ALL_KINDS, profile_for
 from ..telemetry import wire_trace
 from ..types import LOOP_HEADER, Loss, Request
-from ..wire.exact import object_of
+from ..wire.exact_json import object_of
 from .base import Model
 from .refusals import check_tools, is_passing, mended
 from .transport import Response, Timeouts, Transport

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from ..errors import BadRequest, quote
 from ..types import Citation, JsonObject, Message, Text
-from ..wire.exact import BadJson, decode
+from ..wire.exact_json import BadJson, decode
 
 _MARK = re.compile(r"\[\[script:([^\[\]]*)\]\]")
 _DEFAULT_CHUNK = 12

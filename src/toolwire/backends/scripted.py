@@ -27,7 +27,7 @@ from ..types import (
     ToolResult,
     Usage,
 )
-from ..wire.exact import encode, object_of
+from ..wire.exact_json import encode, object_of
 from .base import EventReply, Model
 from .history import altered, tool_called, unpaired
 from .regex_process import BadPattern, search

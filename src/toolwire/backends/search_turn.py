@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..calls.tools.names import without_prefix
-from ..dialects.web_search import Outcome, SearchForm, Shown, WebSearch, told
+from ..dialects.shared.web_search import Outcome, SearchForm, Shown, WebSearch, told
 from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
 from ..types import Loss, Message, Opaque, Part, Request, Text, ToolCall, ToolChoice, ToolResult, Usage
 from .base import Backend, EventReply, WireReply

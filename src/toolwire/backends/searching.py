@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ..dialects.messages import web_search as in_messages
 from ..dialects.responses import web_search as in_responses
-from ..dialects.web_search import SearchForm, WebSearch, retold
+from ..dialects.shared.web_search import SearchForm, WebSearch, retold
 from ..types import Loss, Message, Request, Tool, ToolChoice
 from .base import Backend, EventReply, Model, how_of, local_of
 from .rounds import RoundsReply

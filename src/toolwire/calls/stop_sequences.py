@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ..errors import BadRequest
 from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started, content_of
 from ..types import Choice, Json, Part, Reasoning, Refusal, Text, ToolCall, Usage
-from ..wire.exact import object_of
+from ..wire.exact_json import object_of
 
 _LONGEST = 100_000  # letters of all sequences together: the automaton has a state for each
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from . import chat, gemini, messages, responses
 from .base import Dialect
-from .memory import Memory
 from .messages import threads
 from .responses import state
+from .shared.memory import Memory
 
 DIALECTS: dict[str, Dialect] = {
     chat.name: chat,

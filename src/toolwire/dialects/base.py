@@ -12,10 +12,10 @@ from ..errors import GatewayError, UpstreamError, quote
 from ..events import Answer, Event, Failed, Folder, PartDelta
 from ..profiles import Profile
 from ..types import JsonObject, Loss, Request
-from ..wire.exact import BadJson, decode, encode
-from ..wire.shortcut import Shortcut
+from ..wire.exact_json import BadJson, decode, encode
+from ..wire.frame_template import Shortcut
 from ..wire.sse import Frame, FrameTooLarge, SseReader
-from .assembly import Assembly, Growing
+from .shared.assembly import Assembly, Growing
 
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b":", b"id:", b"retry:")  # what a line of a stream begins with, and no JSON

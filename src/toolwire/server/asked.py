@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ..errors import BadRequest, quote
 from ..store import Item
-from ..wire.exact import encode
+from ..wire.exact_json import encode
 
 _MAX_PAGE = 100
 _DEFAULT_PAGE = 20

@@ -26,7 +26,7 @@ from ..step import Step, mint
 from ..store import Entry, Store
 from ..telemetry import Record
 from ..types import JsonObject, Request
-from ..wire.exact import decode, encode
+from ..wire.exact_json import decode, encode
 
 _BEAT = 1.0
 _SILENCE = 15.0  # after this long without a beat its process is dead

@@ -17,7 +17,7 @@ from ..backends.vscode.token import VARIABLE, bridge_token, is_token, token_path
 from ..config import is_loopback
 from ..dialects.vscode.shapes import MARK, NAME
 from ..errors import BadRequest, ConfigError, quote
-from ..wire.exact import encode
+from ..wire.exact_json import encode
 from .auth import key_in
 from .body import Receive, Send
 from .bridge_asks import Desk, lent_back

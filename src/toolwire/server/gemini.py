@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 from ..dialects import DIALECTS, gemini
 from ..dialects.gemini.paths import COUNT, STREAM
 from ..types import Request
-from ..wire.exact import encode, object_of
+from ..wire.exact_json import encode, object_of
 from .body import Send
 from .reply import HeaderList, Reply
 

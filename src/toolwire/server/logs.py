@@ -13,7 +13,7 @@ from typing import TextIO
 from ..calls.counts import CallMade, LocalCall
 from ..errors import quote
 from ..telemetry import Record
-from ..wire.exact import encode
+from ..wire.exact_json import encode
 
 _MAX_LINES = 10_000
 _PAUSE = 0.05

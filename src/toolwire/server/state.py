@@ -11,7 +11,7 @@ from ..keeping import Keeping
 from ..runtime import Runtime
 from ..telemetry import Record
 from ..types import Request
-from ..wire.exact import encode
+from ..wire.exact_json import encode
 from .asked import Asked
 from .background import Background
 from .body import Receive

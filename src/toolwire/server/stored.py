@@ -10,18 +10,18 @@ from contextlib import aclosing
 
 from ..backends.http import HttpBackend, HttpReply
 from ..dialects.base import Context
-from ..dialects.renaming import Renamer
 from ..dialects.responses import encoder
 from ..dialects.responses.answer_in import body_events
 from ..dialects.responses.shapes import NAME
 from ..dialects.responses.state import shown_item
+from ..dialects.shared.model_field import Renamer
 from ..errors import BadRequest, quote
 from ..keeping import POINTERS, RUNNING, Keeping
 from ..runtime import Runtime
 from ..step import mint
 from ..store import Entry, Item
 from ..types import Request
-from ..wire.exact import decode, encode
+from ..wire.exact_json import decode, encode
 from ..wire.sse import SseReader
 from .asked import Asked, page
 from .background import Background, cancelled, heard_of, shown, with_status

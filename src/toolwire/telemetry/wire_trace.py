@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from typing import Any, Literal, Protocol, TypeAlias
 
 from ..types import Json
-from ..wire.exact import BadJson, decode, encode
+from ..wire.exact_json import BadJson, decode, encode
 from ..wire.sse import FrameTooLarge, SseReader
 from .redaction import Redaction
 from .trace_file import TraceFile

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ..errors import quote
 from ..types import Json, JsonObject
-from ..wire import exact
+from ..wire import exact_json as exact
 from .plain import whole
 from .shapes import NULL, SCALARS, Mismatch, Shape, found
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ..types import Json, JsonObject
-from ..wire import exact
+from ..wire import exact_json as exact
 from .plain import whole
 from .shapes import Mismatch, Shape
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ..types import Media, Opaque, Text
-from ..wire import exact
+from ..wire import exact_json as exact
 from .base import Output
 
 NOTHING = "(no output)"

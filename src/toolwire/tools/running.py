@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ..errors import quote
 from ..types import JsonObject, Media, Opaque, Text, ToolCall
-from ..wire.exact import encode
+from ..wire.exact_json import encode
 from .base import Output, Runnable
 from .context import Context, Progress, serving
 from .results import NOTHING, described

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from ..errors import quote
 from ..types import Json, JsonObject
-from .exact import BadJson, decode, encode
+from .exact_json import BadJson, decode, encode
 
 MAX_FRAME = 16 * 1024 * 1024
 ZIPPED = 0x01

@@ -12,7 +12,7 @@ from typing import Any
 from toolwire.backends.codex.process import start
 from toolwire.backends.codex.worker import Worker
 from toolwire.types import JsonObject
-from toolwire.wire import rpc
+from toolwire.wire import json_rpc as rpc
 
 FAKE = Path(__file__).with_name("fake_app_server.py")
 

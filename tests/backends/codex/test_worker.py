@@ -15,7 +15,7 @@ from tests.backends.codex.starting import environment, fake, journal, refuse, wo
 from toolwire.backends.codex.channel import Gone
 from toolwire.backends.codex.process import start
 from toolwire.backends.codex.worker import Heard, Refused, Thread, Worker
-from toolwire.wire import rpc
+from toolwire.wire import json_rpc as rpc
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire.backends.search.asking import Searcher, chosen, hit_in, tidy
-from toolwire.dialects.web_search import Hit, Outcome, WebSearch
+from toolwire.dialects.shared.web_search import Hit, Outcome, WebSearch
 from toolwire.errors import UpstreamError
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.server.harness import wait_until
 from toolwire.backends.search import CommandSearch
-from toolwire.dialects.web_search import Hit
+from toolwire.dialects.shared.web_search import Hit
 from toolwire.errors import UpstreamError
 
 

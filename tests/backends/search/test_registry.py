@@ -9,7 +9,7 @@ from pathlib import Path
 from toolwire.backends.search import build_search
 from toolwire.backends.transport import Transport
 from toolwire.config import SearchConfig
-from toolwire.dialects.web_search import Hit, WebSearch
+from toolwire.dialects.shared.web_search import Hit, WebSearch
 
 
 def test_a_program(tmp_path: Path) -> None:

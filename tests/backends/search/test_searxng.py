@@ -11,7 +11,7 @@ import pytest
 from tests.server.harness import HOLD, Upstream, reply
 from toolwire.backends.search import SearxngSearch
 from toolwire.backends.transport import Transport
-from toolwire.dialects.web_search import Hit
+from toolwire.dialects.shared.web_search import Hit
 from toolwire.errors import UpstreamError
 
 PATH = "/search?q=two+words+%26+%C3%A9&format=json"

@@ -12,7 +12,7 @@ from toolwire.calls.arguments import Invalid, judge, tool_error, unknown_tool
 from toolwire.calls.arguments.feedback import MAX_BYTES, near_names
 from toolwire.calls.schemas import Schemas
 from toolwire.types import Tool, ToolCall
-from toolwire.wire.exact import encode
+from toolwire.wire.exact_json import encode
 
 pytestmark = pytest.mark.slow
 

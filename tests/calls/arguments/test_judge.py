@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from toolwire.calls.arguments import Invalid, Repaired, Valid, judge
 from toolwire.calls.schemas import Schemas
 from toolwire.types import Tool, ToolCall
-from toolwire.wire.exact import decode, object_of
+from toolwire.wire.exact_json import decode, object_of
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ import pytest
 
 from toolwire.calls.arguments.preferences import preferred
 from toolwire.calls.schemas import Schemas
-from toolwire.wire.exact import encode
+from toolwire.wire.exact_json import encode
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from tests.calls.schemas.test_cost import chain
 from toolwire.calls.schemas import Checker, TooCostly
 from toolwire.calls.schemas.checker import depth, has_at_most
 from toolwire.calls.schemas.reader import read
-from toolwire.wire.exact import encode
+from toolwire.wire.exact_json import encode
 
 pytestmark = pytest.mark.slow
 

@@ -23,7 +23,7 @@ from toolwire.calls.signatures.entries import (
     unpacked,
 )
 from toolwire.types import Opaque, Part, Reasoning, Refusal, Text
-from toolwire.wire.exact import decode, encode
+from toolwire.wire.exact_json import decode, encode
 
 MESSAGES = Needs(dialect="messages", proofs=("signature", "redacted"))
 RESPONSES = Needs(dialect="responses", proofs=("encrypted",), is_marked=True)

@@ -12,7 +12,7 @@ from tests.calls.telling import assistant, call, result, tool, user
 from tests.dialects.answers import ARGUMENTS
 from toolwire.calls.signatures.fingerprint import Leading, is_random, print_of, text_print
 from toolwire.types import Media, Message, Text, ToolCall
-from toolwire.wire.exact import object_of
+from toolwire.wire.exact_json import object_of
 
 
 def written(raw: str, call_id: str = "a", name: str = "read", kind: str = "function") -> ToolCall:

@@ -15,7 +15,7 @@ from toolwire.calls.tools.encoded_arguments import ArgumentDecoder, Encoding
 from toolwire.events import Event, PartDelta, PartEnded, PartStarted
 from toolwire.profiles import GEMINI_SCHEMAS
 from toolwire.types import Text, Tool, ToolCall
-from toolwire.wire.exact import object_of
+from toolwire.wire.exact_json import object_of
 
 FREE: dict[str, Any] = {"type": "object", "additionalProperties": True}
 SCHEMA: dict[str, Any] = {

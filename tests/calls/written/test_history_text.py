@@ -28,7 +28,7 @@ from toolwire.types import (
     ToolCall,
     ToolResult,
 )
-from toolwire.wire.exact import object_of
+from toolwire.wire.exact_json import object_of
 
 pytestmark = pytest.mark.slow
 

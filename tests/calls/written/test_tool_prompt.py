@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from toolwire.calls.schemas import Schemas
 from toolwire.calls.written.tool_prompt import _known, rules
 from toolwire.types import Tool
-from toolwire.wire.exact import decode
+from toolwire.wire.exact_json import decode
 
 READ = Tool(name="read", description="Reads a file.", schema={"properties": {"path": {}}, "required": ["path"]})
 NOW = Tool(name="now")

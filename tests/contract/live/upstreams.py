@@ -22,7 +22,7 @@ from tests.dialects.wires import (
     usage_chunk,
 )
 from tests.dialects.wires import response as response_object
-from toolwire.wire.exact import encode
+from toolwire.wire.exact_json import encode
 
 from .script import Call, Frame, Part, Recorder, Words
 

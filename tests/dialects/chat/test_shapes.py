@@ -8,7 +8,7 @@ import pytest
 
 from tests.dialects.wires import REGULAR, TOP
 from toolwire.dialects.chat.shapes import read_by_hand, read_fast, read_message
-from toolwire.wire.exact import BadJson
+from toolwire.wire.exact_json import BadJson
 
 
 def test_both_ways_read_a_documented_chunk_alike() -> None:

@@ -11,7 +11,7 @@ from tests.backends.event_contract import check_events
 from toolwire.dialects.codex import Names, Reply, TurnDecoder
 from toolwire.events import Event, Failed, Finished, Noted, PartEnded
 from toolwire.types import Loss, Reasoning, Text, ToolCall
-from toolwire.wire.rpc import Answer, Asked, Lines, Told
+from toolwire.wire.json_rpc import Answer, Asked, Lines, Told
 
 FOLDER = Path(__file__).parent / "recordings"
 VERSIONS = ("0.89.0", "0.166.0")

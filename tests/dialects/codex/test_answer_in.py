@@ -16,7 +16,7 @@ from toolwire.dialects.codex import Names, TurnDecoder
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, Started
 from toolwire.types import Loss, Reasoning, Text, ToolCall
-from toolwire.wire.exact import BadJson, decode
+from toolwire.wire.exact_json import BadJson, decode
 
 pytestmark = pytest.mark.slow
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from toolwire.dialects.assembly import Assembly
 from toolwire.dialects.codex.thoughts import Thoughts
+from toolwire.dialects.shared.assembly import Assembly
 from toolwire.events import Event, PartEnded
 from toolwire.types import Reasoning
 

@@ -13,7 +13,7 @@ from toolwire.dialects.cursor.context import Setup, context_of, definition, dema
 from toolwire.dialects.cursor.names import Names
 from toolwire.dialects.cursor.values import from_value
 from toolwire.types import Loss, Output, Request, Tool, ToolChoice
-from toolwire.wire.exact import decode
+from toolwire.wire.exact_json import decode
 
 SETUP = Setup(conversation_id="c", run_id="r", message_id="m")
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 9007199254740993}}}

@@ -13,7 +13,7 @@ from toolwire.dialects.cursor import agent
 from toolwire.dialects.cursor.faults import error_of, error_of_status
 from toolwire.errors import UpstreamError
 from toolwire.wire.connect import Detail, Fault, FrameDecoder, end
-from toolwire.wire.exact import encode
+from toolwire.wire.exact_json import encode
 
 KIND = "aiserver.v1.ErrorDetails"
 

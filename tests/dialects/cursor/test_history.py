@@ -27,7 +27,7 @@ from toolwire.types import (
     ToolCall,
     ToolResult,
 )
-from toolwire.wire.exact import decode
+from toolwire.wire.exact_json import decode
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 IMAGE = Media(kind="image", mime="image/png", data=PIXEL)

@@ -16,7 +16,7 @@ from toolwire.dialects.cursor import agent
 from toolwire.dialects.cursor.request_out import Opening, Setup, losses_of, offered, opening
 from toolwire.errors import BadRequest
 from toolwire.types import Media, Message, Output, Request, Sampling, Thinking, Tool, ToolCall, ToolChoice
-from toolwire.wire.exact import decode
+from toolwire.wire.exact_json import decode
 
 SETUP = Setup(conversation_id="c0", run_id="r0", message_id="m0")
 BASH, READ = Tool(name="bash", description="runs", schema={"type": "object"}), Tool(name="read")

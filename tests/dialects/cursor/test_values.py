@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from toolwire.dialects.cursor import agent
 from toolwire.dialects.cursor.values import DEPTH, exact, from_struct, from_value, to_struct, to_value
-from toolwire.wire.exact import decode
+from toolwire.wire.exact_json import decode
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 JSON = st.recursive(

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from toolwire.dialects.assembly import Assembly
 from toolwire.dialects.gemini.candidates import Candidate, Nameless
+from toolwire.dialects.shared.assembly import Assembly
 from toolwire.events import Event, PartEnded
 from toolwire.types import Citation, Opaque, Part, Reasoning, Refusal, Text, ToolCall
 

@@ -20,7 +20,7 @@ from toolwire.dialects.gemini.shapes import (
     usage_in,
     usage_out,
 )
-from toolwire.dialects.sealed import seal, unseal
+from toolwire.dialects.shared.sealed_reasoning import seal, unseal
 from toolwire.types import Citation, Reasoning, ToolCall, Usage
 
 

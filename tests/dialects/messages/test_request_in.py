@@ -9,7 +9,7 @@ import pytest
 
 from tests.dialects.refusing import GONE, refusal, with_change
 from toolwire.dialects import messages
-from toolwire.dialects.sealed import seal
+from toolwire.dialects.shared.sealed_reasoning import seal
 from toolwire.types import Media, Opaque, Output, Reasoning, Request, Text, Thinking, ToolCall, ToolResult
 
 GOOD: dict[str, Any] = {

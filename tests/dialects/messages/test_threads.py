@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from toolwire.dialects.memory import Past
 from toolwire.dialects.messages import decode_request, encode_request
-from toolwire.dialects.messages.faults import encode_error
+from toolwire.dialects.messages.errors import encode_error
 from toolwire.dialects.messages.threads import complete, messages_of, not_found, own_items, remembered
+from toolwire.dialects.shared.memory import Past
 from toolwire.profiles import ANTHROPIC
 from toolwire.types import Reasoning, Request, State
-from toolwire.wire.exact import decode
+from toolwire.wire.exact_json import decode
 
 TOOL = {"name": "look", "input_schema": {"type": "object"}}
 SYSTEM = [{"type": "text", "text": "be kind", "cache_control": {"type": "ephemeral"}}]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from toolwire.dialects.messages import web_search
-from toolwire.dialects.web_search import Hit, Outcome, WebSearch
+from toolwire.dialects.shared.web_search import Hit, Outcome, WebSearch
 from toolwire.events import Noted, PartEnded, PartStarted
 from toolwire.types import Opaque, Source, Tool
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.dialects.answers import CHARACTERS
 from tests.dialects.playing import NOW, body_out, frames, out
-from toolwire.dialects.sealed import unseal
+from toolwire.dialects.shared.sealed_reasoning import unseal
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
 from toolwire.types import Choice, Citation, Media, Opaque, Part, Reason, Reasoning, Refusal, Text, ToolCall, Usage

@@ -19,7 +19,7 @@ from toolwire.dialects.responses.echo import choice_echo, metadata_echo, tools_e
 from toolwire.dialects.responses.resource import resource
 from toolwire.errors import BadRequest
 from toolwire.events import Started
-from toolwire.wire.exact import encode
+from toolwire.wire.exact_json import encode
 
 
 def names(listed: str) -> list[str]:

@@ -17,7 +17,7 @@ from toolwire.dialects.responses.resource import (
     resource,
     text_part,
 )
-from toolwire.dialects.sealed import unseal
+from toolwire.dialects.shared.sealed_reasoning import unseal
 from toolwire.errors import BadRequest, GatewayError, UpstreamError
 from toolwire.events import Started
 from toolwire.types import Citation, JsonObject, Reasoning, Refusal, Text, ToolCall

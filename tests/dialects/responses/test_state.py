@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.dialects.memory import Past
 from toolwire.dialects.responses import decode_request, encode_request
 from toolwire.dialects.responses.state import (
     complete,
@@ -19,9 +18,10 @@ from toolwire.dialects.responses.state import (
     remembered,
     shown_item,
 )
+from toolwire.dialects.shared.memory import Past
 from toolwire.profiles import RESPONSES
 from toolwire.types import Request, State
-from toolwire.wire.exact import decode, encode
+from toolwire.wire.exact_json import decode, encode
 
 pytestmark = pytest.mark.slow
 

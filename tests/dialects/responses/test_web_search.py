@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from toolwire.dialects.responses import web_search
-from toolwire.dialects.web_search import Hit, Outcome, WebSearch
+from toolwire.dialects.shared.web_search import Hit, Outcome, WebSearch
 from toolwire.types import Opaque, Source, Tool
 
 

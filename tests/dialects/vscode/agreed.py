@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from toolwire.dialects.vscode import encode
 from toolwire.dialects.vscode import shapes as bridge
-from toolwire.wire.exact import decode
+from toolwire.wire.exact_json import decode
 
 SCHEMA = Path(__file__).parents[3] / "vscode" / "protocol.schema.json"
 

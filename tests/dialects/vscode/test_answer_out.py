@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.dialects.vscode.agreed import from_gateway
-from toolwire.dialects.seams import joined
+from toolwire.dialects.shared.text_joints import joined
 from toolwire.dialects.vscode import AnswerDecoder, PartsEncoder, decode_gateway, encode
 from toolwire.dialects.vscode import shapes as bridge
 from toolwire.dialects.vscode.usage import usage_part

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.dialects.vscode.agreed import MODEL, answer_parts, asks, from_gateway, from_window, values
 from toolwire.dialects.vscode import MAX_FRAME, Bad, decode_gateway, decode_window, encode
 from toolwire.dialects.vscode import shapes as bridge
-from toolwire.wire.exact import encode as encode_json
+from toolwire.wire.exact_json import encode as encode_json
 
 TEXT = bridge.TextPart(text="hi")
 PARTS = bridge.Parts(id="r1", seq=0, parts=(TEXT,))

@@ -29,7 +29,7 @@ from toolwire.types import (
     ToolCall,
     ToolResult,
 )
-from toolwire.wire.exact import decode, encode
+from toolwire.wire.exact_json import decode, encode
 
 
 def told(

@@ -9,7 +9,7 @@ import pytest
 
 from tests.dialects.vscode.agreed import SCHEMA
 from toolwire.dialects.vscode import shapes as bridge
-from toolwire.wire.exact import decode
+from toolwire.wire.exact_json import decode
 
 DEFINITIONS = decode(SCHEMA.read_bytes())["$defs"]
 # What the schema calls otherwise.

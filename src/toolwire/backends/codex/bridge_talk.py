@@ -13,13 +13,13 @@ from math import inf
 
 from msgspec import Struct
 
-from ...dialects.failures import with_failure_first
-from ...dialects.foreign import whole_schema
-from ...dialects.media import data_url, split_data_url
-from ...dialects.media_words import placeholder, rendered
+from ...dialects.shared.failed_results import with_failure_first
+from ...dialects.shared.losses import whole_schema
+from ...dialects.shared.media.data import data_url, split_data_url
+from ...dialects.shared.media.text import placeholder, rendered
 from ...errors import quote
 from ...types import Json, JsonObject, Loss, Media, Opaque, Part, Text, Tool, ToolCall, ToolResult
-from ...wire.exact import BadJson, decode, encode, object_of
+from ...wire.exact_json import BadJson, decode, encode, object_of
 
 MOST_WAITING = 256  # calls and results; a model that asks for more at once does not mean it
 _VERSION = "2025-06-18"  # where the client names none

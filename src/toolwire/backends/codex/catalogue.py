@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ...children import signal_group, start
 from ...types import JsonObject
-from ...wire.exact import encode, object_of
+from ...wire.exact_json import encode, object_of
 
 _SECONDS = 10.0
 # As a model has them that Codex does not know.

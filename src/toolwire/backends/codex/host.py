@@ -32,7 +32,7 @@ from ...dialects.codex.asking import declined
 from ...dialects.codex.settings import flat
 from ...errors import UpstreamError, quote
 from ...types import JsonObject
-from ...wire import rpc
+from ...wire import json_rpc as rpc
 from .catalogue import catalogue_of
 from .channel import Channel, Gone
 from .home import Home, no_room

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from ...dialects.codex import Opening, cache_key
 from ...types import Json, Request
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from ..parking import Parking, Place
 from .channel import Gone
 from .worker import Refused, Thread, Worker

@@ -20,7 +20,7 @@ from ...errors import UpstreamError
 from ...events import Event, Failed, PartEnded, PartStarted, Started
 from ...telemetry import wire_trace
 from ...types import JsonObject, Loss, Request, ToolCall, ToolResult
-from ...wire import rpc
+from ...wire import json_rpc as rpc
 from ..parking import Place
 from ..synthesis import new_id
 from .bridge import Lane

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from ...telemetry import wire_trace
 from ...types import Json, JsonObject
-from ...wire import rpc
+from ...wire import json_rpc as rpc
 from .channel import Channel, Gone
 
 

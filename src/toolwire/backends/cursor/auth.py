@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from ...errors import UpstreamError
 from ...secret import Secret
-from ...wire.exact import object_of
+from ...wire.exact_json import object_of
 from ..connection import TransportError
 from ..transport import Timeouts, Transport
 from .calls import beginning, judged

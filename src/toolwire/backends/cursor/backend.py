@@ -22,7 +22,7 @@ from ...events import Event, Failed, Noted, PartDelta, PartEnded, PartStarted, S
 from ...profiles import CURSOR
 from ...tools.workspace.sandbox import Shell
 from ...types import JsonObject, Loss, Request, Tool
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from ..base import EventReply, Model
 from ..budget import CODE, Budget, conversation_of
 from ..continuing import Continuation, answered_calls, place_after, place_of

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...dialects.cursor import agent
 from ...dialects.cursor.execs import Exec
-from ...dialects.media_types import looks_like_text, sniffed
+from ...dialects.shared.media.types import looks_like_text, sniffed
 from ...errors import quote
 from ...tools.workspace.confinement import Root, contents
 from ...tools.workspace.editing import replaced

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from ...dialects.web_search import Hit, Outcome, WebSearch
+from ...dialects.shared.web_search import Hit, Outcome, WebSearch
 from ...errors import UpstreamError
 from ...types import Json
 

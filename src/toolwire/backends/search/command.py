@@ -7,9 +7,9 @@ import contextlib
 import signal
 
 from ...children import signal_group, start
-from ...dialects.web_search import Hit
+from ...dialects.shared.web_search import Hit
 from ...errors import UpstreamError
-from ...wire.exact import object_of
+from ...wire.exact_json import object_of
 from .asking import hit_in
 
 _MAX_OUTPUT = 1 << 20

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from ...dialects.web_search import Hit
+from ...dialects.shared.web_search import Hit
 from ...errors import UpstreamError
-from ...wire.exact import BadJson, decode
+from ...wire.exact_json import BadJson, decode
 from ..transport import Timeouts, Transport
 from .asking import hit_in
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from ...calls.turn import BYTES_PER_TOKEN
 from ...dialects.vscode.shapes import CallPart, Chat, ChatMessage, Part, ResultPart, TextPart, ThinkingPart
 from ...types import Loss, Usage
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from ..synthesis import new_id
 from .inbox import Gone, Overflow
 from .window import Window

@@ -8,7 +8,7 @@ import jsonschema_rs
 from msgspec import Struct
 
 from ...types import Json
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from ..schemas import Fault
 from ..schemas.keywords import Path
 from .edits import find

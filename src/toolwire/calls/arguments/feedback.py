@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from ...types import JsonObject, Tool
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from .fault_text import pruned
 from .judge import Invalid
 from .property_names import same_name

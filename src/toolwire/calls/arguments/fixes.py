@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 import jsonschema_rs
 
 from ...types import Json, JsonObject
-from ...wire.exact import BadJson, decode
+from ...wire.exact_json import BadJson, decode
 from ..schemas import Fault
 from ..schemas.keywords import Path
 from ..schemas.subschemas import declared

@@ -12,7 +12,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from ...types import Json, JsonObject, Tool, ToolCall
-from ...wire.exact import BadJson, decode, encode
+from ...wire.exact_json import BadJson, decode, encode
 from ..schemas import Checker, Schemas, TooCostly
 from ..schemas.keywords import Path
 from ..schemas.subschemas import schemas_at, types_of

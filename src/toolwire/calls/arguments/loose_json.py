@@ -13,7 +13,7 @@ import re
 from typing import NoReturn
 
 from ...types import Json, JsonObject
-from ...wire.exact import BadJson, decode
+from ...wire.exact_json import BadJson, decode
 from ..schemas.keywords import Path
 from .quotes import ENDS, NotLoose, Place, Quoting, Steps
 

@@ -13,7 +13,7 @@ from typing import Never
 from msgspec import Struct
 
 from ...types import Json, JsonObject
-from ...wire.exact import BadJson, decode
+from ...wire.exact_json import BadJson, decode
 from ..schemas.keywords import Path
 from .loose_json import Loose, NotLoose
 from .property_names import same_name

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from ...types import Json, JsonObject
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from ..schemas import Checker, TooCostly
 from ..schemas.subschemas import schemas_at, types_of
 from .ambiguity import Fixed, is_doubtful

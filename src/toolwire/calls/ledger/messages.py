@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ...types import Message, Opaque, Part, Reasoning, Text, ToolCall
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from .hosted_tools import Faults, faults_in
 from .report import Placed, Repair
 from .rules import Asked, is_blank, is_mute, is_telling, is_void, unproven

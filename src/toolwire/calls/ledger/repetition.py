@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from ...types import Message, Part, Text, ToolCall, ToolResult
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 
 MOST = 3  # rounds in a row that are the model's own business
 _NOTICE = (

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ...errors import BadRequest, quote
 from ...types import JsonObject, Tool
-from ...wire.exact import BadJson, encode
+from ...wire.exact_json import BadJson, encode
 from .checker import Checker
 from .keywords import pointer
 from .reader import Uncheckable, Unreadable, read

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from ...types import Json, JsonObject
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from .keywords import Path, properties_of, required_of
 from .merge import local, merged
 from .reader import type_name

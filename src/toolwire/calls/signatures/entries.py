@@ -24,7 +24,7 @@ import msgspec
 from msgspec import Struct
 
 from ...types import JsonObject, Message, Opaque, Part, Reasoning, Refusal, Text, ToolCall
-from ...wire.exact import BadJson, decode, encode
+from ...wire.exact_json import BadJson, decode, encode
 from .fingerprint import NameOf, print_of, text_print
 
 

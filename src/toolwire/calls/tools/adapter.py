@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from ...errors import quote
 from ...profiles import Profile, SchemaRules
 from ...types import Json, JsonObject, Loss, Request, Source, Tool, ToolCall, ToolChoice
-from ...wire.exact import BadJson, encode
+from ...wire.exact_json import BadJson, encode
 from ..schemas.clean import Change, cleaned
 from ..schemas.tool_sets import ToolSet
 from .encoded_arguments import Encoding

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ...events import Event, PartDelta, PartEnded, PartStarted
 from ...types import Json, JsonObject, Tool, ToolCall
-from ...wire.exact import BadJson, decode, encode
+from ...wire.exact_json import BadJson, decode, encode
 from ..schemas import Schemas, Texts, without_added_nulls
 from ..schemas.subset import WHOLE
 from .names import without_prefix

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from ...types import Json, JsonObject, Tool
-from ...wire.exact import BadJson, decode, encode, object_of
+from ...wire.exact_json import BadJson, decode, encode, object_of
 
 FIELD = "input"
 # What models call the text beside other members that they invent.

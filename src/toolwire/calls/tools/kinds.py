@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ...errors import UpstreamError, quote
 from ...events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted
 from ...types import Loss, Message, Part, Request, Tool, ToolCall, ToolChoice, ToolResult
-from ...wire.exact import object_of
+from ...wire.exact_json import object_of
 from . import freeform
 from .names import LONGEST, Names, is_legal
 

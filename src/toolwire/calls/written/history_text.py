@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...types import Extra, JsonObject, Loss, Media, Message, Opaque, Part, Role, Text, ToolCall, ToolResult
-from ...wire.exact import BadJson, encode, object_of
+from ...wire.exact_json import BadJson, encode, object_of
 
 # Tokens of templates that have no angle bracket: [INST], [/TOOL_RESULTS], [gMASK], [|assistant|], ]~b], [e~[
 _OPENING = r"\[(?=/?[a-z]?[A-Z][A-Z0-9_]+\]|\||e~\[)"

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...types import Loss, Message, Output, Request, Text
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from .history_text import has_calls, retold, with_words
 from .tool_prompt import rules
 

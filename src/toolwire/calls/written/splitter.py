@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ...errors import UpstreamError, quote
 from ...events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted
 from ...types import Loss, Reasoning, Text, ToolCall
-from ...wire.exact import object_of
+from ...wire.exact_json import object_of
 from ..validation import Offer, Unknown, reason_of, words_of
 from .formats.base import Broken, Closed, Grew, Imagined, Known, Opened, Piece, Thought, Words
 from .scanner import Sentinel

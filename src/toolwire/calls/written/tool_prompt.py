@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from ...types import Json, JsonObject, Tool
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from ..schemas import Schemas, TooCostly
 from .history_text import BRACKETED, call_block
 

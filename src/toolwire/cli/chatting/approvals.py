@@ -18,7 +18,7 @@ from ...loop_events import ToolCallEvent
 from ...loop_tools import Decision
 from ...tools import Runnable
 from ...types import JsonObject, Tool, ToolCall
-from ...wire.exact import encode, object_of
+from ...wire.exact_json import encode, object_of
 from .escaping import json_safe, one_line
 from .terminal import Terminal
 from .typing_lines import TypedLines

@@ -18,7 +18,7 @@ from ...loop_events import (
     ToolResultEvent,
 )
 from ...types import Text, Usage
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from .terminal import Terminal
 
 _REDRAW = 0.05  # seconds between two drawings of a line that grows

@@ -8,8 +8,8 @@ from functools import partial
 from ...profiles import Profile
 from ...types import Request
 from ..base import BodyDecoder, bearer
-from ..faults import decode_error, decode_models, encode_error, encode_model, encode_models
-from ..passing import passed_on
+from ..shared.error_bodies import decode_error, decode_models, encode_error, encode_model, encode_models
+from ..shared.forwarded_headers import passed_on
 from .answer_in import StreamDecoder, body_events
 from .answer_out import encoder
 from .request_in import decode_request

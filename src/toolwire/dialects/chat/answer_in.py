@@ -23,15 +23,15 @@ from ...types import (
     Text,
     Usage,
 )
-from ...wire.exact import BadJson
+from ...wire.exact_json import BadJson
 from ...wire.sse import Frame
-from ..assembly import Growing
 from ..base import FrameDecoder, cut, garbage, is_mark, shown
-from ..faults import error_from
+from ..shared.assembly import Growing
+from ..shared.error_bodies import error_from
 from .body_in import FAILED, NAMELESS, body_events, citation_in, fault_in, is_counted, logprobs_in, usage_in
-from .details import MEMBER, Details, words_in
 from .open_calls import OpenCall, OpenCalls
 from .other_choices import OtherChoices
+from .reasoning_details import MEMBER, Details, words_in
 from .shapes import (
     NAME,
     REASONS,

@@ -20,12 +20,12 @@ from ...types import (
     ToolResult,
     Usage,
 )
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from ...wire.sse import Frame
 from ..base import BodyEncoder, Context
-from ..faults import error_object
-from ..seams import Seams, joined
-from .details import MEMBER, details_of
+from ..shared.error_bodies import error_object
+from ..shared.text_joints import Seams, joined
+from .reasoning_details import MEMBER, details_of
 from .shapes import NAME, read_by_hand
 
 FINISH: dict[Reason, str] = {

@@ -7,11 +7,11 @@ from typing import Any
 from ...errors import UpstreamError
 from ...events import Answer, Event, Failed, Finished, Noted, PartEnded, Started, unfold
 from ...types import Choice, Citation, Extra, JsonObject, Loss, Opaque, Part, Reasoning, Refusal, Text, ToolCall, Usage
-from ...wire.exact import encode, object_of
+from ...wire.exact_json import encode, object_of
 from ..base import count_of, garbage, is_count, shown
-from ..faults import error_details, error_from
-from .details import MEMBER, words_in
+from ..shared.error_bodies import error_details, error_from
 from .other_choices import one_answer
+from .reasoning_details import MEMBER, words_in
 from .shapes import NAME, REASONS, read_message, reason_of
 
 NAMELESS = "the back end sent a tool call without a name."

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ...events import PartDelta
 from ...types import CallKind, Extra, JsonObject, ToolCall
-from ..assembly import Growing, GrowingCall
+from ..shared.assembly import Growing, GrowingCall
 from .shapes import NAME, Call
 
 _NO_PART = ToolCall(id="", name="", raw="")

@@ -27,7 +27,7 @@ from ...types import (
     ToolCall,
     ToolResult,
 )
-from ...wire.exact import object_of
+from ...wire.exact_json import object_of
 from ...wire.fields import (
     count_or_none,
     flag_or_none,
@@ -44,10 +44,10 @@ from ...wire.fields import (
     unread,
     wrong,
 )
-from ..failures import split_result
-from ..foreign import CACHE_HINT, with_hint
-from ..media import from_data, from_url
-from ..opening import body_object
+from ..shared.failed_results import split_result
+from ..shared.instructions import body_object
+from ..shared.losses import CACHE_HINT, with_hint
+from ..shared.media.data import from_data, from_url
 from .shapes import NAME
 from .tools_in import choice_in, declares_tools, in_own_form, old_choice_in, tools_in
 

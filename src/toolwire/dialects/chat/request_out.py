@@ -23,19 +23,19 @@ from ...types import (
     ToolChoice,
     ToolResult,
 )
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from ..base import Encoded
-from ..effort import lose_amount, lose_summary
-from ..failures import with_failure_first
-from ..foreign import foreign_members, lose_thinking, shared_members, whole_schema
-from ..media import data_url, file_name
-from ..media_limits import check_size
-from ..media_policy import Courier, Takes
-from ..media_words import placeholder, text_of
-from ..opening import as_note, with_listener, with_one_head
-from ..seams import Words, seam
+from ..shared.effort import lose_amount, lose_summary
+from ..shared.failed_results import with_failure_first
+from ..shared.instructions import as_note, with_listener, with_one_head
+from ..shared.losses import foreign_members, lose_thinking, shared_members, whole_schema
+from ..shared.media.data import data_url, file_name
+from ..shared.media.limits import check_size
+from ..shared.media.policy import Courier, Takes
+from ..shared.media.text import placeholder, text_of
+from ..shared.text_joints import Words, seam
 from .answer_out import call_out
-from .details import MEMBER, joined
+from .reasoning_details import MEMBER, joined
 from .shapes import NAME
 
 PATH = "/chat/completions"

@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Struct
 
 from ...types import JsonObject, Reason
-from ...wire.exact import decode, encode, typed
-from .details import MEMBER as DETAILS
+from ...wire.exact_json import decode, encode, typed
+from .reasoning_details import MEMBER as DETAILS
 
 NAME = "chat"
 

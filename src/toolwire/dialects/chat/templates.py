@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ...types import JsonObject
-from ...wire.exact import encode, object_of
-from ..opening import labelled
+from ...wire.exact_json import encode, object_of
+from ..shared.instructions import labelled
 
 _INSTRUCTIONS = ("system", "developer")
 

@@ -25,9 +25,9 @@ from msgspec import Struct
 from ...errors import GatewayError, UpstreamError
 from ...events import Event, Failed, Finished, Noted, Started
 from ...types import Choice, JsonObject, Loss, Reason, Text, ToolCall, Usage
-from ...wire.exact import BadJson, decode, encode
-from ...wire.rpc import Id
-from ..assembly import Assembly, Growing
+from ...wire.exact_json import BadJson, decode, encode
+from ...wire.json_rpc import Id
+from ..shared.assembly import Assembly, Growing
 from .asking import TOOL_CALL, Reply, declined, stray
 from .counting import Meter
 from .faults import error_of, gone, incomplete_reason, stuck, unreached

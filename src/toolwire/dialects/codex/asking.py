@@ -7,7 +7,7 @@ from msgspec import Struct
 from ...errors import quote
 from ...events import Event
 from ...types import JsonObject
-from ...wire.rpc import Id, refusal, result
+from ...wire.json_rpc import Id, refusal, result
 
 TOOL_CALL = "item/tool/call"
 _NOT_DONE = -32601  # no such method, in the numbers of JSON-RPC

@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from ...errors import RUNAWAY, UpstreamError, quote
 from ...types import JsonObject, Loss
-from ...wire.exact import object_of
+from ...wire.exact_json import object_of
 from ..base import cut
-from ..faults import error_code, error_from
+from ..shared.error_bodies import error_code, error_from
 
 _LONGEST = 4000  # letters of a message that are read and kept
 _STATUS = re.compile(r"\bstatus:? (\d{3})\b")

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from ...profiles import RESPONSES, Profile
 from ...types import JsonObject, Loss, Message, Output, Request, Sampling
-from ...wire.exact import encode
-from ..opening import with_listener
+from ...wire.exact_json import encode
 from ..responses.request_out import body_of
+from ..shared.instructions import with_listener
 from .names import Names
 from .versions import Abilities
 

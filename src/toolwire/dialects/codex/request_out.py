@@ -8,10 +8,10 @@ from typing import Literal
 from msgspec import Struct
 
 from ...types import JsonObject, Loss, Media, Part, Request, Text, Tool, ToolResult
-from ..failures import with_failure
-from ..foreign import foreign_members, whole_schema
-from ..media import data_url
-from ..media_words import placeholder, text_of
+from ..shared.failed_results import with_failure
+from ..shared.losses import foreign_members, whole_schema
+from ..shared.media.data import data_url
+from ..shared.media.text import placeholder, text_of
 from .history import History, Way, history_items, history_of, losses_of_way, split_input, told_as_text, way_of
 from .names import BUILT_IN, RESERVED, Names
 from .settings import Setup, flat

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ...errors import ConfigError, quote
 from ...types import Json, JsonObject
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from .versions import Version
 
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")

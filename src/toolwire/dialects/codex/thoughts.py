@@ -6,7 +6,7 @@ from typing import Any
 
 from ...events import Event
 from ...types import JsonObject, Reasoning
-from ..assembly import Assembly, Growing
+from ..shared.assembly import Assembly, Growing
 
 RESPONSES = "responses"  # the dialect whose reasoning it is: proofs go back there
 

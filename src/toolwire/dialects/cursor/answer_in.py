@@ -27,7 +27,7 @@ from ...errors import GatewayError, UpstreamError
 from ...events import Event
 from ...types import Loss, ToolCall, ToolResult
 from ...wire.connect import Fault
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from ..base import garbage
 from . import agent, queries
 from .announcements import Announcements

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ...types import Json, Loss
-from ...wire.exact import BadJson, decode
+from ...wire.exact_json import BadJson, decode
 from . import agent
 from .untold import Message, Untold
 from .waiting import first_line

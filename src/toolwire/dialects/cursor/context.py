@@ -9,11 +9,11 @@ from typing import Literal
 from msgspec import Struct
 
 from ...types import Json, JsonObject, Loss, Media, Message, Request, Text, Tool
-from ...wire.exact import encode
-from ..answer_form import form_instruction
-from ..foreign import whole_schema
-from ..media_words import placeholder, text_of
-from ..opening import split_head
+from ...wire.exact_json import encode
+from ..shared.instructions import split_head
+from ..shared.losses import whole_schema
+from ..shared.media.text import placeholder, text_of
+from ..shared.output_format import form_instruction
 from . import agent
 from .names import PROVIDER, Names
 from .results import sendable

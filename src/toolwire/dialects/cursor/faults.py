@@ -15,7 +15,7 @@ from msgspec import Struct
 from ...errors import UpstreamError, quote
 from ...types import Json
 from ...wire.connect import BROKE_OFF, Detail, Fault, fault_of
-from ...wire.exact import BadJson, decode
+from ...wire.exact_json import BadJson, decode
 from . import agent
 from .fault_table import BARE, BY_CODE, BY_NAME, BY_STATUS, BY_WORDS, CUT, OUTDATED, POLICY, UNKNOWN, Kind
 

@@ -17,11 +17,11 @@ from msgspec import Struct
 
 from ...profiles import Profile
 from ...types import JsonObject, Loss, Media, Message, Part, Reasoning, Refusal, Request, Text, ToolCall, ToolResult
-from ...wire.exact import encode, object_of
-from ..foreign import lose_thinking
-from ..ids import fit_id
-from ..media import data_url
-from ..media_policy import Courier, Takes
+from ...wire.exact_json import encode, object_of
+from ..shared.call_ids import fit_id
+from ..shared.losses import lose_thinking
+from ..shared.media.data import data_url
+from ..shared.media.policy import Courier, Takes
 from .names import Names
 from .results import IMAGE_TYPES, sendable, told
 

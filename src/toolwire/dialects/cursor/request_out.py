@@ -10,9 +10,9 @@ from msgspec import Struct
 from ...errors import BadRequest
 from ...types import Loss, Media, Request, Tool
 from ...wire.connect import MAX_FRAME
-from ...wire.exact import BadJson
-from ..foreign import foreign_members
-from ..opening import with_listener
+from ...wire.exact_json import BadJson
+from ..shared.instructions import with_listener
+from ..shared.losses import foreign_members
 from . import agent
 from .context import Setup, context_of, demands_of, inexact, instructions_of
 from .history import NAME, Story, blobs_of, flattened, said, story_of

@@ -6,9 +6,9 @@ from base64 import b64decode
 from collections.abc import Iterable
 
 from ...types import Loss, Media, Opaque, Part, Text, ToolResult
-from ..media import BadMedia, settled, text_in
-from ..media_types import is_text
-from ..media_words import described, placeholder, rendered
+from ..shared.media.data import BadMedia, settled, text_in
+from ..shared.media.text import described, placeholder, rendered
+from ..shared.media.types import is_text
 from . import agent
 
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...events import Event
 from ...types import Reasoning, Text, ToolCall
-from ...wire.exact import object_of
-from ..assembly import Assembly, Growing
+from ...wire.exact_json import object_of
+from ..shared.assembly import Assembly, Growing
 from .thoughts import Kind, Piece, Splitter
 from .untold import Untold
 

@@ -11,7 +11,7 @@ import math
 from decimal import Decimal
 
 from ...types import Json, JsonObject
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from . import agent
 
 DEPTH = 24

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from ...types import Text, ToolResult
-from ..ids import fit_id
+from ..shared.call_ids import fit_id
 from .execs import Exec, key_of
 
 LONGEST_ID = 64

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ...errors import quote
 from ...types import JsonObject, Loss, ToolCall, ToolResult
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from . import agent
 from .arguments import arguments_of
 from .borrowing import borrowed

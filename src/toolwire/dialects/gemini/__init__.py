@@ -8,10 +8,10 @@ from functools import partial
 from ...profiles import Profile
 from ...types import Request
 from ..base import BodyDecoder, bearer
-from ..passing import passed_on
+from ..shared.forwarded_headers import passed_on
 from .answer_in import StreamDecoder, body_events
 from .answer_out import encoder
-from .faults import decode_error, decode_models, encode_error, encode_model, encode_models
+from .errors import decode_error, decode_models, encode_error, encode_model, encode_models
 from .paths import Asked, asked_in, path_of
 from .request_in import decode_asked, decode_count, decode_request
 from .request_out import encode_request

@@ -10,12 +10,12 @@ from typing import Any
 from ...errors import UpstreamError
 from ...events import Event, Failed, Finished, Noted, PartEnded, PartStarted, Started
 from ...types import Choice, JsonObject, Refusal, Request
-from ...wire.exact import BadJson, decode, encode
+from ...wire.exact_json import BadJson, decode, encode
 from ...wire.sse import Frame
 from ..base import OTHER_CHOICES, FrameDecoder, cut, garbage, is_mark, shown
-from ..faults import error_details
+from ..shared.error_bodies import error_details
 from .candidates import Candidate, Nameless
-from .faults import stream_error
+from .errors import stream_error
 from .shapes import NAME, text_in, usage_in
 
 _READ = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId"})

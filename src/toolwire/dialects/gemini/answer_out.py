@@ -23,11 +23,11 @@ from ...types import (
     ToolResult,
     Usage,
 )
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from ...wire.sse import Frame
 from ..base import BodyEncoder, Context
-from ..seams import Seams, with_seams
-from .faults import error_object
+from ..shared.text_joints import Seams, with_seams
+from .errors import error_object
 from .logprobs import logprobs_out
 from .shapes import FINISH, NAME, REASONS, SIGNATURE, args_of, citation_out, sealed_out, usage_out
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from ...events import Event, Noted, PartDelta
 from ...types import Choice, Extra, Json, JsonObject, Opaque, Part, Reason, Reasoning, Refusal, Text, ToolCall
-from ...wire.exact import encode
-from ..assembly import Assembly, Growing
+from ...wire.exact_json import encode
+from ..shared.assembly import Assembly, Growing
 from .logprobs import logprobs_in
 from .shapes import NAME, REASONS, SIGNATURE, citations_in, name_in, text_in
 

@@ -26,10 +26,10 @@ from ...types import (
     ToolCall,
     ToolResult,
 )
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from ...wire.fields import list_or_none, need_name, need_object, need_text, object_or_none, rest, text_or_none, wrong
-from ..media import from_url
-from ..sealed import unseal
+from ..shared.media.data import from_url
+from ..shared.sealed_reasoning import unseal
 from .shapes import NAME, SIGNATURE, camel, sealed_in
 
 _ROLES: dict[str, Role] = {"user": "user", "model": "assistant", "function": "user", "system": "system"}

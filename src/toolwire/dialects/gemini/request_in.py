@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...types import Extra, JsonObject, Output, Request, Sampling, Thinking
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from ...wire.fields import (
     count_or_none,
     flag_or_none,
@@ -21,8 +21,8 @@ from ...wire.fields import (
     unread,
     wrong,
 )
-from ..effort import NO_SUMMARY
-from ..opening import body_object
+from ..shared.effort import NO_SUMMARY
+from ..shared.instructions import body_object
 from .contents_in import contents_in, system_in
 from .paths import plain_name
 from .shapes import NAME, camel

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from ...profiles import Profile
 from ...types import JsonObject, Loss, Request, ToolChoice
-from ..effort import NO_SUMMARY
+from ..shared.effort import NO_SUMMARY
 from .shapes import NAME, name_out
 
 _LEVELS = {"none": "minimal", "minimal": "minimal", "low": "low", "medium": "medium", "high": "high"}

@@ -22,15 +22,15 @@ from ...types import (
     ToolCall,
     ToolResult,
 )
-from ...wire.exact import encode
-from ..answer_form import form_instruction
+from ...wire.exact_json import encode
 from ..base import Encoded
-from ..foreign import foreign_members, lose_thinking
-from ..media_limits import check_size
-from ..media_policy import Courier, Takes
-from ..media_types import is_text
-from ..media_words import text_of
-from ..opening import as_note, split_head, with_listener
+from ..shared.instructions import as_note, split_head, with_listener
+from ..shared.losses import foreign_members, lose_thinking
+from ..shared.media.limits import check_size
+from ..shared.media.policy import Courier, Takes
+from ..shared.media.text import text_of
+from ..shared.media.types import is_text
+from ..shared.output_format import form_instruction
 from .paths import path_of
 from .request_options import choice_out, members
 from .shapes import NAME, SIGNATURE, UNSIGNED, args_of, name_out

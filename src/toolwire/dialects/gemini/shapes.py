@@ -7,9 +7,9 @@ from base64 import b64decode, b64encode
 from typing import Any
 
 from ...types import Citation, JsonObject, Reason, Reasoning, ToolCall, Usage
-from ...wire.exact import object_of
+from ...wire.exact_json import object_of
 from ..base import count_of
-from ..sealed import is_sealed, seal
+from ..shared.sealed_reasoning import is_sealed, seal
 
 NAME = "gemini"
 SIGNATURE = "thoughtSignature"

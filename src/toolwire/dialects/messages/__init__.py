@@ -10,7 +10,7 @@ from ..base import BodyDecoder
 from .answer_in import StreamDecoder, body_events
 from .answer_out import encoder
 from .credentials import headers
-from .faults import decode_error, decode_models, encode_error, encode_model, encode_models
+from .errors import decode_error, decode_models, encode_error, encode_model, encode_models
 from .request_in import decode_count, decode_request
 from .request_out import PATH, encode_request
 from .shapes import NAME

@@ -10,12 +10,12 @@ import msgspec
 from ...errors import UpstreamError
 from ...events import Answer, Event, Failed, Finished, Noted, PartEnded, Started, unfold
 from ...types import Choice, Extra, JsonObject, Opaque, Part, Reasoning, Request, Text, ToolCall
-from ...wire.exact import encode, object_of
+from ...wire.exact_json import encode, object_of
 from ...wire.sse import Frame
-from ..assembly import Growing
 from ..base import FrameDecoder, cut, garbage, is_count, is_mark, object_in, shown
-from ..faults import error_details
-from .faults import stream_error
+from ..shared.assembly import Growing
+from ..shared.error_bodies import error_details
+from .errors import stream_error
 from .shapes import NAME, REASONS, Piece, citation_in, read_delta, reason_of, usage_in
 
 _MESSAGE = frozenset({"id", "type", "role", "model", "content", "stop_reason", "stop_sequence", "usage"})

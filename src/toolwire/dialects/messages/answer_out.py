@@ -24,12 +24,12 @@ from ...types import (
     ToolResult,
     Usage,
 )
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from ...wire.sse import Frame, event_name
 from ..base import BodyEncoder, Context
-from ..ids import fit_id
-from ..sealed import seal
-from .faults import error_object
+from ..shared.call_ids import fit_id
+from ..shared.sealed_reasoning import seal
+from .errors import error_object
 from .shapes import MAX_ID, NAME, STOP, citation_out, input_of, read_delta, usage_out
 
 

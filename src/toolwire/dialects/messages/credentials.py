@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ...profiles import Profile
 from ..base import bearer
-from ..passing import passed_on
+from ..shared.forwarded_headers import passed_on
 
 _TOKEN = "sk-ant-oat"  # how tokens of accounts begin; keys begin with sk-ant-api
 

@@ -25,7 +25,7 @@ from ...types import (
     ToolChoice,
     ToolResult,
 )
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from ...wire.fields import (
     count_or_none,
     flag_or_none,
@@ -42,10 +42,10 @@ from ...wire.fields import (
     unread,
     wrong,
 )
-from ..effort import NO_SUMMARY
-from ..media import from_text, from_url
-from ..opening import body_object
-from ..sealed import WIRE_MARK, is_sealed, unseal
+from ..shared.effort import NO_SUMMARY
+from ..shared.instructions import body_object
+from ..shared.media.data import from_text, from_url
+from ..shared.sealed_reasoning import WIRE_MARK, is_sealed, unseal
 from .shapes import NAME
 from .thread_in import is_continuing, state_in
 from .tools_in import CHANGES, tools_in

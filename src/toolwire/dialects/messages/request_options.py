@@ -7,7 +7,7 @@ from typing import assert_never
 
 from ...profiles import Profile
 from ...types import JsonObject, Loss, Reasoning, Request, Thinking, ToolChoice, ToolResult
-from ..effort import NO_SUMMARY, lose_summary
+from ..shared.effort import NO_SUMMARY, lose_summary
 from .shapes import NAME
 
 _BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 32768, "max": 32768}

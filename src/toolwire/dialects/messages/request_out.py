@@ -22,16 +22,16 @@ from ...types import (
     ToolCall,
     ToolResult,
 )
-from ...wire.exact import encode
-from ..answer_form import form_instruction
+from ...wire.exact_json import encode
 from ..base import Encoded
-from ..foreign import CACHE_HINT, foreign_members, lose_thinking, whole_schema
-from ..media import text_in
-from ..media_limits import check_size
-from ..media_policy import Courier, Takes
-from ..media_types import is_text, tidy
-from ..media_words import placeholder
-from ..opening import as_note, split_head, with_listener
+from ..shared.instructions import as_note, split_head, with_listener
+from ..shared.losses import CACHE_HINT, foreign_members, lose_thinking, whole_schema
+from ..shared.media.data import text_in
+from ..shared.media.limits import check_size
+from ..shared.media.policy import Courier, Takes
+from ..shared.media.text import placeholder
+from ..shared.media.types import is_text, tidy
+from ..shared.output_format import form_instruction
 from .request_options import add_tool_choice, members
 from .shapes import NAME, input_of
 

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct, json
 
 from ...types import Citation, JsonObject, Reason, ToolCall, Usage
-from ...wire.exact import object_of
+from ...wire.exact_json import object_of
 from ..base import count_of
 
 NAME = "messages"

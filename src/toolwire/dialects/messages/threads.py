@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ...errors import BadRequest, quote
 from ...types import Json, JsonObject, Message, Request, State
-from ..memory import Past, Remembered
+from ..shared.memory import Past, Remembered
 from .request_in import message_in, system_in
 from .shapes import NAME
 from .thread_in import SETTLED, is_continuing

@@ -7,9 +7,9 @@ from typing import Any
 
 from ...types import JsonObject, Source, Tool
 from ...wire.fields import flag_or_none, list_or_none, missing, need_name, need_object, rest, text_or_none
-from ..foreign import CACHE_HINT
+from ..shared.losses import CACHE_HINT
 from .shapes import NAME
-from .typed import schema_for
+from .typed_tools import schema_for
 
 CHANGES = ("tool_addition", "tool_removal")  # blocks that say nothing: they change what may be called
 _TOOL = frozenset({"name", "description", "input_schema", "type", "strict", "defer_loading"})

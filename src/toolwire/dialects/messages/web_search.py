@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 from ...events import Event, Noted, PartEnded, PartStarted
 from ...types import Extra, Json, JsonObject, Opaque, Tool
-from ...wire.exact import encode
-from ..sealed import MARK, is_sealed
-from ..web_search import NOTHING, Hit, Outcome, Past, WebSearch, listed
+from ...wire.exact_json import encode
+from ..shared.sealed_reasoning import MARK, is_sealed
+from ..shared.web_search import NOTHING, Hit, Outcome, Past, WebSearch, listed
 from .shapes import NAME
 
 _UNHEARD = ("user_location",)

@@ -8,10 +8,10 @@ import msgspec
 
 from ...events import Event, Finished, Noted, emptied
 from ...types import Choice, JsonObject, Opaque, Part, Reasoning, Refusal, Request, Text, ToolCall
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from ...wire.sse import Frame
-from ..assembly import Growing, GrowingCall
 from ..base import FrameDecoder, cut, garbage, is_mark, object_in, shown
+from ..shared.assembly import Growing, GrowingCall
 from .body_in import NAMELESS, body_events, failure, is_counted, members, reason_of, started
 from .open_items import CALLS, OpenItem, OpenItems, matched, same_part, text_in
 from .shapes import NAME, call_in, citation_in, parts_in, read_delta, usage_in

@@ -26,7 +26,7 @@ from ...types import (
     ToolResult,
     Usage,
 )
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from ...wire.sse import Frame, event_name
 from ..base import BodyEncoder, Context, object_in
 from .resource import (
@@ -40,7 +40,7 @@ from .resource import (
     text_part,
 )
 from .shapes import NAME, citation_out, usage_out
-from .typed import TYPED, typed_item
+from .typed_tools import TYPED, typed_item
 
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 

@@ -8,9 +8,9 @@ from typing import Any
 from ...errors import UpstreamError
 from ...events import Answer, Event, Failed, Finished, PartEnded, Started, unfold
 from ...types import Choice, JsonObject, Reason, ToolCall
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from ..base import cut, garbage, is_count, shown
-from ..faults import error_details, error_from
+from ..shared.error_bodies import error_details, error_from
 from .shapes import NAME, parts_in, usage_in
 
 NAMELESS = "the back end sent a tool call without a name."

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from ...types import Json, JsonObject
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 
 _Flag: TypeAlias = bool | None
 _Text: TypeAlias = str | None

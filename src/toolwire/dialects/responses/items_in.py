@@ -8,11 +8,11 @@ from msgspec.structs import replace
 
 from ...types import Extra, JsonObject, Media, Message, Opaque, Part, Refusal, Role, Source, Text, ToolResult
 from ...wire.fields import missing, need_name, need_object, need_text, rest, text_or_none, wrong
-from ..failures import split_result
-from ..media import from_data, from_url
-from ..sealed import is_sealed, unseal
+from ..shared.failed_results import split_result
+from ..shared.media.data import from_data, from_url
+from ..shared.sealed_reasoning import is_sealed, unseal
 from .shapes import NAME, call_in, reasoning_in, thoughts_in
-from .typed import typed_call, typed_result
+from .typed_tools import typed_call, typed_result
 
 _ROLES: dict[str, Role] = {"user": "user", "assistant": "assistant", "system": "system", "developer": "developer"}
 _MESSAGE = frozenset({"type", "role", "content", "id", "status"})

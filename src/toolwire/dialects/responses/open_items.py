@@ -11,8 +11,8 @@ from itertools import islice
 from typing import Any
 
 from ...types import JsonObject, Part, ToolCall
-from ...wire.exact import object_of
-from ..assembly import Growing
+from ...wire.exact_json import object_of
+from ..shared.assembly import Growing
 
 CALLS = ("function_call", "custom_tool_call")
 _LOOKED_AT = 64  # open items compared with an end that has no id and no index

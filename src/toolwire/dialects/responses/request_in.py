@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ...errors import BadRequest
 from ...types import Extra, JsonObject, Message, Output, Request, Sampling, Source, State, Text, Thinking
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from ...wire.fields import (
     count_or_none,
     flag_or_none,
@@ -22,8 +22,8 @@ from ...wire.fields import (
     unread,
     wrong,
 )
-from ..opening import body_object
-from ..sealed import WIRE_MARK
+from ..shared.instructions import body_object
+from ..shared.sealed_reasoning import WIRE_MARK
 from .items_in import is_reference, message_in
 from .shapes import NAME
 from .tools_in import choice_in, tools_in, without_chat_shapes

@@ -22,17 +22,17 @@ from ...types import (
     ToolChoice,
     ToolResult,
 )
-from ...wire.exact import encode
+from ...wire.exact_json import encode
 from ..base import Encoded
-from ..effort import lose_amount, lose_summary
-from ..failures import with_failure, with_failure_first
-from ..foreign import foreign_members, lose_thinking, shared_members, whole_schema
-from ..media import data_url, file_name
-from ..media_limits import check_size
-from ..media_policy import Courier, Takes
-from ..media_types import OFFICE, PDF
-from ..media_words import text_of
-from ..opening import split_head
+from ..shared.effort import lose_amount, lose_summary
+from ..shared.failed_results import with_failure, with_failure_first
+from ..shared.instructions import split_head
+from ..shared.losses import foreign_members, lose_thinking, shared_members, whole_schema
+from ..shared.media.data import data_url, file_name
+from ..shared.media.limits import check_size
+from ..shared.media.policy import Courier, Takes
+from ..shared.media.text import text_of
+from ..shared.media.types import OFFICE, PDF
 from .resource import reasoning_item
 from .shapes import NAME
 

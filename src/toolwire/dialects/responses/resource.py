@@ -8,7 +8,7 @@ from ...errors import GatewayError
 from ...events import Started
 from ...types import JsonObject, Part, Reasoning, Refusal, Text, ToolCall
 from ..base import Context
-from ..sealed import seal
+from ..shared.sealed_reasoning import seal
 from .echo import echo
 from .shapes import NAME, citation_out
 

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from ...types import Citation, Extra, JsonObject, Opaque, Part, Reasoning, Refusal, Text, ToolCall, Usage
-from ...wire.exact import encode, object_of, typed
+from ...wire.exact_json import encode, object_of, typed
 from ..base import count_of
 
 NAME = "responses"

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ...errors import BadRequest, quote
 from ...types import Json, JsonObject, Message, Request, State
-from ..memory import Ending, Past, Remembered
+from ..shared.memory import Ending, Past, Remembered
 from .items_in import is_reference, message_in
 from .shapes import NAME
 from .tools_in import declares, tools_in

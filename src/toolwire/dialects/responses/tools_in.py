@@ -21,7 +21,7 @@ from ...wire.fields import (
     wrong,
 )
 from .shapes import NAME
-from .typed import TYPED, flat, is_client_run
+from .typed_tools import TYPED, flat, is_client_run
 
 _FUNCTION = frozenset({"type", "name", "description", "parameters", "strict", "defer_loading"})
 _CUSTOM = frozenset({"type", "name", "description", "format", "defer_loading"})

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ...events import Event, Noted, PartEnded, PartStarted
 from ...types import Extra, Json, JsonObject, Opaque, Tool
-from ..web_search import Hit, Outcome, Past, WebSearch, listed
+from ..shared.web_search import Hit, Outcome, Past, WebSearch, listed
 from .shapes import NAME
 
 _UNHEARD = ("user_location", "search_context_size")

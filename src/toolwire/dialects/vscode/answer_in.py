@@ -11,10 +11,10 @@ from __future__ import annotations
 from ...errors import GatewayError
 from ...events import Event, Failed, Finished, Noted, Started
 from ...types import Choice, Json, Loss, Opaque, Reason, Reasoning, Refusal, Text, ToolCall, Usage
-from ...wire.exact import BadJson, encode
-from ..assembly import Assembly, Growing
+from ...wire.exact_json import BadJson, encode
 from ..base import garbage
-from ..ids import fit_id
+from ..shared.assembly import Assembly, Growing
+from ..shared.call_ids import fit_id
 from .digits import WHY as DIGITS
 from .digits import loses_digits
 from .faults import cancelled, error_of, is_cancelled, is_too_long, refusal_in, window_lost

@@ -13,8 +13,8 @@ from msgspec import Struct, field
 from ...errors import GatewayError, UpstreamError, quote
 from ...events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
 from ...types import Loss, Media, Opaque, Part, Reasoning, Refusal, Text, ToolCall, ToolResult, Usage
-from ...wire.exact import object_of
-from ..seams import Seams
+from ...wire.exact_json import object_of
+from ..shared.text_joints import Seams
 from .digits import WHY as DIGITS
 from .digits import loses_digits
 from .faults import refused

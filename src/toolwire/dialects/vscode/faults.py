@@ -13,8 +13,8 @@ from typing import Literal
 from msgspec import Struct
 
 from ...errors import GatewayError, UpstreamError, quote
-from ...wire.exact import object_of
-from ..faults import error_details, error_from
+from ...wire.exact_json import object_of
+from ..shared.error_bodies import error_details, error_from
 from .shapes import Refused
 
 _READ = 4000  # letters of a message that are looked at

@@ -15,9 +15,9 @@ from msgspec import Struct
 
 from ...errors import quote
 from ...types import Json, JsonObject
-from ...wire.exact import BadJson
-from ...wire.exact import decode as decode_json
-from ...wire.exact import encode as encode_json
+from ...wire.exact_json import BadJson
+from ...wire.exact_json import decode as decode_json
+from ...wire.exact_json import encode as encode_json
 from .shapes import FromGateway, FromWindow, Part, Unknown
 
 MAX_FRAME: Final = 32 << 20  # bytes

@@ -29,11 +29,11 @@ from ...types import (
     ToolCall,
     ToolResult,
 )
-from ...wire.exact import encode, object_of
-from ..failures import with_failure
-from ..ids import fit_id
-from ..media_policy import Courier, Takes
-from ..media_words import placeholder
+from ...wire.exact_json import encode, object_of
+from ..shared.call_ids import fit_id
+from ..shared.failed_results import with_failure
+from ..shared.media.policy import Courier, Takes
+from ..shared.media.text import placeholder
 from .digits import WHY as DIGITS
 from .digits import loses_digits
 from .images import TYPES, is_plain, objection

@@ -26,9 +26,9 @@ from ...types import (
     ToolChoice,
     ToolResult,
 )
-from ...wire.exact import BadJson, encode
-from ..failures import split_result
-from ..media_types import tidy
+from ...wire.exact_json import BadJson, encode
+from ..shared.failed_results import split_result
+from ..shared.media.types import tidy
 from .frames import Bad
 from .shapes import NAME, Ask, AskMessage, CallPart, DataPart, OfferedTool, ResultPart, TextPart, ThinkingPart
 from .shapes import Part as WirePart

@@ -7,11 +7,11 @@ from msgspec import Struct
 
 from ...errors import BadRequest
 from ...types import JsonObject, Loss, Media, Message, Request, Text, Tool
-from ...wire.exact import BadJson
-from ..answer_form import form_instruction
-from ..foreign import foreign_members, whole_schema
-from ..media_words import placeholder, text_of
-from ..opening import as_note, labelled, split_head, with_listener
+from ...wire.exact_json import BadJson
+from ..shared.instructions import as_note, labelled, split_head, with_listener
+from ..shared.losses import foreign_members, whole_schema
+from ..shared.media.text import placeholder, text_of
+from ..shared.output_format import form_instruction
 from .digits import WHY as DIGITS
 from .digits import loses_digits
 from .history import History

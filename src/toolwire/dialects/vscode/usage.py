@@ -7,7 +7,7 @@ from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 
 from ...types import JsonObject, Usage
-from ...wire.exact import encode, object_of
+from ...wire.exact_json import encode, object_of
 from ..base import count_of
 from .shapes import DataPart
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...errors import quote
 from ...types import Json, Media, MediaKind, Text
-from ...wire import exact
+from ...wire import exact_json as exact
 from ..base import Output
 from ..plain import plain, whole
 from ..results import NOTHING

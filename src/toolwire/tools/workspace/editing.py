@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from ...dialects.media_types import UTF16
+from ...dialects.shared.media.types import UTF16
 from .sentences import Refused
 
 _LISTED = 10

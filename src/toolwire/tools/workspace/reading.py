@@ -7,7 +7,7 @@ from codecs import BOM_UTF8
 
 from msgspec import Struct
 
-from ...dialects.media_types import UTF16, looks_like_text, sniffed, type_of
+from ...dialects.shared.media.types import UTF16, looks_like_text, sniffed, type_of
 from ...errors import quote
 from ...types import Media, Text
 from ..base import Output

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from ....types import Json, JsonObject
-from ....wire.exact import BadJson, decode, encode, object_of
+from ....wire.exact_json import BadJson, decode, encode, object_of
 from ...arguments.loose_json import Loose, NotLoose
 from ...arguments.object_text import encoded
 from ...schemas.reader import Uncheckable, read

@@ -13,7 +13,7 @@ import re
 from typing import Literal, TypeAlias
 
 from ....types import Json
-from ....wire.exact import BadJson, encode, object_of
+from ....wire.exact_json import BadJson, encode, object_of
 from ...arguments.loose_json import Loose, NotLoose
 from ...arguments.object_text import encoded
 from .base import Broken, Closed, Grew, Known, Opened, Piece

@@ -9,7 +9,7 @@ import re
 from typing import NoReturn
 
 from ....types import Json, JsonObject
-from ....wire.exact import decode, encode
+from ....wire.exact_json import decode, encode
 from .arguments import CUT, named
 from .base import Grammar
 from .lexer import Marks, NoCall, Scripted, Steps, Tape, Unreadable

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from .....wire.exact import BadJson, decode, object_of
+from .....wire.exact_json import BadJson, decode, object_of
 from ..arguments import CUT, NOT_JSON, meant
 from ..base import Closed, Grammar, Known
 from ..lexer import LONGEST_NAME, Marks, NoCall, Scripted, Steps, Tape, Unreadable

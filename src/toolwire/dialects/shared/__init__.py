@@ -1,0 +1,1 @@
+"""What several dialects share: assembly of streamed parts, errors, losses, media, instructions."""

@@ -1,0 +1,1 @@
+"""Images, files and audio: their types, limits and translation between dialects."""

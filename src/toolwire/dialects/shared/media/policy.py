@@ -1,0 +1,149 @@
+"""What becomes of each medium on its way to a back end of another dialect.
+
+There are four ends, tried in this order: it goes as it is, in the form that the dialect has for it; a text file is written
+into the conversation; a placeholder names it, with the reason as a loss; or the request is refused, because the data is broken
+or larger than the back end takes. Nothing is fetched from an address, and nothing disappears.
+
+Between two ends of one dialect everything goes as it came: what its own provider makes of it is not ours to judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ....errors import BadRequest
+from ....profiles import Profile
+from ....types import Loss, Media, Opaque, Part, Request, Text
+from ..losses import is_hint, is_idle
+from .data import BadMedia, settled, text_in
+from .limits import Tally, place_of
+from .text import described, placeholder, rendered
+from .types import PDF, is_text
+
+_INLINE = 400_000  # characters of a text file that are written into the conversation
+
+
+class Takes(Struct, frozen=True, kw_only=True):
+    """What a dialect has a place for; which of it one back end knows is in its profile.
+
+    has_any_url: files of any type may be behind an address, not PDFs alone.
+    """
+
+    file_types: frozenset[str] = frozenset({PDF})
+    has_text_files: bool = False
+    image_schemes: frozenset[str] = frozenset({"http", "https"})
+    file_schemes: frozenset[str] = frozenset()
+    has_any_url: bool = False
+    audio_types: frozenset[str] = frozenset()
+    has_detail: bool = False
+    named_files: frozenset[str] = frozenset()  # where a file may have a name: "data", "url"
+
+
+class Courier:
+    """Takes the media of one request to one back end."""
+
+    def __init__(self, request: Request, profile: Profile, dialect: str, takes: Takes, losses: list[Loss]) -> None:
+        self.is_own = request.origin == dialect
+        self._request = request
+        self._profile = profile
+        self._dialect = dialect
+        self._takes = takes
+        self._losses = losses
+        self._tally = Tally(profile)
+
+    def parts(self, parts: Iterable[Part], where: str, only_text: str = "") -> list[Part]:
+        """The same parts with every medium and every foreign part as something that this dialect can write."""
+        given: list[Part] = []
+        for part in parts:
+            given += self.deliver(part, where, only_text)
+        return given
+
+    def deliver(self, part: Part, where: str, only_text: str = "") -> list[Part]:
+        """only_text: why there is room for nothing else, "" where there is."""
+        if isinstance(part, Media):
+            return [part] if self.is_own else list(self._medium(part, where, only_text))
+        if isinstance(part, Opaque) and part.dialect != self._dialect:
+            pieces = rendered(part, where, self._losses)
+            return self.parts(pieces, where, only_text)
+        return [part]
+
+    def _medium(self, given: Media, where: str, only_text: str) -> list[Text | Media]:
+        try:
+            media = settled(given)
+        except BadMedia as fault:
+            raise BadRequest(str(fault), code="invalid_media", where=place_of(self._request, given, where)) from None
+        pieces = self._members(media, where)
+        why = only_text or self._objection(media)
+        if not why:
+            if media.name and not self._is_named(media):
+                self._losses.append(Loss("media.name", where, "this dialect has no names for it"))
+            self._tally.add(media, lambda: place_of(self._request, given, where))
+            return [*pieces, media]
+        if media.kind == "file" and media.data is not None and is_text(media.mime):
+            return [*pieces, Text(text=self._inlined(media, where))]
+        return [*pieces, Text(text=placeholder(media, where, self._losses, why))]
+
+    def _objection(self, media: Media) -> str:
+        """Why it cannot go as it is; "" if it can."""
+        if media.file_id is not None:
+            return "a file id is known only to the provider that gave it"
+        if media.url is not None:
+            return self._against_url(media, media.url.partition(":")[0].lower())
+        takes, mime = self._takes, media.mime
+        if media.kind == "image":
+            return "" if mime in self._profile.image_types else f"{mime} is no type of image that this back end takes"
+        if media.kind == "audio":
+            return "" if mime in takes.audio_types else f"this dialect has no place for {mime}"
+        if not self._profile.has_files:
+            return "this back end takes no files"
+        if is_text(mime) and takes.has_text_files:
+            return "" if media.data else "it is empty"
+        return "" if mime in takes.file_types else f"this dialect has no place for {mime}"
+
+    def _against_url(self, media: Media, scheme: str) -> str:
+        takes = self._takes
+        schemes = takes.image_schemes if media.kind == "image" else takes.file_schemes
+        if media.kind == "audio" or not schemes:
+            return "this dialect takes it as data only, and nothing is fetched here"
+        if scheme not in schemes:
+            return f"only {' and '.join(sorted(schemes))} addresses are taken"
+        if media.kind == "file" and not self._profile.has_files:
+            return "this back end takes no files"
+        if media.kind == "file" and media.mime not in ("", PDF) and not takes.has_any_url:
+            return f"this dialect takes no {media.mime} by its address"
+        return ""
+
+    def _members(self, media: Media, where: str) -> list[Text | Media]:
+        """What the client said about it and this dialect has no member for; words for the model stay words."""
+        pieces: list[Text | Media] = []
+        if media.detail not in (None, "auto") and not self._takes.has_detail:
+            self._losses.append(Loss("media.detail", where, "this dialect has no such member"))
+        foreign = [(dialect, members) for dialect, members in media.extra.items() if dialect != self._dialect]
+        for name, value in {
+            name: value
+            for dialect, members in foreign
+            for name, value in members.items()
+            if not is_idle(dialect, name, value) and not is_hint(self._dialect, name, value)
+        }.items():
+            if name == "context" and isinstance(value, str) and value:
+                pieces.append(Text(text=f"[about {described(media)}] {value}"))
+            elif value != {"enabled": False}:
+                self._losses.append(Loss(f"media.{name[:60]}", where, "this dialect has no such member"))
+        return pieces
+
+    def _is_named(self, media: Media) -> bool:
+        place = "url" if media.url is not None else "data"
+        return media.kind == "file" and place in self._takes.named_files
+
+    def _inlined(self, media: Media, where: str) -> str:
+        """The text of a file between two lines that name it."""
+        text, why = text_in(media) or "", "written as text"
+        if len(text) > _INLINE:
+            why = f"written as text, {len(text) - _INLINE} characters at its end left out"
+            text = f"{text[:_INLINE]}\n[{len(text) - _INLINE} more characters not shown]"
+        self._losses.append(Loss("media.file", where, why))
+        name = described(replace(media, data=None))
+        return f"[file: {described(media)}]\n{text}\n[end of file: {name}]"

@@ -1,0 +1,72 @@
+"""Reasoning through a client of another dialect: what proves it to its back end rides in the one opaque member that the client
+hands back, under a seal that only the gateway reads. A seal never reaches a back end."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from binascii import Error as Base64Error
+from collections.abc import Sequence
+
+from ...types import Json, JsonObject, Reasoning
+from ...wire.exact_json import BadJson, decode, encode
+
+MARK = "tw1."
+WIRE_MARK = b'"tw1.'  # as it stands in a request: a quick look tells that there is none
+
+
+def seal(parts: Sequence[Reasoning]) -> str:
+    """What cannot be said beside the text of these thoughts."""
+    return MARK + b64encode(encode([_entry(part) for part in parts])).decode()
+
+
+def is_sealed(value: Json) -> bool:
+    return isinstance(value, str) and value.startswith(MARK)
+
+
+def unseal(value: str, texts: Sequence[str]) -> list[Reasoning]:
+    """The thoughts as they were, with the texts that the client handed back; as bare texts if they are not as many."""
+    entries = _entries(value)
+    if entries is None or sum(1 for entry in entries if entry.get("t")) != len(texts):
+        return [Reasoning(text=text) for text in texts]
+    rest = iter(texts)
+    return [_thought(entry, next(rest) if entry.get("t") else "") for entry in entries]
+
+
+def _entry(part: Reasoning) -> JsonObject:
+    members = {
+        "t": bool(part.text),
+        "s": part.signature,
+        "r": part.redacted,
+        "e": part.encrypted,
+        "i": part.item_id,
+        "m": part.is_summary,
+        "d": list(part.extra),
+    }
+    return {key: value for key, value in members.items() if value}
+
+
+def _entries(value: str) -> list[JsonObject] | None:
+    try:
+        entries = decode(b64decode(value[len(MARK) :], validate=True))
+    except (Base64Error, BadJson, ValueError):
+        return None
+    is_right = isinstance(entries, list) and all(isinstance(entry, dict) for entry in entries)
+    return entries if is_right else None
+
+
+def _thought(entry: JsonObject, text: str) -> Reasoning:
+    dialects = entry.get("d")
+    return Reasoning(
+        text=text,
+        signature=_text(entry, "s"),
+        redacted=_text(entry, "r"),
+        encrypted=_text(entry, "e"),
+        item_id=_text(entry, "i") or "",
+        is_summary=entry.get("m") is True,
+        extra={str(name): {} for name in dialects} if isinstance(dialects, list) else {},
+    )
+
+
+def _text(entry: JsonObject, key: str) -> str | None:
+    value = entry.get(key)
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,92 @@
+"""Joining texts that are separate parts in one dialect and one string in another: which separator goes between two of them.
+
+Two texts of a message are two paragraphs, so the separator is a blank line, with three exceptions: there is white space at the seam already; the
+first text has citations, so it is a piece of a sentence that the second continues; the second is marked as a continuation, because the two
+were one string in the back end's dialect. The rule uses only what a stream knows when the second text begins. Therefore a streamed answer
+and a whole one are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from ...events import PartDelta, PartEnded, PartStarted
+from ...types import Part, Reasoning, Refusal, Text
+
+Words: TypeAlias = Text | Refusal | Reasoning
+
+BLANK_LINE = "\n\n"
+
+
+def seam(before: Words, after: Words, text: str) -> str:
+    """The separator between two texts; text is the beginning of the second one."""
+    if after.is_continuation or not before.text or not text:
+        return ""
+    if before.text[-1].isspace() or text[0].isspace():
+        return ""
+    return "" if isinstance(before, Text) and before.citations else BLANK_LINE
+
+
+def joined(parts: Iterable[Words]) -> str:
+    """All of them as one string."""
+    pieces: list[str] = []
+    before: Words | None = None
+    for part in parts:
+        if part.text:
+            pieces += [part.text] if before is None else [seam(before, part, part.text), part.text]
+            before = part
+    return "".join(pieces)
+
+
+def with_seams(parts: Iterable[Part]) -> list[Part]:
+    """For dialects whose clients concatenate adjacent texts: the same parts, each text starting with its separator."""
+    found: list[Part] = []
+    before: Part | None = None
+    for part in parts:
+        if isinstance(part, Text | Refusal | Reasoning) and type(part) is type(before) and part.text:
+            assert isinstance(before, Text | Refusal | Reasoning)
+            between = seam(before, part, part.text)
+            found.append(replace(part, text=between + part.text) if between else part)
+        else:
+            found.append(part)
+        if not isinstance(part, Text | Refusal | Reasoning) or part.text:
+            before = part
+    return found
+
+
+class Seams:
+    """The same for a streamed answer. is_strict: only adjacent texts are joined; else all texts of a kind in a choice are."""
+
+    __slots__ = ("_before", "_begun", "_is_strict")
+
+    def __init__(self, *, is_strict: bool = False) -> None:
+        self._is_strict = is_strict
+        self._before: dict[tuple[int, type], Words] = {}
+        self._begun: dict[int, tuple[Words, Words]] = {}  # parts without a delta yet, each with the text before it
+
+    def begin(self, event: PartStarted) -> bool:
+        """Whether a separator may be needed: then call before() with the first delta."""
+        part = event.part
+        before = self._before.get((event.choice, type(part)))
+        if before is None or not isinstance(part, Text | Refusal | Reasoning) or part.is_continuation:
+            return False
+        self._begun[event.index] = (before, part)
+        return True
+
+    def before(self, delta: PartDelta) -> str:
+        """The separator before this delta."""
+        begun = self._begun.pop(delta.index, None)
+        return "" if begun is None else seam(*begun, delta.text)
+
+    def end(self, event: PartEnded) -> None:
+        self._begun.pop(event.index, None)
+        words = event.part if isinstance(event.part, Text | Refusal | Reasoning) else None
+        if words is not None and not words.text:
+            return
+        if self._is_strict:
+            self._before = {key: known for key, known in self._before.items() if key[0] != event.choice}
+        if words is not None:
+            self._before[event.choice, type(words)] = words

@@ -1,0 +1,140 @@
+"""The ends a medium can come to: as it is, as text, as a placeholder, or refused; none of them silent."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import Any
+
+import pytest
+
+from toolwire.dialects.shared.media.policy import Courier, Takes
+from toolwire.errors import BadRequest
+from toolwire.profiles import ANTHROPIC, Profile
+from toolwire.types import Loss, Media, Opaque, Part, Request, Text
+
+PNG = b64encode(b"\x89PNG\r\n\x1a\n....").decode()
+PDF = b64encode(b"%PDF-1.7....").decode()
+TEXT = b64encode(b"a,b\n1,2\n").decode()
+EVERYTHING = Takes(
+    has_text_files=True,
+    file_schemes=frozenset({"https"}),
+    audio_types=frozenset({"audio/wav"}),
+    has_detail=True,
+    named_files=frozenset({"data"}),
+)
+BARE = Takes(image_schemes=frozenset({"https"}))
+FILES = Profile(has_files=True)
+
+
+def sent(
+    part: Part, takes: Takes = EVERYTHING, profile: Profile = FILES, only_text: str = "", origin: str = "other"
+) -> tuple[list[Any], list[Loss]]:
+    losses: list[Loss] = []
+    courier = Courier(Request(model="m", messages=(), origin=origin), profile, "here", takes, losses)
+    return courier.deliver(part, "messages[0]", only_text), losses
+
+
+@pytest.mark.parametrize(
+    "media",
+    [
+        Media(kind="image", mime="image/png", data=PNG, detail="low"),
+        Media(kind="image", url="http://a/b"),
+        Media(kind="file", mime="application/pdf", data=PDF),
+        Media(kind="file", mime="text/csv", data=TEXT, name="a.csv"),
+        Media(kind="file", url="https://a/b.pdf", mime="application/pdf"),
+        Media(kind="audio", mime="audio/wav", data="AAEC"),
+    ],
+)
+def test_what_has_a_place_goes_as_it_is(media: Media) -> None:
+    assert sent(media) == ([media], [])
+
+
+@pytest.mark.parametrize(
+    ("media", "why"),
+    [
+        (Media(kind="image", mime="image/bmp", data="AAEC"), "image/bmp is no type of image that this back end takes"),
+        (Media(kind="image", url="http://a/b"), "only https addresses are taken"),
+        (Media(kind="image", url="file:///etc/passwd"), "only https addresses are taken"),
+        (Media(kind="image", file_id="file_1"), "a file id is known only to the provider that gave it"),
+        (Media(kind="file", url="https://a/b.pdf"), "this dialect takes it as data only, and nothing is fetched here"),
+        (Media(kind="audio", mime="audio/wav", data="AAEC"), "this dialect has no place for audio/wav"),
+        (Media(kind="file", mime="application/zip", data="AAEC"), "this dialect has no place for application/zip"),
+    ],
+)
+def test_what_has_none_is_named_and_lost(media: Media, why: str) -> None:
+    pieces, losses = sent(media, BARE)
+    assert pieces[0].text.startswith(f"[{media.kind} not shown: ")
+    assert losses == [Loss(f"media.{media.kind}", "messages[0]", why)]
+
+
+def test_files_by_their_address_are_pdfs_unless_any_are_taken() -> None:
+    table = Media(kind="file", url="https://a/b.csv")
+    assert sent(table)[1][0].why == "this dialect takes no text/csv by its address"
+    taking = Takes(file_schemes=frozenset({"https"}), has_any_url=True)
+    assert sent(table, taking)[1] == []
+    assert sent(table, taking, Profile())[1][0].why == "this back end takes no files"
+
+
+def test_text_files_are_written_into_the_conversation() -> None:
+    pieces, losses = sent(Media(kind="file", name="a.csv", data=TEXT), BARE)
+    assert pieces == [Text(text="[file: a.csv, text/csv, 8 bytes]\na,b\n1,2\n\n[end of file: a.csv, text/csv]")]
+    assert losses == [Loss("media.file", "messages[0]", "written as text")]
+    long, losses = sent(Media(kind="file", mime="text/plain", data=b64encode(b"x" * 400_007).decode()), BARE)
+    assert "[7 more characters not shown]" in long[0].text
+    assert losses[0].why == "written as text, 7 characters at its end left out"
+    assert sent(Media(kind="file", mime="text/plain", data=""))[0][0].text.startswith("[file: text/plain, 0 bytes]")
+
+
+def test_where_only_text_may_stand_text_files_still_can() -> None:
+    pieces, losses = sent(Media(kind="image", mime="image/png", data=PNG), only_text="because")
+    assert pieces == [Text(text="[image not shown: image/png, 12 bytes]")]
+    assert losses == [Loss("media.image", "messages[0]", "because")]
+    assert "1,2" in sent(Media(kind="file", name="a.csv", data=TEXT), only_text="because")[0][0].text
+
+
+def test_what_was_said_about_a_medium_is_kept_or_lost_by_name() -> None:
+    members = {
+        "context": "from the archive",
+        "citations": {"enabled": True},
+        "cache_control": {"type": "ephemeral"},
+        "transformations": None,
+    }
+    media = Media(kind="file", mime="application/pdf", data=PDF, name="a.pdf", detail="high", extra={"other": members})
+    pieces, losses = sent(media, Takes())
+    assert pieces == [Text(text="[about a.pdf, application/pdf, 12 bytes] from the archive"), media]
+    assert [loss.feature for loss in losses] == ["media.detail", "media.citations", "media.cache_control", "media.name"]
+
+
+def test_a_cache_hint_of_another_dialect_is_carried_where_that_dialect_has_it() -> None:
+    extra = {name: {"cache_control": {"type": "ephemeral"}} for name in ("chat", "messages")}
+    media = Media(kind="image", mime="image/png", data=PNG, extra=extra)
+    assert [loss.feature for loss in sent(media)[1]] == ["media.cache_control"]
+    losses: list[Loss] = []
+    request = Request(model="m", messages=(), origin="chat")
+    assert Courier(request, ANTHROPIC, "messages", Takes(), losses).parts([media], "messages[0]") == [media]
+    assert losses == []
+
+
+def test_broken_data_is_refused_with_its_place() -> None:
+    with pytest.raises(BadRequest) as caught:
+        sent(Media(kind="image", mime="image/png", data="!!"))
+    assert (caught.value.status, caught.value.where) == (400, "messages[0]")
+    assert caught.value.code == "invalid_media"
+
+
+@pytest.mark.parametrize(
+    "media",
+    [Media(kind="image", data="!!"), Media(kind="file", file_id="f"), Media(kind="image", url="file:///x", mime="x/y")],
+)
+def test_between_ends_of_one_dialect_nothing_is_touched(media: Media) -> None:
+    assert sent(media, BARE, origin="here", only_text="because") == ([media], [])
+
+
+def test_foreign_parts_become_words_and_their_pictures_go_on() -> None:
+    picture = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
+    value = {"type": "document", "title": "T", "source": {"type": "content", "content": [picture]}}
+    pieces, losses = sent(Opaque(dialect="other", value=value))
+    assert pieces == [Text(text="T"), Media(kind="image", mime="image/png", data=PNG)]
+    assert [loss.feature for loss in losses] == ["part.document"]
+    own = Opaque(dialect="here", value=value)
+    assert sent(own) == ([own], [])

@@ -1,0 +1,103 @@
+"""Web searches free of any wire format: how a model is told of them, and earlier ones retold."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolwire.dialects.shared.web_search import Hit, Outcome, Past, listed, retold, told
+from toolwire.types import Message, Opaque, Part, Text, ToolCall, ToolResult
+
+USER = Message(role="user", parts=(Text(text="hi"),))
+
+
+def past(part: Opaque) -> Past | None:
+    """A made-up dialect: its parts have the members of Past."""
+    return Past(**part.value) if part.dialect == "own" else None
+
+
+def part(**value: str) -> Opaque:
+    return Opaque(dialect="own", value=value)
+
+
+def said(*parts: Part, function: str = "web_search") -> list[Message]:
+    messages = retold((USER, Message(role="assistant", parts=parts)), past, function)
+    assert messages[0] is USER
+    return list(messages[1:])
+
+
+def shapes(messages: list[Message]) -> list[tuple[str, list[str]]]:
+    return [(message.role, [_shape(part) for part in message.parts]) for message in messages]
+
+
+def _shape(part: Part) -> str:
+    match part:
+        case ToolCall():
+            return f"call {part.id} {part.raw}"
+        case ToolResult():
+            return f"result {part.call_id} {_shape(part.parts[0])}"
+        case Text():
+            return part.text
+        case _:
+            return "?"
+
+
+def test_what_a_model_is_told() -> None:
+    text = told(Outcome(hits=(Hit("T", "https://a.b", "words"), Hit("U", "https://c.d"))))
+    assert text.splitlines()[2:] == ["1. T", "https://a.b", "words", "", "2. U", "https://c.d"]
+    assert told(Outcome()) == "The search found nothing."
+    assert told(Outcome(fault="unavailable", why="it is down.")) == "The search failed: it is down."
+
+
+def test_what_a_model_is_told_has_an_end() -> None:
+    assert len(listed([Hit("t" * 999, "https://a.b", "s" * 9999)] * 100)) == 64 * 1024
+
+
+def test_a_conversation_without_searches_stays_the_same() -> None:
+    messages = (USER, Message(role="assistant", parts=(Text(text="x"), Opaque(dialect="other", value={}))))
+    assert retold(messages, past, "web_search") is messages
+
+
+def test_a_search_becomes_a_call_with_its_result() -> None:
+    parts = (Text(text="a"), part(id="1", query="q"), part(id="1", found="f"), Text(text="b"))
+    assert shapes(said(*parts)) == [
+        ("assistant", ["a", 'call 1 {"query":"q"}']),
+        ("tool", ["result 1 f"]),
+        ("assistant", ["b"]),
+    ]
+
+
+def test_several_searches_keep_their_order() -> None:
+    parts = (part(id="1", query="q"), part(id="2", query="r"), part(id="1", found="f"), part(id="2", found="g"))
+    assert shapes(said(*parts)) == [
+        ("assistant", ['call 1 {"query":"q"}', 'call 2 {"query":"r"}']),
+        ("tool", ["result 1 f"]),
+        ("tool", ["result 2 g"]),
+    ]
+
+
+def test_a_search_without_its_result_is_answered() -> None:
+    assert shapes(said(part(id="1", query="q"), Text(text="b"))) == [
+        ("assistant", ['call 1 {"query":"q"}', "b"]),
+        ("tool", ["result 1 What this search found was not kept."]),
+    ]
+
+
+def test_a_result_without_its_search_is_told_in_words() -> None:
+    assert shapes(said(part(id="1", found="f"))) == [("assistant", ["\n\nf\n"])]
+
+
+def test_call_and_result_in_one_part() -> None:
+    assert shapes(said(part(id="1", query="q", found="f"))) == [
+        ("assistant", ['call 1 {"query":"q"}']),
+        ("tool", ["result 1 f"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    "parts", [(part(id="1", query="q"), part(id="1", found="f")), (part(id="1", query="q", found="f"),)]
+)
+def test_words_where_no_function_is_offered(parts: tuple[Opaque, ...]) -> None:
+    (message,) = said(*parts, function="")
+    text = "".join(_shape(one) for one in message.parts)
+    assert "[Searched the web: q]" in text
+    assert "\nf\n" in text

@@ -3,7 +3,7 @@
 import sys
 
 from toolwire import Agent, Decision, tool
-from toolwire.loop_events import ToolCallEvent
+from toolwire.agent.events import ToolCallEvent
 from toolwire.tools import Runnable
 
 

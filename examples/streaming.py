@@ -4,7 +4,7 @@ import asyncio
 import sys
 
 from toolwire import Agent
-from toolwire.loop_events import CompleteEvent, TextEvent, ToolCallEvent, ToolErrorEvent, ToolResultEvent
+from toolwire.agent.events import CompleteEvent, TextEvent, ToolCallEvent, ToolErrorEvent, ToolResultEvent
 
 
 async def search_files(pattern: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolwire.dialects.shared.memory import Past
-from toolwire.recent import Recent
+from toolwire.memory.cache import Recent
 
 violations: list[str] = []
 

@@ -16,11 +16,11 @@ from tests.clients.gateway import scripted
 from tests.contract.strict.refusals import Refused, anthropic_body, openai_body
 from tests.contract.strict.upstream import CHECKS
 from tests.server.harness import LONG, ask, server_config, wait_until
+from toolwire.agent.events import LoopEvent, ReasoningEvent, StatusEvent, TextEvent
 from toolwire.agent.host import Host
-from toolwire.config import BASE_URLS, BackendConfig, Config, StoreConfig, with_backends
-from toolwire.loop_events import LoopEvent, ReasoningEvent, StatusEvent, TextEvent
-from toolwire.looping import Loop, Terms
-from toolwire.secret import Secret
+from toolwire.agent.loop import Loop, Terms
+from toolwire.config.file import BASE_URLS, BackendConfig, Config, StoreConfig, with_backends
+from toolwire.config.secret import Secret
 from toolwire.server import App
 from toolwire.server.launch import Server, options
 from toolwire.tools import Runnable

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.garbage import held_by_cycles
-from toolwire.backends.connection import StaleConnection
+from toolwire.backends.http.connection import StaleConnection
 from toolwire.errors import (
     BadRequest,
     ConfigError,

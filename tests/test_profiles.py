@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.dialects.playing import asking
-from toolwire.config import load
+from toolwire.config.file import load
 from toolwire.dialects import DIALECTS
 from toolwire.profiles import (
     ANTHROPIC,

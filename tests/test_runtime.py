@@ -44,15 +44,15 @@ from tests.server.harness import (
 )
 from tests.ticking import ticking
 from toolwire import runtime as runtime_module
-from toolwire import step as step_module
 from toolwire.backends.base import Model
-from toolwire.backends.demo import Demo
-from toolwire.config import BackendConfig, Config, with_backends
+from toolwire.backends.demo.backend import Demo
+from toolwire.catalog.router import Router
+from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.dialects import DIALECTS as BY_NAME
 from toolwire.errors import InternalError, UpstreamError
-from toolwire.router import Router
+from toolwire.pipeline import step as step_module
+from toolwire.pipeline.step import mint
 from toolwire.runtime import Runtime
-from toolwire.step import mint
 from toolwire.telemetry import Record
 
 pytestmark = pytest.mark.slow

@@ -31,7 +31,7 @@ while True:
 """
 _STARTING = """
 import asyncio, os, signal, sys
-from toolwire.children import start
+from toolwire.subprocesses import start
 async def main():
     process = await start(sys.executable, "-c", sys.argv[1], environment=dict(os.environ))
     print(await process.stdout.readline(), flush=True)

@@ -111,7 +111,7 @@ class _Reporter:
 
 
 def main(config: Path) -> None:
-    from toolwire.config import load
+    from toolwire.config.file import load
     from toolwire.server import App
     from toolwire.server.launch import Server, options
 

@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 from itertools import count
 
-from toolwire.backends.simulating import Tools
 from toolwire.calls.schemas import Schemas
 from toolwire.calls.validation import Offer
 from toolwire.calls.written.splitter import Manner, Spoken
 from toolwire.events import Event, PartDelta, PartStarted, Started
+from toolwire.pipeline.simulation import Tools
 from toolwire.types import Text, Tool
 
 from .wire import Line, frames

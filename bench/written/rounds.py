@@ -11,16 +11,16 @@ from random import Random
 from typing import Any
 
 from toolwire.backends.base import EventReply, Model
-from toolwire.backends.correcting import Terms
 from toolwire.calls.arguments import Invalid
 from toolwire.calls.schemas import Schemas
-from toolwire.config import Guard
+from toolwire.catalog.router import Router
+from toolwire.config.file import Guard
 from toolwire.dialects import DIALECTS
 from toolwire.errors import GatewayError
 from toolwire.events import Event, Finished, PartDelta, PartEnded, PartStarted, Started
-from toolwire.guarding import Handling
+from toolwire.pipeline.correction import Terms
+from toolwire.pipeline.policy import Handling
 from toolwire.profiles import PLAIN
-from toolwire.router import Router
 from toolwire.runtime import Runtime
 from toolwire.telemetry import Record
 from toolwire.types import Choice, Request, Text, Tool

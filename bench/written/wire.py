@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any
 
-from toolwire.backends.simulating import Tools
 from toolwire.calls.schemas import Schemas
 from toolwire.calls.turn import Turn
 from toolwire.calls.validation import Offer
@@ -15,8 +14,9 @@ from toolwire.calls.written.splitter import Manner, Spoken
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.base import Context
 from toolwire.events import Event, PartEnded
+from toolwire.pipeline.simulation import Tools
+from toolwire.pipeline.verbatim import Tap, Translator, tap_of
 from toolwire.types import Message, Request, Text, Tool, ToolCall
-from toolwire.verbatim import Tap, Translator, tap_of
 
 from .reading import Heard
 

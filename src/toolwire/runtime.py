@@ -9,33 +9,33 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .answering import Answering
 from .backends.base import Backend, EventReply, Model, WireReply, how_of, is_streamed, local_of
-from .backends.correcting import CorrectingBackend, Terms
-from .backends.reading import Reading
-from .backends.searching import Searching
-from .backends.simulating import ListeningBackend, SimulatingBackend
 from .calls.stream_checks import Count, Watch, has_tools
 from .calls.turn import BYTES_PER_TOKEN, Turn, Watcher
 from .calls.validation import Checking, Offer
 from .calls.written.request import Wanted, reminder, wanted_of
 from .calls.written.splitter import Manner, Spoken
-from .config import Guard
+from .catalog.router import Route, Router
+from .config.file import Guard
 from .dialects import DIALECTS
 from .dialects.base import Context, ModelLine, ResponseDecoder
 from .dialects.shared.effort import with_effort
 from .dialects.shared.model_field import Renamer
 from .errors import BadRequest, GatewayError, quote
-from .guarding import Handling
-from .keeping import Keeping, Kept
+from .memory.answers import Keeping, Kept
+from .memory.signatures import Recall, Recalled, Vault, maker_of
 from .offload import LARGE, offload
-from .preparing import Prepared, Preparing
-from .router import Route, Router
-from .step import Step, mint
+from .pipeline.answer import Answering
+from .pipeline.correction import CorrectingBackend, Terms
+from .pipeline.policy import Handling
+from .pipeline.prepare import Prepared, Preparing
+from .pipeline.reader import Reading
+from .pipeline.search import Searching
+from .pipeline.simulation import ListeningBackend, SimulatingBackend
+from .pipeline.step import Step, mint
+from .pipeline.verbatim import BodyTap, Plan, Translator, Untouched, plan, tap_of, with_model
 from .telemetry import Record
 from .types import Loss, Request
-from .vaulting import Recall, Recalled, Vault, maker_of
-from .verbatim import BodyTap, Plan, Translator, Untouched, plan, tap_of, with_model
 from .wire.exact_json import BadJson, encode
 
 _LIST_SECONDS = 5.0

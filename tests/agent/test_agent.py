@@ -18,8 +18,8 @@ import pytest
 import toolwire
 from tests.loop_stage import IN_PROCESS, MODEL, Weather, calls, kinds_of, pairs, script
 from toolwire import Agent, Conversation, Decision, Terms, tool
+from toolwire.agent.events import CompleteEvent, ToolCallEvent
 from toolwire.errors import BadRequest, ConfigError, UpstreamError
-from toolwire.loop_events import CompleteEvent, ToolCallEvent
 from toolwire.tools import Runnable
 from toolwire.tools.functions import function_tool
 

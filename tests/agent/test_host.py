@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.server.harness import Upstream, reply
-from toolwire import discovery
 from toolwire.agent.host import Host, host_at, host_of
-from toolwire.config import BackendConfig, Config, with_backends
+from toolwire.catalog import discovery
+from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.errors import ConfigError
 
 

@@ -11,12 +11,12 @@ import pytest
 from toolwire.backends import build
 from toolwire.backends.codex.backend import CodexBackend
 from toolwire.backends.cursor.backend import CursorBackend
-from toolwire.backends.demo import Demo
-from toolwire.backends.http import HttpBackend
-from toolwire.backends.scripted import Scripted
-from toolwire.backends.transport import Transport
+from toolwire.backends.demo.backend import Demo
+from toolwire.backends.http.backend import HttpBackend
+from toolwire.backends.http.transport import Transport
+from toolwire.backends.scripted.backend import Scripted
 from toolwire.backends.vscode.backend import VSCodeBackend
-from toolwire.config import BackendConfig, Kind
+from toolwire.config.file import BackendConfig, Kind
 from toolwire.errors import ConfigError
 
 EXPECTED = {

@@ -44,7 +44,7 @@ def test_an_error_is_one_sentence_and_exit_code_two(
     arguments: list[str], part: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("toolwire.discovery.LOCAL_PORTS", {})
+    monkeypatch.setattr("toolwire.catalog.discovery.LOCAL_PORTS", {})
     assert run(arguments) == 2
     shown = capsys.readouterr()
     assert shown.out == ""

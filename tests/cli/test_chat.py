@@ -20,7 +20,7 @@ from tests.server.harness import ask, gateway, server_config
 from toolwire.agent import Conversation
 from toolwire.cli.app import run
 from toolwire.cli.chatting.options import Options
-from toolwire.config import BackendConfig, Config, with_backends
+from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.types import Text, ToolResult
 
 pytestmark = pytest.mark.slow

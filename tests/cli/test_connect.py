@@ -13,8 +13,8 @@ import pytest
 from tests.server.harness import Gateway, Process, free_port, gateway, process, server_config
 from toolwire.cli.app import run
 from toolwire.cli.clients import CLIENTS
-from toolwire.config import Config, with_backends
-from toolwire.secret import Secret
+from toolwire.config.file import Config, with_backends
+from toolwire.config.secret import Secret
 
 pytestmark = pytest.mark.slow
 

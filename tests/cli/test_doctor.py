@@ -13,9 +13,9 @@ from tests.backends.codex.starting import fake
 from tests.cli.listener import http, listening
 from toolwire.cli.doctor import Finding, doctor, examine, of_aliases, of_backend, of_store
 from toolwire.cli.models import Listing
-from toolwire.config import BackendConfig, Config, StoreConfig, with_backends
+from toolwire.config.file import BackendConfig, Config, StoreConfig, with_backends
 from toolwire.errors import UpstreamError
-from toolwire.store import open_store
+from toolwire.memory.store import open_store
 
 OPENAI = BackendConfig(name="openai", kind="openai-chat", base_url="https://api.openai.com/v1")
 

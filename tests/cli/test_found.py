@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.listener import http, listening
+from toolwire.catalog.discovery import ACCOUNTS
 from toolwire.cli.found import found_config, probe
-from toolwire.discovery import ACCOUNTS
 
 pytestmark = pytest.mark.slow
 
@@ -81,7 +81,7 @@ def test_discovery_is_only_for_where_there_is_no_file(tmp_path: Path, monkeypatc
     for account in ACCOUNTS:
         monkeypatch.delenv(account.key, raising=False)
     monkeypatch.setenv("OPENROUTER_API_KEY", "k")
-    monkeypatch.setattr("toolwire.discovery.LOCAL_PORTS", {})
+    monkeypatch.setattr("toolwire.catalog.discovery.LOCAL_PORTS", {})
     found = asyncio.run(found_config(None))
     assert [backend.name for backend in found.backends] == ["openrouter", "demo"]
     assert found.server.default == "openrouter"

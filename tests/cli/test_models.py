@@ -10,9 +10,9 @@ import pytest
 
 from tests.backends.vscode.stage import TOKEN, model, vscode_gateway, window
 from tests.cli.listener import http, listening
+from toolwire.catalog.discovery import VSCODE
 from toolwire.cli.models import ask, listings_of, models, plain
-from toolwire.config import BackendConfig, Config, ServerConfig, with_backends
-from toolwire.discovery import VSCODE
+from toolwire.config.file import BackendConfig, Config, ServerConfig, with_backends
 
 CONFIG = """
 [backends.listed]

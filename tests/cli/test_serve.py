@@ -8,9 +8,9 @@ import shlex
 import pytest
 
 from toolwire.cli.serve import address_of, banner, serve
-from toolwire.config import BackendConfig, Config, ServerConfig, with_backends
+from toolwire.config.file import BackendConfig, Config, ServerConfig, with_backends
+from toolwire.config.secret import Secret
 from toolwire.errors import ConfigError
-from toolwire.secret import Secret
 
 OPENAI = BackendConfig(
     name="openai", kind="openai-chat", base_url="https://api.openai.com/v1", missing="OPENAI_API_KEY is not set"

@@ -15,12 +15,12 @@ from tests.server.harness import ask, gateway, server_config
 from toolwire.calls.counts import Tally
 from toolwire.cli.app import run
 from toolwire.cli.stats import Found, as_json, rates, shown, stats
-from toolwire.config import Config, StoreConfig, with_backends
+from toolwire.config.file import Config, StoreConfig, with_backends
 from toolwire.errors import ConfigError
-from toolwire.server.recording import Recorder
-from toolwire.store.sqlite import SqliteStore
+from toolwire.memory.store.sqlite import SqliteStore
+from toolwire.server.stats_writer import Recorder
 from toolwire.telemetry import Record
-from toolwire.telemetry.history import HOUR, Counts, History, Line
+from toolwire.telemetry.hourly import HOUR, Counts, History, Line
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "stats.md").read_text(encoding="utf-8")
 

@@ -24,9 +24,9 @@ from tests.server.harness import (
     wait_until,
 )
 from tests.server.harness import chunk as http_chunk
-from toolwire.config import BackendConfig, Config, with_backends
+from toolwire.config.file import BackendConfig, Config, with_backends
+from toolwire.config.secret import Secret
 from toolwire.events import fold
-from toolwire.secret import Secret
 from toolwire.types import Part
 
 Body = dict[str, Any]

@@ -21,10 +21,10 @@ from tests.thorough import is_thorough
 from toolwire.backends.base import Backend
 from toolwire.backends.registry import build
 from toolwire.calls.ledger.repair import Reader, settle
-from toolwire.config import BackendConfig, Config
+from toolwire.config.file import BackendConfig, Config
 from toolwire.dialects import DIALECTS
 from toolwire.errors import BadRequest
-from toolwire.preparing import Preparing
+from toolwire.pipeline.prepare import Preparing
 from toolwire.types import Request
 
 pytestmark = pytest.mark.slow

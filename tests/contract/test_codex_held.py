@@ -19,8 +19,8 @@ import pytest
 from tests.backends.codex.processes import all_gone
 from tests.backends.codex.starting import environment
 from toolwire.backends.codex.backend import CodexBackend
-from toolwire.backends.parking import Counts, Parking
-from toolwire.config import BackendConfig
+from toolwire.backends.parked_runs import Counts, Parking
+from toolwire.config.file import BackendConfig
 from toolwire.events import Answer, Folder
 from toolwire.types import Media, Message, Request, Text, Tool, ToolCall, ToolResult, Usage
 

@@ -14,7 +14,7 @@ import pytest
 from tests.server.harness import Gateway, ask, gateway, server_config
 from toolwire.calls.arguments import Invalid, judge, tool_error
 from toolwire.calls.schemas import Schemas
-from toolwire.config import BackendConfig, Config, ServerConfig, load, with_backends
+from toolwire.config.file import BackendConfig, Config, ServerConfig, load, with_backends
 from toolwire.telemetry.prometheus import Prometheus
 from toolwire.types import Tool, ToolCall
 

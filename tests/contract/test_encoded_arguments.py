@@ -12,8 +12,8 @@ import pytest
 from tests.dialects.wires import gemini_call, gemini_chunk
 from tests.server.answers import PATHS
 from tests.server.harness import Upstream, ask, gateway, server_config
-from toolwire.config import BackendConfig, Config, with_backends
-from toolwire.secret import Secret
+from toolwire.config.file import BackendConfig, Config, with_backends
+from toolwire.config.secret import Secret
 from toolwire.types import ToolCall
 
 from .stage import NAMES, Stage, answered, calls_play, played, talk

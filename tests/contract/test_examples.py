@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.server.harness import gateway, server_config
-from toolwire.config import Config, with_backends
-from toolwire.secret import Secret
+from toolwire.config.file import Config, with_backends
+from toolwire.config.secret import Secret
 
 pytestmark = pytest.mark.slow
 

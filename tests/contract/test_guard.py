@@ -13,8 +13,8 @@ import pytest
 from tests.contract.reading import Seen, see
 from tests.server.answers import DIALECTS, KINDS, PATHS, question, streamed, whole
 from tests.server.harness import Gateway, Step, Upstream, gateway, reply, server_config, wait_until
-from toolwire.config import BackendConfig, Config, Guard, with_backends
-from toolwire.secret import Secret
+from toolwire.config.file import BackendConfig, Config, Guard, with_backends
+from toolwire.config.secret import Secret
 
 SCHEMA = {
     "type": "object",

@@ -32,7 +32,7 @@ from tests.server.harness import (
     stream_head,
 )
 from tests.server.harness import ask as post
-from toolwire.config import Config, Guard, SearchConfig, with_backends
+from toolwire.config.file import Config, Guard, SearchConfig, with_backends
 
 pytestmark = pytest.mark.slow
 

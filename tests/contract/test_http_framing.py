@@ -17,8 +17,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.server.wire import Line, Response, requests_by_h11, responses_by_h11
-from toolwire.config import BackendConfig, Config, ServerConfig, StoreConfig, with_backends
-from toolwire.secret import Secret
+from toolwire.config.file import BackendConfig, Config, ServerConfig, StoreConfig, with_backends
+from toolwire.config.secret import Secret
 from toolwire.server import App
 
 PATH = "/v1/chat/completions"

@@ -21,8 +21,8 @@ from tests.thorough import is_thorough
 from toolwire.calls.turn import Turn
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.base import Context
+from toolwire.pipeline.verbatim import Tap, Translator
 from toolwire.types import Request
-from toolwire.verbatim import Tap, Translator
 
 from .live.script import TOOLS, Call, Frame, Words, cut, every_cut
 from .live.upstreams import Leaving, Manner, chat, gemini, messages, responses

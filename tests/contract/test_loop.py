@@ -18,8 +18,8 @@ from tests.contract.strict.proofs import signature_of
 from tests.loop_stage import KINDS, Providers, Weather, calls, folded, kinds_of, pairs, providers, script
 from tests.thorough import is_thorough, some
 from toolwire import Agent, Conversation, Terms
-from toolwire.config import BackendConfig, Config, with_backends
-from toolwire.loop_events import LoopEvent, StatusEvent, ToolResultEvent
+from toolwire.agent.events import LoopEvent, StatusEvent, ToolResultEvent
+from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.telemetry.prometheus import Prometheus
 from toolwire.tools.functions import function_tool
 from toolwire.types import Media

@@ -13,11 +13,11 @@ import pytest
 from tests.contract.stage import NAMES, Said, calls_play, talk, text_play
 from tests.server.answers import KINDS
 from toolwire.agent.host import Host
+from toolwire.agent.loop import Loop, Terms
 from toolwire.backends.base import Backend, Model
-from toolwire.config import BackendConfig, Config, with_backends
+from toolwire.config.file import BackendConfig, Config, with_backends
+from toolwire.config.secret import Secret
 from toolwire.dialects import DIALECTS
-from toolwire.looping import Loop, Terms
-from toolwire.secret import Secret
 from toolwire.telemetry import Record
 from toolwire.tools.functions import function_tool
 from toolwire.types import Message, Request, Text, ToolResult

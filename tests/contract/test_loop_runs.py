@@ -20,12 +20,12 @@ from tests.backends.codex.starting import environment
 from tests.loop_stage import asked, kinds_of, pairs
 from tests.server.harness import ask, gateway, server_config
 from toolwire import Agent
+from toolwire.agent.events import CompleteEvent, ErrorEvent, LoopEvent, ToolCallEvent, ToolErrorEvent, ToolResultEvent
 from toolwire.agent.host import Host
+from toolwire.agent.loop import Loop, Terms, Watching
 from toolwire.backends.codex.backend import CodexBackend
-from toolwire.config import BackendConfig, Config, with_backends
-from toolwire.loop_events import CompleteEvent, ErrorEvent, LoopEvent, ToolCallEvent, ToolErrorEvent, ToolResultEvent
-from toolwire.looping import Loop, Terms, Watching
-from toolwire.secret import Secret
+from toolwire.config.file import BackendConfig, Config, with_backends
+from toolwire.config.secret import Secret
 from toolwire.simulators.cursor import TOKEN, Call, Say, Seen, Settings, Simulator
 from toolwire.telemetry.prometheus import Prometheus
 from toolwire.tools import Runnable

@@ -18,7 +18,7 @@ import pytest
 from tests.server.conftest import backends_of
 from tests.server.harness import CLOSE, LAST_CHUNK, Upstream, chunk, gateway, server_config, stream_head
 from tests.thorough import is_thorough
-from toolwire.config import Config, with_backends
+from toolwire.config.file import Config, with_backends
 
 from .asking import Reply, ask, request_for
 from .nasty.catalogue import catalogue

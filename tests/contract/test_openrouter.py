@@ -12,8 +12,8 @@ import pytest
 from tests.contract.test_reasoning_kept import KINDS, PATHS, call_in, request
 from tests.dialects.wires import DONE, call, chunk
 from tests.server.harness import Gateway, Step, Upstream, ask, gateway, reply, server_config
-from toolwire.config import BackendConfig, Config, with_backends
-from toolwire.secret import Secret
+from toolwire.config.file import BackendConfig, Config, with_backends
+from toolwire.config.secret import Secret
 
 pytestmark = pytest.mark.slow
 

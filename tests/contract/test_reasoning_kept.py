@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.server.harness import Gateway, Step, Upstream, ask, gateway, reply, server_config
-from toolwire.config import BackendConfig, Config, StoreConfig, with_backends
-from toolwire.secret import Secret
+from toolwire.config.file import BackendConfig, Config, StoreConfig, with_backends
+from toolwire.config.secret import Secret
 
 pytestmark = pytest.mark.slow
 

@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from openai.types.chat.completion_create_params import CompletionCreateParamsBase
 from openai.types.responses.response_create_params import ResponseCreateParamsBase
 
-from toolwire.backends.http import HttpBackend
-from toolwire.backends.transport import Transport
-from toolwire.config import BackendConfig
+from toolwire.backends.http.backend import HttpBackend
+from toolwire.backends.http.transport import Transport
+from toolwire.config.file import BackendConfig
 from toolwire.dialects import DIALECTS
-from toolwire.preparing import Preparing
+from toolwire.pipeline.prepare import Preparing
 from toolwire.types import Loss
 
 from .request_members import BASES, MEMBERS, NUMBERS, Body

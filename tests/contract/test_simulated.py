@@ -13,8 +13,8 @@ import pytest
 from tests.contract.reading import Seen, see
 from tests.server.answers import DIALECTS, KINDS, PATHS, body, frame, frames, question, streamed, whole
 from tests.server.harness import LAST_CHUNK, Gateway, Step, Upstream, chunk, gateway, reply, server_config, stream_head
-from toolwire.config import BackendConfig, Config, with_backends
-from toolwire.secret import Secret
+from toolwire.config.file import BackendConfig, Config, with_backends
+from toolwire.config.secret import Secret
 
 SCHEMA = {
     "type": "object",

@@ -9,7 +9,7 @@ import pytest
 
 from toolwire import profiles
 from toolwire.calls.written.tool_prompt import rules
-from toolwire.config import load
+from toolwire.config.file import load
 from toolwire.dialects.codex.versions import TIERS
 from toolwire.types import Tool
 

@@ -11,7 +11,7 @@ import pytest
 from tests.server.harness import ask, gateway, server_config
 from toolwire import profiles
 from toolwire.cli.clients import CLIENTS
-from toolwire.config import Config, load, with_backends
+from toolwire.config.file import Config, load, with_backends
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")

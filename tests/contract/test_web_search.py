@@ -30,8 +30,8 @@ from tests.server.harness import (
     server_config,
     stream_head,
 )
-from toolwire.config import BackendConfig, Config, SearchConfig, with_backends
-from toolwire.secret import Secret
+from toolwire.config.file import BackendConfig, Config, SearchConfig, with_backends
+from toolwire.config.secret import Secret
 
 pytestmark = pytest.mark.slow
 

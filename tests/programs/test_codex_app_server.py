@@ -24,7 +24,7 @@ from tests.programs.codex_backend.binaries import NEWEST, VERSIONS, codex
 from tests.programs.installed import ROOT, search_path
 from toolwire.backends.codex import kept
 from toolwire.backends.codex.backend import CodexBackend
-from toolwire.config import BackendConfig
+from toolwire.config.file import BackendConfig
 from toolwire.dialects.codex import catalog, toml
 from toolwire.errors import UpstreamError
 from toolwire.events import Failed, Finished, Noted
@@ -204,7 +204,7 @@ from pathlib import Path
 from tests.backends.codex.asking import request
 from tests.backends.codex.processes import marked
 from toolwire.backends.codex.backend import CodexBackend
-from toolwire.config import BackendConfig
+from toolwire.config.file import BackendConfig
 from toolwire.dialects.codex import toml
 async def main():
     config = BackendConfig(name="codex", kind="codex", **{stage.settings!r})

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 _TASK = """
 import asyncio, json, sys
 from toolwire import Agent, Terms
-from toolwire.config import BackendConfig, Config, with_backends
+from toolwire.config.file import BackendConfig, Config, with_backends
 given = json.loads(sys.argv[1])
 def get_weather(city: str) -> str:
     "The weather in a city."

@@ -18,7 +18,7 @@ from tests.programs.vscode.installed import browser
 from tests.server.answers import PATHS, question, whole
 from tests.server.conftest import backends_of
 from tests.server.harness import Gateway, Upstream, ask, gateway, request_bytes, server_config
-from toolwire.config import Config, with_backends
+from toolwire.config.file import Config, with_backends
 
 pytestmark = pytest.mark.slow
 ATTEMPTS = 30

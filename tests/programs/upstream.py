@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from toolwire.config import load
+from toolwire.config.file import load
 from toolwire.server.app import App
 from toolwire.server.launch import Server, options
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.server.answers import KINDS
 from tests.server.harness import Gateway, Upstream, free_port, gateway, server_config
-from toolwire.config import BackendConfig, Config, with_backends
-from toolwire.secret import Secret
+from toolwire.config.file import BackendConfig, Config, with_backends
+from toolwire.config.secret import Secret
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import resource
 import sys
 
 from tests.server.harness import gateway, server_config
-from toolwire.config import Config, with_backends
+from toolwire.config.file import Config, with_backends
 
 FILES = 256
 

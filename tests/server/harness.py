@@ -21,12 +21,12 @@ from typing import Any, TypeAlias
 import msgspec
 
 from toolwire.backends.base import EventReply, Model
-from toolwire.config import Config, ServerConfig, StoreConfig
+from toolwire.config.file import Config, ServerConfig, StoreConfig
 from toolwire.events import Event, PartDelta, PartStarted, Started
+from toolwire.memory.store import Store
 from toolwire.profiles import PLAIN
 from toolwire.server import App
 from toolwire.server.launch import Server, options
-from toolwire.store import Store
 from toolwire.types import Request, Text
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"

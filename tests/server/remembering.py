@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.server.harness import Answer, Gateway, ask, gateway, server_config
-from toolwire.config import BackendConfig, Config, ServerConfig, with_backends
-from toolwire.secret import Secret
-from toolwire.store import Store
+from toolwire.config.file import BackendConfig, Config, ServerConfig, with_backends
+from toolwire.config.secret import Secret
+from toolwire.memory.store import Store
 
 # In this process, through each dialect, and through one whose back end remembers for itself.
 BACKENDS = ("scripted", "chat", "responses", "messages")

@@ -43,7 +43,7 @@ from tests.server.harness import (
     wait_until,
 )
 from tests.ticking import ticking
-from toolwire.config import BackendConfig, Config, StoreConfig, with_backends
+from toolwire.config.file import BackendConfig, Config, StoreConfig, with_backends
 from toolwire.dialects import DIALECTS as BY_NAME
 from toolwire.server import App
 from toolwire.server.app import dialect_of

@@ -10,9 +10,9 @@ import pytest
 from tests.server.answers import DIALECTS, PATHS, error_in, question, streamed, whole
 from tests.server.conftest import backends_of
 from tests.server.harness import Gateway, Upstream, ask, chunk, gateway, raw, reply, server_config, stream_head
-from toolwire.config import Config, with_backends
+from toolwire.config.file import Config, with_backends
+from toolwire.config.secret import Secret
 from toolwire.errors import BadRequest
-from toolwire.secret import Secret
 from toolwire.server.auth import Guard, key_in, owner_of
 
 CLIENT_KEY = "tw-client-key-4711"

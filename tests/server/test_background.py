@@ -22,10 +22,10 @@ from tests.server.harness import (
     wait_until,
 )
 from tests.server.remembering import BACKENDS, ECHO, KEEPER, KEY, OTHER_KEY, Site, scripted, site, texts
-from toolwire.config import BackendConfig, Config, with_backends
+from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.errors import InternalError
+from toolwire.memory.store import Entry, Item, MemoryStore
 from toolwire.server.background import Job, heard_of, shown
-from toolwire.store import Entry, Item, MemoryStore
 from toolwire.wire.exact_json import encode
 
 pytestmark = pytest.mark.slow

@@ -25,7 +25,7 @@ from tests.server.harness import (
     request_bytes,
     server_config,
 )
-from toolwire.config import Config, with_backends
+from toolwire.config.file import Config, with_backends
 from toolwire.errors import BadRequest
 from toolwire.server import app
 from toolwire.server.body import ClientGone, check_type, read_body, with_model

@@ -215,7 +215,7 @@ def test_nothing_secret_is_logged(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_an_app_that_has_not_started_has_no_door() -> None:
-    from toolwire.config import Config
+    from toolwire.config.file import Config
 
     app = App(Config())
     assert app.bridge is None

@@ -25,7 +25,7 @@ from tests.backends.vscode.stage import (
 )
 from tests.server.answers import streamed
 from tests.server.harness import LAST_CHUNK, Gateway, Upstream, ask, chunk, reply
-from toolwire.config import BackendConfig
+from toolwire.config.file import BackendConfig
 from toolwire.server.bridge_asks import AT_ONCE
 from toolwire.server.bridge_session import Pace
 from toolwire.telemetry import Record

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.server.wire import Line, Wire, responses_by_h11
-from toolwire.config import Config, ServerConfig
+from toolwire.config.file import Config, ServerConfig
 from toolwire.server.connections import Connections
 
 GET = b"GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n"

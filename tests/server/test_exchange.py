@@ -50,7 +50,7 @@ from tests.server.harness import (
     stream_head,
     wait_until,
 )
-from toolwire.config import BackendConfig, Config, with_backends
+from toolwire.config.file import BackendConfig, Config, with_backends
 
 pytestmark = pytest.mark.slow
 

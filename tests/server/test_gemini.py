@@ -21,8 +21,8 @@ from tests.dialects.wires import (
 )
 from tests.server.answers import KINDS, PATHS
 from tests.server.harness import Answer, Upstream, ask, gateway, reply, server_config
-from toolwire.config import BackendConfig, Config, with_backends
-from toolwire.secret import Secret
+from toolwire.config.file import BackendConfig, Config, with_backends
+from toolwire.config.secret import Secret
 from toolwire.server.gemini import counted, door_of
 from toolwire.types import Reasoning, Text, ToolCall
 

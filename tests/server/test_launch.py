@@ -34,7 +34,7 @@ from tests.server.harness import (
     request_bytes,
     wait_until,
 )
-from toolwire.config import BackendConfig, Config, ServerConfig
+from toolwire.config.file import BackendConfig, Config, ServerConfig
 from toolwire.errors import ConfigError
 from toolwire.server import App, launch
 from toolwire.server.launch import bound, options

@@ -47,7 +47,7 @@ from tests.server.harness import (
     stream_head,
     wait_until,
 )
-from toolwire.config import BackendConfig, Config, with_backends
+from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.dialects import DIALECTS as BY_NAME
 from toolwire.server.outlet import Outlet
 from toolwire.server.reply import Reply

@@ -18,7 +18,7 @@ import pytest
 from tests.server.answers import PATHS, question, whole
 from tests.server.harness import Gateway, Upstream, connected, raw, read_until, request_bytes
 from tests.server.wire import Line, responses_by_h11
-from toolwire.config import Config, ServerConfig
+from toolwire.config.file import Config, ServerConfig
 from toolwire.server.connections import Connections
 from toolwire.server.http_request import HttpRequest
 

@@ -11,9 +11,9 @@ import pytest
 
 from tests.server.harness import Answer, process
 from tests.server.remembering import BACKENDS, ECHO, KEY, OTHER_KEY, Site, scripted, site
+from toolwire.memory.store import Entry, SqliteStore
 from toolwire.server.auth import owner_of
 from toolwire.server.state import is_stateful
-from toolwire.store import Entry, SqliteStore
 from toolwire.wire.exact_json import decode
 
 pytestmark = pytest.mark.slow

@@ -36,15 +36,15 @@ from tests.server.remembering import (
     site,
     texts,
 )
-from toolwire.config import Config, with_backends
+from toolwire.config.file import Config, with_backends
+from toolwire.config.secret import Secret
 from toolwire.dialects import DIALECTS
 from toolwire.errors import InternalError
-from toolwire.secret import Secret
+from toolwire.memory.store import Entry, MemoryStore
 from toolwire.server.body import ClientGone
 from toolwire.server.exchange import while_here
 from toolwire.server.reply import Reply
 from toolwire.server.stored import send_pieces
-from toolwire.store import Entry, MemoryStore
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ import pytest
 from tests.server.answers import ARGUMENTS, DIALECTS, PATHS, question, streamed, whole
 from tests.server.conftest import backends_of
 from tests.server.harness import Upstream, ask, gateway, reply, server_config
-from toolwire.config import Config, with_backends
+from toolwire.config.file import Config, with_backends
 from toolwire.server.tracer import Tracer
 from toolwire.telemetry import wire_trace
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import h11
 
-from toolwire.config import Config
+from toolwire.config.file import Config
 from toolwire.server.connections import Connections
 from toolwire.server.launch import options
 from toolwire.server.protocol import Protocol

@@ -12,11 +12,8 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..config import Config
+from ..config.file import Config
 from ..errors import ConfigError, quote
-from ..loop_events import CompleteEvent, Ending, LoopEvent
-from ..loop_tools import Approve
-from ..looping import Loop, Terms, Watching
 from ..telemetry import Telemetry
 from ..telemetry.record import Silence
 from ..tools import Runnable, ToolSource
@@ -24,8 +21,11 @@ from ..tools.functions import function_tool
 from ..types import Message, Request, Text, Thinking, Usage
 from .blocking import iterate
 from .conversation import Conversation, marked, readable
+from .events import CompleteEvent, Ending, LoopEvent
 from .host import Host, host_at, host_of
-from .opening import Opening
+from .loop import Loop, Terms, Watching
+from .shared_resource import Opening
+from .toolbox import Approve
 
 _TERMS = Terms()
 

@@ -6,16 +6,16 @@ import os
 from pathlib import Path
 
 from ..backends import build
-from ..backends.transport import Transport
-from ..config import BackendConfig, Config, load, with_backends
-from ..discovery import discover
+from ..backends.http.transport import Transport
+from ..catalog.discovery import discover
+from ..catalog.router import router_for
+from ..config.file import BackendConfig, Config, load, with_backends
+from ..config.secret import Secret
 from ..errors import ConfigError, GatewayError
-from ..guarding import handling_of
+from ..memory.signatures import Vault
+from ..pipeline.policy import handling_of
 from ..profiles import TOOLWIRE
-from ..router import router_for
 from ..runtime import Runtime
-from ..secret import Secret
-from ..vaulting import Vault
 
 _GATEWAY = "gateway"
 

@@ -16,8 +16,8 @@ from itertools import zip_longest
 from typing import Any, TypeAlias
 
 from ..errors import quote
-from .connection import TransportError
-from .proxy import authority
+from .http.connection import TransportError
+from .http.proxy import authority
 
 # As getaddrinfo() gives it: family, type, protocol, canonical name, address.
 AddressInfo: TypeAlias = tuple[int, int, int, str, tuple[Any, ...]]

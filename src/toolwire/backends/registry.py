@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from ..config import BackendConfig
+from ..config.file import BackendConfig
 from .base import Backend
-from .demo import Demo
-from .http import HttpBackend
-from .scripted import Scripted
-from .transport import Transport
+from .demo.backend import Demo
+from .http.backend import HttpBackend
+from .http.transport import Transport
+from .scripted.backend import Scripted
 
 _KINDS: dict[str, Callable[[BackendConfig, Transport], Backend]] = {
     "openai-chat": HttpBackend,

@@ -15,9 +15,9 @@ from cyclopts import Parameter
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..config import is_loopback, load, suggestion, url_fault
+from ..config.file import is_loopback, load, suggestion, url_fault
+from ..config.secret import Resolver, Secret
 from ..errors import ConfigError, quote
-from ..secret import Resolver, Secret
 from .clients import CLIENTS, Client
 from .clients.client import DUMMY, KEY, SettingsFile, Target, Way, filled, settings_of
 from .clients.gateway import Found, look

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from ..config import BackendConfig, Config, SearchConfig, ServerConfig, StoreConfig, default_store_path
+from ..catalog.router import router_for
+from ..config.file import BackendConfig, Config, SearchConfig, ServerConfig, StoreConfig, default_store_path
 from ..errors import ConfigError, GatewayError, quote
-from ..router import router_for
 from .found import ConfigFlag, found_config, probe
 from .models import Listing, ask, gateway_of, plain
 from .serve import address_of
@@ -62,7 +62,7 @@ async def examine(path: Path | None) -> list[Finding]:
 
 def of_store(store: StoreConfig) -> Finding:
     """Whether `serve` could use it. A file that is there is opened as `serve` does; one that is not is left for it to make."""
-    from ..store import open_store
+    from ..memory.store import open_store
 
     file = Path(store.path) if store.path else default_store_path()
     if store.kind == "memory":

@@ -12,8 +12,8 @@ import httptools
 import msgspec
 from cyclopts import Parameter
 
-from ..config import Config, load, with_backends
-from ..discovery import discover
+from ..catalog.discovery import discover
+from ..config.file import Config, load, with_backends
 
 ConfigFlag: TypeAlias = Annotated[
     Path | None,

@@ -12,9 +12,9 @@ from cyclopts import Parameter
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..config import BackendConfig, Config
+from ..catalog.router import Route, router_for
+from ..config.file import BackendConfig, Config
 from ..errors import GatewayError, UpstreamError, quote
-from ..router import Route, router_for
 from .clients.gateway import Found, running
 from .found import ConfigFlag, found_config
 
@@ -127,7 +127,7 @@ async def _listing(backend: BackendConfig, gateway: Found) -> Listing:
 
 async def _models_of(config: BackendConfig) -> tuple[tuple[str, ...], str]:
     from ..backends import build
-    from ..backends.transport import Transport
+    from ..backends.http.transport import Transport
 
     transport = Transport()
     backend = build(replace(config, models=()), transport)

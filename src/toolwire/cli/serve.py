@@ -13,7 +13,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from .. import __version__
-from ..config import BackendConfig, Config, ServerConfig, StoreConfig, default_store_path, with_address
+from ..config.file import BackendConfig, Config, ServerConfig, StoreConfig, default_store_path, with_address
 from ..errors import ConfigError
 from .found import ConfigFlag, found_config
 

@@ -13,12 +13,12 @@ import msgspec
 from cyclopts import Parameter
 from msgspec import Struct
 
-from ..config import Config, default_store_path
+from ..config.file import Config, default_store_path
 from ..errors import ConfigError, GatewayError
-from ..store import failures
-from ..store.schema import connect
-from ..store.sqlite import PATIENCE, SqliteStore
-from ..telemetry.history import Counts, Line
+from ..memory.store import errors as failures
+from ..memory.store.schema import connect
+from ..memory.store.sqlite import PATIENCE, SqliteStore
+from ..telemetry.hourly import Counts, Line
 from .found import ConfigFlag, found_config
 from .models import plain
 
@@ -107,7 +107,7 @@ def rates(counts: Counts) -> dict[str, float | None]:
 
 
 async def _found(path: Path | None, days: int, backend: str) -> Found:
-    from ..server.recording import recorded
+    from ..server.stats_writer import recorded
 
     config = await found_config(path)
     last = int(time.time()) // _DAY

@@ -13,7 +13,7 @@ from cyclopts import App, Parameter
 from msgspec import Struct
 
 from .. import __version__
-from ..config import Config, load
+from ..config.file import Config, load
 from ..errors import ConfigError, quote
 from .clients.client import KEY
 from .clients.gateway import key_of, look, windows_at

@@ -12,26 +12,25 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from ..backends import build
+from ..backends.http.transport import Transport
 from ..backends.search import build_search
-from ..backends.searching import Searching
-from ..backends.transport import Transport
 from ..backends.vscode.backend import VSCodeBackend
-from ..config import Config, default_store_path
+from ..catalog.router import router_for
+from ..config.file import Config, default_store_path
 from ..dialects import DIALECTS, Dialect, messages
 from ..errors import BadRequest, GatewayError, InternalError, drop_tracebacks, quote
-from ..guarding import handling_of
-from ..keeping import Keeping, keepers_in
+from ..memory.answers import Keeping, keepers_in
+from ..memory.signatures import Vault
+from ..memory.store import Store, open_store
 from ..offload import LARGE, offload
-from ..router import router_for
+from ..pipeline.policy import handling_of
+from ..pipeline.search import Searching
+from ..pipeline.step import mint
 from ..runtime import Runtime
-from ..step import mint
-from ..store import Store, open_store
 from ..telemetry import Record, wire_trace
-from ..telemetry.history import History
+from ..telemetry.hourly import History
 from ..telemetry.prometheus import Prometheus
 from ..types import LOOP_HEADER, REACHED_BOUND, Request
-from ..vaulting import Vault
-from .asked import Asked, query_in
 from .auth import Guard, owner_of
 from .body import ClientGone, Receive, Send, check_type, read_body, with_model
 from .bridge import Bridge
@@ -40,9 +39,10 @@ from .collector import Collector
 from .exchange import Exchange, while_here
 from .gemini import Door, counted, door_of
 from .logs import Log
-from .recording import Recorder
 from .reply import Reply, WrongMethod
 from .state import State, is_stateful
+from .stats_writer import Recorder
+from .stored_query import Asked, query_in
 from .tracer import Tracer
 
 Decode: TypeAlias = Callable[[bytes, Mapping[str, str]], Request]

@@ -9,7 +9,7 @@ from functools import lru_cache
 from hashlib import sha256
 from urllib.parse import urlsplit
 
-from ..config import ServerConfig, is_loopback
+from ..config.file import ServerConfig, is_loopback
 from ..errors import BadRequest, quote
 
 # Desktop programs whose pages have an origin of their own: Obsidian, VS Code's web views.

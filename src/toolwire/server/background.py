@@ -20,10 +20,10 @@ from ..dialects.responses import encoder
 from ..dialects.responses.resource import failed, resource
 from ..errors import BadRequest, GatewayError, InternalError
 from ..events import Failed, Started
-from ..keeping import RUNNING
+from ..memory.answers import RUNNING
+from ..memory.store import Entry, Store
+from ..pipeline.step import Step, mint
 from ..runtime import Runtime
-from ..step import Step, mint
-from ..store import Entry, Store
 from ..telemetry import Record
 from ..types import JsonObject, Request
 from ..wire.exact_json import decode, encode

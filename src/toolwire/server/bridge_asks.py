@@ -13,7 +13,6 @@ from contextlib import aclosing
 
 from msgspec import Struct
 
-from ..answering import Answering
 from ..backends.vscode.window import Window
 from ..dialects.base import ModelLine
 from ..dialects.vscode.answer_out import PartsEncoder
@@ -23,8 +22,9 @@ from ..dialects.vscode.request_in import request_of
 from ..dialects.vscode.shapes import NAME, Ask, End, Offer, OfferedModel
 from ..errors import BadRequest, GatewayError, InternalError, quote
 from ..events import Event, Failed, Finished
+from ..pipeline.answer import Answering
+from ..pipeline.step import mint
 from ..runtime import Runtime
-from ..step import mint
 from ..telemetry import Record, wire_trace
 from ..types import Request
 from .logs import Log

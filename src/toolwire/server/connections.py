@@ -12,7 +12,7 @@ from typing import Protocol
 
 from uvicorn.server import ServerState
 
-from ..config import ServerConfig
+from ..config.file import ServerConfig
 
 _INTERVAL = 0.5  # seconds between two looks at the deadlines
 _QUIET_SECONDS = 60.0  # until the same warning is logged again

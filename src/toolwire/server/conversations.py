@@ -11,14 +11,14 @@ from ..dialects.responses.items_in import is_reference, message_in
 from ..dialects.responses.state import shown_item
 from ..dialects.shared.instructions import body_object
 from ..errors import BadRequest, quote
-from ..keeping import Keeping
-from ..step import mint
-from ..store import Entry, Item
+from ..memory.answers import Keeping
+from ..memory.store import Entry, Item
+from ..pipeline.step import mint
 from ..types import JsonObject
 from ..wire.exact_json import decode, encode
 from ..wire.fields import list_or_none, need_list, need_name, object_or_none, text_or_none
-from .asked import Asked, list_of, page
 from .reply import WrongMethod
+from .stored_query import Asked, list_of, page
 
 _KIND = "conversation"
 _MAX_ITEMS = 20

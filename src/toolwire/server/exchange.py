@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 from ..dialects.base import Context
 from ..errors import BadRequest, GatewayError, InternalError
 from ..events import Failed
+from ..pipeline.step import Step, mint
 from ..runtime import Runtime
-from ..step import Step, mint
 from ..telemetry import Record
 from ..types import Request
 from .body import ClientGone, Receive

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from prometheus_client.multiprocess import mark_process_dead
 
 from ..backends.vscode.token import bridge_token
-from ..config import Config, ServerConfig
+from ..config.file import Config, ServerConfig
 from ..errors import ConfigError, GatewayError, quote
 from .app import App
 from .connections import Connections, connections_wanted

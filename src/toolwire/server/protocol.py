@@ -31,7 +31,7 @@ import uvicorn
 from ..dialects import DIALECTS
 from ..dialects.vscode.frames import MAX_FRAME
 from ..errors import BadRequest, quote
-from ..step import mint
+from ..pipeline.step import mint
 from .bridge_socket import BridgeSocket
 from .connections import Connections
 from .http_request import HttpRequest, Scope, closing_response

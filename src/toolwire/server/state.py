@@ -7,18 +7,18 @@ from collections.abc import Awaitable, Callable
 from ..calls.turn import BYTES_PER_TOKEN
 from ..dialects import responses
 from ..errors import InternalError
-from ..keeping import Keeping
+from ..memory.answers import Keeping
 from ..runtime import Runtime
 from ..telemetry import Record
 from ..types import Request
 from ..wire.exact_json import encode
-from .asked import Asked
 from .background import Background
 from .body import Receive
 from .conversations import Conversations
 from .exchange import while_here
 from .reply import Reply, WrongMethod
 from .stored import Stored, send_pieces
+from .stored_query import Asked
 
 
 def is_stateful(path: str) -> bool:

@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from ..backends.http import HttpBackend, HttpReply
+from ..backends.http.backend import HttpBackend, HttpReply
 from ..dialects.base import Context
 from ..dialects.responses import encoder
 from ..dialects.responses.answer_in import body_events
@@ -16,19 +16,19 @@ from ..dialects.responses.shapes import NAME
 from ..dialects.responses.state import shown_item
 from ..dialects.shared.model_field import Renamer
 from ..errors import BadRequest, quote
-from ..keeping import POINTERS, RUNNING, Keeping
+from ..memory.answers import POINTERS, RUNNING, Keeping
+from ..memory.store import Entry, Item
+from ..pipeline.step import mint
 from ..runtime import Runtime
-from ..step import mint
-from ..store import Entry, Item
 from ..types import Request
 from ..wire.exact_json import decode, encode
 from ..wire.sse import SseReader
-from .asked import Asked, page
 from .background import Background, cancelled, heard_of, shown, with_status
 from .body import Receive
 from .exchange import while_here
 from .outlet import Outlet
 from .reply import Reply, WrongMethod, passed_headers
+from .stored_query import Asked, page
 
 _POLL = 0.5
 _MAX_RELAYED = 64 << 20

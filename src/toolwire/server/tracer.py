@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from ..config import Config, default_trace_path
+from ..config.file import Config, default_trace_path
 from ..telemetry import wire_trace
 from ..telemetry.redaction import Redaction, is_secret
 from ..telemetry.trace_file import TraceFile

@@ -11,7 +11,7 @@ from tests.backends.codex.processes import marked, zombies
 from tests.backends.codex.starting import environment, fake, journal, methods
 from toolwire.backends.base import EventReply
 from toolwire.backends.codex.backend import CodexBackend
-from toolwire.config import BackendConfig
+from toolwire.config.file import BackendConfig
 from toolwire.events import Event, PartEnded
 from toolwire.types import Message, Request, Sampling, Text, Tool, ToolCall, ToolResult
 

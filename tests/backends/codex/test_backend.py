@@ -526,7 +526,7 @@ import asyncio, os, signal
 from pathlib import Path
 from tests.backends.codex.asking import request
 from toolwire.backends.codex.backend import CodexBackend
-from toolwire.config import BackendConfig
+from toolwire.config.file import BackendConfig
 async def main():
     config = BackendConfig(name="codex", kind="codex", command={stage.backend.host.command!r})
     backend = CodexBackend(config, os.environ, Path({str(tmp_path)!r}) / "cache")

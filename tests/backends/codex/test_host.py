@@ -14,7 +14,7 @@ import pytest
 from tests.backends.codex.processes import all_gone
 from tests.backends.codex.starting import environment, fake
 from toolwire.backends.codex.host import Host
-from toolwire.config import BackendConfig
+from toolwire.config.file import BackendConfig
 from toolwire.errors import ConfigError, GatewayError, UpstreamError
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
-from tests.backends.test_connection import Loopback
+from tests.backends.http.test_connection import Loopback
 from toolwire.backends.cursor.target import Target
 from toolwire.dialects.cursor import agent
 from toolwire.wire.connect import Frame, FrameDecoder

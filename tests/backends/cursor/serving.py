@@ -16,7 +16,7 @@ from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
 
 from toolwire.backends.cursor.target import Attempt, Target
-from toolwire.secret import Secret
+from toolwire.config.secret import Secret
 from toolwire.wire.connect import Frame, FrameDecoder
 
 Handler = Callable[["Call"], Awaitable[None]]

@@ -14,10 +14,10 @@ from tests.backends.event_contract import check_events
 from toolwire.backends.base import EventReply
 from toolwire.backends.cursor.backend import CursorBackend
 from toolwire.backends.cursor.turn import Limits
-from toolwire.backends.transport import Transport
-from toolwire.config import BackendConfig
+from toolwire.backends.http.transport import Transport
+from toolwire.config.file import BackendConfig
+from toolwire.config.secret import Secret
 from toolwire.events import Answer, Event, Failed, PartEnded, fold
-from toolwire.secret import Secret
 from toolwire.simulators.cursor import TOKEN, Faults, Model, Settings, Simulator
 from toolwire.types import Media, Message, Part, Reasoning, Request, Text, Tool, ToolCall, ToolResult
 

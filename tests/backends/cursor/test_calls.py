@@ -8,7 +8,7 @@ from tests.backends.cursor.plain import Asked, Plain
 from tests.backends.cursor.serving import attempt
 from toolwire.backends.cursor.calls import unary, unwrapped
 from toolwire.backends.cursor.target import USABLE_MODELS
-from toolwire.backends.transport import Transport
+from toolwire.backends.http.transport import Transport
 from toolwire.errors import UpstreamError
 from toolwire.wire.connect import Fault, end, frame
 

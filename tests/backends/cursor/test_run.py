@@ -11,10 +11,10 @@ from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
 
 from tests.backends.cursor.serving import Call, Server, attempt, serving, sockets
+from tests.backends.http.test_connection import Loopback, Run, run_each
+from tests.backends.http.test_transport import Tls
+from tests.backends.http.test_transport import tls as tls
 from tests.backends.several_addresses import info, refusing, resolver, silent
-from tests.backends.test_connection import Loopback, Run, run_each
-from tests.backends.test_transport import Tls
-from tests.backends.test_transport import tls as tls
 from toolwire.backends.cursor.channel import Channel, Gone
 from toolwire.backends.cursor.run import Connections, open_run
 from toolwire.backends.cursor.stream import Limits

@@ -10,13 +10,13 @@ import pytest
 from h2.errors import ErrorCodes
 
 from tests.backends.cursor.stage import QUICK, Stage, next_request, on_stage, request, text_of
-from toolwire.backends.connection import TransportError
 from toolwire.backends.cursor.channel import Gone
 from toolwire.backends.cursor.service import Service, Way
-from toolwire.backends.transport import Transport
-from toolwire.config import BackendConfig
+from toolwire.backends.http.connection import TransportError
+from toolwire.backends.http.transport import Transport
+from toolwire.config.file import BackendConfig
+from toolwire.config.secret import Secret
 from toolwire.errors import UpstreamError
-from toolwire.secret import Secret
 from toolwire.simulators.cursor import API_KEY, TOKEN, Call, Faults, Say, Settings, play
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ from tests.backends.cursor.serving import attempt, sockets
 from tests.backends.cursor.test_run import everything, failure, until
 from toolwire.backends.cursor.channel import Channel, Gone
 from toolwire.backends.cursor.sse import open_sse
-from toolwire.backends.transport import Transport
+from toolwire.backends.http.transport import Transport
 from toolwire.dialects.cursor import agent
 from toolwire.errors import UpstreamError
 from toolwire.wire.connect import End, Frame, end, frame

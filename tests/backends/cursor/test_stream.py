@@ -8,8 +8,8 @@ import pytest
 from h2.errors import ErrorCodes
 
 from tests.garbage import held_by_cycles
-from toolwire.backends.connection import Kind, TransportError
 from toolwire.backends.cursor.stream import Limits, Stream, word_of
+from toolwire.backends.http.connection import Kind, TransportError
 from toolwire.errors import UpstreamError
 
 pytestmark = pytest.mark.slow

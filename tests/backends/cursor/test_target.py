@@ -14,8 +14,8 @@ from toolwire.backends.cursor.target import (
     bare_token,
     headers_of,
 )
+from toolwire.config.secret import Secret
 from toolwire.errors import ConfigError
-from toolwire.secret import Secret
 
 pytestmark = pytest.mark.slow
 

@@ -6,10 +6,10 @@ import pytest
 
 from toolwire.backends.cursor.service import Service, Way
 from toolwire.backends.cursor.tries import Tries
-from toolwire.backends.transport import Transport
-from toolwire.config import BackendConfig
+from toolwire.backends.http.transport import Transport
+from toolwire.config.file import BackendConfig
+from toolwire.config.secret import Secret
 from toolwire.errors import UpstreamError
-from toolwire.secret import Secret
 
 pytestmark = pytest.mark.slow
 

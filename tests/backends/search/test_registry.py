@@ -6,9 +6,9 @@ import asyncio
 import sys
 from pathlib import Path
 
+from toolwire.backends.http.transport import Transport
 from toolwire.backends.search import build_search
-from toolwire.backends.transport import Transport
-from toolwire.config import SearchConfig
+from toolwire.config.file import SearchConfig
 from toolwire.dialects.shared.web_search import Hit, WebSearch
 
 

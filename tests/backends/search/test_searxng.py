@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.server.harness import HOLD, Upstream, reply
+from toolwire.backends.http.transport import Transport
 from toolwire.backends.search import SearxngSearch
-from toolwire.backends.transport import Transport
 from toolwire.dialects.shared.web_search import Hit
 from toolwire.errors import UpstreamError
 

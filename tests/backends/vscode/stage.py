@@ -18,7 +18,7 @@ import jsonschema_rs
 
 from tests.server.harness import Answer, Gateway, ask, gateway, server_config
 from toolwire.backends.vscode.backend import VSCodeBackend
-from toolwire.config import BackendConfig, Config, with_backends
+from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.server.bridge_session import Pace
 from toolwire.wire.websocket import CLOSE, PING, PONG, TEXT, Frames, accept_of, closed, closing, frame
 

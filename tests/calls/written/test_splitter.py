@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.backends.simulating import Tools
 from toolwire.calls.schemas import Schemas
 from toolwire.calls.validation import Offer
 from toolwire.calls.written.spans import span_of
@@ -28,6 +27,7 @@ from toolwire.events import (
     content_of,
     fold,
 )
+from toolwire.pipeline.simulation import Tools
 from toolwire.types import Choice, Citation, Loss, Part, Reasoning, Text, Tool, ToolCall
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

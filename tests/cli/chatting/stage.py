@@ -10,11 +10,11 @@ from typing import Any
 
 from toolwire.agent import Agent
 from toolwire.agent.agent import AnyTool
+from toolwire.agent.events import LoopEvent
 from toolwire.cli.chatting.approvals import Approvals
 from toolwire.cli.chatting.session import Decide, Session
 from toolwire.cli.chatting.worker import Worker
-from toolwire.config import BackendConfig, Config, with_backends
-from toolwire.loop_events import LoopEvent
+from toolwire.config.file import BackendConfig, Config, with_backends
 
 
 class Kept:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from toolwire.agent.events import ToolCallEvent
+from toolwire.agent.toolbox import Decision
 from toolwire.cli.chatting.approvals import Approvals, Person, Question, fault_of
 from toolwire.cli.chatting.terminal import Terminal
 from toolwire.cli.chatting.typing_lines import TypedLines
-from toolwire.loop_events import ToolCallEvent
-from toolwire.loop_tools import Decision
 from toolwire.tools import Output
 from toolwire.types import JsonObject, Tool
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.cli.chatting.stage import play
 from tests.cli.listener import http, listening
 from toolwire.cli.chatting.choosing import DEMO, check_model, first_model, first_model_at
-from toolwire.config import BackendConfig, Config, ServerConfig, with_backends
+from toolwire.config.file import BackendConfig, Config, ServerConfig, with_backends
 from toolwire.errors import BadRequest
 
 pytestmark = pytest.mark.slow

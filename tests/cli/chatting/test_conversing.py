@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.chatting.stage import Kept, session
+from toolwire.agent.events import CompleteEvent
 from toolwire.cli.chatting.commands import Commands
 from toolwire.cli.chatting.conversing import converse
 from toolwire.cli.chatting.terminal import Terminal
 from toolwire.cli.chatting.typing_lines import TypedLines
-from toolwire.loop_events import CompleteEvent
 
 pytestmark = pytest.mark.slow
 

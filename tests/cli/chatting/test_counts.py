@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from toolwire.cli.chatting.counts import ChatCounts
-from toolwire.config import Config, StoreConfig
-from toolwire.server.recording import recorded
-from toolwire.store import SqliteStore
+from toolwire.config.file import Config, StoreConfig
+from toolwire.memory.store import SqliteStore
+from toolwire.server.stats_writer import recorded
 from toolwire.telemetry import Record
 
 pytestmark = pytest.mark.slow

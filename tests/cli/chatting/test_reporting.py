@@ -7,9 +7,9 @@ import json
 
 import pytest
 
+from toolwire.agent.events import TextEvent, ToolCallEvent
 from toolwire.cli.chatting.reporting import JsonLines
 from toolwire.cli.chatting.terminal import Terminal
-from toolwire.loop_events import TextEvent, ToolCallEvent
 
 pytestmark = pytest.mark.slow
 

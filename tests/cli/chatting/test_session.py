@@ -10,11 +10,11 @@ import pytest
 
 from tests.cli.chatting.stage import Kept, session
 from toolwire.agent import Conversation
+from toolwire.agent.events import CompleteEvent, ErrorEvent, LoopEvent, TextEvent, ToolCallEvent, ToolResultEvent
+from toolwire.agent.toolbox import Decision
 from toolwire.cli.chatting.approvals import Question
 from toolwire.cli.chatting.session import resumed, with_note
 from toolwire.errors import ConfigError
-from toolwire.loop_events import CompleteEvent, ErrorEvent, LoopEvent, TextEvent, ToolCallEvent, ToolResultEvent
-from toolwire.loop_tools import Decision
 from toolwire.types import Message, Text, ToolCall, ToolResult
 
 pytestmark = pytest.mark.slow

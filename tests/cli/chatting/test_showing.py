@@ -8,9 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from tests.cli.chatting.typist import SEQUENCE, rendered
-from toolwire.cli.chatting.showing import Show
-from toolwire.cli.chatting.terminal import Terminal
-from toolwire.loop_events import (
+from toolwire.agent.events import (
     ApprovalEvent,
     CompleteEvent,
     Ending,
@@ -23,6 +21,8 @@ from toolwire.loop_events import (
     ToolErrorEvent,
     ToolResultEvent,
 )
+from toolwire.cli.chatting.showing import Show
+from toolwire.cli.chatting.terminal import Terminal
 from toolwire.types import Media, Text, Usage
 
 pytestmark = pytest.mark.slow

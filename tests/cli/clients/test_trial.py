@@ -14,8 +14,8 @@ from toolwire.cli.clients import CLIENTS
 from toolwire.cli.clients.client import Target
 from toolwire.cli.clients.shapes import Shape, shape_of
 from toolwire.cli.clients.trial import Outcome, attempt
-from toolwire.config import Config, with_backends
-from toolwire.secret import Secret
+from toolwire.config.file import Config, with_backends
+from toolwire.config.secret import Secret
 
 CASES = [(client.name, dialect) for client in CLIENTS.values() for dialect in client.dialects]
 WHOLE = Shape(is_streaming=False)

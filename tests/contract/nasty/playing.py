@@ -12,10 +12,10 @@ from typing import Any
 from tests.contract.asking import PATHS, Reply
 from tests.server.answers import KINDS
 from tests.server.harness import server_config
-from toolwire.backends.http import HttpBackend
-from toolwire.config import BackendConfig, Config, StoreConfig, with_backends
+from toolwire.backends.http.backend import HttpBackend
+from toolwire.config.file import BackendConfig, Config, StoreConfig, with_backends
+from toolwire.config.secret import Secret
 from toolwire.dialects.base import cut
-from toolwire.secret import Secret
 from toolwire.server import App
 
 WAYS = ("auto", "never")

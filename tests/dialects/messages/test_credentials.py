@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.server.harness import Upstream, ask, gateway, reply, server_config
-from toolwire.config import BackendConfig, Config, with_backends
+from toolwire.config.file import BackendConfig, Config, with_backends
+from toolwire.config.secret import Secret
 from toolwire.dialects import DIALECTS
 from toolwire.profiles import ANTHROPIC, ANTHROPIC_API, ANTHROPIC_OAUTH, Profile
-from toolwire.secret import Secret
 
 TOKEN, KEY = "sk-ant-oat01-abc", "sk-ant-api03-abc"
 BETA = "oauth-2025-04-20"

@@ -11,16 +11,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ...config import BackendConfig
+from ...config.file import BackendConfig
 from ...dialects.codex import Setup, losses_of, offered, opening
 from ...errors import UpstreamError
 from ...events import Event
 from ...profiles import CODEX
 from ...types import Request
 from ..base import EventReply, Model
-from ..continuing import Continuation, answered_calls, place_after, place_of
-from ..parking import SECONDS, Parking, Place
-from ..refusals import check_tools
+from ..continuation import Continuation, answered_calls, place_after, place_of
+from ..http.refusals import check_tools
+from ..parked_runs import SECONDS, Parking, Place
 from . import kept
 from .bridge import SERVER, Bridge, Lane
 from .channel import Gone

@@ -11,7 +11,7 @@ import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ...children import signal_group, start
+from ...subprocesses import signal_group, start
 from ...types import JsonObject
 from ...wire.exact_json import encode, object_of
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from platformdirs import user_cache_path
 
-from ...config import is_loopback
+from ...config.file import is_loopback
 from ...errors import UpstreamError
 
 if sys.platform != "win32":

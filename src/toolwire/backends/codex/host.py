@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ... import __version__
-from ...config import BackendConfig
+from ...config.file import BackendConfig
 from ...dialects.codex import (
     Abilities,
     Provider,

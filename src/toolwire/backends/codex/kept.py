@@ -19,7 +19,7 @@ from msgspec import Struct
 from ...dialects.codex import Opening, cache_key
 from ...types import Json, Request
 from ...wire.exact_json import encode
-from ..parking import Parking, Place
+from ..parked_runs import Parking, Place
 from .channel import Gone
 from .worker import Refused, Thread, Worker
 

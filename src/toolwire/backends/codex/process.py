@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from ... import children
+from ... import subprocesses as children
 from ...dialects.codex import skipped_tool
 from ...errors import UpstreamError, quote
 from .channel import Gone

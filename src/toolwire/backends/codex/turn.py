@@ -21,7 +21,7 @@ from ...events import Event, Failed, PartEnded, PartStarted, Started
 from ...telemetry import wire_trace
 from ...types import JsonObject, Loss, Request, ToolCall, ToolResult
 from ...wire import json_rpc as rpc
-from ..parking import Place
+from ..parked_runs import Place
 from ..synthesis import new_id
 from .bridge import Lane
 from .channel import Gone

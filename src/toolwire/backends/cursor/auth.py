@@ -14,11 +14,11 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from ...config.secret import Secret
 from ...errors import UpstreamError
-from ...secret import Secret
 from ...wire.exact_json import object_of
-from ..connection import TransportError
-from ..transport import Timeouts, Transport
+from ..http.connection import TransportError
+from ..http.transport import Timeouts, Transport
 from .calls import beginning, judged
 from .target import EXCHANGE, USER_AGENT, Target, bare_token, with_owners
 

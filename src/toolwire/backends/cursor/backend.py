@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ...calls.schemas import Schemas, TooCostly
 from ...calls.written.history_text import has_calls
-from ...config import BackendConfig
+from ...config.file import BackendConfig
 from ...dialects.cursor import Opening, Outlook, Setup, TurnDecoder, offered, opening
 from ...dialects.cursor.permits import allowed_tools
 from ...errors import UpstreamError
@@ -25,11 +25,11 @@ from ...types import JsonObject, Loss, Request, Tool
 from ...wire.exact_json import encode
 from ..base import EventReply, Model
 from ..budget import CODE, Budget, conversation_of
-from ..continuing import Continuation, answered_calls, place_after, place_of
-from ..parking import Parking
-from ..refusals import check_tools
+from ..continuation import Continuation, answered_calls, place_after, place_of
+from ..http.refusals import check_tools
+from ..http.transport import Transport
+from ..parked_runs import Parking
 from ..synthesis import new_id
-from ..transport import Transport
 from .allowance import MOST_DECLINED, MOST_UNOFFERED, Allowance
 from .channel import Gone
 from .local import LocalTools

@@ -5,8 +5,8 @@ from __future__ import annotations
 from ...dialects.cursor.faults import error_of, error_of_status
 from ...errors import UpstreamError, quote
 from ...wire.connect import Broken, End, Frame, FrameDecoder
-from ..connection import TransportError
-from ..transport import Response, Timeouts, Transport
+from ..http.connection import TransportError
+from ..http.transport import Response, Timeouts, Transport
 from .target import Attempt, Target, headers_of
 
 _MAX_ANSWER = 8 << 20

@@ -22,7 +22,7 @@ from h2.settings import SettingCodes, Settings
 
 from ...dialects.cursor.faults import error_of_status
 from ...errors import UpstreamError, quote
-from ..connection import Kind, TransportError
+from ..http.connection import Kind, TransportError
 from .farewell import BUDGET, Farewell, Flood, Misfit, Sieve
 from .stream import ONLY_HTTP_2, Limits, Stream, word_of
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from ...calls.counts import LocalCall
-from ...config import BackendConfig
+from ...config.file import BackendConfig
 from ...dialects.cursor.execs import Exec, answered, rejected
 from ...errors import ConfigError, quote
 from ...tools.workspace.confinement import Root

@@ -8,14 +8,14 @@ import ssl
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from ...config import is_loopback
+from ...config.file import is_loopback
 from ...errors import UpstreamError
 from ...wire.connect import Broken, End, Frame, FrameDecoder, frame
 from ..addresses import Race, Resolve, dial_error, resolve
-from ..connection import TransportError
-from ..proxy import choose_proxy
-from ..transport import Target as Address
-from ..transport import parse_target
+from ..http.connection import TransportError
+from ..http.proxy import choose_proxy
+from ..http.transport import Target as Address
+from ..http.transport import parse_target
 from .calls import garbage
 from .channel import Channel, Gone
 from .http2 import Connection

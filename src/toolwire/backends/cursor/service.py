@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from ...config import BackendConfig
+from ...config.file import BackendConfig
+from ...config.secret import Secret
 from ...dialects.cursor.models import Usable, usable
 from ...errors import UpstreamError
-from ...secret import Secret
 from ...telemetry import wire_trace
-from ..connection import TransportError
-from ..transport import Transport
+from ..http.connection import TransportError
+from ..http.transport import Transport
 from .auth import Credentials
 from .calls import unary
 from .channel import Channel

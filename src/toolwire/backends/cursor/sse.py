@@ -14,8 +14,8 @@ from typing import Any
 from ...dialects.cursor import agent
 from ...errors import UpstreamError
 from ...wire.connect import Broken, End, Frame, FrameDecoder, frame
-from ..connection import TransportError
-from ..transport import Response, Timeouts, Transport
+from ..http.connection import TransportError
+from ..http.transport import Response, Timeouts, Transport
 from .calls import check, garbage, judged, unary
 from .channel import Channel, Gone
 from .run import ended

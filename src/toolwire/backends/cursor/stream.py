@@ -17,7 +17,7 @@ from msgspec import Struct
 from ...dialects.cursor.faults import error_of, error_of_status
 from ...errors import UpstreamError, quote
 from ...wire.connect import Fault
-from ..connection import Kind, TransportError
+from ..http.connection import Kind, TransportError
 
 ONLY_HTTP_2 = 464  # a balancer's own status for a run that does not come over HTTP/2
 

@@ -9,8 +9,8 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from ... import __version__
+from ...config.secret import Secret
 from ...errors import ConfigError, quote
-from ...secret import Secret
 
 RUN = "/agent.v1.AgentService/Run"
 RUN_SSE = "/agent.v1.AgentService/RunSSE"

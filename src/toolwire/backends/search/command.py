@@ -6,9 +6,9 @@ import asyncio
 import contextlib
 import signal
 
-from ...children import signal_group, start
 from ...dialects.shared.web_search import Hit
 from ...errors import UpstreamError
+from ...subprocesses import signal_group, start
 from ...wire.exact_json import object_of
 from .asking import hit_in
 

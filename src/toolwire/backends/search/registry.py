@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ...config import SearchConfig
-from ..transport import Transport
+from ...config.file import SearchConfig
+from ..http.transport import Transport
 from .asking import Search, Searcher
 from .command import CommandSearch
 from .searxng import SearxngSearch

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from ...dialects.shared.web_search import Hit
 from ...errors import UpstreamError
 from ...wire.exact_json import BadJson, decode
-from ..transport import Timeouts, Transport
+from ..http.transport import Timeouts, Transport
 from .asking import hit_in
 
 _MAX_BODY = 4 << 20

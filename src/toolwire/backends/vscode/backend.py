@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable
 
-from ...config import BackendConfig
+from ...config.file import BackendConfig
 from ...dialects.vscode.faults import MISSING, needs_consent, no_window, window_lost
 from ...dialects.vscode.models import listing
 from ...dialects.vscode.request_out import asked

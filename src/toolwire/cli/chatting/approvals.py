@@ -11,11 +11,11 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
+from ...agent.events import ToolCallEvent
+from ...agent.toolbox import Decision
 from ...calls.arguments import Invalid, judge
 from ...calls.schemas import Schemas
 from ...calls.validation import reason_of
-from ...loop_events import ToolCallEvent
-from ...loop_tools import Decision
 from ...tools import Runnable
 from ...types import JsonObject, Tool, ToolCall
 from ...wire.exact_json import encode, object_of

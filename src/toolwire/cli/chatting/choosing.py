@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import re
 
-from ...config import Config
-from ...router import router_for
+from ...catalog.router import router_for
+from ...config.file import Config
 from ..clients.gateway import look
 from ..models import ask
 

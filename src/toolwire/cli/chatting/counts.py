@@ -6,14 +6,14 @@ import asyncio
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from ...config import Config, default_store_path
+from ...config.file import Config, default_store_path
 from ...errors import ConfigError, InternalError
-from ...store import Store, open_store
-from ...store.memory import MemoryStore
-from ...telemetry.history import History
+from ...memory.store import Store, open_store
+from ...memory.store.memory import MemoryStore
+from ...telemetry.hourly import History
 
 if TYPE_CHECKING:
-    from ...server.recording import Recorder
+    from ...server.stats_writer import Recorder
 
 
 class ChatCounts:
@@ -76,6 +76,6 @@ def _opened(config: Config) -> Store | None:
 
 
 def _recorder_class() -> type[Recorder]:
-    from ...server.recording import Recorder
+    from ...server.stats_writer import Recorder
 
     return Recorder

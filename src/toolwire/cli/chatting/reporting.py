@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, TextIO
 
-from ...loop_events import LoopEvent, plain
+from ...agent.events import LoopEvent, plain
 from ...wire.exact_json import encode
 from .escaping import json_escape
 from .terminal import Terminal

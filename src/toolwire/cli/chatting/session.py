@@ -17,9 +17,9 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from ...agent import Agent, Conversation
+from ...agent.events import CompleteEvent, Ending, ErrorEvent, LoopEvent, StatusEvent, ToolCallEvent
+from ...agent.toolbox import Decision
 from ...errors import BadRequest, ConfigError, GatewayError
-from ...loop_events import CompleteEvent, Ending, ErrorEvent, LoopEvent, StatusEvent, ToolCallEvent
-from ...loop_tools import Decision
 from ...types import Message, Text, Usage
 from . import interrupts
 from .approvals import Approvals, Question

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from ...loop_events import (
+from ...agent.events import (
     ApprovalEvent,
     CompleteEvent,
     ErrorEvent,

@@ -11,10 +11,10 @@ from pathlib import Path
 from ... import __version__
 from ...agent import Agent
 from ...agent.agent import AnyTool, runnables_of
-from ...config import Config
+from ...agent.loop import Terms
+from ...config.file import Config
+from ...config.secret import Resolver
 from ...errors import ConfigError
-from ...looping import Terms
-from ...secret import Resolver
 from ...tools import Runnable
 from ..clients.client import KEY
 from ..found import found_config

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...secret import Secret
+from ...config.secret import Secret
 from .settings import Item, Setting
 
 Format: TypeAlias = Literal["json", "toml", "yaml"]

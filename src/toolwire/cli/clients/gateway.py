@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from ...config import Config
+from ...config.file import Config
+from ...config.secret import Resolver
 from ...errors import ConfigError
-from ...secret import Resolver
 from ..serve import address_of
 from .client import DUMMY, KEY
 

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Sequence
 from typing import Any
 
-from ... import toml_lines
+from ...config import toml_lines
 from ...errors import ConfigError
 from .settings import Setting, merged
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ...config.secret import Secret
 from ...errors import ConfigError
-from ...secret import Secret
 from . import json_text, toml_text, yaml_text
 from .client import NAME, Format
 from .settings import Setting

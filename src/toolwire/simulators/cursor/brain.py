@@ -12,8 +12,8 @@ from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 from ...backends.base import Backend, EventReply
-from ...backends.demo import Demo
-from ...backends.scripted import Scripted
+from ...backends.demo.backend import Demo
+from ...backends.scripted.backend import Scripted
 from ...errors import GatewayError
 from ...events import Folder
 from ...types import JsonObject, Media, Message, Part, Reasoning, Request, Text, Tool, ToolCall, ToolResult

@@ -17,8 +17,8 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 from mcp.types import jsonrpc_message_adapter
 
-from ...children import close_pipes, has_left, signal_group, start
 from ...errors import quote
+from ...subprocesses import close_pipes, has_left, signal_group, start
 from .target import Target
 
 LONGEST_LINE = 32 << 20  # a picture in base64 is one line

@@ -1,0 +1,203 @@
+"""The demo model: no account, no network, no intelligence; it picks tools by words and says so.
+
+It is there for the first minute with toolwire and for trying a client: its calls are valid by the tools' own schemas.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import AsyncIterator, Sequence
+from itertools import chain
+
+from msgspec.structs import replace
+
+from ...events import Event, Finished, Started
+from ...profiles import PLAIN
+from ...types import (
+    Choice,
+    Json,
+    JsonObject,
+    Message,
+    Part,
+    Reasoning,
+    Request,
+    Text,
+    Thinking,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
+from ..base import EventReply, Model
+from ..synthesis import batches, choices_asked, estimated_usage, in_words, new_id, results_of, tell, text_of
+from .examples import NoExample, example_of
+from .prompt_match import Hints, hints_of, named_tools, score
+from .prompt_paths import request_in, workspace_in
+
+_MODEL = "echo-tools"
+_SELF = "I am toolwire's built-in demo model"
+_SHOWN = 200
+_RESULT_SHOWN = 500
+_MOST_RESULTS = 20
+_MOST_CALLS = 8
+_GOOD_SCORE = 2
+_THOUGHT = "The demo model picks a tool by words."
+
+
+class Demo:
+    """The same request gets the same answer, ids of answers aside."""
+
+    name = "demo"
+    dialect = ""
+    profile = PLAIN
+    tool_kinds: frozenset[str] = frozenset()
+
+    async def models(self) -> list[Model]:
+        return [Model(id=_MODEL, owner="toolwire", title="toolwire demo")]
+
+    async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
+        count = choices_asked(request)
+        # A hostile schema may take a second to give up on: other requests must not wait for that.
+        first = await asyncio.to_thread(_parts, request)
+        return EventReply(events=_told(request, [_renewed(first, index) for index in range(count)]))
+
+    async def close(self) -> None:
+        pass
+
+
+async def _told(request: Request, choices: Sequence[Sequence[Part]]) -> AsyncIterator[list[Event]]:
+    start = Started(id=new_id("gen_"), model=request.model)
+    ends = tuple(
+        Choice(reason="tool_calls" if isinstance(parts[-1], ToolCall) else "stop", index=index)
+        for index, parts in enumerate(choices)
+    )
+    last = Finished(choices=ends, usage=estimated_usage(request, choices))
+    for batch in batches(chain([start], tell(choices, in_words), [last])):
+        yield batch
+
+
+def _parts(request: Request) -> list[Part]:
+    thought: list[Part] = [Reasoning(text=_THOUGHT)] if _is_thinking(request.thinking) else []
+    if said := _results_said(request.messages):
+        return [*thought, Text(text=said)]
+    prompt = _prompt(request.messages)
+    tools = _picked(request, prompt)
+    if not tools:
+        return [*thought, Text(text=_words(request, prompt))]
+    return [*thought, *(_call(request, tool, prompt, place) for place, tool in enumerate(tools))]
+
+
+def _renewed(parts: Sequence[Part], choice: int) -> list[Part]:
+    """The same parts for another choice; its calls have ids of their own."""
+    return [
+        replace(part, id=_call_id(f"{part.id} {choice}")) if isinstance(part, ToolCall) and choice else part
+        for part in parts
+    ]
+
+
+def _is_thinking(thinking: Thinking | None) -> bool:
+    if thinking is None or thinking.mode == "off" or thinking.effort == "none":
+        return False
+    return thinking.mode == "on" or thinking.effort is not None
+
+
+def _prompt(messages: Sequence[Message]) -> str:
+    """The last text of the last user message that has one: clients put their own notes before what the person wrote."""
+    for message in reversed(messages):
+        if message.role == "user":
+            for part in reversed(message.parts):
+                if isinstance(part, Text) and part.text.strip():
+                    return request_in(part.text)
+    return ""
+
+
+def _workspace(messages: Sequence[Message]) -> str:
+    """User messages first: system prompts have examples of paths in them."""
+    ordered = sorted(messages, key=lambda message: message.role != "user")
+    return workspace_in(part.text for message in ordered for part in message.parts if isinstance(part, Text))
+
+
+def _results_said(messages: Sequence[Message]) -> str:
+    """What the tools said since the model spoke last; "" where nothing came."""
+    names = {part.id: part.name for message in messages for part in message.parts if isinstance(part, ToolCall)}
+    results = results_of(_since_answer(messages))
+    said = [_result_said(result, names) for result in results[:_MOST_RESULTS]]
+    left = len(results) - len(said)
+    return " ".join([*said, f"({left} more results came.)"] if left else said)
+
+
+def _since_answer(messages: Sequence[Message]) -> Sequence[Message]:
+    for place in reversed(range(len(messages))):
+        if messages[place].role == "assistant":
+            return messages[place + 1 :]
+    return messages
+
+
+def _result_said(result: ToolResult, names: dict[str, str]) -> str:
+    text = text_of(result).strip()
+    shown = text[:_RESULT_SHOWN] + "..." if len(text) > _RESULT_SHOWN else text or "nothing"
+    verb = "failed" if result.is_error else "said"
+    name = result.name or names.get(result.call_id) or "The tool"
+    return f"{name} {verb}: {shown}" + ("" if shown[-1] in ".!?" else ".")
+
+
+def _picked(request: Request, prompt: str) -> list[Tool]:
+    """The tools to call: as tool_choice says, else those that the prompt names, else the one whose words fit."""
+    choice = request.tool_choice or ToolChoice(mode="auto")
+    tools = [tool for tool in request.tools if tool.kind == "function"]
+    if choice.mode in ("named", "allowed"):
+        tools = [tool for tool in tools if tool.name in choice.names]
+    if choice.mode == "none" or not tools:
+        return []
+    named = named_tools(tools, prompt)
+    if named:
+        return named[: 1 if request.parallel_calls is False else _MOST_CALLS]
+    best = max(tools, key=lambda tool: score(tool, prompt))
+    is_forced = choice.mode in ("named", "required") or (choice.mode == "allowed" and choice.is_required)
+    return [best] if is_forced or score(best, prompt) >= _GOOD_SCORE else []
+
+
+def _call(request: Request, tool: Tool, prompt: str, place: int) -> ToolCall:
+    """Its id is made from what is called and where, so it differs from any other in the conversation."""
+    hints = hints_of(prompt, _workspace(request.messages), [tool.name for tool in request.tools])
+    arguments = _arguments(tool, hints)
+    raw = json.dumps(arguments, ensure_ascii=False)
+    call_id = _call_id(json.dumps([len(request.messages), place, tool.name, raw]))
+    return ToolCall(id=call_id, name=tool.name, raw=raw, args=arguments)
+
+
+def _call_id(seed: str) -> str:
+    return "call_" + hashlib.sha256(seed.encode()).hexdigest()[:24]
+
+
+def _arguments(tool: Tool, hints: Hints) -> JsonObject:
+    """A schema that allows no object, or hides it too well, gets the empty one: the tool can say what is missing."""
+    schema = {"type": "object"} if tool.schema is None else {"type": "object", **tool.schema}
+    for tried in (hints, Hints()):
+        try:
+            value = example_of(schema, tried)
+        except NoExample:
+            continue
+        if isinstance(value, dict):
+            return value
+    return {}
+
+
+def _words(request: Request, prompt: str) -> str:
+    """Free text, or JSON where the request asks for it."""
+    shown = prompt[:_SHOWN] + "..." if len(prompt) > _SHOWN else prompt
+    said = f'{_SELF}: I know nothing, but I can call your tools. You said: "{shown}"'
+    if request.output.format == "text":
+        return said
+    if request.output.format == "json":
+        return json.dumps({"message": said}, ensure_ascii=False)
+    return json.dumps(_by_schema(request.output.schema or {}, prompt), ensure_ascii=False)
+
+
+def _by_schema(schema: JsonObject, prompt: str) -> Json:
+    try:
+        return example_of(schema, hints_of(prompt))
+    except NoExample:
+        return {}

@@ -1,0 +1,179 @@
+"""What a prompt says in words: which tools it fits, and which of its texts and numbers could be arguments."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+
+from msgspec import Struct
+
+from ...types import Tool
+from .prompt_paths import absolute, paths_in
+
+_READ = 4000  # characters of a prompt or description that are looked at
+_MOST_HINTS = 20
+_NAME_WEIGHT = 3
+_ROOM = 100
+_STOP_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "a an and are as at be by can could do does for from get give has have how i in is it its let make me my of on "
+        "or please set should some tell that the their then there this to use using want was we what when where which "
+        "who will with would you your",
+    )
+)
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_PREFIXED = re.compile(r"(?:\w{1,64}(?:__|[-./:])){1,3}([A-Za-z][A-Za-z0-9_]{2,64})")
+_WORD = re.compile(r"[^\W_]+")
+_QUOTED = re.compile(r"\"([^\"]{1,500})\"|“([^”]{1,500})”|`([^`]{1,500})`|(?<!\w)'([^']{1,500})'(?!\w)")
+_RUN = r"[A-Z][\w'’-]*(?:\s[A-Z][\w'’-]*){0,5}"
+_AFTER = re.compile(
+    rf"\b(?:in|of|for|to|at|from|about)\s+((?-i:{_RUN})|(?!(?:the|an?|my|me|your|you|it|this|that|do|be)\b)[\w@./:-]+)",
+    re.IGNORECASE,
+)
+_CAPITALISED = re.compile(rf"(?<=[\w,;:] ){_RUN}")
+_SPECIAL = re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+|https?://[^\s\"'<>)]{1,500}|\d{4}-\d\d-\d\d(?:T[\d:.]+Z)?")
+_NUMBER = re.compile(r"(?<![\w.-])-?\d{1,15}(?:\.\d{1,15})?(?![\w-])(?!\.\d)")
+
+
+class Hints(Struct, frozen=True):
+    """texts, paths and numbers in the order in which they should be used up; words are stems; workspace is the client's folder."""
+
+    prompt: str = ""
+    texts: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    workspace: str = ""
+    quoted: tuple[str, ...] = ()
+    numbers: tuple[int | float, ...] = ()
+    words: frozenset[str] = frozenset()
+
+    def names(self, name: str) -> bool:
+        """Does the prompt have every word of this name?"""
+        stems = stems_of(name)
+        return bool(stems) and stems <= self.words
+
+    def value_of(self, name: str) -> str | None:
+        """What stands after the name, as in `city: Oslo` or `city=Oslo`."""
+        if not name or len(name) > 100:
+            return None
+        spelled = re.escape(name).replace("_", "[_ ]")
+        found = re.search(
+            rf"(?<!\w){spelled}\s?(?:=|:|\bis\b)\s?(?:\"([^\"]*)\"|([^\s,;]+))", self.prompt, re.IGNORECASE
+        )
+        return None if found is None else (found[1] or found[2] or "").rstrip(".!?")
+
+    def located(self, path: str, description: str) -> str:
+        """The path as the description of its property wants it: below the workspace where it says "absolute"."""
+        return absolute(path, self.workspace) if "absolute" in description.lower() else path
+
+
+def hints_of(prompt: str, workspace: str = "", tools: Collection[str] = ()) -> Hints:
+    """Quoted texts come first, then words after a preposition, then names, then addresses and dates. tools are names, which are
+    no arguments."""
+    read = prompt[:_READ]
+    paths = tuple(path for path in paths_in(read) if path not in tools)
+    plain = _masked(read, paths)
+    quoted = [text for groups in _QUOTED.findall(read) if (text := "".join(groups)) not in tools]
+    found = [*quoted, *(text.rstrip(".,:;!?") for text in _AFTER.findall(plain))]
+    found += [*_CAPITALISED.findall(plain), *_SPECIAL.findall(read)]
+    is_other = {*paths, *tools}
+    texts = tuple(
+        dict.fromkeys(text for text in found if text not in is_other and text and not _NUMBER.fullmatch(text))
+    )
+    numbers = [float(text) if "." in text else int(text) for text in _NUMBER.findall(_SPECIAL.sub(" ", plain))]
+    return Hints(
+        prompt=read,
+        texts=texts[:_MOST_HINTS],
+        paths=paths,
+        workspace=workspace,
+        quoted=tuple(quoted[:_MOST_HINTS]),
+        numbers=tuple(numbers[:_MOST_HINTS]),
+        words=stems_of(read, keep_stop_words=True),
+    )
+
+
+def stems_of(text: str, *, keep_stop_words: bool = False) -> frozenset[str]:
+    """The words of a sentence or a name, without their endings."""
+    words = [word.lower() for word in _WORD.findall(_HUMP.sub(" ", text[:_READ]))]
+    return frozenset(_stem(word) for word in words if keep_stop_words or word not in _STOP_WORDS)
+
+
+def named_tools(tools: Sequence[Tool], prompt: str) -> list[Tool]:
+    """The tools whose names stand in the prompt, in that order; a prefix that a client added need not (`City-get_time`)."""
+    read = prompt[:_READ]
+    places = ((max(_place(tool.name, read), _place(_bare(tool.name), read)), tool) for tool in tools)
+    return [tool for place, tool in sorted(places, key=lambda pair: pair[0]) if place >= 0]
+
+
+def score(tool: Tool, prompt: str) -> int:
+    """How well the words fit: the tool's name weighs most, above all its verb, then its description and properties."""
+    words = stems_of(prompt)
+    has_verb = bool(_first_stem(tool.name)) and _first_stem(tool.name) == _first_stem(prompt)
+    properties = (tool.schema or {}).get("properties")
+    names = " ".join(list(properties)[:100]) if isinstance(properties, dict) else ""
+    name = stems_of(tool.name)
+    unasked = len((name & _CHANGING) - words)  # a tool that changes something must be asked to
+    named = _NAME_WEIGHT * (len(words & name) + has_verb - unasked)
+    return named + len(words & stems_of(tool.description or "")) + len(words & stems_of(names))
+
+
+def is_place(name: str) -> bool:
+    """Does a property of this name hold a file or a folder?"""
+    return bool(stems_of(name) & _PLACES)
+
+
+def is_folder(name: str, description: str) -> bool:
+    """Does it hold a folder?"""
+    return bool(stems_of(f"{name} {description}") & _FOLDERS)
+
+
+def likely_number(name: str, description: str) -> int | None:
+    """Where a prompt gives no number: lines and pages count from 1, and a limit leaves room."""
+    stems = stems_of(name)
+    if stems & _LIMITS:
+        return _ROOM
+    is_counted = bool(stems & _COUNTED) or re.search(r"\b1-(?:based|indexed)\b", description) is not None
+    return 1 if is_counted else None
+
+
+def _first_stem(text: str) -> str:
+    """The stem of the first word, unless that says nothing."""
+    found = _WORD.search(_HUMP.sub(" ", text[:_READ]))
+    return "" if found is None or found[0].lower() in _STOP_WORDS else _stem(found[0].lower())
+
+
+def _masked(text: str, paths: Sequence[str]) -> str:
+    """Without the paths, whose parts are no words of their own."""
+    for path in paths:
+        text = text.replace(path, "\0")
+    return text
+
+
+def _bare(name: str) -> str:
+    """The name without its prefix, where that is still a name and no ordinary word; "" otherwise."""
+    found = _PREFIXED.fullmatch(name)
+    return found[1] if found is not None and ("_" in found[1] or _HUMP.search(found[1])) else ""
+
+
+def _place(name: str, text: str) -> int:
+    """Where the name stands as a word of its own; -1: nowhere."""
+    found = re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) if name else None
+    return -1 if found is None else found.start()
+
+
+def _stem(word: str) -> str:
+    """Rough, and the same for both sides: cities and city are citi, making and make are mak."""
+    for ending in ("ing", "ed", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            word = word.removesuffix(ending)
+            break
+    if len(word) > 3:
+        word = word.removesuffix("e")
+    return f"{word[:-1]}i" if word.endswith("y") else word
+
+
+_PLACES = stems_of("path file filename filepath dir directory folder cwd")
+_FOLDERS = stems_of("dir directory folder cwd")
+_CHANGING = stems_of("create delete edit insert install kill remove rename replace run write")
+_COUNTED = stems_of("line page")
+_LIMITS = stems_of("end limit max maximum")

@@ -1,0 +1,240 @@
+"""Back ends reached over HTTP: any dialect, one transport. Retries end where the first byte of an answer begins."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Mapping
+from urllib.parse import quote
+
+from ...config.file import BackendConfig
+from ...dialects import DIALECTS
+from ...dialects.base import Encoded
+from ...errors import UpstreamError
+from ...offload import LARGE, offload
+from ...profiles import ALL_KINDS, profile_for
+from ...telemetry import wire_trace
+from ...types import LOOP_HEADER, Loss, Request
+from ...wire.exact_json import object_of
+from ..base import Model
+from .refusals import check_tools, is_passing, mended
+from .transport import Response, Timeouts, Transport
+
+DIALECT_OF = {"openai-chat": "chat", "openai-responses": "responses", "anthropic": "messages", "gemini": "gemini"}
+_KINDS: dict[str, frozenset[str]] = {"all": ALL_KINDS, "functions": frozenset()}
+_VERSIONS = ("/v1", "/v1beta")  # that paths and addresses both may name
+_COUNTED = ("input_tokens", "totalTokens")
+_RETRIED = frozenset({429, 502, 503, 504, 529})
+_LONGEST_WAIT = 2.0  # a longer Retry-After is the client's to wait for
+_MAX_ERROR = 1 << 20
+_MAX_LIST = 8 << 20
+_LEAST_SECRET = 8  # anything shorter is a word that errors may hold by chance
+_LAST_SECOND = 1 << 37  # far beyond, times become dates that no calendar has
+_SHOWN = ("retry-after", "retry-after-ms", "x-should-retry", "request-id", "x-request-id")
+_SHOWN_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-", "openai-")
+
+
+class HttpReply:
+    """The answer's bytes as they come."""
+
+    def __init__(self, response: Response, losses: tuple[Loss, ...], backend: str) -> None:
+        self._response = response
+        # Not wrapped unless somebody traces it: this is called for every piece of every stream.
+        self.read = wire_trace.read_through(backend, response.read) if wire_trace.is_on() else response.read
+        self.losses = losses
+        self.headers = shown_headers(response.headers)
+        self.content_type = response.headers.get("content-type", "")
+
+    @property
+    def is_complete(self) -> bool:
+        return self._response.is_complete
+
+    def abort(self) -> None:
+        self._response.abort()
+
+
+class HttpBackend:
+    def __init__(self, config: BackendConfig, transport: Transport) -> None:
+        self.name = config.name
+        self.dialect = DIALECT_OF[config.kind]
+        self.profile = profile_for(config.kind, config.base_url, config.profile)
+        self.tool_kinds = self.profile.tool_kinds if config.tool_kinds == "auto" else _KINDS[config.tool_kinds]
+        self._config = config
+        self._transport = transport
+        self._wire = DIALECTS[self.dialect]
+        self._base = config.base_url.rstrip("/")
+        self._timeouts = Timeouts(
+            connect=config.connect_timeout, first_byte=config.first_byte_timeout, idle=config.idle_timeout
+        )
+
+    async def models(self) -> list[Model]:
+        if self._config.models:
+            return [Model(id=name, owner=self.name) for name in self._config.models]
+        self._need_key()
+        headers = self._wire.headers(self.profile, self._config.key.reveal(), {}) | self._config.headers
+        timeouts = Timeouts(connect=5.0, first_byte=10.0, idle=10.0)
+        response = await self._exchange("GET", self._url(self._wire.models_path), headers, b"", timeouts)
+        body = await response.read_all(_MAX_LIST)
+        if wire_trace.is_on():
+            wire_trace.received(self.name, "the list of models", body)
+        if response.status >= 300:
+            raise self._wire.decode_error(response.status, body, shown_headers(response.headers))
+        return [
+            Model(
+                id=line.id,
+                owner=line.owner,
+                created=line.created if 0 <= line.created < _LAST_SECOND else 0,
+                title=line.title,
+            )
+            for line in self._wire.decode_models(body)
+        ]
+
+    async def open(self, request: Request, *, is_verbatim: bool) -> HttpReply:
+        self._need_key()
+        check_tools(request, self.profile)
+        encoded: Encoded | None = None
+        if not is_verbatim and request.size > LARGE:
+            encoded = await offload(self._wire.encode_request, request, self.profile)
+        elif not is_verbatim:
+            encoded = self._wire.encode_request(request, self.profile)
+        path = self._wire.path_of(request) if encoded is None else encoded.path
+        body = request.wire if encoded is None else encoded.body
+        losses = [] if encoded is None else list(encoded.losses)
+        response = await self._accepted(path, body, request, losses)
+        return HttpReply(response, tuple(losses), self.name)
+
+    async def _accepted(self, path: str, body: bytes, request: Request, losses: list[Loss]) -> Response:
+        """Sent, and sent again in other words while the back end refuses it for something that other words can mend."""
+        while True:
+            try:
+                return await self._send(path, body, request)
+            except UpstreamError as error:
+                better = mended(self.dialect, body, error, self.profile) if self._config.guard != "off" else None
+                if better is None:
+                    raise
+                body = better.body
+                losses.append(better.loss)
+
+    async def count(self, request: Request) -> bytes | None:
+        """The back end's own count of the prompt's tokens, in its words; None where it gives none."""
+        if not self._wire.count_path or request.origin != self.dialect:
+            return None
+        self._need_key()
+        try:
+            path = self._wire.count_path.format(model=quote(request.model, safe=""))
+            response = await self._send(path, request.wire, request)
+        except UpstreamError as error:
+            if error.status not in (404, 405, 501):
+                raise
+            return None  # many servers of this dialect cannot count
+        counted = await response.read_all(_MAX_ERROR)
+        value = object_of(counted.decode("utf-8", "replace"))
+        return counted if value is not None and any(isinstance(value.get(key), int) for key in _COUNTED) else None
+
+    async def relay(self, method: str, path: str, query: str, given: Mapping[str, str]) -> HttpReply:
+        """A request without a body for something that this back end keeps, asked once; its refusal is an UpstreamError."""
+        self._need_key()
+        headers = {
+            "accept": "*/*",
+            "user-agent": "toolwire",
+            **self._wire.headers(self.profile, self._config.key.reveal(), given),
+            **self._config.headers,
+        }
+        if method == "POST":
+            headers["content-type"] = "application/json"
+        return HttpReply(await self._once(self._url(path) + query, headers, b"", method), (), self.name)
+
+    async def close(self) -> None:
+        """The transport is shared and closed by its owner."""
+
+    def _url(self, path: str) -> str:
+        base = self._base
+        version = path[: path.find("/", 1)]
+        if version in _VERSIONS and base.endswith(version):
+            base = base.removesuffix(version)
+        return base + path
+
+    def _need_key(self) -> None:
+        if self._config.missing:
+            raise UpstreamError(
+                f'back end "{self.name}" has no key: {self._config.missing}.',
+                status=401,
+                code="missing_key",
+                hint="Set it and restart toolwire; `toolwire doctor` shows what is missing.",
+            )
+
+    async def _send(self, path: str, body: bytes, request: Request) -> Response:
+        """One request, tried again with growing pauses while no byte of an answer has come."""
+        given = request.headers if request.origin == self.dialect else {}
+        headers = {
+            "content-type": "application/json",
+            "accept": "text/event-stream" if request.stream else "application/json",
+            "user-agent": "toolwire",
+            **self._wire.headers(self.profile, self._config.key.reveal(), given),
+            **self._config.headers,
+        }
+        if self.profile.is_gateway and LOOP_HEADER in request.headers:
+            headers[LOOP_HEADER] = request.headers[LOOP_HEADER]
+        url = self._url(path)
+        for attempt in range(self._config.retries + 1):
+            try:
+                return await self._once(url, headers, body)
+            except UpstreamError as error:
+                pause = _pause(error, attempt)
+                if not error.retryable or attempt == self._config.retries or pause > _LONGEST_WAIT:
+                    raise
+            headers.pop(LOOP_HEADER, None)  # a task is counted once
+            await asyncio.sleep(pause)
+        raise AssertionError("the loop returns or raises")
+
+    async def _once(self, url: str, headers: Mapping[str, str], body: bytes, method: str = "POST") -> Response:
+        response = await self._exchange(method, url, headers, body, self._timeouts)
+        if response.status < 300:
+            return response
+        raise self._refusal(response, await response.read_all(_MAX_ERROR))
+
+    def _refusal(self, response: Response, content: bytes) -> UpstreamError:
+        content = self._without_secrets(content)
+        if wire_trace.is_on():
+            wire_trace.received(self.name, "a refusal", content)
+        error = self._wire.decode_error(response.status, content, shown_headers(response.headers))
+        if not 400 <= response.status < 600:
+            error.status = 502
+        is_temporary = response.status in _RETRIED or is_passing(error, self.profile)
+        error.retryable = is_temporary and not error.is_runaway
+        return error
+
+    async def _exchange(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
+    ) -> Response:
+        if not wire_trace.is_on():
+            return await self._transport.send(method, url, headers, body, timeouts=timeouts)
+        shown = f"{method} {url.partition('?')[0]}"
+        message = {"headers": dict(headers), "body": wire_trace.read(body) if body else None}
+        wire_trace.sent(self.name, shown, message, size=len(body))
+        response = await self._transport.send(method, url, headers, body, timeouts=timeouts)
+        wire_trace.received(self.name, str(response.status), {"headers": dict(response.headers)}, size=0)
+        return response
+
+    def _without_secrets(self, content: bytes) -> bytes:
+        """Some servers repeat what they were sent; a client must not learn the owner's key from that."""
+        for secret in (self._config.key.reveal(), *self._config.headers.values()):
+            if len(secret) >= _LEAST_SECRET:
+                content = content.replace(secret.encode(), b"[hidden]")
+        return content
+
+
+def _pause(error: UpstreamError, attempt: int) -> float:
+    """What the back end asks for, else a quarter of a second, doubled each time, with a little chance in it."""
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            return max(0.0, float(error.headers[name]) * scale)
+        except (KeyError, ValueError):
+            continue
+    if "retry-after" in error.headers:  # a date: the client's to read
+        return _LONGEST_WAIT * 2
+    return float(0.25 * 2**attempt * random.uniform(0.8, 1.2))
+
+
+def shown_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name in _SHOWN or name.startswith(_SHOWN_PREFIXES)}

@@ -1,0 +1,462 @@
+"""One HTTP/1.1 connection to a back end: bytes become replies, under limits, timeouts and flow control.
+
+A connection serves one exchange at a time. A Response holds its connection only until its last byte is on this side; from then
+on they are strangers, so that abort() can never hit the exchange that comes next. What a reply may cost us is bounded: the head,
+trailers and chunk extensions by max_header_bytes, unread body by pausing the socket, a compressed body by inflating as it is read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import zlib
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+from msgspec import Struct
+
+from ...errors import UpstreamError, quote
+from .inflate import CODINGS, Inflater
+
+Kind: TypeAlias = Literal[
+    "refused", "dns", "tls", "connect_timeout", "first_byte_timeout", "idle_timeout", "cut", "protocol"
+]
+
+_HIGH_WATER = 256 * 1024
+_SMALL_BODY = 64 * 1024
+_ONE_READ = 32 * 1024
+# The close of a connection that stood idle shows within a round trip. One that comes later may be a server or balancer
+# giving up on work it has begun, and sending that again would be paid for twice.
+_STALE_SECONDS = 2.0
+
+
+class Timeouts(Struct, frozen=True, kw_only=True):
+    """Seconds: until the connection stands, until the reply's head is complete, between two pieces of its body."""
+
+    connect: float = 10.0
+    first_byte: float = 600.0
+    idle: float = 300.0
+
+
+_MEANING: dict[Kind, tuple[int, str]] = {
+    "refused": (502, "upstream_unreachable"),
+    "dns": (502, "upstream_unreachable"),
+    "tls": (502, "upstream_unreachable"),
+    "connect_timeout": (504, "upstream_timeout"),
+    "first_byte_timeout": (504, "upstream_timeout"),
+    "idle_timeout": (504, "upstream_timeout"),
+    "cut": (502, "upstream_cut"),
+    "protocol": (502, "upstream_garbage"),
+}
+
+
+class TransportError(UpstreamError):
+    """sent: a byte of the request may have reached the server's application, so a retry could do the work twice."""
+
+    def __init__(self, kind: Kind, message: str, *, sent: bool) -> None:
+        status, code = _MEANING[kind]
+        super().__init__(message, status=status, code=code, retryable=not sent)
+        self.kind = kind
+        self.sent = sent
+
+
+class StaleConnection(TransportError):
+    """The server had closed a kept connection before our request came; it is safe to send it on a fresh one."""
+
+
+class Outgoing(Struct, frozen=True):
+    """A request as it goes out; the method decides whether the reply has a body."""
+
+    method: str
+    head: bytes
+    body: bytes = b""
+
+
+class Response:
+    """A reply whose head is complete; whoever gets one reads it to its end or aborts it. One reader at a time."""
+
+    def __init__(self, connection: Connection, method: str, timeouts: Timeouts) -> None:
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        self._connection: Connection | None = connection
+        self._loop = connection.loop
+        self._peer = connection.peer
+        self._max_header_bytes = connection.max_header_bytes
+        self._method = method
+        self._timeouts = timeouts
+        self._chunks: list[bytes] = []
+        self._buffered = self._header_bytes = self._quiet_bytes = 0
+        self._error: TransportError | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._inflater: Inflater | None = None
+        self._has_head = self._is_interim = self._is_complete = False
+        self._has_surplus = self._is_kept_alive = self._is_until_close = False
+        # One parser a reply: it starts clean, and it lets us end a reply to HEAD, which it knows nothing about.
+        self._parser: HttpResponseParser | None = HttpResponseParser(self)
+        self._started = self._last_activity = self._loop.time()
+        self._timer: asyncio.TimerHandle | None = self._loop.call_later(
+            min(timeouts.first_byte, timeouts.idle), self._check_time
+        )
+
+    @property
+    def is_complete(self) -> bool:
+        return self._is_complete
+
+    async def read(self) -> bytes:
+        """All that has come since the last read, waiting if that is nothing; b"" at the regular end."""
+        if self._inflater is not None:
+            return await self._read_inflated(self._inflater)
+        while not self._chunks:
+            if self._error is not None:
+                raise self._error.fresh()
+            if self._is_complete:
+                return b""
+            self._waiter = waiter = self._new_waiter()
+            try:  # as _wait() does, without a coroutine more between the reader and each piece
+                await waiter
+            except asyncio.CancelledError:
+                self.abort()
+                raise
+            finally:
+                self._waiter = None
+        return self._take()
+
+    async def read_all(self, limit: int) -> bytes:
+        """The whole body; past the limit the connection is closed and the error is of kind "protocol"."""
+        pieces: list[bytes] = []
+        size = 0
+        while piece := await self.read():
+            size += len(piece)
+            if size > limit:
+                self.abort()
+                raise self._failure("protocol", f"sent more than the {limit} bytes that are accepted here.")
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    def abort(self) -> None:
+        """Close the connection at once, unless the whole reply has come already; what was not read is dropped."""
+        connection = self._connection
+        self._chunks.clear()
+        self._inflater = None
+        self._fail(self._failure("cut", "was left: the reply was given up on this side."))
+        if connection is not None:
+            connection.abort()
+
+    async def wait_head(self) -> None:
+        while not self._has_head:
+            if self._error is not None:
+                raise self._error.fresh()
+            await self._wait()
+
+    def on_message_begin(self) -> None:
+        if self._is_complete:
+            self._has_surplus = True
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._header_bytes += len(name) + len(value) + 4
+        if self._header_bytes > self._max_header_bytes:
+            raise HttpParserError(f"headers of more than {self._max_header_bytes} bytes")
+        if self._has_head:
+            return
+        key = name.decode("latin-1").lower()
+        text = value.decode("latin-1")
+        headers = self.headers
+        headers[key] = f"{headers[key]}, {text}" if key in headers else text
+
+    def on_headers_complete(self) -> None:
+        assert self._parser is not None
+        status = self._parser.get_status_code()
+        if status == 101:
+            raise HttpParserError("a change of protocol that nobody asked for")
+        if status < 200:
+            self.headers.clear()
+            self._is_interim = True
+            return
+        self.status = status
+        if self._method == "HEAD" or (self._method == "CONNECT" and status < 300):
+            self._is_complete = True
+            self._is_kept_alive = self._method == "CONNECT" or self._parser.should_keep_alive()
+        elif status not in (204, 304):
+            self._prepare_body()
+        self._has_head = True
+        self._wake()
+
+    def on_body(self, data: bytes) -> None:
+        self._chunks.append(data)
+        self._buffered += len(data)
+        if self._waiter is not None:
+            self._wake()
+
+    def on_message_complete(self) -> None:
+        if self._is_interim:
+            self._is_interim = False
+            return
+        if not self._is_complete:
+            assert self._parser is not None
+            self._is_complete = True
+            self._is_kept_alive = self._parser.should_keep_alive()
+
+    def _prepare_body(self) -> None:
+        transfer = self.headers.get("transfer-encoding", "").lower()
+        if transfer not in ("", "chunked", "identity"):
+            raise HttpParserError(f"the transfer-encoding {quote(transfer)} that nobody asked for")
+        self._is_until_close = transfer != "chunked" and "content-length" not in self.headers
+        coding = self.headers.get("content-encoding", "identity").strip().lower()
+        if coding in ("", "identity"):
+            return
+        if coding not in CODINGS:
+            raise HttpParserError(f"the content-encoding {quote(coding)} that nobody asked for")
+        self._inflater = Inflater(coding)
+        # They describe the bytes on the wire, no longer those that read() gives.
+        del self.headers["content-encoding"]
+        self.headers.pop("content-length", None)
+
+    async def _read_inflated(self, inflater: Inflater) -> bytes:
+        try:
+            while not (data := inflater.take()):
+                if not await self._has_more():
+                    inflater.finish()
+                    return b""
+                inflater.feed(self._take())
+            return data
+        except zlib.error as error:
+            self.abort()
+            raise self._failure("protocol", f"sent a body that does not decompress: {error}.") from None
+
+    async def _has_more(self) -> bool:
+        """Wait until some of the body is here; False at its regular end."""
+        while not self._chunks:
+            if self._error is not None:
+                raise self._error.fresh()
+            if self._is_complete:
+                return False
+            await self._wait()
+        return True
+
+    def _take(self) -> bytes:
+        """What has come, but no more than one helping of a flood: whoever reads makes many small objects of it."""
+        chunks = self._chunks
+        if len(chunks) == 1:
+            data = chunks.pop()
+        elif self._buffered <= _ONE_READ:
+            data = b"".join(chunks)
+            chunks.clear()
+        else:
+            count = size = 0
+            while size < _ONE_READ and count < len(chunks):
+                size += len(chunks[count])
+                count += 1
+            data = b"".join(chunks[:count])
+            del chunks[:count]
+        self._buffered -= len(data)
+        connection = self._connection
+        if connection is not None and connection.is_paused and not chunks:
+            self._last_activity = self._loop.time()
+            connection.resume()
+        return data
+
+    def _new_waiter(self) -> asyncio.Future[None]:
+        if self._waiter is not None:
+            raise RuntimeError("Two tasks read the same response; expected one reader at a time.")
+        return self._loop.create_future()
+
+    async def _wait(self) -> None:
+        self._waiter = waiter = self._new_waiter()
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            self.abort()
+            raise
+        finally:
+            self._waiter = None
+
+    def _wake(self) -> None:
+        waiter = self._waiter
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    def _check_time(self) -> None:
+        """One lazy timer: it looks when it fires, and nothing is rescheduled when bytes come.
+
+        It never sleeps longer than timeouts.idle, so the step from waiting for the head to waiting for the body needs no timer.
+        """
+        connection = self._connection
+        if connection is None:
+            return
+        idle = self._timeouts.idle
+        now = self._loop.time()
+        if not self._has_head:
+            remaining = self._started + self._timeouts.first_byte - now
+        else:
+            remaining = idle if connection.is_paused else self._last_activity + idle - now
+        if remaining > 0:
+            self._timer = self._loop.call_later(min(remaining, idle), self._check_time)
+            return
+        self._fail(self._timeout())
+        connection.abort()
+
+    def _timeout(self) -> TransportError:
+        if self._has_head:
+            return self._failure("idle_timeout", f"sent nothing for {self._timeouts.idle:g} s in mid-reply.")
+        return self._failure("first_byte_timeout", f"did not answer in {self._timeouts.first_byte:g} s.")
+
+    def _end_of_connection(self, is_reused: bool, cause: Exception | None) -> None:
+        if self._has_head and self._is_until_close and cause is None:
+            self._is_complete = True
+            self._detach()
+            self._wake()
+        elif self._has_head:
+            self._fail(self._failure("cut", "closed the connection in the middle of its reply."))
+        else:
+            is_stale = self._quiet_bytes == 0 and self._loop.time() - self._started < _STALE_SECONDS
+            make = StaleConnection if is_reused and is_stale else TransportError
+            message = f"{self._peer} closed the connection before it answered."
+            self._fail(make("cut", message, sent=True))
+
+    def _failure(self, kind: Kind, problem: str) -> TransportError:
+        return TransportError(kind, f"{self._peer} {problem}", sent=True)
+
+    def _fail(self, error: TransportError) -> None:
+        if self._error is None:
+            self._error = error
+        self._detach()
+        self._wake()
+
+    def _detach(self) -> None:
+        """Let go of connection, timer and parser; parser and response refer to each other, so this spares the collector."""
+        self._connection = self._parser = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+class Connection(asyncio.Protocol):
+    """on_idle gets the connection when it is free for another exchange, on_lost when it is gone."""
+
+    def __init__(
+        self,
+        peer: str,
+        *,
+        max_header_bytes: int = 65536,
+        on_idle: Callable[[Connection], None] | None = None,
+        on_lost: Callable[[Connection], None] | None = None,
+    ) -> None:
+        self.peer = peer
+        self.max_header_bytes = max_header_bytes
+        self.loop = asyncio.get_running_loop()
+        self.closed: asyncio.Future[None] = self.loop.create_future()
+        self.transport: asyncio.Transport | None = None
+        self.is_open = False
+        self.is_paused = False
+        self.idle_since = 0.0
+        self._is_reused = False
+        self._response: Response | None = None
+        self.on_idle = on_idle
+        self._on_lost = on_lost
+
+    async def exchange(self, outgoing: Outgoing, timeouts: Timeouts) -> Response:
+        """Send the request and wait for the head of its reply; cancelling closes the connection."""
+        if self._response is not None or self.transport is None:
+            raise RuntimeError("This connection is not free; expected one exchange at a time.")
+        response = self._response = Response(self, outgoing.method, timeouts)
+        if len(outgoing.body) < _SMALL_BODY:
+            self.transport.write(outgoing.head + outgoing.body)
+        else:
+            self.transport.write(outgoing.head)
+            self.transport.write(outgoing.body)
+        await response.wait_head()
+        return response
+
+    def abort(self) -> None:
+        """Close at once, without a TLS farewell: nothing is worth waiting for."""
+        self.is_open = False
+        response, self._response = self._response, None
+        if response is not None:
+            response._fail(response._failure("cut", "was left: the connection was closed on this side."))
+        if self.transport is not None:
+            self.transport.abort()
+
+    def resume(self) -> None:
+        self.is_paused = False
+        if self.transport is not None:
+            self.transport.resume_reading()
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # streams get no other
+        self.transport = transport
+        self.is_open = True
+        peer_socket = transport.get_extra_info("socket")
+        if peer_socket is not None and peer_socket.family in (socket.AF_INET, socket.AF_INET6):
+            peer_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            peer_socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+    def data_received(self, data: bytes) -> None:
+        response = self._response
+        if response is None or response._parser is None:
+            # Bytes that nobody asked for: a farewell such as 408, or a reply meant to be taken for the next one.
+            self.abort()
+            return
+        response._last_activity = self.loop.time()
+        buffered = response._buffered
+        try:
+            response._parser.feed_data(data)
+        except (HttpParserError, HttpParserUpgrade) as error:
+            self._refuse(response, error)
+        if response._is_complete:
+            self._finish(response)
+        elif response._error is not None:
+            return
+        elif response._buffered == buffered:
+            self._count_quiet(response, len(data))
+        else:
+            response._quiet_bytes = 0
+            if response._buffered > _HIGH_WATER and not self.is_paused:
+                self._pause()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.is_open = False
+        response, self._response = self._response, None
+        if response is not None:
+            response._end_of_connection(self._is_reused, exc)
+        if self._on_lost is not None:
+            self._on_lost(self)
+        if not self.closed.done():
+            self.closed.set_result(None)
+
+    def _pause(self) -> None:
+        assert self.transport is not None
+        self.is_paused = True
+        self.transport.pause_reading()
+
+    def _count_quiet(self, response: Response, size: int) -> None:
+        """Bytes without body (head, trailers, chunk extensions) are kept or skipped by the parser without a limit."""
+        response._quiet_bytes += size
+        if response._quiet_bytes > self.max_header_bytes:
+            self._refuse(response, HttpParserError(f"headers of more than {self.max_header_bytes} bytes"))
+
+    def _refuse(self, response: Response, error: Exception) -> None:
+        response._has_surplus = True
+        if not response._is_complete and response._error is None:
+            reason = error.__context__ or error
+            response._fail(response._failure("protocol", f"did not answer in plain HTTP/1.1; found: {reason}."))
+            self.abort()
+
+    def _finish(self, response: Response) -> None:
+        """The last byte is here: part with the response, and offer the connection for the next exchange."""
+        if response._method in ("HEAD", "CONNECT") and response._chunks:
+            response._chunks.clear()
+            response._has_surplus = True
+        is_clean = response._is_kept_alive and not response._has_surplus
+        response._detach()
+        response._wake()
+        self._response = None
+        if self.is_paused:
+            self.resume()
+        assert self.transport is not None
+        if not is_clean or not self.is_open or self.transport.get_write_buffer_size():
+            self.abort()
+            return
+        self._is_reused = True
+        self.idle_since = self.loop.time()
+        if self.on_idle is not None:
+            self.on_idle(self)

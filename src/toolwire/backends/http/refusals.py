@@ -1,0 +1,79 @@
+"""Refusals of a back end: those that can be foreseen, those that other words can mend, and those that may pass."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import NamedTuple
+
+from ...dialects.chat.templates import with_plain_roles, with_texts
+from ...dialects.gemini.without_signatures import without_signatures
+from ...dialects.messages.without_thinking import without_thinking
+from ...dialects.responses.without_reasoning import without_proof, without_reasoning
+from ...errors import BadRequest, UpstreamError, quote
+from ...profiles import Profile, Remedy
+from ...types import Loss, Request
+
+_CHANGES = {  # (dialect, change) -> the body so changed, None where there is nothing to change
+    ("responses", "reasoning"): without_reasoning,
+    ("responses", "proof"): without_proof,
+    ("messages", "reasoning"): without_thinking,
+    ("gemini", "reasoning"): without_signatures,
+    ("chat", "roles"): with_plain_roles,
+    ("chat", "texts"): with_texts,
+}
+_READ = 2000  # letters of a refusal: what it is about stands at its beginning
+_SHOWN_GROUPS = 8
+
+
+class Mended(NamedTuple):
+    """A body to try once more with, and what it no longer says as the client did."""
+
+    body: bytes
+    loss: Loss
+
+
+def check_tools(request: Request, profile: Profile) -> None:
+    """Some providers take so many tools and no more (H147); who offers them is told which are how many."""
+    is_as_sent = bool(request.source) and not request.is_lowered
+    count = len(request.source.get("tools") or ()) if is_as_sent else len(request.tools)
+    if 0 < profile.max_tools < count:
+        raise BadRequest(
+            f"the request has {count} tools, and the back end ({profile.name}) takes {profile.max_tools}: "
+            f"{_groups(request)}.",
+            where="tools",
+            code="too_many_tools",
+            hint="Offer fewer, or let the client load tools when they are needed.",
+        )
+
+
+def mended(dialect: str, body: bytes, error: UpstreamError, profile: Profile) -> Mended | None:
+    """None where the refusal is final. No change can be made twice, so whoever asks again comes to an end."""
+    remedy = _remedy(error, profile)
+    change = _CHANGES.get((dialect, remedy.change)) if remedy is not None else None
+    if remedy is None or change is None or (changed := change(body)) is None:
+        return None
+    return Mended(changed, Loss(f"refused.{remedy.change}", "request", f"{remedy.why}; it was asked once more"))
+
+
+def is_passing(error: UpstreamError, profile: Profile) -> bool:
+    """The server could not read what its own model wrote; asked again, the model may write it right (H113)."""
+    return error.status >= 500 and re.search(profile.passing_faults, error.message[:_READ], re.IGNORECASE) is not None
+
+
+def _remedy(error: UpstreamError, profile: Profile) -> Remedy | None:
+    said = f"{error.details.get('code')} {error.message}"[:_READ]
+    for remedy in profile.remedies:
+        if error.status in remedy.statuses and re.search(remedy.pattern, said, re.IGNORECASE):
+            return remedy
+    return None
+
+
+def _groups(request: Request) -> str:
+    """How many tools each namespace, or each prefix that hosts put before a server's tools, has."""
+    counts = Counter(tool.namespace or tool.name.rpartition("__")[0] for tool in request.tools)
+    alone = counts.pop("", 0)
+    shown = [f"{count} of {quote(name)}" for name, count in counts.most_common(_SHOWN_GROUPS)]
+    others = sum(counts.values()) - sum(count for _, count in counts.most_common(_SHOWN_GROUPS))
+    shown += [f"{others} of others"] if others else []
+    return ", ".join([*shown, *([f"{alone} without a namespace"] if alone else [])])

@@ -1,0 +1,1 @@
+"""A back end that replays a script: the fake model behind the tests."""

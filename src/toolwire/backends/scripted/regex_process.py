@@ -1,0 +1,70 @@
+"""Regular expressions of a client, searched in a process of their own, for a limited time.
+
+Python's engine backtracks: a short expression on a short text can take minutes, and a thread that runs it cannot be
+stopped. A process can.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+
+from ...subprocesses import close_pipes, signal_group, start
+
+SECONDS = 5.0  # with the start of the process
+_AT_ONCE = 4
+# One line of JSON comes back: the text that was found, null, or {"error": why}.
+_PROGRAM = """
+import json, re, sys
+asked = json.loads(sys.stdin.buffer.read())
+try:
+    found = re.search(asked["pattern"], asked["text"])
+    answer = found and found[0]
+except (re.error, RecursionError, OverflowError, MemoryError) as fault:
+    answer = {"error": str(fault) or type(fault).__name__}
+sys.stdout.write(json.dumps(answer))
+"""
+
+
+class BadPattern(ValueError):
+    """It is no regular expression, or takes more time than there is."""
+
+
+_free: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
+
+
+async def search(pattern: str, text: str, seconds: float = SECONDS) -> str | None:
+    """What the expression finds first. Raises BadPattern, and OSError where no process can be started."""
+    async with _gate():
+        process = await start(sys.executable, "-I", "-S", "-c", _PROGRAM, stderr=asyncio.subprocess.DEVNULL)
+        try:
+            async with asyncio.timeout(seconds):
+                output, _ = await process.communicate(json.dumps({"pattern": pattern, "text": text}).encode())
+        except TimeoutError:
+            raise BadPattern(f"it takes longer than {seconds:g} seconds") from None
+        finally:
+            if process.returncode is None:
+                signal_group(process, signal.SIGKILL)
+                close_pipes(process)
+                await process.wait()
+    return _found(output)
+
+
+def _found(output: bytes) -> str | None:
+    try:
+        answer = json.loads(output)
+    except ValueError:
+        raise BadPattern("its process ended without an answer") from None
+    if isinstance(answer, dict):
+        raise BadPattern(str(answer.get("error")))
+    return None if answer is None else str(answer)
+
+
+def _gate() -> asyncio.Semaphore:
+    """So many processes at once for one loop; those of closed loops are dropped."""
+    loop = asyncio.get_running_loop()
+    for closed in [other for other in _free if other.is_closed()]:
+        del _free[closed]
+    return _free.setdefault(loop, asyncio.Semaphore(_AT_ONCE))

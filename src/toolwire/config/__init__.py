@@ -1,0 +1,1 @@
+"""The owner's configuration: the file, its values, secrets."""

@@ -1,0 +1,1 @@
+"""State between requests: stored answers, conversations, the cache of decoded histories, reasoning signatures."""

@@ -1,0 +1,58 @@
+"""The store that the owner's settings ask for, or the reason why it cannot be had."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from ...errors import ConfigError
+from . import errors as failures
+from .base import Store
+from .memory import MemoryStore
+from .pruning import bounds_of
+from .session import Session
+from .sqlite import PATIENCE, SqliteStore
+
+_DAY = 86400.0
+
+
+class Opened(Struct, frozen=True):
+    """warning: a sentence for the owner, "" if all is as it should be."""
+
+    store: Store
+    warning: str = ""
+
+
+def open_store(
+    *, kind: Literal["sqlite", "memory"], path: str, default_path: Path, max_age_days: int, max_mb: int
+) -> Opened:
+    """The file is path, or default_path if that is ""; it is made and checked now, but used from the first question on.
+
+    So workers may be forked in between. A ConfigError says what is wrong with a file; only where nobody asked for one and the
+    default cannot be written, memory will do.
+    """
+    max_bytes, max_age = max_mb << 20, max_age_days * _DAY
+    if kind == "memory":
+        return Opened(MemoryStore(max_bytes=max_bytes, max_age=max_age))
+    file = Path(path) if path else default_path
+    try:
+        _try_out(file, max_bytes, max_age)
+    except ConfigError as error:
+        if path or error.code != failures.UNWRITABLE:
+            raise
+        warning = f"{error.sentence()} Until then answers are stored in memory, and are gone when the gateway stops."
+        return Opened(MemoryStore(max_bytes=max_bytes, max_age=max_age), warning)
+    return Opened(SqliteStore(file, max_bytes=max_bytes, max_age=max_age))
+
+
+def _try_out(path: Path, max_bytes: int, max_age: float) -> None:
+    session = Session(path, bounds_of(max_bytes), max_age, PATIENCE)
+    try:
+        session.fit()
+    except sqlite3.Error as error:
+        raise failures.at_start(path, error) from None
+    finally:
+        session.close()

@@ -1,0 +1,219 @@
+"""Tasks done on one connection: reads as they are, writes together in one transaction, all within the bounds of the file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from msgspec import Struct
+
+from ...errors import GatewayError
+from . import errors as failures
+from .eviction import Name
+from .pruning import Bounds, Pruner
+from .schema import FRAME, connect, pragma
+
+Result = TypeVar("Result")
+Work = Callable[[sqlite3.Connection], Any]
+
+_SMALL_READ = 256 * 1024  # bytes that a caller may read itself: about a millisecond
+
+
+class Outcome(Struct, frozen=True):
+    result: Any = None
+    error: GatewayError | None = None
+
+
+class Task(Struct, frozen=True):
+    """pages: how many of the file it may touch, 0 for a read. It may be run twice: the first time may be rolled back.
+
+    uses: owners and ids of the entries that it uses, or of items that they answered. now: when it was asked. is_deletion: the file
+    does not grow.
+    """
+
+    work: Work
+    pages: int = 0
+    uses: tuple[Name, ...] = ()
+    now: float = 0.0
+    is_deletion: bool = False
+
+    @property
+    def room(self) -> int:
+        """Free pages that the file must have for it."""
+        return 0 if self.is_deletion else self.pages
+
+
+class Session:
+    """May be used by any thread, but by one at a time.
+
+    at_once() never waits for another process or for the disk to be in sync; perform() and tidy() do.
+    """
+
+    def __init__(self, path: Path, bounds: Bounds, max_age: float, patience: float) -> None:
+        self._bounds = bounds
+        self._patience = patience
+        self._unsaved = 0  # pages in the journal since it was last copied into the file, by guess
+        self._connection = connect(path, patience)
+        # SQLite would empty the journal within a commit, also in one of at_once().
+        pragma(self._connection, "wal_autocheckpoint = 0")
+        pragma(self._connection, f"journal_size_limit = {bounds.journal // 2}")
+        self._pruner = Pruner(self._connection, bounds, max_age, self._write)
+        self._wait(0)
+        # Open all the time: asking it costs half of asking by path, and it tells when somebody has removed the file.
+        self._journal = os.open(f"{path}-wal", os.O_RDONLY)
+
+    def fit(self) -> None:
+        """To be called once at the start: the file may be larger than the bound is now."""
+        with self._patiently():
+            self._pruner.shrink()
+
+    def at_once(self, task: Task) -> Outcome | None:
+        """None if it would have to wait, or failed: then it is for perform() to do."""
+        try:
+            if not task.pages:
+                return self._read(task)
+            if self._pruner.has_room(task.room) and self._begin(task.pages):
+                return Outcome(self._finish(task.work))
+        except Exception:
+            return None  # perform() meets the same fault, and has the words for it
+        return None
+
+    def at_once_if_small(self, task: Task) -> Outcome | None:
+        """The same, but None also for a read that comes to more than a caller may wait for."""
+        connection, left = self._connection, _SMALL_READ
+
+        def count(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> tuple[Any, ...]:
+            nonlocal left
+            left -= sum([len(value) for value in row if type(value) is bytes])
+            if left < 0:
+                raise OverflowError("this read is for the thread")
+            return row
+
+        longest = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _SMALL_READ)
+        connection.row_factory = count
+        try:
+            return self.at_once(task)
+        finally:
+            connection.row_factory = None
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
+
+    def perform(self, tasks: Sequence[Task]) -> list[Outcome]:
+        """One outcome for each, in order; what was written is safe when this returns."""
+        with self._patiently():
+            writes = [task for task in tasks if task.pages]
+            written = iter([outcome for group in self._groups(writes) for outcome in self._written(group)])
+            return [next(written) if task.pages else self._read_alone(task) for task in tasks]
+
+    def needs_tidying(self, now: float) -> bool:
+        return self._unsaved >= self._bounds.checkpoint or self._pruner.is_due(now)
+
+    def tidy(self, now: float) -> None:
+        """Copy the journal into the file, drop what is too old. Nobody waits for it: a fault is left to the next who does."""
+        with contextlib.suppress(sqlite3.Error, OSError, GatewayError), self._patiently():
+            if self._unsaved >= self._bounds.checkpoint:
+                self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+                self._unsaved = 0
+            self._pruner.drop_old(now)
+
+    @property
+    def is_lost(self) -> bool:
+        """Somebody has removed the file under it: what is written now, nobody will find again."""
+        return os.fstat(self._journal).st_nlink == 0
+
+    def close(self) -> None:
+        os.close(self._journal)
+        self._connection.close()
+
+    @contextlib.contextmanager
+    def _patiently(self) -> Iterator[None]:
+        self._wait(self._patience)
+        try:
+            yield
+        finally:
+            self._wait(0)
+
+    def _wait(self, seconds: float) -> None:
+        pragma(self._connection, f"busy_timeout = {int(seconds * 1000)}")
+
+    def _groups(self, tasks: list[Task]) -> Iterator[list[Task]]:
+        """As many at once as one transaction may hold."""
+        group: list[Task] = []
+        pages = 0
+        for task in tasks:
+            if group and pages + task.pages > self._bounds.largest:
+                yield group
+                group, pages = [], 0
+            group.append(task)
+            pages += task.pages
+        if group:
+            yield group
+
+    def _read(self, task: Task) -> Outcome:
+        result = task.work(self._connection)
+        self._pruner.note_uses(task.uses, task.now)
+        return Outcome(result)
+
+    def _read_alone(self, task: Task) -> Outcome:
+        try:
+            return self._read(task)
+        except Exception as error:  # whoever asked gets it; the others must not suffer
+            return Outcome(error=failures.while_running(error))
+
+    def _written(self, group: list[Task]) -> list[Outcome]:
+        try:
+            return self._together(group)
+        except Exception as error:
+            if failures.is_full(error):
+                return [self._alone(task, is_full=True) for task in group]
+            if failures.is_locked(error):  # alone they would wait as long in vain, one after the other
+                return [Outcome(error=failures.while_running(error)) for _ in group]
+            if len(group) > 1:
+                return [self._alone(task) for task in group]
+            return [Outcome(error=failures.while_running(error))]
+
+    def _alone(self, task: Task, *, is_full: bool = False) -> Outcome:
+        try:
+            if is_full:
+                self._pruner.distrust(task.uses)
+            [outcome] = self._together([task])
+        except Exception as error:
+            return Outcome(error=failures.while_running(error))
+        return outcome
+
+    def _together(self, group: list[Task]) -> list[Outcome]:
+        pages = sum(task.pages for task in group)
+        self._pruner.make_room(sum(task.room for task in group), [name for task in group for name in task.uses])
+        return self._write(lambda connection: [Outcome(task.work(connection)) for task in group], pages)
+
+    def _write(self, work: Callable[[sqlite3.Connection], Result], pages: int) -> Result:
+        if not self._begin(pages):
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            self._unsaved = 0
+            if not self._begin(pages):
+                raise failures.journal_held()
+        return self._finish(work)
+
+    def _begin(self, pages: int) -> bool:
+        """Whether the journal has room; looked at with the lock held, because other processes write to it too."""
+        self._connection.execute("BEGIN IMMEDIATE")
+        journal = os.fstat(self._journal)
+        if journal.st_size + pages * FRAME > self._bounds.journal or not journal.st_nlink:
+            self._connection.execute("ROLLBACK")
+            return False
+        self._unsaved += pages
+        return True
+
+    def _finish(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
+        try:
+            result = work(self._connection)
+            self._connection.execute("COMMIT")
+        except BaseException:
+            # SQLite has rolled back by itself after some faults of the disk.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            raise
+        return result

@@ -1,0 +1,299 @@
+"""The verbatim path: where client and back end speak one dialect, bytes pass untouched, and only while they are right.
+
+Every frame goes through the decoder before it leaves, so telemetry sees the same events as everywhere else. At the first irregular
+frame our encoder takes over with the state it has kept from what went out before. Frames that tell how the answer ends are held
+until it has ended: some servers tell an end and go on (H029), and an end that has left cannot be taken back. One thing is changed in
+passing: where the gateway asked for another model name than the client gave, the answer names the client's.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from ..calls.turn import Turn
+from ..dialects.base import ResponseDecoder, ResponseEncoder, StreamDecoder, garbage, last_frames
+from ..dialects.shared.model_field import Renamer, model_places
+from ..errors import GatewayError
+from ..events import Event, Failed, Finished, PartDelta, PartStarted, Started
+from ..types import JsonObject, Request
+from ..wire.exact_json import BadJson, decode, encode
+from ..wire.sse import Frame, FrameTooLarge, SseReader
+
+
+class Plan(Struct, frozen=True):
+    """Whether bytes pass untouched, and the reason in words; is_renamed: the back end knows the model by another name."""
+
+    is_verbatim: bool
+    why: str
+    is_renamed: bool = False
+
+
+def plan(request: Request, backend_dialect: str, policy: str) -> Plan:
+    """Pure: what is known before the request leaves decides."""
+    if policy == "never":
+        return Plan(False, 'the back end is set to verbatim = "never"')
+    if not backend_dialect:
+        return Plan(False, "the back end answers in this process")
+    if request.origin != backend_dialect:
+        return Plan(False, f"the client speaks {request.origin}, the back end {backend_dialect}")
+    if not request.wire:
+        return Plan(False, "the request was not read from a client's bytes")
+    return Plan(True, f"both sides speak {backend_dialect}")
+
+
+def with_model(wire: bytes, asked: str, model: str) -> bytes:
+    """The same body with another model name; every other byte stays, unless it is not told once and plainly."""
+    if asked == model:
+        return wire
+    places = model_places(wire)
+    if len(places) == 1 and decode(wire[places[0]]) == asked:
+        return wire[: places[0].start] + encode(model) + wire[places[0].stop :]
+    body = decode(wire)
+    if "model" not in body:  # the path names it
+        return wire
+    body["model"] = model
+    return encode(body)
+
+
+class Batch(Struct):
+    """What one read of the back end gives: bytes for the client, and the events they mean."""
+
+    wire: bytes
+    events: list[Event]
+
+
+class Translator:
+    """Decoder, turn, encoder: every event is written anew."""
+
+    def __init__(self, decoder: ResponseDecoder | None, turn: Turn, encoder: ResponseEncoder) -> None:
+        self._decoder = decoder
+        self._turn = turn
+        self._encoder = encoder
+        self.is_over = False
+        self.has_content = False
+        self.error: GatewayError | None = None
+        self.took_over = ""
+        self.begun = ""  # the answer's id as the back end gave it, once it has begun
+
+    def feed(self, data: bytes) -> Batch:
+        return self.send(self._decoder.feed(data)) if self._decoder is not None else Batch(b"", [])
+
+    def close(self) -> Batch:
+        """The back end has said all it will; a body is written now."""
+        batch = self._last_events()
+        if self.error is None:
+            batch.wire += self._encoder.close()
+        return batch
+
+    def _last_events(self) -> Batch:
+        batch = self.send(self._decoder.close()) if self._decoder is not None else Batch(b"", [])
+        return batch if self.is_over else self.fail(garbage("the back end's answer has no end."))
+
+    def fail(self, error: GatewayError) -> Batch:
+        return Batch(b"", []) if self.is_over else self.send([Failed(error=error)])
+
+    def final(self) -> JsonObject | None:
+        """The whole answer as the client has it, once its end is written."""
+        return self._encoder.final()
+
+    def send(self, events: list[Event]) -> Batch:
+        events = self._turn.send(events)
+        pieces = []
+        for event in events:
+            if self.is_over:
+                break
+            pieces.append(self._encoder.send(event))
+            if type(event) is not PartDelta:
+                self._look(event)
+        return Batch(b"".join(pieces), events)
+
+    def _look(self, event: Event) -> None:
+        if isinstance(event, PartStarted):
+            self.has_content = True
+        elif isinstance(event, Started):
+            self.begun = event.id
+        elif isinstance(event, Failed):
+            self.error = event.error
+        self.is_over = self.is_over or isinstance(event, Failed | Finished)
+
+
+class Tap(Translator):
+    """Frames pass as they came until one is not as it should be; from there on it is a Translator."""
+
+    def __init__(self, decoder: StreamDecoder, turn: Turn, encoder: ResponseEncoder) -> None:
+        super().__init__(None, turn, encoder)
+        self._frames = decoder
+        self._sse = SseReader()
+        self._is_between = False  # two frames: what comes begins one
+        self._last: Frame | None = None
+        self._held: list[tuple[Frame, list[Event]]] = []  # frames from the first on that tells an end
+
+    def feed(self, data: bytes) -> Batch:
+        if self._is_between and not self.took_over and (delta := self._frames.quick(data)) is not None:
+            return Batch(data, [delta]) if self._turn.passes(delta) else self._looked_at(data, delta)
+        try:
+            batch = self._pass(self._sse.feed(data))
+        except FrameTooLarge as fault:
+            return self.fail(garbage(str(fault)))
+        self._is_between = self._sse.is_idle
+        return batch
+
+    def _looked_at(self, data: bytes, delta: PartDelta) -> Batch:
+        kept = self._turn.send([delta])
+        if not self._turn.changed:
+            return Batch(data, kept)
+        return Batch(self._take_over(self._turn.changed) + self._written(kept), kept)
+
+    def close(self) -> Batch:
+        batch = self._pass(last_frames(self._sse))
+        if not self.is_over:
+            ending = self._ended(self._frames.close())
+            batch = Batch(batch.wire + ending.wire, batch.events + ending.events)
+        return batch
+
+    def _ended(self, rest: list[Event]) -> Batch:
+        """Only that no more bytes come tells this end. In a dialect that has no mark for it, what was held is all of it."""
+        if self.took_over or self._frames.irregular:
+            wire = self._take_over(self._frames.irregular or "cut")
+            ending = self.send(rest)
+            return Batch(wire + ending.wire, ending.events)
+        kept = self._turn.send(rest)
+        if self._turn.changed:
+            return Batch(self._take_over(self._turn.changed) + self._written(kept), kept)
+        wire = b"".join(self._released())
+        for event in kept:
+            self._look(event)
+        return Batch(wire, kept)
+
+    def fail(self, error: GatewayError) -> Batch:
+        wire = self._take_over("an error")
+        batch = super().fail(error)
+        return Batch(wire + batch.wire, batch.events)
+
+    def _pass(self, frames: list[Frame]) -> Batch:
+        output: list[bytes] = []
+        seen: list[Event] = []
+        decoder, turn = self._frames, self._turn
+        for frame in frames:
+            if self.is_over:
+                break
+            events = decoder.read(frame)
+            if self.took_over:
+                batch = self.send(events)
+                output.append(batch.wire)
+                seen += batch.events
+                continue
+            kept = turn.send(events)
+            seen += kept
+            if decoder.irregular or turn.changed:
+                if not decoder.irregular:  # what was held is right, and only its end is not
+                    output += self._released()
+                output.append(self._take_over(decoder.irregular or turn.changed))
+                output.append(self._written(kept))
+            elif decoder.is_ending and not decoder.is_over:
+                self._held.append((frame, kept))
+            else:
+                if self._held:
+                    output += self._released()
+                output.append(frame.block)
+                output.append(b"\n\n")
+                self._last = frame
+                if len(kept) != 1 or type(kept[0]) is not PartDelta:
+                    self._observe(frame, kept)
+        return Batch(b"".join(output), seen)
+
+    def _observe(self, frame: Frame, events: list[Event]) -> None:
+        for event in events:
+            if type(event) is not PartDelta:
+                self._encoder.observe(event)
+                self._look(event)
+        self._encoder.passed(frame)
+
+    def _released(self) -> list[bytes]:
+        """The held frames, as they came."""
+        held, self._held = self._held, []
+        for frame, events in held:
+            self._observe(frame, events)
+            self._last = frame
+        return [frame.raw for frame, _ in held]
+
+    def _written(self, events: list[Event]) -> bytes:
+        for event in events:
+            self._look(event)
+        return b"".join([self._encoder.send(event) for event in events])
+
+    def _take_over(self, why: str) -> bytes:
+        """From here on our encoder writes, and first what frames that were held have said."""
+        if self.took_over:
+            return b""
+        self.took_over = why
+        self._encoder.resume(self._last)
+        held, self._held = self._held, []
+        return b"".join([self._written(events) for _, events in held])
+
+
+class RenamingTap(Tap):
+    """Each frame gets the client's name for the model first, so that all behind it, the shortcuts too, know only that name."""
+
+    def __init__(self, decoder: StreamDecoder, turn: Turn, encoder: ResponseEncoder, renamer: Renamer) -> None:
+        super().__init__(decoder, turn, encoder)
+        self._renamer = renamer
+
+    def feed(self, data: bytes) -> Batch:
+        return super().feed(self._renamer.begun(data) if self._is_between else data)
+
+    def _pass(self, frames: list[Frame]) -> Batch:
+        return super()._pass([self._renamer.frame(frame) for frame in frames])
+
+
+def tap_of(decoder: StreamDecoder, turn: Turn, encoder: ResponseEncoder, renamer: Renamer | None) -> Tap:
+    """Streams whose name stays as it is do not pay for those whose does not."""
+    return Tap(decoder, turn, encoder) if renamer is None else RenamingTap(decoder, turn, encoder, renamer)
+
+
+class BodyTap(Translator):
+    """A whole answer: the body leaves as it came if it is right, and is written anew if it is not."""
+
+    def __init__(
+        self, decoder: ResponseDecoder, turn: Turn, encoder: ResponseEncoder, renamer: Renamer | None = None
+    ) -> None:
+        super().__init__(decoder, turn, encoder)
+        self._body: list[bytes] = []
+        self._whole = decoder
+        self._renamer = renamer
+
+    def feed(self, data: bytes) -> Batch:
+        self._body.append(data)
+        return super().feed(data)
+
+    def close(self) -> Batch:
+        batch = self._last_events()
+        self.took_over = self._whole.irregular or self._turn.changed
+        if self.error is None:
+            batch.wire = self._encoder.close() if self.took_over else self._passed()
+        return batch
+
+    def final(self) -> JsonObject | None:
+        if self.took_over or self.error is not None:
+            return super().final()
+        value = decode(self._passed()) if self._renamer is not None else getattr(self._whole, "value", None)
+        return value if isinstance(value, dict) else None
+
+    def _passed(self) -> bytes:
+        body = b"".join(self._body)
+        return body if self._renamer is None else self._renamer.body(body)
+
+
+class Untouched(BodyTap):
+    """What is no answer yet, because the back end has only queued it: nothing in it can be put right."""
+
+    def close(self) -> Batch:
+        self.is_over = True
+        return Batch(self._passed(), [])
+
+    def final(self) -> JsonObject | None:
+        try:
+            value = decode(self._passed())
+        except BadJson:
+            return None
+        return value if isinstance(value, dict) else None

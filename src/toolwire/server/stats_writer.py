@@ -1,0 +1,92 @@
+"""What was counted goes to the store, a little at a time and never in a request's way, and is read from it again.
+
+A day is one conversation of an owner that no client can be; its items are the lines of that day. So each line is replaced in its place when it
+is written again, lines of several processes stand beside each other, and a day goes as a whole when it is too old.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Iterable
+from itertools import groupby, islice
+
+from ..errors import GatewayError, InternalError
+from ..memory.store import Entry, Item, Store
+from ..memory.store.base import CONVERSATION
+from ..pipeline.step import mint
+from ..telemetry.hourly import History, Line, packed, unpacked
+
+OWNER = "stats:"  # a client's is empty or a hash
+EVERY = 30.0  # seconds
+_TOGETHER = 20  # lines of one write: so many go to the store's own thread
+_HOURS = 24
+
+
+class Recorder:
+    """Writes what a process has counted, under a name that no other has. The first unexpected error goes to report."""
+
+    def __init__(
+        self, store: Store, history: History, report: Callable[[InternalError, str], None], every: float = EVERY
+    ) -> None:
+        self._store = store
+        self._history = history
+        self._report = report
+        self._has_reported = False
+        self._every = every
+        self._process = mint("process_")
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run(), name="what was counted")
+
+    async def stop(self) -> None:
+        """What is left is written; a store that cannot any more costs nothing but these numbers."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+        await self._attempt()
+
+    async def write(self) -> None:
+        """All that is new, or as much as the store takes: the rest is tried again the next time."""
+        with contextlib.suppress(GatewayError):
+            for day, lines in groupby(self._history.unwritten(), key=lambda line: line.hour // _HOURS):
+                while together := list(islice(lines, _TOGETHER)):
+                    await self._append(day_name(day), [Item(self._name(line), packed(line)) for line in together])
+                    for line in together:
+                        self._history.wrote(line)
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(self._every)
+            await self._attempt()
+
+    async def _attempt(self) -> None:
+        try:
+            await self.write()
+        except Exception as fault:  # the next attempt may succeed, and no request depends on this one
+            if not self._has_reported:
+                self._has_reported = True
+                error = InternalError("the counts for `toolwire stats` could not be written.")
+                error.__cause__ = fault
+                self._report(error, "")
+
+    async def _append(self, day: str, items: list[Item]) -> None:
+        if not await self._store.append(OWNER, day, items):
+            await self._store.put(Entry(owner=OWNER, id=day, kind=CONVERSATION, created=time.time()))
+            await self._store.append(OWNER, day, items)
+
+    def _name(self, line: Line) -> str:
+        return f"{line.hour} {self._process} {line.backend} {line.model}"
+
+
+def day_name(day: int) -> str:
+    """day is in days since 1970."""
+    return f"counts of day {day}"
+
+
+async def recorded(store: Store, days: Iterable[int]) -> list[Line]:
+    """All lines of these days, of all processes."""
+    items = [item for day in days for item in await store.items(OWNER, day_name(day))]
+    return [line for item in items if (line := unpacked(item.value)) is not None]

@@ -1,0 +1,43 @@
+"""How a back end's models are handled: the level of each, and what becomes of wrong calls."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolwire.config.file import BackendConfig
+from toolwire.pipeline.correction import Terms
+from toolwire.pipeline.policy import Handling, handling_of
+
+
+@pytest.mark.parametrize(
+    ("model", "level"),
+    [("gpt-5", "check"), ("qwen-3", "retry"), ("qwen-3-off", "retry"), ("llama-off", "off"), ("QWEN-3", "check")],
+)
+def test_the_first_pattern_that_fits_goes_first(model: str, level: str) -> None:
+    handling = Handling(guard="check", guards={"qwen-*": "retry", "*-off": "off"})
+    assert handling.level(model) == level
+
+
+def test_without_patterns_all_are_treated_alike() -> None:
+    assert Handling(guard="repair").level("anything") == "repair"
+    assert Handling().level("anything") == "check"
+
+
+def test_what_the_owner_wrote_is_what_is_done() -> None:
+    config = BackendConfig(
+        name="b",
+        kind="demo",
+        guard="retry",
+        guards={"a*": "off"},
+        max_corrections=7,
+        policy="text",
+        verbatim="never",
+    )
+    assert handling_of(config) == Handling(
+        verbatim="never", guard="retry", guards={"a*": "off"}, terms=Terms(corrections=7, policy="text")
+    )
+
+
+def test_left_alone_it_checks_and_would_correct_twice() -> None:
+    handling = handling_of(BackendConfig(name="b", kind="demo"))
+    assert (handling.level("m"), handling.terms) == ("check", Terms(corrections=2, policy="pass"))

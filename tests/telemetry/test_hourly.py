@@ -1,0 +1,160 @@
+"""Counts by hour: nothing counted twice or lost, names that clients choose bounded, and every number of a record in its place."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolwire.calls.counts import Tally
+from toolwire.telemetry import Record, Telemetry
+from toolwire.telemetry.hourly import HOUR, Counts, History, Line, packed, unpacked
+from toolwire.types import Loss, Usage
+
+START = 480_000 * HOUR
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = float(START)
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def record(backend: str = "b", model: str = "m", **members: object) -> Record:
+    return msgspec.structs.replace(Record(backend=backend, sent_model=model, status=200), **members)
+
+
+def test_every_number_of_a_record_has_its_place() -> None:
+    tally = Tally(made=20, invalid=6, repaired=5, unknown=3, cut=1, corrections=2, corrected=4, refused=7)
+    full = record(
+        tally=tally,
+        usage=Usage(input=11, output=13),
+        losses=[Loss("a", "b", "c"), Loss("d", "e", "f")],
+        history=Counter({"orphan": 2, "missing": 3}),
+        started=1.0,
+        ended=3.5,
+        outcome="error",
+        error="upstream_error",
+    )
+    full.status = 400
+    history: Telemetry = History(Clock())
+    history.opened(full)
+    history.closed(full)
+    assert isinstance(history, History)
+    (line,) = history.unwritten()
+    assert line.counts == Counts(
+        requests=1,
+        errors=1,
+        refused=8,
+        calls=20,
+        accepted=10,
+        invalid=6,
+        repaired=5,
+        unknown=3,
+        cut=1,
+        corrections=2,
+        corrected=4,
+        losses=2,
+        pair_repairs=5,
+        tokens_in=11,
+        tokens_out=13,
+        seconds=2.5,
+    )
+    doubled = Counts()
+    doubled.add(line.counts)
+    doubled.add(line.counts)
+    assert all(getattr(doubled, name) == 2 * getattr(line.counts, name) for name in Counts.__struct_fields__)
+
+
+def test_who_leaves_and_who_never_got_to_a_back_end_is_no_failure_of_one() -> None:
+    history = History(Clock())
+    history.closed(record(outcome="client_gone"))
+    history.closed(record(backend="", outcome="error", error="model_not_found"))
+    (line,) = history.unwritten()
+    assert (line.backend, line.counts.requests, line.counts.errors) == ("b", 1, 0)
+
+
+def test_an_hour_back_end_and_model_each_have_a_line() -> None:
+    clock = Clock()
+    history = History(clock)
+    for hour in range(2):
+        clock.now = START + hour * HOUR
+        for backend in "ab":
+            for model in "mn":
+                history.closed(record(backend, model))
+                history.closed(record(backend, model))
+    lines = history.unwritten()
+    assert len(lines) == len({line.key for line in lines}) == 8
+    assert {line.counts.requests for line in lines} == {2}
+    assert [line.hour for line in lines] == sorted(line.hour for line in lines)
+
+
+def test_a_line_is_written_again_only_when_it_has_changed() -> None:
+    clock = Clock()
+    history = History(clock)
+    history.closed(record())
+    (line,) = history.unwritten()
+    history.closed(record())  # while it was being written
+    history.wrote(line)
+    (line,) = history.unwritten()
+    assert line.counts.requests == 2
+    history.wrote(line)
+    assert history.unwritten() == []
+    history.closed(record())
+    (line,) = history.unwritten()
+    assert line.counts.requests == 3, "a line is always the whole of its hour"
+    clock.now += HOUR
+    history.wrote(line)
+    clock.now -= HOUR
+    history.closed(record())
+    (line,) = history.unwritten()
+    assert line.counts.requests == 1, "an hour that is over and written is let go"
+
+
+def test_models_that_clients_make_up_are_bounded() -> None:
+    clock = Clock()
+    history = History(clock)
+    for number in range(1000):
+        history.closed(record(model=f"m{number}"))
+    lines = history.unwritten()
+    assert len(lines) == 101
+    assert sum(line.counts.requests for line in lines) == 1000
+    assert next(line.counts.requests for line in lines if line.model == "other") == 900
+
+
+def test_where_nobody_writes_the_oldest_go() -> None:
+    clock = Clock()
+    history = History(clock)
+    for hour in range(60):
+        clock.now = START + hour * HOUR
+        for number in range(100):
+            history.closed(record(model=f"m{number}"))
+    lines = history.unwritten()
+    assert len(lines) == 5000
+    assert lines[0].hour == START // HOUR + 10
+
+
+@given(st.text(st.characters(), max_size=150))
+def test_every_name_can_be_written(name: str) -> None:
+    history = History(Clock())
+    history.closed(record(model=name))
+    (line,) = history.unwritten()
+    assert unpacked(packed(line)) == line
+    assert len(line.model) <= 100
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{}", b"[1]", b'{"hour":"x"}', b"\xff", b'{"hour":1,"backend":"b","model":"m"}']
+)
+def test_what_was_not_written_here_is_not_read(data: bytes) -> None:
+    assert unpacked(data) is None
+
+
+def test_a_newer_gateways_line_is_read_as_far_as_it_is_known() -> None:
+    data = b'{"hour":1,"backend":"b","model":"m","counts":{"requests":2,"new":5},"more":1}'
+    assert unpacked(data) == Line(hour=1, backend="b", model="m", counts=Counts(requests=2))

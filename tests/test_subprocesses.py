@@ -1,0 +1,105 @@
+"""A program that is started: it leads its own group, and nothing of it is left when whoever starts it is cancelled meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.harness import wait_until
+from toolwire.subprocesses import close_pipes, has_left, signal_group, start
+
+_FORKING = """
+import os, sys, time
+child = os.fork()
+if child:
+    with open(sys.argv[1] + ".new", "w") as told:
+        told.write(f"{os.getpid()} {child}")
+    os.rename(sys.argv[1] + ".new", sys.argv[1])
+time.sleep(60)
+"""
+
+
+def test_a_signal_reaches_what_it_has_started(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+
+    async def main() -> None:
+        process = await start(sys.executable, "-c", _FORKING, str(told))
+        await _until(told)
+        signal_group(process, signal.SIGKILL)
+        assert await process.wait() == -signal.SIGKILL
+        signal_group(process, signal.SIGKILL)  # nobody is left; that is no error
+
+    asyncio.run(main())
+    wait_until(lambda: not any(map(_is_running, told.read_text().split())))
+
+
+def test_cancelled_while_it_starts_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine the program may have started others before asyncio has its pipes ready."""
+    told = tmp_path / "told"
+    create = asyncio.create_subprocess_exec
+
+    async def slowly(*command: str, **how: Any) -> asyncio.subprocess.Process:
+        process = await create(*command, **how)
+        await _until(told)
+        await asyncio.sleep(0.05)
+        return process
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", slowly)
+
+    async def main() -> None:
+        starting = asyncio.create_task(start(sys.executable, "-c", _FORKING, str(told)))
+        await _until(told)
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+
+    asyncio.run(main())
+    wait_until(lambda: not any(map(_is_running, told.read_text().split())))
+
+
+def test_what_cannot_be_started_is_said() -> None:
+    async def main() -> None:
+        with pytest.raises(FileNotFoundError):
+            await start("/nowhere/at/all")
+        starting = asyncio.create_task(start("/nowhere/at/all"))
+        await asyncio.sleep(0)
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+
+    asyncio.run(main())
+
+
+async def _until(place: Path) -> None:
+    while not place.exists():
+        await asyncio.sleep(0.01)
+
+
+def _is_running(number: str) -> bool:
+    try:
+        stat = Path(f"/proc/{number}/stat").read_text()
+    except OSError:
+        return False
+    return stat.rpartition(")")[2].split()[0] not in "ZX"
+
+
+def test_who_has_left_is_known_while_others_hold_the_pipes(tmp_path: Path) -> None:
+    told = tmp_path / "told"
+
+    async def main() -> None:
+        process = await start(sys.executable, "-c", _FORKING, str(told))
+        await _until(told)
+        assert not await has_left(process, 0.03)
+        process.kill()
+        assert await has_left(process, 20)
+        assert _is_running(told.read_text().split()[1])
+        signal_group(process, signal.SIGKILL)
+        close_pipes(process)
+        await process.wait()
+
+    asyncio.run(main())

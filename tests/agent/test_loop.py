@@ -35,7 +35,7 @@ from toolwire.errors import RUNAWAY, ConfigError, UpstreamError
 from toolwire.events import Choice, Event, Failed, Finished, PartDelta, PartEnded, PartStarted, Started
 from toolwire.profiles import PLAIN
 from toolwire.telemetry import Record
-from toolwire.tools.running import Bounds
+from toolwire.tools.runner import Bounds
 from toolwire.types import Message, Request, Text, ToolCall, ToolChoice, Usage
 
 

@@ -14,7 +14,7 @@ from toolwire.agent.toolbox import Approve, Calls, Decision, Toolbox
 from toolwire.tools import Runnable
 from toolwire.tools.context import current
 from toolwire.tools.functions import function_tool
-from toolwire.tools.running import Bounds
+from toolwire.tools.runner import Bounds
 from toolwire.types import Part, Text, ToolCall, ToolResult
 from toolwire.wire.exact_json import object_of
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.chatting.typist import environment, scripted
+from tests.cli.chat.typist import environment, scripted
 from toolwire.cli import main
 from toolwire.cli.app import run
 from toolwire.cli.entry import drop_unwritten, open_closed_streams

@@ -23,7 +23,7 @@ from ..pipeline.answer import Answering
 from ..telemetry import Record, Telemetry
 from ..telemetry.record import Silence
 from ..tools import Runnable
-from ..tools.running import Bounds
+from ..tools.runner import Bounds
 from ..types import (
     LOOP_HEADER,
     REACHED_BOUND,

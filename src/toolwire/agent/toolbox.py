@@ -15,7 +15,7 @@ from ..calls.counts import Tally
 from ..calls.schemas import Schemas
 from ..calls.validation import Checking, Offer, Unknown
 from ..tools import Runnable
-from ..tools.running import INTERRUPTED, NOT_MADE, Bounds, Ran, Running, run_all
+from ..tools.runner import INTERRUPTED, NOT_MADE, Bounds, Ran, Running, run_all
 from ..types import JsonObject, Message, Part, Text, Tool, ToolCall, ToolResult
 from ..wire.exact_json import encode
 from .events import ApprovalEvent, Fault, LoopEvent, StatusEvent, ToolCallEvent, ToolErrorEvent, ToolResultEvent

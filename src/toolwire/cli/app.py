@@ -11,7 +11,7 @@ from cyclopts import App, CycloptsError
 
 from .. import __version__
 from ..errors import GatewayError
-from .chat import chat
+from .chat.command import chat
 from .connect import connect
 from .doctor import doctor
 from .entry import INTERRUPTED

@@ -20,9 +20,9 @@ from ..config.secret import Resolver, Secret
 from ..errors import ConfigError, quote
 from .clients import CLIENTS, Client
 from .clients.client import DUMMY, KEY, SettingsFile, Target, Way, filled, settings_of
+from .clients.file_edit import FORMATS, Change, difference, plan, write
 from .clients.gateway import Found, look
 from .clients.places import locate
-from .clients.writing import FORMATS, Change, difference, plan, write
 from .found import ConfigFlag
 from .models import plain
 from .serve import address_of

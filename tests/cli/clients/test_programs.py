@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from toolwire.cli.clients.client import Target, settings_of
+from toolwire.cli.clients.file_edit import FORMATS
 from toolwire.cli.clients.programs import PROGRAMS
-from toolwire.cli.clients.writing import FORMATS
 
 BY_NAME = {program.name: program for program in PROGRAMS}
 CASES = [(program.name, dialect) for program in PROGRAMS for dialect in program.dialects]

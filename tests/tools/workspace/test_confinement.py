@@ -13,7 +13,7 @@ import pytest
 from tests.tools.workspace.using import CANARY, Box, text_of
 from toolwire.errors import ConfigError
 from toolwire.tools.workspace.confinement import Root, contents
-from toolwire.tools.workspace.sentences import Refused
+from toolwire.tools.workspace.messages import Refused
 
 pytestmark = pytest.mark.slow
 

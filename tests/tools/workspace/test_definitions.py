@@ -5,11 +5,11 @@ import msgspec
 import pytest
 
 from toolwire.tools.workspace import definitions
-from toolwire.tools.workspace.grepping import Grep
-from toolwire.tools.workspace.listing import Glob, List
-from toolwire.tools.workspace.reading import Read
+from toolwire.tools.workspace.grep import Grep
+from toolwire.tools.workspace.list import Glob, List
+from toolwire.tools.workspace.read import Read
 from toolwire.tools.workspace.shell import Command
-from toolwire.tools.workspace.writing import Edit, Write
+from toolwire.tools.workspace.write import Edit, Write
 from toolwire.types import Tool
 
 pytestmark = pytest.mark.slow

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from toolwire.tools.workspace.engines import Hit, Query, search
 from toolwire.tools.workspace.limits import Budget
-from toolwire.tools.workspace.sentences import Refused
+from toolwire.tools.workspace.messages import Refused
 
 pytestmark = pytest.mark.slow
 

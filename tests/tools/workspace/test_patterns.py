@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toolwire.tools.workspace.messages import Refused
 from toolwire.tools.workspace.patterns import IgnoreFile, Patterns, is_ignored
-from toolwire.tools.workspace.sentences import Refused
 
 pytestmark = pytest.mark.slow
 

@@ -10,9 +10,9 @@ import pytest
 from tests.tools.workspace.using import Box
 from toolwire.tools.workspace import Shell
 from toolwire.tools.workspace.limits import Budget
+from toolwire.tools.workspace.messages import Refused
 from toolwire.tools.workspace.repository import protected
 from toolwire.tools.workspace.sandbox import walls
-from toolwire.tools.workspace.sentences import Refused
 
 pytestmark = pytest.mark.slow
 

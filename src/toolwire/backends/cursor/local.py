@@ -19,9 +19,9 @@ from ...dialects.cursor.execs import Exec, answered, rejected
 from ...errors import ConfigError, quote
 from ...tools.workspace.confinement import Root
 from ...tools.workspace.limits import Budget, Limits, off_loop
+from ...tools.workspace.messages import Refused
 from ...tools.workspace.programs import program
 from ...tools.workspace.sandbox import Shell, walls
-from ...tools.workspace.sentences import Refused
 from ...tools.workspace.shell import Runner
 from . import local_files, local_listing, local_searching, local_shell
 

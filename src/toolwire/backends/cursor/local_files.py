@@ -10,13 +10,13 @@ from ...dialects.cursor.execs import Exec
 from ...dialects.shared.media.types import looks_like_text, sniffed
 from ...errors import quote
 from ...tools.workspace.confinement import Root, contents
-from ...tools.workspace.editing import replaced
+from ...tools.workspace.edit import replaced
 from ...tools.workspace.limits import Budget, Limits
-from ...tools.workspace.sentences import Refused
-from ...tools.workspace.writing import Edit, Write
-from ...tools.workspace.writing import delete as delete_file
-from ...tools.workspace.writing import edit as edit_file
-from ...tools.workspace.writing import write as write_file
+from ...tools.workspace.messages import Refused
+from ...tools.workspace.write import Edit, Write
+from ...tools.workspace.write import delete as delete_file
+from ...tools.workspace.write import edit as edit_file
+from ...tools.workspace.write import write as write_file
 
 _LARGEST_WHOLE = 4 << 20  # bytes of one answer; a message takes 16 MiB, and a model far less
 _HEAD = 3000

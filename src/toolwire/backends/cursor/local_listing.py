@@ -10,9 +10,9 @@ from ...dialects.cursor.borrow_finds import extension
 from ...dialects.cursor.execs import Exec
 from ...tools.workspace.confinement import Place, Root
 from ...tools.workspace.limits import Budget, Limits
+from ...tools.workspace.messages import Refused, shown
 from ...tools.workspace.patterns import Pattern
-from ...tools.workspace.sentences import Refused, shown
-from ...tools.workspace.walking import Walk, entries_of, ignore_files
+from ...tools.workspace.walk import Walk, entries_of, ignore_files
 
 _MOST_IGNORED = 100
 

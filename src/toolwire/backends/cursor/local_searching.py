@@ -18,9 +18,9 @@ from ...errors import quote
 from ...tools.workspace.confinement import Root, opened
 from ...tools.workspace.engines import Hit, Query, search
 from ...tools.workspace.limits import Budget, Limits
+from ...tools.workspace.messages import Refused, cut, shown
 from ...tools.workspace.patterns import Patterns
-from ...tools.workspace.sentences import Refused, cut, shown
-from ...tools.workspace.walking import Entry, Walk
+from ...tools.workspace.walk import Entry, Walk
 
 _MOST_CONTEXT = 20
 _MOST_PATTERN = 2000

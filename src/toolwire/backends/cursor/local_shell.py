@@ -12,7 +12,7 @@ from ...dialects.cursor import agent
 from ...dialects.cursor.execs import Exec
 from ...tools.workspace.confinement import Root
 from ...tools.workspace.limits import COMMANDS, Limits, off_loop
-from ...tools.workspace.sentences import Refused
+from ...tools.workspace.messages import Refused
 from ...tools.workspace.shell import Command, Runner, Unconfined
 
 _STATUS = re.compile(r"(?:(.*)\n)?\[((?:exit code (\d+)|ended by signal (\d+)|stopped).*)\]", re.DOTALL)

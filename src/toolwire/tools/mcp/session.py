@@ -24,7 +24,7 @@ from ..base import Output
 from ..context import Context
 from ..results import described
 from . import contents
-from .faults import ServerFault, foreign, last_words, server
+from .errors import ServerFault, foreign, last_words, server
 from .http import HttpTransport
 from .stdio import StdioTransport
 from .target import Target

@@ -17,7 +17,7 @@ from ...types import JsonObject, Tool
 from ..base import Output
 from ..context import current
 from .contents import sendable
-from .faults import ServerFault, server
+from .errors import ServerFault, server
 from .target import target_of
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from ...errors import ConfigError, quote
-from .sentences import Refused, explaining, meant, shown
+from .messages import Refused, explaining, meant, shown
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC

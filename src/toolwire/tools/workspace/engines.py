@@ -11,8 +11,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from .limits import Budget
+from .messages import Refused
 from .programs import environment, program, run
-from .sentences import Refused
 
 _OWN = Path(__file__).with_name("line_search.py")
 _DESCRIPTORS = "/proc/self/fd/" if sys.platform == "linux" else "/dev/fd/"

@@ -10,7 +10,7 @@ import fnmatch
 import re
 from collections.abc import Callable, Sequence
 
-from .sentences import Refused
+from .messages import Refused
 
 _MAX_PATTERN = 1000
 _MAX_BRACES = 64

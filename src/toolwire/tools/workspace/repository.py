@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
-from .sentences import Refused
+from .messages import Refused
 
 _FOLDER = ".git"
 _ALWAYS = ("hooks", "config")  # created where they are missing, so that a command cannot create them

@@ -11,10 +11,10 @@ from msgspec import Struct
 from ..base import Output
 from .confinement import Root
 from .limits import Budget, Limits
+from .messages import Refused
 from .programs import Ended, environment, program, run
 from .repository import protected
 from .sandbox import Shell, Walls, walls
-from .sentences import Refused
 
 USUAL_SECONDS = 120.0
 

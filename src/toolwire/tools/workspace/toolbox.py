@@ -14,14 +14,14 @@ from ...types import JsonObject, Tool
 from ..base import Output, Runnable
 from . import definitions
 from .confinement import Root
-from .grepping import Grep, grep
+from .grep import Grep, grep
 from .limits import COMMANDS, FILES, QUEUE_SECONDS, Budget, Limits, Pool, off_loop
-from .listing import Glob, List, glob, list_folder
-from .reading import Read, read
+from .list import Glob, List, glob, list_folder
+from .messages import Refused
+from .read import Read, read
 from .sandbox import Shell
-from .sentences import Refused
 from .shell import Command, Runner
-from .writing import Edit, Write, edit, write
+from .write import Edit, Write, edit, write
 
 _Asked = TypeVar("_Asked")
 _LIMITS = Limits()

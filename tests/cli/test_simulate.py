@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulators.cursor.client import Client, opening, tool
+from tests.backends.cursor.simulator.client import Client, opening, tool
 from toolwire.cli.simulate import cursor
 from toolwire.errors import ConfigError
 

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from tests.backends.cursor.stage import request
 from toolwire.backends.cursor.backend import CursorBackend
+from toolwire.backends.cursor.simulator import TOKEN
 from toolwire.backends.cursor.turn import Limits
 from toolwire.backends.http.transport import Transport
 from toolwire.config.file import BackendConfig
 from toolwire.config.secret import Secret
-from toolwire.simulators.cursor import TOKEN
 
 LIMITS = Limits(first=30.0, idle=30.0, silent=30.0, beat=1.0, exec_beat=0.6)
 

@@ -11,9 +11,9 @@ from typing import Any
 from tests.contract.stage import Said, answered, talk
 from tests.server.answers import PATHS
 from tests.server.harness import LONG, Answer, Gateway, ask, gateway, server_config
+from toolwire.backends.cursor.simulator import TOKEN, Faults, Run, Settings, Simulator
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.config.secret import Secret
-from toolwire.simulators.cursor import TOKEN, Faults, Run, Settings, Simulator
 from toolwire.types import Text, ToolCall
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

@@ -11,9 +11,9 @@ import pytest
 from tests.contract.cursor_stage import SCHEMA, CursorStage, after, running, simulating
 from tests.contract.stage import NAMES, Said, answered
 from tests.server.harness import ask
+from toolwire.backends.cursor.simulator import TOKEN, Call, Native, Say, Settings, Simulator, play
+from toolwire.backends.cursor.wire.values import from_value
 from toolwire.config.secret import Secret
-from toolwire.dialects.cursor.values import from_value
-from toolwire.simulators.cursor import TOKEN, Call, Native, Say, Settings, Simulator, play
 
 pytestmark = pytest.mark.slow
 

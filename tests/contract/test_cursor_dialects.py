@@ -23,9 +23,21 @@ from tests.server.harness import (
     server_config,
     wait_until,
 )
+from toolwire.backends.cursor.simulator import (
+    TOKEN,
+    Call,
+    Fail,
+    Faults,
+    Query,
+    Say,
+    Seen,
+    Settings,
+    Simulator,
+    Think,
+    With,
+)
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.config.secret import Secret
-from toolwire.simulators.cursor import TOKEN, Call, Fail, Faults, Query, Say, Seen, Settings, Simulator, Think, With
 from toolwire.types import Text, ToolCall
 
 pytestmark = pytest.mark.slow

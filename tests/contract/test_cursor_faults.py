@@ -25,10 +25,10 @@ from tests.backends.cursor.stage import (
     text_of,
     told,
 )
-from toolwire.dialects.cursor import agent
+from toolwire.backends.cursor.simulator import ERRORS, PLACES, TROUBLES, Call, Faults, Say, Settings, Think, play
+from toolwire.backends.cursor.wire import agent
 from toolwire.errors import UpstreamError
 from toolwire.events import Answer, Failed, fold
-from toolwire.simulators.cursor import ERRORS, PLACES, TROUBLES, Call, Faults, Say, Settings, Think, play
 
 BEFORE, AFTER = "Let me look around. ", "It is sunny there."
 MODEL = play([Say(BEFORE), Call("look", {"city": "Rome"})], [Say(AFTER)])

@@ -15,9 +15,9 @@ import pytest
 from tests.contract.cursor_stage import VERSION, CursorStage, running, simulating
 from tests.server.answers import PATHS
 from tests.server.harness import ask, process, wait_until
+from toolwire.backends.cursor.simulator import TOKEN, Native, Say, Seen, Simulator
 from toolwire.cli.doctor import doctor, of_local_tools
 from toolwire.config.file import BackendConfig
-from toolwire.simulators.cursor import TOKEN, Native, Say, Seen, Simulator
 from toolwire.tools.workspace import Shell
 from toolwire.tools.workspace.limits import Budget
 from toolwire.tools.workspace.sandbox import walls

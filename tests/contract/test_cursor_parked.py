@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.contract.cursor_parked import LIMITS
-from toolwire.simulators.cursor import Call, Run, Say, Settings, Simulator, play
+from toolwire.backends.cursor.simulator import Call, Run, Say, Settings, Simulator, play
 
 pytestmark = pytest.mark.slow
 

@@ -18,7 +18,7 @@ from tests.contract.stage import NAMES, Said, answered, talk
 from tests.programs.stage import serving
 from tests.server.answers import PATHS
 from tests.server.harness import ask, free_port, process, wait_until
-from toolwire.simulators.cursor import (
+from toolwire.backends.cursor.simulator import (
     API_KEY,
     Call,
     Checkpoint,

@@ -24,9 +24,9 @@ from toolwire.agent.events import CompleteEvent, ErrorEvent, LoopEvent, ToolCall
 from toolwire.agent.host import Host
 from toolwire.agent.loop import Loop, Terms, Watching
 from toolwire.backends.codex.backend import CodexBackend
+from toolwire.backends.cursor.simulator import TOKEN, Call, Say, Seen, Settings, Simulator
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.config.secret import Secret
-from toolwire.simulators.cursor import TOKEN, Call, Say, Seen, Settings, Simulator
 from toolwire.telemetry.prometheus import Prometheus
 from toolwire.tools import Runnable
 from toolwire.tools.functions import function_tool

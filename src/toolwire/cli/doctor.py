@@ -120,8 +120,8 @@ def of_local_tools(backend: BackendConfig) -> Iterator[Finding]:
     """Whether commands that a remote service chooses are confined on this machine."""
     if backend.kind != "cursor" or "shell" not in backend.local_tools:
         return
-    from ..backends.cursor.local import confinement
-    from ..backends.cursor.local_shell import OPT_OUT
+    from ..backends.cursor.local.execs import confinement
+    from ..backends.cursor.local.shell import OPT_OUT
 
     subject = f"back end {backend.name}, commands"
     try:

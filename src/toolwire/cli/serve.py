@@ -90,7 +90,7 @@ def _local_tools(backend: BackendConfig) -> Iterator[str]:
     """What a remote service may do on this machine."""
     if backend.kind != "cursor" or not backend.local_tools:
         return
-    from ..backends.cursor.local import confinement
+    from ..backends.cursor.local.execs import confinement
 
     yield f"    on this machine  {', '.join(backend.local_tools)} in {Path(backend.workspace or '.').resolve()}"
     try:

@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 from ..errors import BadRequest, ConfigError
 
 if TYPE_CHECKING:
-    from ..simulators.cursor import Simulator
+    from ..backends.cursor.simulator import Simulator
 
 simulate = App(name="simulate", help="Run a stand-in for a vendor's server on this machine.", help_format="plaintext")
 
@@ -47,7 +47,7 @@ def cursor(
     any_model: Annotated[bool, Parameter(help="Take every model name.", negative="")] = False,
 ) -> int:
     """Speak Cursor's Agent API on 127.0.0.1, over HTTP/1.1 and HTTP/2, until interrupted. Nothing leaves this machine."""
-    from ..simulators.cursor import Settings, Simulator, load, parse
+    from ..backends.cursor.simulator import Settings, Simulator, load, parse
 
     try:
         faults = parse(fault)

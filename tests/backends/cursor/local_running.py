@@ -6,9 +6,9 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from toolwire.backends.cursor.local import LocalTools
-from toolwire.dialects.cursor import agent
-from toolwire.dialects.cursor.execs import Exec
+from toolwire.backends.cursor.local.execs import LocalTools
+from toolwire.backends.cursor.wire import agent
+from toolwire.backends.cursor.wire.execs import Exec
 from toolwire.tools.workspace.limits import Limits
 from toolwire.tools.workspace.sandbox import Shell
 

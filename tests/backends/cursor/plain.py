@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from msgspec import Struct
 
 from tests.backends.http.test_connection import Loopback
-from toolwire.backends.cursor.target import Target
-from toolwire.dialects.cursor import agent
+from toolwire.backends.cursor.transport.target import Target
+from toolwire.backends.cursor.wire import agent
 from toolwire.wire.connect import Frame, FrameDecoder
 
 OPEN = b"HTTP/1.1 200 OK\r\ncontent-type: application/connect+proto\r\ntransfer-encoding: chunked\r\n\r\n"

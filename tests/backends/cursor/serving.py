@@ -15,7 +15,7 @@ from h2.errors import ErrorCodes
 from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
 
-from toolwire.backends.cursor.target import Attempt, Target
+from toolwire.backends.cursor.transport.target import Attempt, Target
 from toolwire.config.secret import Secret
 from toolwire.wire.connect import Frame, FrameDecoder
 

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from tests.backends.event_contract import check_events
 from toolwire.backends.base import EventReply
 from toolwire.backends.cursor.backend import CursorBackend
+from toolwire.backends.cursor.simulator import TOKEN, Faults, Model, Settings, Simulator
 from toolwire.backends.cursor.turn import Limits
 from toolwire.backends.http.transport import Transport
 from toolwire.config.file import BackendConfig
 from toolwire.config.secret import Secret
 from toolwire.events import Answer, Event, Failed, PartEnded, fold
-from toolwire.simulators.cursor import TOKEN, Faults, Model, Settings, Simulator
 from toolwire.types import Media, Message, Part, Reasoning, Request, Text, Tool, ToolCall, ToolResult
 
 LOOK = Tool(

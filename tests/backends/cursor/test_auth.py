@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.backends.cursor.plain import Asked, Plain
 from toolwire.backends.cursor.auth import Credentials, expiry_of, looks_like_token, token_in
-from toolwire.backends.cursor.target import Target
+from toolwire.backends.cursor.transport.target import Target
 from toolwire.backends.http.transport import Transport
 from toolwire.config.secret import Secret
 from toolwire.errors import UpstreamError

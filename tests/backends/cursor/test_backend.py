@@ -29,11 +29,7 @@ from tests.backends.cursor.stage import (
 )
 from tests.backends.event_contract import check_events
 from toolwire.backends.cursor.allowance import MOST_DECLINED, MOST_UNOFFERED
-from toolwire.backends.cursor.turn import Turn
-from toolwire.calls.written.request import written
-from toolwire.errors import UpstreamError
-from toolwire.events import Answer, Finished, PartDelta, fold
-from toolwire.simulators.cursor import (
+from toolwire.backends.cursor.simulator import (
     Call,
     CallTogether,
     Checkpoint,
@@ -52,6 +48,10 @@ from toolwire.simulators.cursor import (
     With,
     play,
 )
+from toolwire.backends.cursor.turn import Turn
+from toolwire.calls.written.request import written
+from toolwire.errors import UpstreamError
+from toolwire.events import Answer, Finished, PartDelta, fold
 from toolwire.types import Loss, Media, Message, Request, Sampling, Text, Tool, ToolCall, ToolChoice, ToolResult
 
 pytestmark = pytest.mark.slow

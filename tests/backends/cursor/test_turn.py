@@ -19,13 +19,8 @@ from tests.backends.cursor.stage import (
     text_of,
     told,
 )
-from tests.dialects.cursor.lending import fits
-from toolwire.backends.cursor.channel import Gone
-from toolwire.backends.cursor.turn import Limits, Turn
-from toolwire.dialects.cursor import Outlook, Setup, TurnDecoder, agent, opening
-from toolwire.errors import InternalError, UpstreamError
-from toolwire.events import PartDelta
-from toolwire.simulators.cursor import (
+from tests.backends.cursor.wire.lending import fits
+from toolwire.backends.cursor.simulator import (
     Call,
     CallTogether,
     Drop,
@@ -39,6 +34,11 @@ from toolwire.simulators.cursor import (
     Think,
     play,
 )
+from toolwire.backends.cursor.transport.channel import Gone
+from toolwire.backends.cursor.turn import Limits, Turn
+from toolwire.backends.cursor.wire import Outlook, Setup, TurnDecoder, agent, opening
+from toolwire.errors import InternalError, UpstreamError
+from toolwire.events import PartDelta
 from toolwire.wire.connect import End, Frame
 
 pytestmark = pytest.mark.slow

@@ -15,8 +15,6 @@ from msgspec.structs import replace
 from ...calls.schemas import Schemas, TooCostly
 from ...calls.written.history_text import has_calls
 from ...config.file import BackendConfig
-from ...dialects.cursor import Opening, Outlook, Setup, TurnDecoder, offered, opening
-from ...dialects.cursor.permits import allowed_tools
 from ...errors import UpstreamError
 from ...events import Event, Failed, Noted, PartDelta, PartEnded, PartStarted, Started
 from ...profiles import CURSOR
@@ -31,13 +29,15 @@ from ..http.transport import Transport
 from ..parked_runs import Parking
 from ..synthesis import new_id
 from .allowance import MOST_DECLINED, MOST_UNOFFERED, Allowance
-from .channel import Gone
-from .local import LocalTools
+from .local.execs import LocalTools
 from .machine import branches_in, folder_of, this_machine
 from .repeats import Repeats
-from .service import Service, Way
-from .tries import Tries
+from .transport.channel import Gone
+from .transport.retry import Tries
+from .transport.service import Service, Way
 from .turn import EMPTY, STALLED, Limits, Turn, stalled
+from .wire import Opening, Outlook, Setup, TurnDecoder, offered, opening
+from .wire.visible_tools import allowed_tools
 
 _LISTED = 300.0  # seconds that a list of models is good for
 _UNPARKED = 600.0  # seconds without parking after a continued run gave no answer

@@ -16,8 +16,6 @@ from msgspec.structs import replace
 
 from ...calls.counts import LocalCall
 from ...calls.stop_sequences import Stopping
-from ...dialects.cursor import CLIENT_HEARTBEAT, Exec, Reply, TurnDecoder
-from ...dialects.cursor.permits import CANCEL
 from ...errors import GatewayError, InternalError, UpstreamError
 from ...events import Event, Failed, Finished, Noted, PartEnded, PartStarted, Started
 from ...types import Loss, Request, ToolCall, ToolResult, Usage
@@ -25,9 +23,11 @@ from ...wire.connect import End, Frame
 from ..budget import Budget
 from ..synthesis import estimated_usage, new_id
 from .allowance import Allowance, Runaway
-from .channel import Channel, Gone
-from .local import LocalTools
+from .local.execs import LocalTools
 from .repeats import Repeats
+from .transport.channel import Channel, Gone
+from .wire import CLIENT_HEARTBEAT, Exec, Reply, TurnDecoder
+from .wire.visible_tools import CANCEL
 
 _MOST_EVENTS = 1000  # that nobody has read yet, and
 _MOST_BYTES = 1 << 20  # of messages; beyond them the server waits

@@ -1,0 +1,1 @@
+"""Execs of the agent service that run in this process, on the owner's workspace."""

@@ -1,0 +1,155 @@
+"""Built-in execs run here, on the owner's workspace, for clients that have no tools of their own.
+
+Only what the owner listed, and only in the folder that he named: paths are walked by the workspace's own confinement, searches and
+commands have its limits, and all of it runs in its threads. Whatever goes wrong is told in the exec's own result.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct
+
+from ....calls.counts import LocalCall
+from ....config.file import BackendConfig
+from ....errors import ConfigError, quote
+from ....tools.workspace.confinement import Root
+from ....tools.workspace.limits import Budget, Limits, off_loop
+from ....tools.workspace.messages import Refused
+from ....tools.workspace.programs import program
+from ....tools.workspace.sandbox import Shell, walls
+from ....tools.workspace.shell import Runner
+from ..wire.execs import Exec, answered, rejected
+from . import files as local_files
+from . import listing as local_listing
+from . import search as local_searching
+from . import shell as local_shell
+
+KINDS: dict[str, frozenset[str]] = {
+    "read": frozenset({"read", "redacted_read", "pi_read"}),
+    "list": frozenset({"ls", "pi_ls"}),
+    "glob": frozenset({"grep", "pi_find"}),
+    "grep": frozenset({"grep", "pi_grep"}),
+    "write": frozenset({"write", "pi_write", "pi_edit"}),
+    "delete": frozenset({"delete"}),
+    "shell": frozenset({"shell", "shell_stream", "mini_swe_agent_bash", "pi_bash"}),
+}
+_WORK = {
+    "read": local_files.read,
+    "write": local_files.write,
+    "delete": local_files.delete,
+    "list": local_listing.list_tree,
+    "glob": local_searching.glob,
+    "grep": local_searching.grep,
+}
+_LIMITS = Limits()
+_TRIAL = 20.0  # seconds
+
+Outcome: TypeAlias = Literal["ok", "failed", "refused"]
+# A remote service chooses the commands, and no person approves them.
+_CONFINED = Shell(sandbox="required")
+
+
+class Confinement(Struct, frozen=True, kw_only=True):
+    """is_refused: no command can run as things are."""
+
+    text: str
+    is_refused: bool = False
+
+
+class Ran(Struct, frozen=True):
+    """The messages that answer an exec, and the record of the call."""
+
+    messages: list[bytes]
+    call: LocalCall
+
+
+class LocalTools:
+    """kinds are the abilities that the owner allows; exec_kinds the execs that they serve."""
+
+    def __init__(
+        self,
+        workspace: Path,
+        kinds: Collection[str] = tuple(KINDS),
+        *,
+        limits: Limits = _LIMITS,
+        shell: Shell = _CONFINED,
+    ) -> None:
+        for kind in kinds:
+            if kind not in KINDS:
+                raise ConfigError(f"local_tools holds {quote(kind)}; expected some of {', '.join(KINDS)}.")
+        self._root = Root(workspace)
+        self._kinds = frozenset(kinds)
+        self._limits = limits
+        self._runner = Runner(self._root, limits, shell)
+        self.exec_kinds = frozenset[str]().union(*(KINDS[kind] for kind in self._kinds))
+
+    async def run(self, exec: Exec) -> Ran:
+        """What is not allowed is declined in the words of its kind."""
+        began = time.monotonic()
+        kind = _kind(exec)
+        outcome: Outcome = "refused"
+        if kind not in self._kinds:
+            allowed = ", ".join(sorted(self._kinds)) or "nothing"
+            messages = rejected(
+                exec, f"{kind or exec.kind or 'this'} is not allowed in this workspace; allowed: {allowed}."
+            )
+        else:
+            results = await self._results(kind, exec)
+            messages, outcome = answered(exec, *results), _outcome(results[-1])
+        confinement = self._runner.confinement if kind == "shell" else ""
+        seconds = time.monotonic() - began
+        name = kind or exec.kind or "unknown"
+        return Ran(messages, LocalCall(name=name, outcome=outcome, seconds=seconds, confinement=confinement))
+
+    async def _results(self, kind: str, exec: Exec) -> list[Any]:
+        if kind == "shell":
+            return await local_shell.run(self._root, self._limits, self._runner, exec)
+
+        def work(budget: Budget) -> Any:
+            try:
+                return _WORK[kind](self._root, self._limits, budget, exec)
+            except Refused as refusal:
+                return refusal
+
+        result = await off_loop(work, self._limits.seconds)
+        if isinstance(result, Refused):
+            return [local_files.failed(exec, str(result), is_missing=_is_missing(result))]
+        return [result]
+
+
+def confinement(config: BackendConfig) -> Confinement | None:
+    """What commands of the service can do on this machine, found by trying; None where it may run none."""
+    if "shell" not in config.local_tools:
+        return None
+    root = Root(Path(config.workspace or "."))
+    bash = program("bash", root.path) or "bash"
+    why_not = walls(Shell(sandbox=config.sandbox), root.path, bash, Budget(_TRIAL)).why_not
+    if not why_not:
+        return Confinement(text=f"commands of the service are confined to {root.path} by bubblewrap.")
+    if config.sandbox == "required":
+        text = f"commands of the service are refused: a sandbox is required, and {why_not}."
+        return Confinement(text=text, is_refused=True)
+    return Confinement(text=f"commands of the service run WITHOUT a sandbox ({why_not}): they can do what you can.")
+
+
+def _kind(exec: Exec) -> str:
+    if exec.kind == "grep":
+        return "grep" if exec.args.pattern else "glob"
+    return next((kind for kind, served in KINDS.items() if exec.kind in served), "")
+
+
+def _outcome(result: Any) -> Outcome:
+    """Of a result, or of the last event of a stream."""
+    oneof = "event" if "event" in result.DESCRIPTOR.oneofs_by_name else "result"
+    member = result.WhichOneof(oneof)
+    if member == "exit":
+        return "ok" if result.exit.code == 0 else "failed"
+    return "ok" if member == "success" else "refused" if member == "rejected" else "failed"
+
+
+def _is_missing(refusal: Refused) -> bool:
+    return isinstance(refusal.__cause__ or refusal.__context__, FileNotFoundError)

@@ -1,0 +1,204 @@
+"""What the real server refuses, and how: headers, the opening message, the history in its blobs, the tools."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ....types import JsonObject
+from .faults import ERRORS, Error, Refused, refused
+from .settings import Settings
+from .steps import Offered, parts_of
+
+BUILT_IN = frozenset({"read", "write", "ls", "delete", "grep", "glob", "shell", "web_search", "web_fetch"})
+_LEGAL_ID = re.compile(r"[A-Za-z0-9_-]+")
+_LEGAL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_EFFORT = re.compile(r"(gpt|o\d).*-(none|minimal|low|medium|high|xhigh)(-fast)?")
+_VERSIONS = {"cli": re.compile(r"cli-\d"), "sdk": re.compile(r"sdk-\d"), "ide": re.compile(r"\d")}
+_PARTS = {
+    "system": {"text"},
+    "user": {"text", "image"},
+    "assistant": {"text", "reasoning", "redacted-reasoning", "tool-call"},
+    "tool": {"tool-result"},
+}
+_DIGEST = 32
+
+
+def check_headers(headers: Mapping[str, str], settings: Settings) -> None:
+    """Who does not say which client it is counts as outdated."""
+    if headers.get("connect-protocol-version") != "1":
+        raise refused("invalid_argument", 'missing required header: set Connect-Protocol-Version to "1"')
+    kind = headers.get("x-cursor-client-type", "")
+    version = headers.get("x-cursor-client-version", "")
+    if kind not in _VERSIONS or not _VERSIONS[kind].match(version):
+        raise Refused(ERRORS["update_required"])
+    if settings.minimum_version and _numbers(version) < _numbers(settings.minimum_version):
+        raise Refused(ERRORS["update_required"])
+
+
+def check_opening(request: Any, settings: Settings) -> None:
+    """The AgentRunRequest, before anything is fetched."""
+    if not request.HasField("conversation_state"):
+        raise refused("invalid_argument", "Conversation state is required")
+    if not request.HasField("action") or request.action.WhichOneof("action") is None:
+        raise refused("invalid_argument", "Action is required")
+    if request.HasField("custom_system_prompt"):
+        raise refused("permission_denied", "--system-prompt is not allowed for this user or team")
+    if request.HasField("exclude_workspace_context") and request.exclude_workspace_context:
+        why = "Workspace context exclusion is not allowed for this user, team, or selected model"
+        raise refused("invalid_argument", why)
+    if settings.needs_context:
+        _check_context(getattr(request.action, request.action.WhichOneof("action")))
+    _check_model(model_of(request), settings)
+
+
+def _check_context(action: Any) -> None:
+    """In the strict reading a run begins with all that the client's environment is, and nothing empty counts as complete."""
+    fields = action.DESCRIPTOR.fields_by_name
+    if "request_context" not in fields or not action.HasField("request_context"):
+        raise refused("invalid_argument", "Request context is required")
+    env = action.request_context.env
+    for name in ("os_version", "shell", "time_zone", "workspace_paths"):
+        if not getattr(env, name):
+            raise refused("invalid_argument", f"Request context is incomplete: env.{name} is empty")
+
+
+def model_of(request: Any) -> str:
+    """requested_model goes before the older model_details."""
+    return str(request.requested_model.model_id or request.model_details.model_id)
+
+
+def blob_missing(blob_id: bytes) -> Refused:
+    return refused("internal", f"Blob not found: {blob_id[:_DIGEST].hex()}")
+
+
+def check_blob_id(blob_id: bytes) -> None:
+    """An id is a SHA-256, never the payload."""
+    if len(blob_id) != _DIGEST:
+        raise blob_missing(blob_id)
+
+
+def message_in(blob_id: bytes, data: bytes) -> JsonObject:
+    """The message of a blob: the data must be what the id says, and of the shape the prompt is made of."""
+    if hashlib.sha256(data).digest() != blob_id:
+        raise blob_missing(blob_id)
+    try:
+        message = json.loads(data)
+    except ValueError:
+        raise refused("internal", "Failed to parse root prompt message") from None
+    if not isinstance(message, dict) or message.get("role") not in _PARTS or "content" not in message:
+        raise refused("internal", "Invalid root prompt message")
+    content = message["content"]
+    if not isinstance(content, str | list) or (message["role"] == "tool" and isinstance(content, str)):
+        raise refused("internal", f"Invalid content in a root prompt message of {message['role']}")
+    for part in parts_of(message):
+        if part.get("type") not in _PARTS[message["role"]]:
+            raise refused("internal", f"Invalid part {part.get('type')!r} in a root prompt message")
+    return message
+
+
+def check_history(messages: Sequence[JsonObject]) -> None:
+    """Calls and results pair up, one to one and in order; a provider that is told otherwise refuses without a word."""
+    open_calls: set[str] = set()
+    seen: set[str] = set()
+    for message in messages:
+        if open_calls and message["role"] in ("user", "assistant"):
+            raise Refused(ERRORS["bare"])
+        for part in parts_of(message):
+            if part["type"] == "tool-call":
+                _check_call(part)
+                if part["toolCallId"] in seen:
+                    raise Refused(ERRORS["bare"])
+                open_calls.add(part["toolCallId"])
+                seen.add(part["toolCallId"])
+            elif part["type"] == "tool-result":
+                _check_result(part)
+                if part["toolCallId"] not in open_calls:
+                    raise Refused(ERRORS["bare"])
+                open_calls.remove(part["toolCallId"])
+    if open_calls:
+        raise Refused(ERRORS["bare"])
+
+
+def offered(definitions: Sequence[Any]) -> tuple[Offered, ...]:
+    """The client's tools; raises for those that a provider would not take."""
+    tools = tuple(_offered(definition) for definition in definitions)
+    names = [tool.name for tool in tools]
+    for name in names:
+        if names.count(name) > 1:
+            raise refused("invalid_argument", f"Duplicate tool name: {name}")
+    return tools
+
+
+def _offered(definition: Any) -> Offered:
+    for name in {definition.name, definition.tool_name or definition.name}:
+        if not _LEGAL_NAME.fullmatch(name):
+            raise refused("invalid_argument", f"Invalid tool name: {name[:100]!r}")
+        if name.lower() in BUILT_IN:
+            raise refused("invalid_argument", f"Tool name conflicts with a built-in tool: {name}")
+    return Offered(
+        name=definition.name,
+        tool_name=definition.tool_name or definition.name,
+        provider=definition.provider_identifier,
+        description=definition.description,
+        schema=_schema(definition),
+    )
+
+
+def _schema(definition: Any) -> JsonObject:
+    if definition.HasField("input_schema_json"):
+        try:
+            schema = json.loads(definition.input_schema_json)
+        except ValueError:
+            schema = None
+    else:
+        schema = plain_value(definition.input_schema)
+    if not isinstance(schema, dict):
+        raise refused("invalid_argument", f"Invalid input schema of the tool {definition.name}")
+    return schema
+
+
+def plain_value(value: Any) -> Any:
+    """A protobuf Value as JSON; numbers stay the doubles they are."""
+    kind = value.WhichOneof("kind")
+    if kind == "struct_value":
+        return {name: plain_value(inner) for name, inner in value.struct_value.fields.items()}
+    if kind == "list_value":
+        return [plain_value(inner) for inner in value.list_value.values]
+    return None if kind in (None, "null_value") else getattr(value, kind)
+
+
+def _check_call(part: JsonObject) -> None:
+    if not isinstance(part.get("toolName"), str) or not isinstance(part.get("args"), dict):
+        raise refused("internal", "Invalid tool-call in a root prompt message")
+    if not isinstance(part.get("toolCallId"), str) or not _LEGAL_ID.fullmatch(part["toolCallId"]):
+        raise Refused(ERRORS["bare"])
+
+
+def _check_result(part: JsonObject) -> None:
+    if "result" not in part or not isinstance(part.get("toolName"), str):
+        raise refused("internal", "Invalid tool-result in a root prompt message")
+    if not isinstance(part.get("toolCallId"), str):
+        raise Refused(ERRORS["bare"])
+
+
+def _check_model(model: str, settings: Settings) -> None:
+    if _EFFORT.fullmatch(model) and model not in settings.models:
+        raise Refused(ERRORS["bare"])
+    if not model or (model not in settings.models and not settings.knows_every_model):
+        raise Refused(_bad_model(model))
+
+
+def _bad_model(model: str) -> Error:
+    known = ERRORS["bad_model"]
+    detail = f"Model name is not valid: {model[:100]!r}"
+    return Error(code=known.code, number=known.number, name=known.name, title=known.title, detail=detail)
+
+
+def _numbers(version: str) -> list[int]:
+    """The date or the digits that it starts with; a build after that says nothing about its age."""
+    found = re.search(r"\d+(?:\.\d+)*", version)
+    return [int(number) for number in found[0].split(".")] if found else []

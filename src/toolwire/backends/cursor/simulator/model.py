@@ -1,0 +1,144 @@
+"""Models of toolwire inside the simulator: the demo model for people, the scripted one for tests of real clients.
+
+Whatever answers requests in events can play: it is asked for one answer, its calls go out, and the results are put to the conversation
+before it is asked again. So it does not matter whether a run is parked at a call or a new one brings the whole history.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
+
+from ....errors import GatewayError
+from ....events import Folder
+from ....types import JsonObject, Media, Message, Part, Reasoning, Request, Text, Tool, ToolCall, ToolResult
+from ...base import Backend, EventReply
+from ...demo.backend import Demo
+from ...scripted.backend import Scripted
+from .steps import (
+    Call,
+    CallTogether,
+    Ended,
+    Fail,
+    Offered,
+    Result,
+    Say,
+    Seen,
+    Step,
+    Think,
+    Usage,
+    parts_of,
+    result_text,
+)
+
+ALIAS = "client_"
+_MARK = "[[script:"
+
+
+class Brain:
+    """A back end as the model. alias: what a client puts before the names of its tools where they are taken; the model knows
+    them without it."""
+
+    def __init__(self, backend: Backend, *, alias: str = ALIAS, is_one_by_one: bool = False) -> None:
+        self._backend = backend
+        self._alias = alias
+        self._is_one_by_one = is_one_by_one
+
+    async def start(self, seen: Seen) -> AsyncGenerator[Step, list[Result]]:
+        names = {tool.name.removeprefix(self._alias): tool.name for tool in seen.tools}
+        messages = [self._message(message) for message in seen.messages]
+        tools = tuple(self._tool(tool) for tool in seen.tools)
+        while True:
+            request = Request(model=seen.model, messages=tuple(messages), tools=tools, stream=True)
+            folder = Folder()
+            try:
+                await _listen(self._backend, request, folder)
+                answer = folder.answer()
+            except GatewayError as error:
+                yield Fail(code="internal", message=error.sentence())
+                return
+            parts = answer.parts_of(0)
+            for part in parts:
+                if isinstance(part, Text) and part.text:
+                    yield Say(part.text)
+                elif isinstance(part, Reasoning) and part.text:
+                    yield Think(part.text)
+            calls = [part for part in parts if isinstance(part, ToolCall)]
+            messages.append(Message(role="assistant", parts=parts))
+            if not calls:
+                break
+            results: list[Result] = []
+            for batch in self._batches(calls, names):
+                results += yield batch
+            paired = zip(calls, results, strict=True)
+            messages.append(Message(role="tool", parts=tuple(_told(call, result) for call, result in paired)))
+        told = answer.finished.usage
+        if told is not None:
+            yield Ended(Usage(told.input, told.output, told.cached, told.cache_written, told.reasoning))
+
+    def _batches(self, calls: Sequence[ToolCall], names: dict[str, str]) -> list[CallTogether]:
+        steps = tuple(Call(names.get(call.name, call.name), call.args or {}, call.id) for call in calls)
+        return [CallTogether((step,)) for step in steps] if self._is_one_by_one else [CallTogether(steps)]
+
+    def _tool(self, tool: Offered) -> Tool:
+        return Tool(name=tool.name.removeprefix(self._alias), description=tool.description, schema=tool.schema)
+
+    def _message(self, message: JsonObject) -> Message:
+        return Message(role=message["role"], parts=tuple(self._part(part) for part in parts_of(message)))
+
+    def _part(self, part: JsonObject) -> Part:
+        match part.get("type"):
+            case "tool-call":
+                args = part["args"]
+                name = part["toolName"].removeprefix(self._alias)
+                return ToolCall(id=part["toolCallId"], name=name, raw=json.dumps(args, ensure_ascii=False), args=args)
+            case "tool-result":
+                said = Text(text=result_text(part["result"]))
+                return ToolResult(call_id=part["toolCallId"], parts=(said,), is_error=bool(part.get("isError")))
+            case "reasoning" | "redacted-reasoning":
+                return Reasoning(text=str(part.get("text", "")))
+            case "image":
+                return _picture(part)
+            case _:
+                return Text(text=str(part.get("text", "")))
+
+
+def demo() -> Brain:
+    """Picks a tool by words, calls it with plausible arguments, tells what it said."""
+    return Brain(Demo())
+
+
+def prompted() -> Brain:
+    """Does what a script in the prompt says, [[script:BASE64]], as the scripted back end does."""
+    return Brain(Scripted("simulator"))
+
+
+class Obliging:
+    """The script of the prompt where there is one, else the demo model."""
+
+    def start(self, seen: Seen) -> AsyncGenerator[Step, list[Result]]:
+        said = [str(part.get("text", "")) for message in seen.messages for part in parts_of(message)]
+        return (prompted() if any(_MARK in text for text in said) else demo()).start(seen)
+
+
+async def _listen(backend: Backend, request: Request, folder: Folder) -> None:
+    reply: Any = await backend.open(request, is_verbatim=False)
+    if not isinstance(reply, EventReply):
+        raise GatewayError("this back end does not answer in events")
+    async for batch in reply.events:
+        for event in batch:
+            folder.send(event)
+
+
+def _told(call: ToolCall, result: Result) -> ToolResult:
+    images = [Media(kind="image", mime=mime, data=base64.b64encode(data).decode()) for mime, data in result.images]
+    return ToolResult(
+        call_id=call.id, parts=(Text(text=result.text), *images), is_error=result.is_error, name=call.name
+    )
+
+
+def _picture(part: JsonObject) -> Media:
+    data = str(part.get("image", "")).partition("base64,")[2]
+    return Media(kind="image", mime=str(part.get("mediaType", "")), data=data)

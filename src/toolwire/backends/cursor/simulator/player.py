@@ -1,0 +1,372 @@
+"""The steps of a model, played on the wire."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import secrets
+from typing import Any, assert_never
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ....types import JsonObject
+from ..wire import agent
+from .faults import ERRORS, Error, Faults, Refused, refused
+from .journal import CallRecord, Journal, Run
+from .pending import Pending, exec_message
+from .settings import Settings
+from .steps import (
+    Call,
+    CallTogether,
+    Checkpoint,
+    Drop,
+    Ended,
+    Fail,
+    Native,
+    Offered,
+    Pause,
+    Query,
+    Raw,
+    Result,
+    Say,
+    SetBlob,
+    Stall,
+    Step,
+    Think,
+    Usage,
+    With,
+)
+from .transport.outlet import Outlet
+
+_QUERY_ENDINGS = ("_request_query", "_interaction_query", "_args")
+
+
+class Ending(Exception):
+    """turn_ended is out: what is left is the end of the stream."""
+
+
+class Player:
+    """Plays one run. said and calls are the assistant message that the server keeps of it."""
+
+    def __init__(self, out: Outlet, pending: Pending, run: Run, journal: Journal, settings: Settings) -> None:
+        self.out = out
+        self.tools: tuple[Offered, ...] = ()
+        self.roots: list[bytes] = []
+        self._pending = pending
+        self._run = run
+        self._journal = journal
+        self._settings = settings
+        self._kept: list[JsonObject] = []  # parts of the assistant's message
+        self._since = 0  # how many of them there were when the last results came
+        self._numbers = 0
+        self._blobs = 0
+        self._has_queried = False
+
+    @property
+    def faults(self) -> Faults:
+        return self.out.faults
+
+    async def play(self, step: Step) -> list[Result]:
+        match step:
+            case Say():
+                await self._say(step)
+            case Think():
+                await self._think(step)
+            case Call():
+                return await self._call(CallTogether((step,)))
+            case CallTogether():
+                return await self._call(step)
+            case Native():
+                return [await self.ask(step.kind, {**step.args, **self._native_id(step)}, call_id=step.call_id)]
+            case Query():
+                return [await self._query(step)]
+            case SetBlob():
+                await self._set_blob(step)
+            case Checkpoint():
+                await self._checkpoint(step)
+            case Pause():
+                await asyncio.sleep(step.seconds)
+            case Ended():
+                if self.faults.text_as_blob:
+                    await self._set_blob(SetBlob())
+                await self.end(step.usage)
+            case Fail():
+                raise Refused(ERRORS[step.error] if step.error else Error(code=step.code, message=step.message))
+            case Drop():
+                await self.out.trouble(step.how)
+            case Stall():
+                await self.out.trouble("silence" if step.is_silent else "stall")
+            case With():
+                self.out.faults = step.faults
+            case Raw():
+                await self.out.send_raw(bytes.fromhex(step.data))
+            case _:
+                assert_never(step)
+        return []
+
+    async def at(self, place: str) -> None:
+        """Whatever is to go wrong here goes wrong."""
+        how = self.faults.at.get(place, "")
+        if how.startswith("error:"):
+            raise Refused(ERRORS[how.removeprefix("error:")])
+        if how:
+            await self.out.trouble(how)
+
+    async def ask(self, kind: str, args: Any, *, call_id: str = "", name: str = "") -> Result:
+        """One exec and its answer."""
+        record = self._record(kind, call_id, name)
+        answer = self._pending.expect(record)
+        await self.out.send(exec_message(record, args))
+        return await answer
+
+    async def blob(self, blob_id: bytes) -> bytes:
+        """What the client has under this id; b"" where it has nothing."""
+        self._blobs += 1
+        answer = self._pending.expect_other("get_blob", self._blobs)
+        await self._send(kv_server_message={"id": self._blobs, "get_blob_args": {"blob_id": blob_id}})
+        self._run.fetched += 1
+        return bytes((await answer).blob_data)
+
+    async def finish(self) -> None:
+        """The end of a turn whose model did not make one."""
+        await self._never_end()
+        await self._set_blob(SetBlob())
+        await self._checkpoint(Checkpoint())
+        words = len(self._run.said) // 4 + 1
+        await self.end(Usage(input=1000, output=words, cache_read=600, reasoning=0))
+
+    async def _never_end(self) -> None:
+        """What was seen after results on a run that had been parked."""
+        if self._is_endless:
+            if self.faults.endless == "text":
+                await self._set_blob(SetBlob({"role": "assistant", "content": self._kept[self._since :]}))
+            await self.out.trouble("stall")
+
+    @property
+    def _is_endless(self) -> bool:
+        return bool(self.faults.endless and self._since)
+
+    async def end(self, usage: Usage | None) -> None:
+        await self._never_end()
+        if not self.faults.no_turn_ended:
+            told: Any = {}
+            if usage is not None and not self.faults.empty_usage:
+                told = {
+                    "input_tokens": usage.input,
+                    "output_tokens": usage.output,
+                    "cache_read_tokens": usage.cache_read,
+                    "cache_write_tokens": usage.cache_write,
+                    "reasoning_tokens": usage.reasoning,
+                }
+            await self._update(turn_ended=told)
+        await self.at("end")
+        raise Ending
+
+    async def _say(self, step: Say) -> None:
+        if self.faults.query and not self._has_queried:
+            await self._query(Query(self.faults.query))
+        self._keep_text(step.text)
+        self._run.said += step.text
+        if self.faults.text_as_blob or self._is_endless:
+            return
+        for number, piece in enumerate(_pieces(step.text, step.pieces)):
+            if number and step.pause:
+                await asyncio.sleep(step.pause)
+            await self._update(text_delta={"text": piece, **({"is_server_notice": True} if step.is_notice else {})})
+            await self._update(token_delta={"tokens": len(piece) // 4 + 1})
+            if number == 0:
+                await self.at("text")
+
+    async def _think(self, step: Think) -> None:
+        if self.faults.think_tags:
+            for piece in _pieces(f"<think>{step.text}</think>", step.pieces + 2):
+                await self._update(text_delta={"text": piece})
+            return
+        for piece in _pieces(step.text, step.pieces):
+            await self._update(thinking_delta={"text": piece})
+        await self._update(thinking_completed={"thinking_duration_ms": 7})
+
+    async def _call(self, step: CallTogether) -> list[Result]:
+        """All execs are out before the first result is waited for."""
+        if self.faults.native:
+            await self.play(Native(self.faults.native))
+        copies = range(max(1, self.faults.calls))
+        calls = [_Out(call=_with_id(call, copy)) for call in step.calls for copy in copies]
+        late = self.faults.late or step.late
+        for number, out in enumerate(calls):
+            self._fill(out)
+            await self._precheck(out)
+            if out.call.announce and (number == 0 or step.is_late_announced):
+                await self._announce(out)
+        await self.at("call")
+        for number, out in enumerate(calls):
+            if number and late:
+                await asyncio.sleep(late)
+            if number and out.call.announce and not step.is_late_announced:
+                await self._announce(out)
+            await self._send_call(out)
+        if "parked" in self.faults.at:
+            await asyncio.sleep(self._settings.parked_seconds)
+            await self.at("parked")
+        results = [await out.answer for out in calls if out.answer is not None]
+        for out in calls:
+            await self._update(tool_call_completed={"call_id": out.wire_id, "tool_call": _shown(out)})
+        self._since = len(self._kept)
+        await self.at("result")
+        return results[:: len(copies)]
+
+    def _fill(self, out: _Out) -> None:
+        """How the call is written: names and ids have their forms."""
+        call = out.call
+        tool = next((tool for tool in self.tools if call.name in (tool.name, tool.tool_name)), None)
+        provider = tool.provider if tool is not None else "unknown"
+        name = f"mcp_{provider}_{call.name}" if self.faults.prefixed_names else call.name
+        out.wire_id = f"{call.call_id}\nfc_{secrets.token_hex(8)}" if self.faults.newline_ids else call.call_id
+        out.args = agent.McpArgs(
+            name=name,
+            tool_name="" if self.faults.prefixed_names else tool.tool_name if tool is not None else call.name,
+            provider_identifier=provider,
+            tool_call_id=out.wire_id,
+            args={key: value_of(value) for key, value in call.args.items()},
+        )
+        self._kept.append({"type": "tool-call", "toolCallId": call.call_id, "toolName": call.name, "args": call.args})
+
+    async def _announce(self, out: _Out) -> None:
+        await self._update(tool_call_started={"call_id": out.wire_id, "tool_call": _shown(out)})
+        written = json.dumps(out.call.args, ensure_ascii=False)
+        for piece in _pieces(written, 2):
+            partial: Any = {"call_id": out.wire_id, "tool_call": _shown(out), "args_text_delta": piece}
+            await self._update(partial_tool_call=partial)
+
+    async def _precheck(self, out: _Out) -> None:
+        if self._settings.has_precheck:
+            told = {"provider_identifier": out.args.provider_identifier, "tool_name": out.args.tool_name}
+            allowed = await self.ask("mcp_allowlist_precheck", {**told, "tool_call_id": out.wire_id})
+            if not allowed.messages or not getattr(allowed.messages[0], "allowlisted", False):
+                self._journal.note("not_allowed", self._run, tool=out.call.name)
+
+    async def _send_call(self, out: _Out) -> None:
+        record = self._record("mcp", out.wire_id, out.call.name)
+        record.args = out.call.args
+        self._run.calls.append(record)
+        out.answer = self._pending.expect(record)
+        self._journal.note("call", self._run, call_id=out.wire_id, name=out.call.name, args=out.call.args)
+        for _ in range(2 if self.faults.repeat_exec else 1):
+            await self.out.send(exec_message(record, out.args))
+
+    async def _query(self, step: Query) -> Result:
+        self._has_queried = True
+        self._numbers += 1
+        field = _query_field(step.kind)
+        answer = self._pending.expect_other("query", self._numbers)
+        await self._send(interaction_query={"id": self._numbers, field: step.args})
+        told = await answer
+        kind = told.WhichOneof("result") or ""
+        if not kind or _number(told, kind) != _number(agent.InteractionQuery, field):
+            self._journal.offence(f"{kind or 'nothing'} in answer to {field}", self._run)
+        return Result(call_id="", name=step.kind, kind=kind, messages=(told,))
+
+    async def _set_blob(self, step: SetBlob) -> None:
+        message = step.message or {"role": "assistant", "content": self._kept}
+        data = json.dumps(message, ensure_ascii=False).encode()
+        self._blobs += 1
+        blob_id = hashlib.sha256(data).digest()
+        answer = self._pending.expect_other("set_blob", self._blobs)
+        await self._send(
+            kv_server_message={"id": self._blobs, "set_blob_args": {"blob_id": blob_id, "blob_data": data}}
+        )
+        await answer
+        self.roots.append(blob_id)
+
+    async def _checkpoint(self, step: Checkpoint) -> None:
+        details: Any = {"used_tokens": step.used_tokens, "max_tokens": step.max_tokens}
+        await self._send(
+            conversation_checkpoint_update={"root_prompt_messages_json": self.roots, "token_details": details}
+        )
+
+    def _record(self, kind: str, call_id: str, name: str) -> CallRecord:
+        self._numbers += 1
+        return CallRecord(
+            id=self._numbers, exec_id=f"exec-{secrets.token_hex(6)}", kind=kind, call_id=call_id, name=name
+        )
+
+    def _native_id(self, step: Native) -> JsonObject:
+        fields = agent.ExecServerMessage.DESCRIPTOR.fields_by_name
+        if f"{step.kind}_args" not in fields:
+            raise refused("internal", f"the model asked for the exec {step.kind!r}, which there is not")
+        inner = fields[f"{step.kind}_args"].message_type
+        has_id = inner is not None and "tool_call_id" in inner.fields_by_name
+        return {"tool_call_id": step.call_id or _new_id()} if has_id else {}
+
+    def _keep_text(self, text: str) -> None:
+        last = self._kept[-1] if self._kept else {}
+        if last.get("type") == "text":
+            last["text"] += text
+        else:
+            self._kept.append({"type": "text", "text": text})
+
+    async def _update(self, **update: Any) -> None:
+        await self._send(interaction_update=update)
+
+    async def _send(self, **message: Any) -> None:
+        await self.out.send(agent.AgentServerMessage(**message))
+
+
+class _Out(Struct):
+    """A call on its way."""
+
+    call: Call
+    wire_id: str = ""
+    args: Any = None
+    answer: asyncio.Future[Result] | None = None
+
+
+def value_of(value: Any) -> Any:
+    """JSON as a protobuf Value: every number a double."""
+    match value:
+        case None:
+            return agent.Value(null_value=0)
+        case bool():
+            return agent.Value(bool_value=value)
+        case int() | float():
+            return agent.Value(number_value=float(value))
+        case str():
+            return agent.Value(string_value=value)
+        case list() | tuple():
+            return agent.Value(list_value=agent.ListValue(values=[value_of(item) for item in value]))
+        case _:
+            fields = {str(key): value_of(item) for key, item in value.items()}
+            return agent.Value(struct_value=agent.Struct(fields=fields))
+
+
+def _with_id(call: Call, copy: int) -> Call:
+    """Every copy has an id of its own."""
+    return replace(call, call_id=f"{call.call_id or _new_id()}{f'_{copy}' if copy else ''}")
+
+
+def _new_id() -> str:
+    return f"toolu_{secrets.token_hex(10)}"
+
+
+def _shown(out: _Out) -> Any:
+    return agent.ToolCall(tool_call_id=out.wire_id, mcp_tool_call=agent.McpToolCall(args=out.args))
+
+
+def _pieces(text: str, count: int) -> list[str]:
+    size = max(1, -(-len(text) // max(1, count)))
+    return [text[start : start + size] for start in range(0, len(text), size)]
+
+
+def _number(message: Any, field: str) -> int:
+    """An answer has the number of its question, whatever they are called."""
+    return int(message.DESCRIPTOR.fields_by_name[field].number)
+
+
+def _query_field(kind: str) -> str:
+    fields = agent.InteractionQuery.DESCRIPTOR.fields_by_name
+    for ending in _QUERY_ENDINGS:
+        if f"{kind}{ending}" in fields:
+            return f"{kind}{ending}"
+    raise refused("internal", f"the model asked the question {kind!r}, which there is not")

@@ -1,0 +1,213 @@
+"""The methods of the service: which path is what, with which content type, and for whom."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import zlib
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from ..wire import agent
+from .faults import Error, Faults, Refused, refused
+from .journal import Run
+from .tokens import Passes
+from .transport.appends import Appends
+from .transport.exchange import Exchange, Hungup
+from .transport.frames import BadFrame, Frames, enveloped
+from .turn import Turn, World
+
+_STATUS = {
+    "unauthenticated": 401,
+    "permission_denied": 403,
+    "not_found": 404,
+    "invalid_argument": 400,
+    "failed_precondition": 400,
+    "resource_exhausted": 429,
+    "unavailable": 503,
+}
+_STREAM = ("application/connect+proto",)
+_UNARY = ("application/proto", "application/json")
+_SECRET = ("authorization", "cookie")
+
+
+class Routes:
+    """Answers one exchange after the other; runs of RunSSE are found again by their request id."""
+
+    def __init__(self, world: World, faults: Faults | Sequence[Faults]) -> None:
+        self.passes = Passes(world.settings)
+        self._world = world
+        self._faults = faults
+        self._appends: dict[str, Appends] = {}
+        self._is_opened = asyncio.Condition()
+
+    async def handle(self, exchange: Exchange) -> None:
+        try:
+            await self._answer(exchange)
+        except Refused as refusal:
+            with contextlib.suppress(Hungup):
+                await _fail(exchange, refusal.error)
+        except Hungup:
+            pass
+        finally:
+            self._world.journal.asked(exchange.version, exchange.path, exchange.status)
+
+    async def _answer(self, exchange: Exchange) -> None:
+        methods: dict[str, tuple[Sequence[str], Callable[[Exchange], Awaitable[None]]]] = {
+            "/agent.v1.AgentService/Run": (_STREAM, self._run),
+            "/agent.v1.AgentService/RunSSE": (_STREAM, self._run_sse),
+            "/aiserver.v1.BidiService/BidiAppend": (_UNARY[:1], self._append),
+            "/agent.v1.AgentService/GetUsableModels": (_UNARY, self._models),
+            "/aiserver.v1.AiService/GetUsableModels": (_UNARY, self._models),
+            "/aiserver.v1.ServerConfigService/GetServerConfig": (_UNARY, self._config),
+            "/auth/exchange_user_api_key": (("application/json",), self._exchange),
+        }
+        known, method = methods.get(exchange.path, ((), None))
+        content_type = exchange.headers.get("content-type", "").split(";")[0].strip()
+        if method is None:
+            await exchange.start(404, {}, is_last=True)
+        elif exchange.version == "1.1" and exchange.path.endswith("/Run"):
+            await exchange.start(464, {}, is_last=True)
+        elif exchange.method != "POST":
+            await exchange.start(405, {"allow": "POST"}, is_last=True)
+        elif content_type not in known:
+            await exchange.start(415, {}, is_last=True)
+        else:
+            await method(exchange)
+
+    async def _run(self, exchange: Exchange) -> None:
+        turn = await self._begin(exchange, exchange.headers.get("x-request-id", ""), "run")
+        if turn is None:
+            return
+        serving = asyncio.create_task(turn.serve())
+        reading = asyncio.create_task(_read_into(turn, exchange))
+        try:
+            await asyncio.wait({serving})
+        finally:
+            for task in (reading, serving):
+                task.cancel()
+            await asyncio.gather(reading, serving, return_exceptions=True)
+
+    async def _run_sse(self, exchange: Exchange) -> None:
+        frames = Frames(may_zip=True).feed(await exchange.body())
+        if len(frames) != 1:
+            return await _end(exchange, refused("invalid_argument", "expected one message").error)
+        request_id = agent.BidiRequestId.FromString(frames[0]).request_id
+        if request_id in self._appends or exchange.headers.get("x-request-id", request_id) != request_id:
+            return await _end(exchange, refused("invalid_argument", "Invalid request id").error)
+        turn = await self._begin(exchange, request_id, "sse")
+        if turn is None:
+            return None
+        async with self._is_opened:
+            self._appends[request_id] = Appends(turn, is_ordered=self._world.settings.orders_appends)
+            self._is_opened.notify_all()
+        try:
+            await turn.serve()
+        finally:
+            self._appends[request_id].close()
+        return None
+
+    async def _begin(self, exchange: Exchange, request_id: str, transport: Any) -> Turn | None:
+        """None if it is refused before a run begins."""
+        journal = self._world.journal
+        faults = self._faults_of(len(journal.runs))
+        headers = {name: value for name, value in exchange.headers.items() if name not in _SECRET}
+        run = Run(
+            number=len(journal.runs),
+            transport=transport,
+            http=exchange.version,
+            request_id=request_id,
+            headers=headers,
+            at=journal.now,
+        )
+        journal.runs.append(run)
+        if faults.status:
+            await exchange.start(faults.status, {}, is_last=True)
+            journal.close(run, "refused", f"status {faults.status}")
+            return None
+        try:
+            self.passes.check(exchange.headers.get("authorization", ""))
+        except Refused as refusal:
+            journal.close(run, "refused", str(refusal))
+            await _end(exchange, refusal.error)
+            return None
+        return Turn(exchange, run, self._world, faults)
+
+    async def _append(self, exchange: Exchange) -> None:
+        self.passes.check(exchange.headers.get("authorization", ""))
+        try:
+            request = agent.BidiAppendRequest.FromString(await exchange.body())
+            data = bytes(request.data_binary) or bytes.fromhex(request.data)
+        except (DecodeError, ValueError):
+            raise refused("invalid_argument", "cannot decode the message; data is lowercase hexadecimal") from None
+        if request.data != request.data.lower():
+            raise refused("invalid_argument", "data is lowercase hexadecimal")
+        (await self._appends_of(request.request_id.request_id)).take(request.append_seqno, data)
+        await exchange.start(200, {"content-type": "application/proto"}, is_last=True)
+
+    async def _appends_of(self, request_id: str) -> Appends:
+        """An append may overtake the request that opens its run, but not by much."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._world.settings.append_wait), self._is_opened:
+                await self._is_opened.wait_for(lambda: request_id in self._appends)
+        if request_id not in self._appends:
+            raise refused("not_found", "No run has this request id")
+        return self._appends[request_id]
+
+    async def _models(self, exchange: Exchange) -> None:
+        self.passes.check(exchange.headers.get("authorization", ""))
+        await exchange.body()
+        models: Any = [
+            {"model_id": name, "display_model_id": name, "display_name": name.title()}
+            for name in self._world.settings.models
+        ]
+        if exchange.headers.get("content-type") == "application/json":
+            listed = [{"modelId": model["model_id"], "displayName": model["display_name"]} for model in models]
+            return await exchange.answer_json(200, {"models": listed})
+        data = agent.GetUsableModelsResponse(models=models).SerializeToString()
+        body = enveloped(data) + enveloped(b"{}", 2) if self._world.settings.is_enveloped else data
+        return await exchange.answer(200, "application/proto", body)
+
+    async def _config(self, exchange: Exchange) -> None:
+        self.passes.check(exchange.headers.get("authorization", ""))
+        await exchange.body()
+        own = f"http://{exchange.headers.get('host', '127.0.0.1')}"
+        urls = {"agentUrl": own, "agentnUrl": own}
+        await exchange.answer_json(200, {"agentUrlConfig": urls, "http2Config": self._world.settings.http2_config})
+
+    async def _exchange(self, exchange: Exchange) -> None:
+        await exchange.body()
+        status, body = self.passes.exchange(exchange.headers.get("authorization", ""))
+        self._world.journal.exchanges += status == 200
+        await exchange.answer_json(status, body)
+
+    def _faults_of(self, number: int) -> Faults:
+        if isinstance(self._faults, Faults):
+            return self._faults
+        return self._faults[number] if number < len(self._faults) else Faults()
+
+
+async def _read_into(turn: Turn, exchange: Exchange) -> None:
+    frames = Frames(may_zip="gzip" in exchange.headers.get("connect-content-encoding", ""))
+    try:
+        while data := await exchange.read():
+            for message in frames.feed(data):
+                turn.receive(message)
+        turn.half_close()
+    except (BadFrame, zlib.error) as fault:
+        turn.refuse(refused("invalid_argument", f"protocol error: {fault}"))
+
+
+async def _end(exchange: Exchange, error: Error) -> None:
+    """A stream that is over before it begins: errors come in its end frame, whatever the status."""
+    await exchange.start(200, {"content-type": "application/connect+proto"})
+    await exchange.write(enveloped(json.dumps({"error": error.as_json()}).encode(), 2))
+    await exchange.finish()
+
+
+async def _fail(exchange: Exchange, error: Error) -> None:
+    """The error of a unary method has a status."""
+    await exchange.answer_json(_STATUS.get(error.code, 500), error.as_json())

@@ -1,0 +1,122 @@
+"""The simulator: one port that speaks HTTP/1.1 and HTTP/2, told apart by the first bytes of a connection."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from .faults import Faults
+from .journal import Journal
+from .model import Obliging
+from .routes import Routes
+from .settings import Settings
+from .steps import Model
+from .transport.http1 import serve_http1
+from .transport.http2 import serve_http2
+from .turn import World
+
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+_HOST = "127.0.0.1"
+
+
+class Simulator:
+    """`async with Simulator(model=...) as simulator:` and then simulator.url; simulator.journal says what came.
+
+    faults as a list are for one run each, in order; later runs have none.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: Model | None = None,
+        faults: Faults | Sequence[Faults] = (),
+        settings: Settings | None = None,
+        port: int = 0,
+        journal: Path | None = None,
+    ) -> None:
+        self.journal = Journal(journal)
+        self._world = World(settings=settings or Settings(), model=model or Obliging(), journal=self.journal)
+        self._faults = faults
+        self._port = port
+        self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+        self._routes: Routes | None = None
+
+    @property
+    def port(self) -> int:
+        return self._port
+
+    @property
+    def url(self) -> str:
+        return f"http://{_HOST}:{self._port}"
+
+    @property
+    def connections(self) -> int:
+        """How many are open."""
+        return len(self._connections)
+
+    @property
+    def routes(self) -> Routes:
+        if self._routes is None:
+            raise RuntimeError("the simulator has not been started")
+        return self._routes
+
+    def revoke(self, token: str) -> None:
+        """From now on this token is unknown."""
+        self.routes.passes.revoked.add(token)
+
+    async def start(self) -> None:
+        self._routes = Routes(self._world, self._faults)
+        self._server = await asyncio.start_server(self._connected, _HOST, self._port, limit=1024 * 1024)
+        self._port = self._server.sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        """No task and no socket is left."""
+        if self._server is not None:
+            self._server.close()
+        connections = list(self._connections)
+        for task in connections:
+            task.cancel()
+        await asyncio.gather(*connections, return_exceptions=True)
+        if self._server is not None:
+            await self._server.wait_closed()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            self._connections.add(task)
+        try:
+            await self._serve(reader, writer)
+        except (ConnectionError, asyncio.CancelledError):
+            pass
+        finally:
+            if task is not None:
+                self._connections.discard(task)
+            writer.close()
+            with contextlib.suppress(ConnectionError):
+                await writer.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        ahead = await reader.read(1)
+        while len(ahead) < len(_PREFACE) and _PREFACE.startswith(ahead):
+            more = await reader.read(len(_PREFACE) - len(ahead))
+            if not more:
+                return
+            ahead += more
+        if ahead == _PREFACE:
+            await serve_http2(reader, writer, self.routes.handle, ahead)
+        else:
+            await serve_http1(reader, writer, self.routes.handle, ahead)

@@ -1,0 +1,284 @@
+"""HTTP/2 for requests that talk both ways: one connection, many streams.
+
+The connection's own window opens as bytes arrive, so that a stream that nobody reads stops itself and no other one. What we send
+waits for the window and for the socket. A server that says goodbye gets no new streams; those it has seen go on. While a stream
+is open the server is pinged, and one that sends nothing at all after a ping is taken for dead. A request side is never closed
+before the reply has ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from contextlib import suppress
+
+import h2.connection
+import h2.events
+from h2.config import H2Configuration
+from h2.errors import ErrorCodes
+from h2.exceptions import ProtocolError
+from h2.settings import SettingCodes, Settings
+
+from ....errors import UpstreamError, quote
+from ...http.connection import Kind, TransportError
+from ..wire.errors import error_of_status
+from .goaway import BUDGET, Farewell, Flood, Misfit, Sieve
+from .stream import ONLY_HTTP_2, Limits, Stream, word_of
+
+_CONNECTION_WINDOW = 1 << 24
+_MAX_UNREAD_ANSWERS = 1 << 20  # bytes that a server may make us write without reading any
+_UPDATES = 2  # window updates that a server sends for a frame of ours, for the stream and for the connection
+_LEAVING = 1.0
+_FIRST_USE = 1.0
+_PING = b"toolwire"
+
+
+class Connection(asyncio.Protocol):
+    """ready once the server has told its settings, or has failed by fault; closed when the socket is gone.
+
+    on_lost is told once, when the connection takes no more streams: it may go on with those it has.
+    """
+
+    def __init__(self, peer: str, limits: Limits, on_lost: Callable[[Connection], None]) -> None:
+        self.peer = peer
+        self.limits = limits
+        self.loop = asyncio.get_running_loop()
+        self.ready: asyncio.Future[None] = self.loop.create_future()
+        self.closed: asyncio.Future[None] = self.loop.create_future()
+        self.fault: UpstreamError | None = None
+        self.transport: asyncio.Transport | None = None
+        self._on_lost: Callable[[Connection], None] | None = on_lost
+        self._engine = _engine(limits)
+        self._sieve = Sieve()
+        self._streams: dict[int, Stream] = {}
+        self._received = 0  # bytes that the connection's window has not been opened for yet
+        self._is_new = True
+        self._can_write = True
+        self._story = ""
+        self._asked: float | None = None
+        self._idle_since = self.loop.time()
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def has_room(self) -> bool:
+        """One more stream fits; False for ever once the connection is on its way out."""
+        allowed = min(self.limits.streams, self._engine.remote_settings.max_concurrent_streams)
+        return self._on_lost is not None and len(self._streams) < allowed
+
+    def open(self, headers: list[tuple[str, str]]) -> Stream:
+        """Only where there is room."""
+        number = self._engine.get_next_available_stream_id()
+        self._engine.send_headers(number, headers)
+        stream = self._streams[number] = Stream(self, number)
+        self._flush()
+        if len(self._streams) == 1:
+            self._tick()
+        return stream
+
+    def close(self) -> None:
+        """Say goodbye and go, without waiting for the server."""
+        self._lose(self.failure("cut", "was left: the connection was closed on this side."))
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # streams get no other
+        self.transport = transport
+        peer_socket = transport.get_extra_info("socket")
+        if peer_socket is not None and peer_socket.family in (socket.AF_INET, socket.AF_INET6):
+            peer_socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._engine.initiate_connection()
+        self._engine.increment_flow_control_window(_CONNECTION_WINDOW - 65535)
+        self._flush()
+
+    def data_received(self, data: bytes) -> None:
+        self._asked = None
+        if self._is_new and data.startswith(b"HTTP/1."):
+            return self._lose(error_of_status(ONLY_HTTP_2, b""))
+        self._is_new = False
+        try:
+            data, farewells = self._sieve.feed(data)
+            events = self._engine.receive_data(data)
+        except Flood:
+            problem = f"sent {BUDGET} HTTP/2 frames that carry no data; the connection is given up."
+            return self._lose(self.failure("protocol", problem))
+        except (Misfit, ProtocolError) as error:
+            return self._lose(self.failure("protocol", f"broke the rules of HTTP/2: {quote(str(error))}."))
+        for event in events:
+            self._handle(event)
+        for farewell in farewells:
+            self._take_leave(farewell)
+        self._flush()
+        if self.transport is not None and self.transport.get_write_buffer_size() > _MAX_UNREAD_ANSWERS:
+            self._lose(self.failure("protocol", "sends without reading what it gets."))
+        return None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lose(self.failure("cut", f"closed the connection{self._story}."))
+        self.transport = None
+        _settle(self.closed)
+
+    def pause_writing(self) -> None:
+        self._can_write = False
+
+    def resume_writing(self) -> None:
+        self._can_write = True
+        self._wake_writers()
+
+    def room(self, stream: Stream) -> int:
+        if not self._can_write:
+            return 0
+        window = self._engine.local_flow_control_window(stream.number)
+        return max(0, min(window, self._engine.max_outbound_frame_size))
+
+    def write(self, stream: Stream, data: bytes) -> None:
+        self._engine.send_data(stream.number, data)
+        self._sieve.refill(_UPDATES)
+        self._flush()
+
+    def open_window(self, stream: Stream, size: int) -> None:
+        with suppress(ProtocolError, KeyError):  # it has ended meanwhile, in bytes that came but were not handled yet
+            self._engine.increment_flow_control_window(size, stream.number)
+        self._flush()
+
+    def forget(self, stream: Stream, code: ErrorCodes | None) -> None:
+        if self._streams.pop(stream.number, None) is None:
+            return
+        with suppress(ProtocolError, KeyError):
+            if code is ErrorCodes.NO_ERROR:
+                self._engine.end_stream(stream.number)
+            elif code is not None:
+                self._engine.reset_stream(stream.number, code)
+        self._flush()
+        if not self._streams:
+            self._idle_since = self.loop.time()
+            self._tick()
+
+    def failure(self, kind: Kind, problem: str) -> TransportError:
+        error = TransportError(kind, f"{self.peer} {problem}", sent=True)
+        error.retryable = kind != "protocol"
+        return error
+
+    def _handle(self, event: h2.events.Event) -> None:
+        if isinstance(event, h2.events.WindowUpdated | h2.events.RemoteSettingsChanged):
+            self._become_ready()
+            return self._wake_writers()
+        stream = self._streams.get(getattr(event, "stream_id", None) or 0)
+        if isinstance(event, h2.events.DataReceived):
+            self._open_connection(event.flow_controlled_length)
+            if stream is not None:
+                stream.on_data(event.data, event.flow_controlled_length - len(event.data))
+        elif stream is None:
+            return None
+        elif isinstance(event, h2.events.ResponseReceived):
+            stream.on_head(event.headers)
+        elif isinstance(event, h2.events.TrailersReceived):
+            stream.on_trailers(event.headers)
+        elif isinstance(event, h2.events.StreamEnded):
+            stream.on_end()
+        elif isinstance(event, h2.events.StreamReset):
+            stream.on_reset(event.error_code)
+        return None
+
+    def _become_ready(self) -> None:
+        """Whoever asked for the connection may have left by now; then it is idle from the beginning."""
+        if not self.ready.done():
+            self.ready.set_result(None)
+            self._timer = self.loop.call_later(max(self.limits.idle, _FIRST_USE), self._tick)
+
+    def _open_connection(self, size: int) -> None:
+        self._received += size
+        if self._received * 4 >= _CONNECTION_WINDOW:
+            self._engine.increment_flow_control_window(self._received)
+            self._received = 0
+
+    def _wake_writers(self) -> None:
+        for stream in self._streams.values():
+            stream.wake_writer()
+
+    def _take_leave(self, farewell: Farewell) -> None:
+        words = f" {quote(farewell.words)}" if farewell.words else ""
+        self._story = f" after it had said goodbye: {word_of(farewell.code)}{words}"
+        self._retire()
+        error: UpstreamError = error_of_status(ONLY_HTTP_2, b"")
+        if farewell.code != ErrorCodes.HTTP_1_1_REQUIRED:
+            told = f"said goodbye before it took the request: {word_of(farewell.code)}{words}."
+            error = self.failure("cut", told)
+        for stream in [stream for number, stream in self._streams.items() if number > farewell.last]:
+            stream.fail(error)
+        if not self._streams:
+            self._lose(error)
+
+    def _tick(self) -> None:
+        """One timer for pings, silence and idleness."""
+        if self._timer is not None:
+            self._timer.cancel()
+        now = self.loop.time()
+        self._sieve.refill()
+        if self._streams:
+            pause = self._ping(now)
+        else:
+            pause = self._idle_since + self.limits.idle - now if self._on_lost is not None else 0.0
+            if pause <= 0:
+                return self.close()
+        if pause > 0:
+            self._timer = self.loop.call_later(pause, self._tick)
+        return None
+
+    def _ping(self, now: float) -> float:
+        """Seconds until the next look, 0 where the server has been silent for too long."""
+        if self._asked is None:
+            self._asked = now
+        left = self._asked + self.limits.silence - now
+        if left <= 0:
+            problem = f"sent nothing for {self.limits.silence:g} s after a ping."
+            self._lose(self.failure("idle_timeout", problem))
+            return 0.0
+        self._engine.ping(_PING)
+        self._flush()
+        return min(self.limits.ping, left)
+
+    def _flush(self) -> None:
+        data = self._engine.data_to_send()
+        if data and self.transport is not None:
+            self.transport.write(data)
+
+    def _retire(self) -> None:
+        on_lost, self._on_lost = self._on_lost, None
+        if on_lost is not None:
+            on_lost(self)
+
+    def _lose(self, error: UpstreamError) -> None:
+        """Every stream hears of it, and the socket goes."""
+        self.fault = self.fault or error
+        _settle(self.ready)
+        self._retire()
+        for stream in list(self._streams.values()):
+            stream.fail(error)
+        if self._timer is not None:
+            self._timer.cancel()
+        transport = self.transport
+        if transport is None or transport.is_closing():
+            return
+        with suppress(ProtocolError):
+            self._engine.close_connection()
+        self._flush()
+        transport.close()
+        farewell = self.loop.call_later(_LEAVING, transport.abort)
+        self.closed.add_done_callback(lambda _: farewell.cancel())
+
+
+def _engine(limits: Limits) -> h2.connection.H2Connection:
+    engine = h2.connection.H2Connection(H2Configuration(client_side=True, header_encoding=None))
+    engine.local_settings = Settings(
+        client=True,
+        initial_values={
+            SettingCodes.ENABLE_PUSH: 0,
+            SettingCodes.INITIAL_WINDOW_SIZE: limits.window,
+            SettingCodes.MAX_HEADER_LIST_SIZE: 65536,
+        },
+    )
+    return engine
+
+
+def _settle(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)

@@ -1,0 +1,240 @@
+"""Run: one full-duplex HTTP/2 stream a turn, many of them on one connection."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from ....config.file import is_loopback
+from ....errors import UpstreamError
+from ....wire.connect import Broken, End, Frame, FrameDecoder, frame
+from ...addresses import Race, Resolve, dial_error, resolve
+from ...http.connection import TransportError
+from ...http.proxy import choose_proxy
+from ...http.transport import Target as Address
+from ...http.transport import parse_target
+from .channel import Channel, Gone
+from .http2 import Connection
+from .stream import Limits, Stream
+from .target import RUN, Attempt, Target, headers_of
+from .unary import garbage
+
+_OTHER_WAY = 'Set transport = "sse" for this back end; that works over HTTP/1.1 and through proxies.'
+_LEAVING = 2.0
+# They belong to one hop, or are said by HTTP/2 in another way; a server refuses a request that has them.
+_HOP = frozenset(
+    {"host", "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "content-length"}
+)
+
+_Key: TypeAlias = tuple[str, str, int]
+
+
+class Connections:
+    """The HTTP/2 connections of one event loop: few a host, many streams on each."""
+
+    def __init__(
+        self,
+        limits: Limits | None = None,
+        *,
+        environ: Mapping[str, str] | None = None,
+        ssl_context: ssl.SSLContext | None = None,
+        resolve: Resolve = resolve,
+    ) -> None:
+        self._limits = limits or Limits()
+        self._environ = dict(os.environ if environ is None else environ)
+        self._ssl_context = ssl_context
+        self._resolve = resolve
+        self._open: dict[_Key, list[Connection]] = {}  # that take new streams
+        self._live: set[Connection] = set()
+        self._dialling: dict[_Key, asyncio.Task[None]] = {}
+        self._is_closed = False
+
+    async def stream(self, url: str, headers: Mapping[str, str], connect_timeout: float) -> Stream:
+        """A POST whose body is still to be sent. Raises UpstreamError."""
+        address = parse_target(url)
+        self._check(address)
+        fields = [(":method", "POST"), (":scheme", address.scheme), (":authority", address.host_header)]
+        fields.append((":path", address.path))
+        fields.extend((name, value) for name, value in headers.items() if name not in _HOP)
+        return (await self._connection(address, connect_timeout)).open(fields)
+
+    async def reach(self, url: str, connect_timeout: float) -> None:
+        """Whether streams could be opened there. Raises UpstreamError."""
+        address = parse_target(url)
+        self._check(address)
+        await self._connection(address, connect_timeout)
+
+    async def close(self) -> None:
+        """Every connection is gone when this returns, with the streams on it."""
+        self._is_closed = True
+        dialling = list(self._dialling.values())
+        for task in dialling:
+            task.cancel()
+        await asyncio.gather(*dialling, return_exceptions=True)
+        live = list(self._live)
+        for connection in live:
+            connection.close()
+        if live:
+            await asyncio.wait([connection.closed for connection in live], timeout=_LEAVING)
+
+    async def _connection(self, address: Address, seconds: float) -> Connection:
+        """All who need a new one wait for the same, and hear of the same failure; whoever leaves does not stop it."""
+        key = (address.scheme, address.host, address.port)
+        while True:
+            for connection in self._open.get(key, ()):
+                if connection.has_room:
+                    return connection
+            dialling = self._dialling.get(key)
+            if dialling is None or dialling.done():
+                dialling = self._dialling[key] = asyncio.create_task(self._dial(address, key, seconds))
+                dialling.add_done_callback(lambda task: self._dialled(key, task))
+            await asyncio.wait([dialling])
+            if dialling.cancelled():
+                raise _closed()
+            dialling.result()
+
+    def _dialled(self, key: _Key, task: asyncio.Task[None]) -> None:
+        if self._dialling.get(key) is task:
+            del self._dialling[key]
+        if not task.cancelled():
+            task.exception()  # nobody may be there any more to hear of it
+
+    async def _dial(self, address: Address, key: _Key, seconds: float) -> None:
+        """Up to the server's settings: before them nobody knows how much it takes at once."""
+        race = Race(address.host, address.port, self._resolve)
+        try:
+            async with asyncio.timeout(seconds):
+                connection = await self._connect(address, key, race)
+                try:
+                    await connection.ready
+                except asyncio.CancelledError:
+                    connection.close()
+                    raise
+        except OSError as error:
+            raise _dial_error(error, address.address, seconds, race.story) from None
+        if connection.fault is not None:
+            raise connection.fault.fresh()
+        self._open.setdefault(key, []).append(connection)
+
+    async def _connect(self, address: Address, key: _Key, race: Race) -> Connection:
+        is_tls = address.scheme == "https"
+        connected = await race.connect()
+        try:
+            transport, connection = await asyncio.get_running_loop().create_connection(
+                lambda: Connection(address.address, self._limits, lambda connection: self._retire(key, connection)),
+                sock=connected,
+                ssl=self._tls() if is_tls else None,
+                server_hostname=address.host if is_tls else None,
+            )
+        except BaseException:
+            connected.close()
+            raise
+        self._live.add(connection)
+        connection.closed.add_done_callback(lambda _: self._live.discard(connection))
+        if is_tls and transport.get_extra_info("ssl_object").selected_alpn_protocol() != "h2":
+            connection.close()
+            raise _without_http2(address.address)
+        return connection
+
+    def _retire(self, key: _Key, connection: Connection) -> None:
+        connections = self._open.get(key, [])
+        if connection in connections:
+            connections.remove(connection)
+
+    def _check(self, address: Address) -> None:
+        if self._is_closed:
+            raise _closed()
+        if address.scheme == "http" and not is_loopback(address.host):
+            raise UpstreamError(f"{address.address} is not on this machine and its URL is http://; expected https://.")
+        proxy = choose_proxy(self._environ, address.scheme, address.host, address.port)
+        if proxy is not None:
+            problem = f"{address.address} is behind the proxy {proxy.address}, which the run transport cannot use."
+            raise _unsuited(problem)
+
+    def _tls(self) -> ssl.SSLContext:
+        if self._ssl_context is None:
+            self._ssl_context = ssl.create_default_context()
+            self._ssl_context.set_alpn_protocols(["h2"])
+        return self._ssl_context
+
+
+class RunChannel:
+    """A Channel on one stream."""
+
+    how = "run"
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._decoder = FrameDecoder()
+
+    async def send(self, message: bytes) -> None:
+        try:
+            await self._stream.send(frame(message))
+        except UpstreamError as error:
+            # A run that has just ended takes nothing more: what it said before is the answer, and receive() tells how it ended.
+            if self._decoder.is_ended or not self._stream.has_news:
+                raise Gone(error) from None
+
+    async def receive(self) -> list[Frame | End]:
+        while True:
+            try:
+                if self._decoder.is_ended:
+                    raise ended()
+                data = await self._stream.read()
+                items: list[Frame | End] = self._decoder.feed(data) if data else [*self._decoder.close()]
+            except Broken as broken:
+                self._stream.reset()
+                raise Gone(garbage(broken)) from None
+            except UpstreamError as error:
+                raise Gone(error) from None
+            if items:
+                return items
+
+    def abort(self) -> None:
+        self._stream.reset()
+
+    async def close(self) -> None:
+        self._stream.reset()
+
+
+async def open_run(connections: Connections, target: Target, attempt: Attempt, first: bytes) -> Channel:
+    """The run, with its first message on the way. Raises Gone; what the server says against it may also come with receive()."""
+    try:
+        stream = await connections.stream(target.url(RUN), headers_of(target, attempt, "run"), target.connect_timeout)
+    except UpstreamError as error:
+        raise Gone(error) from None
+    channel = RunChannel(stream)
+    try:
+        await channel.send(first)
+    except BaseException:
+        channel.abort()
+        raise
+    return channel
+
+
+def ended() -> UpstreamError:
+    return UpstreamError("the run has ended; there is nothing more to receive.", status=502, code="upstream_cut")
+
+
+def _closed() -> UpstreamError:
+    return UpstreamError("this back end is closed.", status=503, code="closed")
+
+
+def _unsuited(problem: str) -> UpstreamError:
+    return UpstreamError(problem, status=502, code="http2_required", hint=_OTHER_WAY)
+
+
+def _without_http2(peer: str) -> UpstreamError:
+    return _unsuited(f"{peer} does not offer HTTP/2 in the TLS handshake, which the run transport needs.")
+
+
+def _dial_error(error: OSError, peer: str, seconds: float, story: str) -> UpstreamError:
+    if isinstance(error, TimeoutError):
+        message = f"{peer} did not take a connection with HTTP/2 in {seconds:g} s.{story}"
+        return TransportError("connect_timeout", message, sent=False)
+    if isinstance(error, ssl.SSLError) and "NO_APPLICATION_PROTOCOL" in (error.reason or ""):
+        return _without_http2(peer)
+    return dial_error(error, peer, seconds, story=story)

@@ -1,0 +1,240 @@
+"""One HTTP/2 stream, both ways at once: a request whose body is sent bit by bit while the reply is read.
+
+What comes waits in a buffer, and the stream's window opens only as that is read: a slow reader stops the server. A reply with any
+status but 200 is a refusal: it is read up to a limit and becomes the error that every reader and sender gets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable
+from typing import Protocol
+
+from h2.errors import ErrorCodes
+from msgspec import Struct
+
+from ....errors import UpstreamError, quote
+from ....wire.connect import Fault
+from ...http.connection import Kind, TransportError
+from ..wire.errors import error_of, error_of_status
+
+ONLY_HTTP_2 = 464  # a balancer's own status for a run that does not come over HTTP/2
+
+_MAX_REFUSAL = 64 * 1024
+_REFUSING = 2.0  # seconds that the body of a refusal may take
+_FINAL = frozenset({ErrorCodes.PROTOCOL_ERROR, ErrorCodes.INADEQUATE_SECURITY})
+_STATUS = re.compile("[1-5][0-9][0-9]")
+_FOREIGN = ("text/html", "text/plain", "application/json")
+# The numbers of gRPC's status, for whatever is in between and speaks that.
+_GRPC = (
+    *("ok", "canceled", "unknown", "invalid_argument", "deadline_exceeded", "not_found", "already_exists"),
+    *("permission_denied", "resource_exhausted", "failed_precondition", "aborted", "out_of_range", "unimplemented"),
+    *("internal", "unavailable", "data_loss", "unauthenticated"),
+)
+
+Headers = Iterable[tuple[bytes, bytes]]
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """In seconds: between pings; from a ping to any sign of life; until there is room to send; a connection without streams.
+
+    Then how many streams a connection takes, and how many unread bytes a stream.
+    """
+
+    ping: float = 10.0
+    silence: float = 30.0
+    stall: float = 60.0
+    idle: float = 30.0
+    streams: int = 90
+    window: int = 256 * 1024
+
+
+class Carrier(Protocol):
+    """The connection, as its streams know it."""
+
+    loop: asyncio.AbstractEventLoop
+    limits: Limits
+
+    def room(self, stream: Stream) -> int:
+        """How many bytes can go out at once."""
+
+    def write(self, stream: Stream, data: bytes) -> None:
+        """No more than there is room for."""
+
+    def open_window(self, stream: Stream, size: int) -> None:
+        """The server may send so many bytes more."""
+
+    def forget(self, stream: Stream, code: ErrorCodes | None) -> None:
+        """The stream is over; the server is told with this code, or by the regular end of the request where there is no error."""
+
+    def failure(self, kind: Kind, problem: str) -> TransportError: ...
+
+
+class Stream:
+    """One request and its reply, as Connection.open() makes it."""
+
+    def __init__(self, connection: Carrier, number: int) -> None:
+        self.number = number
+        self._connection = connection
+        self._held = bytearray()
+        self._credit = 0  # bytes read, that the server has not been told of yet
+        self._status = 0
+        self._wait = ""
+        self._is_ended = False
+        self._error: UpstreamError | None = None
+        self._reader: asyncio.Future[None] | None = None
+        self._writer: asyncio.Future[None] | None = None
+        self._sending = asyncio.Lock()
+        self._refusing: asyncio.TimerHandle | None = None
+
+    async def send(self, data: bytes) -> None:
+        """All of it, as the server takes it. Raises UpstreamError; cancelled between two pieces it resets the stream."""
+        async with self._sending:
+            rest = memoryview(data)
+            try:
+                while rest:
+                    room = await self._room()
+                    self._connection.write(self, bytes(rest[:room]))
+                    rest = rest[room:]
+            except asyncio.CancelledError:
+                if 0 < len(rest) < len(data):
+                    self.reset()
+                raise
+
+    async def read(self) -> bytes:
+        """All that has come, waiting if that is nothing; b"" at the end. Raises UpstreamError; cancelling loses nothing."""
+        while not self._held or self._refuses:
+            if self._error is not None:
+                raise self._error.fresh()
+            if self._is_ended:
+                return b""
+            if self._reader is not None:
+                raise RuntimeError("Two tasks read the same stream; expected one reader at a time.")
+            self._reader = self._connection.loop.create_future()
+            try:
+                await self._reader
+            finally:
+                self._reader = None
+        data = bytes(self._held)
+        self._held.clear()
+        self.credit(len(data))
+        return data
+
+    @property
+    def has_news(self) -> bool:
+        """There is something to read at once that is not an error."""
+        return bool(self._held) or self._is_ended
+
+    def reset(self) -> None:
+        """Leave at once; what was not read is dropped."""
+        self._held.clear()
+        self.fail(self._connection.failure("cut", "was left: the stream was given up on this side."))
+
+    def credit(self, size: int) -> None:
+        """Tell the server in large helpings that there is room again."""
+        self._credit += size
+        if self._credit * 2 >= self._connection.limits.window and not self._is_ended and self._error is None:
+            self._connection.open_window(self, self._credit)
+            self._credit = 0
+
+    def fail(self, error: UpstreamError, code: ErrorCodes | None = ErrorCodes.CANCEL) -> None:
+        """code is what the server is told, None where it knows; whatever had come before can still be read."""
+        if self._error is not None or self._is_ended:
+            return
+        self._error = error
+        self._over(code)
+
+    def wake_writer(self) -> None:
+        if self._writer is not None and not self._writer.done():
+            self._writer.set_result(None)
+
+    def on_head(self, headers: Headers) -> None:
+        fields = {name: value.decode("latin-1") for name, value in headers}
+        status = fields.get(b":status", "")
+        self._status = int(status) if _STATUS.fullmatch(status) else 502
+        self._wait = fields.get(b"retry-after", "")
+        kind = fields.get(b"content-type", "").lower()
+        if self._refuses:
+            self._refusing = self._connection.loop.call_later(_REFUSING, self._refuse)
+        elif kind.startswith(_FOREIGN):
+            problem = f"answered with the content type {quote(kind)}; expected application/connect+proto."
+            self.fail(self._connection.failure("protocol", problem))
+
+    def on_data(self, data: bytes, padding: int) -> None:
+        self._held += data
+        self.credit(padding)
+        if self._refuses and len(self._held) >= _MAX_REFUSAL:
+            self._refuse()
+        elif data:
+            _wake(self._reader)
+
+    def on_trailers(self, headers: Headers) -> None:
+        fields = dict(headers)
+        status = fields.get(b"grpc-status", b"0")
+        number = int(status) if status.isdigit() else 2
+        if number:
+            code = _GRPC[number] if number < len(_GRPC) else "unknown"
+            message = fields.get(b"grpc-message", b"").decode("utf-8", "replace")
+            self.fail(error_of(Fault(code, message), has_spoken=False), None)
+
+    def on_end(self) -> None:
+        if self._refuses:
+            self._refuse()
+        elif self._error is None:
+            self._is_ended = True
+            self._over(ErrorCodes.CANCEL if self._sending.locked() else ErrorCodes.NO_ERROR)
+
+    def on_reset(self, number: int) -> None:
+        if self._refuses:
+            self._refuse()
+            return
+        if number == ErrorCodes.HTTP_1_1_REQUIRED:
+            self.fail(error_of_status(ONLY_HTTP_2, b""), None)
+        error = self._connection.failure("cut", f"reset the stream: {word_of(number)}.")
+        error.retryable = number not in _FINAL
+        self.fail(error, None)
+
+    @property
+    def _refuses(self) -> bool:
+        return self._status not in (0, 200)
+
+    def _refuse(self) -> None:
+        body = bytes(self._held[:_MAX_REFUSAL])
+        self._held.clear()
+        self.fail(error_of_status(self._status, body, {"retry-after": self._wait}))
+
+    def _over(self, code: ErrorCodes | None) -> None:
+        if self._refusing is not None:
+            self._refusing.cancel()
+        _wake(self._reader)
+        self.wake_writer()
+        self._connection.forget(self, code)
+
+    async def _room(self) -> int:
+        """How many bytes can go out now, at least one."""
+        while True:
+            if self._error is not None:
+                raise self._error.fresh()
+            if self._is_ended:
+                raise self._connection.failure("cut", "has ended its reply; it takes no more messages.")
+            if room := self._connection.room(self):
+                return room
+            self._writer = self._connection.loop.create_future()
+            try:
+                async with asyncio.timeout(self._connection.limits.stall):
+                    await self._writer
+            except TimeoutError:
+                problem = f"took nothing of what was sent for {self._connection.limits.stall:g} s."
+                self.fail(self._connection.failure("idle_timeout", problem))
+            finally:
+                self._writer = None
+
+
+def word_of(number: int) -> str:
+    return ErrorCodes(number).name if number in set(ErrorCodes) else f"error {number}"
+
+
+def _wake(waiter: asyncio.Future[None] | None) -> None:
+    if waiter is not None and not waiter.done():
+        waiter.set_result(None)

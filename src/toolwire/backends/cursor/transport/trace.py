@@ -1,0 +1,56 @@
+"""A run whose messages are traced: the channel itself where nobody looks."""
+
+from __future__ import annotations
+
+from ....telemetry import wire_trace
+from ....types import JsonObject
+from ....wire.connect import End, Frame
+from ..wire.message_json import client_message, server_message
+from .channel import Channel
+
+
+def traced(channel: Channel, backend: str, first: bytes) -> Channel:
+    """first: the message that the run was opened with."""
+    return TracedChannel(channel, backend, first) if wire_trace.is_on() else channel
+
+
+class TracedChannel:
+    """What comes is noted with the request that opened the run."""
+
+    def __init__(self, channel: Channel, backend: str, first: bytes) -> None:
+        self._channel = channel
+        self._backend = backend
+        self._request = wire_trace.request_id()
+        self._sent(first)
+
+    @property
+    def how(self) -> str:
+        return self._channel.how
+
+    async def send(self, message: bytes) -> None:
+        self._sent(message)
+        await self._channel.send(message)
+
+    async def receive(self) -> list[Frame | End]:
+        found = await self._channel.receive()
+        for item in found:
+            self._received(item)
+        return found
+
+    def abort(self) -> None:
+        self._channel.abort()
+
+    async def close(self) -> None:
+        await self._channel.close()
+
+    def _sent(self, message: bytes) -> None:
+        kind, value = client_message(message)
+        wire_trace.sent(self._backend, kind, value, size=len(message))
+
+    def _received(self, item: Frame | End) -> None:
+        if isinstance(item, End):
+            fault: JsonObject = {} if item.fault is None else {"code": item.fault.code, "message": item.fault.message}
+            wire_trace.received(self._backend, "end", fault, size=0, request=self._request)
+            return
+        kind, value = server_message(item.data)
+        wire_trace.received(self._backend, kind, value, size=len(item.data), request=self._request)

@@ -1,0 +1,1 @@
+"""Messages of a run as the events of one or several answers."""

@@ -1,0 +1,1 @@
+"""The agent's built-in tools, mapped to the tools of the client."""

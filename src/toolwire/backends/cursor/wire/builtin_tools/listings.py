@@ -1,0 +1,172 @@
+"""Lists of files, folders and lines in the words of many clients, as the structures that the server knows."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+from msgspec import Struct
+
+from .. import agent
+from .requests import Wish
+
+_MOST_LINES = 20_000
+_DEEPEST = 40
+_NOTICE = re.compile(
+    r"(?:found \d+|no (?:files|matches|results)\b|\(results? (?:are|is)|\(showing|\[.*(?:truncated|more).*\]|\.\.\."
+    r"|directory listing for|total \d+$|---$|search results|limit reached|\(end of)",
+    re.IGNORECASE,
+)
+_NOTHING = re.compile(r"\s{0,9}(?:no (?:files|matches|results|lines?)\b|found 0 |0 (?:files|matches))", re.IGNORECASE)
+_FOLDER = re.compile(r"(?:\[DIR\] |\[D\] |📁 )(.*)")
+_FILE = re.compile(r"(?:\[FILE\] |\[F\] |📄 )(.*)")
+_HIT = re.compile(r"(.+?):(\d{1,9}):(.*)")
+_AROUND = re.compile(r"(.+?)-(\d{1,9})-(.*)")
+_HEADED = re.compile(r"(?:File: (?P<gemini>.+)|(?P<path>[^\s].*):)")
+_BELOW = re.compile(r"\s{0,9}(?:Line |L)(\d{1,9}): ?(.*)")
+_COUNTED = re.compile(r"(.+):(\d{1,9})")
+
+
+class _Hit(Struct, frozen=True):
+    path: str
+    number: int
+    text: str
+    is_around: bool = False
+
+
+def folder_in(text: str, path: str) -> agent.LsDirectoryTreeNode:
+    """From names alone, one in each line, folders with a slash behind them."""
+    root = agent.LsDirectoryTreeNode(abs_path=path, children_were_processed=True)
+    for name in filter(None, text.split("\n")[:_MOST_LINES]):
+        _add(root, name)
+    _count(root)
+    return root
+
+
+def tree_in(text: str, path: str) -> agent.LsDirectoryTreeNode:
+    """Folders end with a slash or are marked as such; what is indented lies in the folder before it. The first line may be
+    the folder itself."""
+    root = agent.LsDirectoryTreeNode(abs_path=path, children_were_processed=True)
+    levels = [(-1, root)]
+    for place, line in enumerate(text.strip("\n").split("\n")[:_MOST_LINES]):
+        name, indent = line.strip(), len(line) - len(line.lstrip())
+        name = name.removeprefix("- ").strip()
+        if not name or _NOTICE.match(name) or (place == 0 and "/" in name and name.rstrip("/:") == path.rstrip("/")):
+            continue
+        while len(levels) > 1 and levels[-1][0] >= indent:
+            levels.pop()
+        inner = _add(levels[-1][1], name)
+        if inner is not None and len(levels) < _DEEPEST:
+            levels.append((indent, inner))
+    _count(root)
+    return root
+
+
+def _add(node: agent.LsDirectoryTreeNode, name: str) -> agent.LsDirectoryTreeNode | None:
+    folder, file = _FOLDER.fullmatch(name), _FILE.fullmatch(name)
+    if folder or name.endswith("/"):
+        name = (folder[1] if folder else name).rstrip("/")
+        inner = node.children_dirs.add()
+        inner.abs_path = name if name.startswith("/") else f"{node.abs_path.rstrip('/')}/{name}"
+        return inner
+    node.children_files.add().name = file[1] if file else name
+    return None
+
+
+def _count(node: agent.LsDirectoryTreeNode) -> Counter[str]:
+    """A folder that nothing is shown of has not been looked into."""
+    counts = Counter(extension(file.name) for file in node.children_files)
+    for inner in node.children_dirs:
+        counts += _count(inner)
+    node.num_files = counts.total()
+    node.children_were_processed = node.children_were_processed or bool(node.children_files or node.children_dirs)
+    for name, count in counts.items():
+        node.full_subtree_extension_counts[name] = count
+    return counts
+
+
+def extension(name: str) -> str:
+    """ ".py" of "a.py"; "" where there is none, as in ".bashrc"."""
+    stem, dot, ending = name.rpartition(".")
+    return f".{ending}" if stem and dot and ending else ""
+
+
+def files_in(text: str, wish: Wish) -> agent.GrepResult:
+    files = [line.strip().removeprefix("- ") for line in text.split("\n")[:_MOST_LINES]]
+    files = [file for file in dict.fromkeys(files) if file and not _NOTICE.match(file)]
+    found = agent.GrepFilesResult(files=files, total_files=len(files), client_truncated=_is_cut(text))
+    return _success(wish, "files_with_matches", agent.GrepUnionResult(files=found))
+
+
+def grep_result(text: str, wish: Wish) -> agent.GrepResult:
+    """In the form that was asked for; a tool that shows lines can be counted, one that shows files has no lines to show."""
+    mode = wish.values.get("mode") or "content"
+    if not text.strip() or _NOTHING.match(text):
+        return _success(wish, mode, _EMPTY.get(mode, _EMPTY["content"])())
+    lines = text.split("\n")[:_MOST_LINES]
+    if mode == "count" and (counts := [found for line in lines if (found := _COUNTED.fullmatch(line.strip()))]):
+        return _success(wish, mode, _counts({found[1]: int(found[2]) for found in counts}))
+    hits = _hits(lines, with_context=any(wish.values.get(name) for name in ("before", "after", "context")))
+    if not hits and mode == "files_with_matches":
+        return files_in(text, wish)
+    if not hits:
+        whole = agent.GrepContentMatch(content=text)
+        files = [agent.GrepFileMatch(file=wish.values.get("path") or ".", matches=[whole])]
+        return _success(wish, "content", agent.GrepUnionResult(content=agent.GrepContentResult(matches=files)))
+    matching = Counter(hit.path for hit in hits if not hit.is_around)
+    if mode == "count":
+        return _success(wish, mode, _counts(dict(matching)))
+    if mode == "files_with_matches":
+        return files_in("\n".join(matching), wish)
+    return _success(wish, mode, agent.GrepUnionResult(content=_lines(hits, is_cut=_is_cut(text))))
+
+
+def _hits(lines: list[str], *, with_context: bool) -> list[_Hit]:
+    hits, path = list[_Hit](), ""
+    for line in lines:
+        if (found := _BELOW.fullmatch(line)) and path:
+            hits.append(_Hit(path, int(found[1]), found[2]))
+        elif found := _HIT.fullmatch(line):
+            hits.append(_Hit(found[1], int(found[2]), found[3]))
+        elif with_context and (found := _AROUND.fullmatch(line)):
+            hits.append(_Hit(found[1], int(found[2]), found[3], is_around=True))
+        elif (found := _HEADED.fullmatch(line)) and not _NOTICE.match(line):
+            path = found["gemini"] or found["path"]
+    return hits
+
+
+def _lines(hits: list[_Hit], *, is_cut: bool) -> agent.GrepContentResult:
+    files = dict[str, Any]()
+    for hit in hits:
+        match = files.setdefault(hit.path, agent.GrepFileMatch(file=hit.path)).matches.add()
+        match.line_number, match.content, match.is_context_line = hit.number, hit.text, hit.is_around
+    matching = sum(not hit.is_around for hit in hits)
+    return agent.GrepContentResult(
+        matches=list(files.values()), total_lines=len(hits), total_matched_lines=matching, client_truncated=is_cut
+    )
+
+
+def _counts(counts: dict[str, int]) -> agent.GrepUnionResult:
+    told = [agent.GrepFileCount(file=file, count=count) for file, count in counts.items() if count]
+    total = min(sum(counts.values()), (1 << 31) - 1)
+    return agent.GrepUnionResult(count=agent.GrepCountResult(counts=told, total_files=len(told), total_matches=total))
+
+
+_EMPTY = {
+    "files_with_matches": lambda: agent.GrepUnionResult(files=agent.GrepFilesResult()),
+    "count": lambda: agent.GrepUnionResult(count=agent.GrepCountResult()),
+    "content": lambda: agent.GrepUnionResult(content=agent.GrepContentResult()),
+}
+
+
+def _success(wish: Wish, mode: str, found: agent.GrepUnionResult) -> agent.GrepResult:
+    path = wish.values.get("path") or "."
+    pattern = "" if wish.ability == "glob" else wish.values["pattern"]
+    success = agent.GrepSuccess(pattern=pattern, path=path, output_mode=mode)
+    success.workspace_results[path].CopyFrom(found)
+    return agent.GrepResult(success=success)
+
+
+def _is_cut(text: str) -> bool:
+    return re.search(r"truncated|limit reached|\(showing", text[-500:], re.IGNORECASE) is not None

@@ -1,0 +1,1 @@
+"""A request as the first message of a run, with its history and context."""

@@ -1,1 +1,0 @@
-"""Servers that stand in for a vendor's: to try a back end without an account, and to test it."""

@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.backends.cursor.simulator.client import blobs_of, opening, tool
+from tests.backends.cursor.simulator.playing import TRANSPORTS, played
+from toolwire.backends.cursor.simulator import Call, Faults, Say, Seen, With, load, play
+from toolwire.errors import ConfigError
+
+TOML = """
+[[turns]]
+steps = [
+    { do = "say", text = "Reading it." },
+    { do = "call", name = "look", args = { path = "README.md" } },
+]
+[[turns]]
+faults = { empty_usage = true }
+steps = [{ do = "say", text = "It says {{result:0:[a-z]+}}." }]
+"""
+JSON = '{"turns": [{"steps": [{"do": "say", "text": "a"}]}]}'
+LINES = '{"steps": [{"do": "call", "name": "look"}]}\n\n{"steps": [{"do": "say", "text": "b"}]}\n'
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_script_in_toml_plays_on_one_run(tmp_path: Path, transport: str) -> None:
+    path = tmp_path / "script.toml"
+    path.write_text(TOML)
+    client, journal = played(transport, model=load(path))
+    assert (client.text, len(journal.runs)) == ("Reading it.It says fine.", 1)
+    assert client.updates("turn_ended")[0].turn_ended.ByteSize() == 0
+
+
+def test_a_script_as_json_and_as_lines(tmp_path: Path) -> None:
+    path = tmp_path / "script"
+    path.write_text(JSON)
+    assert load(path) == play(Say("a"))
+    path.write_text(LINES)
+    assert load(path) == play(Call("look"), Say("b"))
+    path.write_text(LINES.splitlines()[0])
+    assert load(path) == play(Call("look"))
+
+
+@pytest.mark.parametrize("text", ["{", '{"turns": []}', '{"turns": [{"steps": [{"do": "dance"}]}]}', "7"])
+def test_a_script_that_is_wrong_says_so(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "script"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=r"script"):
+        load(path)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load(tmp_path / "none")
+
+
+def test_a_new_run_goes_on_after_the_answers_of_its_history() -> None:
+    history = [
+        {"role": "user", "content": "go"},
+        {"role": "assistant", "content": [{"type": "tool-call", "toolCallId": "c", "toolName": "look", "args": {}}]},
+        {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "c", "toolName": "look", "result": "one"}]},
+    ]
+    blobs = blobs_of(history)
+    model = play([Call("look")], [Say("{{result:0}} "), Call("look")], Say("{{result:1}}"))
+    client, _ = played(
+        model=model,
+        first=opening(roots=blobs, action={"resume_action": {}}, tools=[tool()]),
+        prepare=lambda c: c.blobs.update(blobs),
+    )
+    assert client.text == "one fine"
+
+
+def test_past_the_last_turn_comes_the_last_again() -> None:
+    messages = ({"role": "assistant", "content": "x"}, {"role": "user", "content": "y"}) * 5
+    assert list(play(Say("a"), Say("b")).start(Seen(messages=messages))) == [Say("b")]
+
+
+def test_the_faults_of_a_turn_come_first(tmp_path: Path) -> None:
+    path = tmp_path / "script"
+    path.write_text('{"steps": [], "faults": {"gzip": true}}')
+    assert list(load(path).start(Seen())) == [With(Faults(gzip=True))]

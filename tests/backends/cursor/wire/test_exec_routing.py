@@ -1,0 +1,79 @@
+"""What the model wants: a call of the client's, work for the gateway, or a refusal that says what else there is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.backends.cursor.wire.lending import fits
+from tests.backends.cursor.wire.saying import BASH, WEATHER, opening, read, result
+from toolwire.backends.cursor.wire import Outlook, agent, exec_of
+from toolwire.backends.cursor.wire.exec_routing import Wanted, wanted
+from toolwire.backends.cursor.wire.values import to_value
+from toolwire.types import Tool
+
+
+def want(*tools: Tool, local: tuple[str, ...] = (), **args: Any) -> Wanted:
+    message = agent.AgentServerMessage(exec_server_message=agent.ExecServerMessage(id=3, exec_id="e", **args))
+    outlook = Outlook(model="m", opening=opening(tools), mint=str, fits=fits, local=frozenset(local))
+    return wanted(exec_of(message.exec_server_message), message.SerializeToString(), outlook)
+
+
+def test_a_call_has_the_clients_name_and_its_result_goes_to_the_exec() -> None:
+    read_tool = Tool(name="read")
+    name = opening([read_tool]).names.wire("read")
+    assert name != "read"
+    found = want(read_tool, mcp_args=agent.McpArgs(name=f"mcp_tw_{name}", args={"a": to_value(1)}))
+    assert (found.name, found.args) == ("read", {"a": 1})
+    assert found.answer is not None
+    sent = [read(data) for data in found.answer(result("x", "broken", is_error=True))]
+    success = sent[0].exec_client_message.mcp_result.success
+    assert (success.is_error, success.content[0].text.text) == (True, "broken")
+    assert sent[1].exec_client_control_message.stream_close.id == 3
+
+
+def test_a_name_that_nobody_has() -> None:
+    found = want(WEATHER, BASH, mcp_args=agent.McpArgs(name="mcp_tw_rain", tool_name="rain"))
+    missing = read(found.send[0]).exec_client_message.mcp_result.tool_not_found
+    assert (missing.name, list(missing.available_tools)) == ("rain", ["weather", "bash"])
+    assert found.answer is None
+    assert found.loss is not None
+    assert found.loss.feature == "call.name"
+
+
+def test_a_built_in_exec_is_borrowed_from_the_client() -> None:
+    found = want(BASH, local=("shell",), shell_args=agent.ShellArgs(command="ls"))
+    assert (found.name, found.args["command"]) == ("bash", "ls")
+    assert found.local == []
+
+
+def test_where_there_are_no_tools_the_gateway_works() -> None:
+    found = want(local=("shell",), shell_args=agent.ShellArgs(command="ls"))
+    assert [exec.kind for exec in found.local] == ["shell"]
+    assert (found.send, found.answer, found.loss) == ([], None, None)
+
+
+def reason(found: Wanted) -> str:
+    assert found.loss is not None
+    assert found.answer is None
+    return read(found.send[0]).exec_client_message.shell_result.rejected.reason
+
+
+def test_a_refusal_says_what_else_there_is() -> None:
+    args = agent.ShellArgs(command="ls")
+    assert "weather" in reason(want(WEATHER, shell_args=args))
+    assert "read" in reason(want(local=("read",), shell_args=args))
+    assert "no tools" in reason(want(shell_args=args))
+
+
+def test_a_refusal_is_not_as_long_as_a_list_of_tools_may_be() -> None:
+    tools = [Tool(name=f"tool{number}") for number in range(500)]
+    words = reason(want(*tools, shell_args=agent.ShellArgs(command="ls")))
+    assert "and 400 more" in words
+    assert len(words) < 2000
+
+
+def test_a_kind_that_nobody_knows_is_thrown() -> None:
+    found = want(WEATHER)
+    assert read(found.send[0]).exec_client_control_message.HasField("throw")
+    assert found.loss is not None
+    assert found.loss.where == "unknown"

@@ -1,0 +1,106 @@
+"""Execs: each kind that the schema has is answered once, in the right place and in its own words."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.backends.cursor.wire.saying import read
+from toolwire.backends.cursor.wire import agent
+from toolwire.backends.cursor.wire.execs import (
+    CLIENT_HEARTBEAT,
+    REFUSALS,
+    Exec,
+    answered,
+    exec_of,
+    heartbeat,
+    rejected,
+    thrown,
+)
+
+ASKED = {field.name: field for field in agent.ExecServerMessage.DESCRIPTOR.oneofs_by_name["message"].fields}
+GIVEN = {field.name: field for field in agent.ExecClientMessage.DESCRIPTOR.oneofs_by_name["message"].fields}
+# Where the number of the result is another than that of the request.
+MOVED = {"pi_read": 46, "pi_bash": 47, "pi_edit": 48, "pi_write": 49, "pi_grep": 50, "pi_find": 51, "pi_ls": 52}
+MOVED |= {"mini_swe_agent_bash": 55}
+OPAQUE = {"git_diff_request", "agent_store_conflict", "adopt"}
+
+
+def asked(member: str) -> Exec:
+    message = agent.ExecServerMessage(id=7, exec_id="e7")
+    field = ASKED[member]
+    if field.message_type is None:
+        setattr(message, member, b"x")
+    else:
+        getattr(message, member).SetInParent()
+    return exec_of(message)
+
+
+@pytest.mark.parametrize("member", ASKED)
+def test_every_kind_of_the_schema_can_be_declined(member: str) -> None:
+    exec = asked(member)
+    first, last = (read(data) for data in rejected(exec, "because"))
+    assert last.exec_client_control_message.stream_close.id == 7
+    if exec.kind in OPAQUE:
+        assert first.exec_client_control_message.throw.error == "because"
+        return
+    result = first.exec_client_message
+    assert (result.id, result.exec_id) == (7, "e7")
+    name = result.WhichOneof("message")
+    assert GIVEN[name].number == MOVED.get(exec.kind, ASKED[member].number)
+    refusal = REFUSALS[exec.kind]
+    if refusal.member not in ("", "status"):
+        place = getattr(getattr(result, name), refusal.member)
+        assert getattr(place, refusal.words) == "because"
+        assert getattr(result, name).HasField(refusal.member)
+
+
+def test_no_refusal_is_for_a_kind_that_does_not_exist() -> None:
+    assert set(REFUSALS) | OPAQUE >= {name.removesuffix("_args") for name in ASKED}
+    assert {f"{kind}_args" for kind in REFUSALS} <= set(ASKED)
+
+
+def test_a_refusal_says_again_what_was_asked_for() -> None:
+    args = agent.ShellArgs(command="rm -r x", working_directory="/w")
+    exec = exec_of(agent.ExecServerMessage(id=1, exec_id="e", shell_args=args))
+    refusal = read(rejected(exec, "no")[0]).exec_client_message.shell_result.rejected
+    assert (refusal.command, refusal.working_directory, refusal.reason) == ("rm -r x", "/w", "no")
+
+
+def test_an_unknown_kind_is_thrown() -> None:
+    exec = exec_of(agent.ExecServerMessage.FromString(b"\x08\x05\x7a\x01e\xca\x3e\x00"))  # member 1001
+    assert exec == Exec(5, "e", "", None)
+    control, close = (read(data).exec_client_control_message for data in rejected(exec, "what?"))
+    assert (control.throw.id, control.throw.error, close.stream_close.id) == (5, "what?", 5)
+
+
+def test_a_prechecked_thing_is_not_allowed_by_an_empty_result() -> None:
+    message = read(rejected(asked("shell_allowlist_precheck_args"), "no")[0]).exec_client_message
+    assert message.HasField("shell_allowlist_precheck_result")
+    assert not message.shell_allowlist_precheck_result.allowlisted
+
+
+def test_a_shell_stream_has_several_results_and_one_close() -> None:
+    exec = exec_of(agent.ExecServerMessage(id=2, shell_stream_args=agent.ShellArgs(command="ls")))
+    end = agent.ShellStream(exit=agent.ShellStreamExit(code=3))
+    start = agent.ShellStream(start=agent.ShellStreamStart())
+    whole = agent.ShellResult(success=agent.ShellSuccess(stdout="x"))
+    sent = [read(data) for data in answered(exec, start, end, whole)]
+    kinds = [message.exec_client_message.WhichOneof("message") for message in sent[:3]]
+    assert kinds == ["shell_stream", "shell_stream", "shell_result"]
+    assert sent[3].exec_client_control_message.stream_close.id == 2
+
+
+def test_what_is_no_result_is_refused() -> None:
+    with pytest.raises(TypeError, match="no exec"):
+        answered(asked("read_args"), agent.McpTools())
+
+
+def test_heartbeats() -> None:
+    assert CLIENT_HEARTBEAT == b"\x3a\x00"
+    assert read(heartbeat(9)).exec_client_control_message.heartbeat.id == 9
+
+
+def test_half_a_surrogate_pair_can_be_said() -> None:
+    exec = asked("read_args")
+    assert read(rejected(exec, "a\ud800b")[0]).exec_client_message.read_result.rejected.reason == "a?b"
+    assert read(thrown(exec, "\udfff")[0]).exec_client_control_message.throw.error == "?"

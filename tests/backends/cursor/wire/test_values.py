@@ -1,0 +1,130 @@
+"""JSON as protobuf values: whole numbers stay whole, and what cannot be kept is known beforehand."""
+
+from __future__ import annotations
+
+import math
+import time
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolwire.backends.cursor.wire import agent
+from toolwire.backends.cursor.wire.values import DEPTH, exact, from_struct, from_value, to_struct, to_value
+from toolwire.wire.exact_json import decode
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    max_leaves=25,
+)
+
+
+def sent(value: Any) -> Any:
+    return from_value(agent.Value.FromString(to_value(value).SerializeToString()))
+
+
+def nested(depth: int) -> Any:
+    value: Any = 1
+    for _ in range(depth):
+        value = {"a": value}
+    return value
+
+
+@settings(max_examples=150)
+@given(JSON)
+def test_json_comes_back(value: Any) -> None:
+    assert sent(value) == value
+    assert exact(value)
+
+
+@pytest.mark.parametrize("value", [{}, [], "", 0, False, None, {"a": {}}, [[]], {"": None}])
+def test_what_is_empty_is_still_there(value: Any) -> None:
+    assert sent(value) == value
+    assert type(sent(value)) is type(value)
+
+
+def test_an_empty_struct_has_a_kind_on_the_wire() -> None:
+    assert to_value({}).SerializeToString().hex(" ") == "2a 00"
+    assert to_value([]).SerializeToString().hex(" ") == "32 00"
+    assert to_value(None).SerializeToString().hex(" ") == "08 00"
+    assert from_value(agent.Value()) is None
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [(3.0, 3), (-0.0, 0), (2.0**53, 2**53), (1e20, 10**20), (1e21, 1e21), (0.5, 0.5), (1e300, 1e300)],
+)
+def test_whole_doubles_are_integers_again(number: float, expected: float) -> None:
+    found = from_value(agent.Value(number_value=number))
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_what_json_cannot_say_is_null(number: float) -> None:
+    assert from_value(agent.Value(number_value=number)) is None
+    assert from_value(to_value(number)) is None
+    assert from_value(to_value(Decimal(str(number)))) is None
+    assert not exact(number)
+
+
+def test_H072_an_integer_past_the_doubles_is_told_beforehand() -> None:
+    assert exact({"id": 2**53})
+    assert not exact({"id": [10_000_000_000_000_001]})
+    assert sent(10_000_000_000_000_001) == 10_000_000_000_000_000
+    assert exact(10**16)  # happens to be one of them
+    assert sent(10**400) == str(10**400)
+    assert not exact(10**400)
+
+
+def test_decimals_as_our_own_reader_makes_them() -> None:
+    value = decode(b'{"a": 0.1, "b": 1.0, "c": 1e400, "d": 3.14159265358979323846}')
+    assert sent(value) == {"a": 0.1, "b": 1, "c": "1E+400", "d": math.pi}
+    assert [exact(value[key]) for key in "abcd"] == [True, True, False, False]
+
+
+def test_lone_surrogates_are_replaced_and_told() -> None:
+    assert sent({"\ud83d": "a\ude00b"}) == {"\ufffd": "a\ufffdb"}
+    assert sent("\ud83d\ude00") == "\U0001f600"
+    assert not exact("\ud83d")
+
+
+def test_what_lies_too_deep_goes_as_its_text() -> None:
+    assert sent(nested(DEPTH)) == nested(DEPTH)
+    assert exact(nested(DEPTH))
+    deeper = sent(nested(DEPTH + 5))
+    for _ in range(DEPTH):
+        deeper = deeper["a"]
+    assert deeper == '{"a":{"a":{"a":{"a":{"a":1}}}}}'
+    assert not exact(nested(DEPTH + 1))
+
+
+def test_a_deep_value_is_readable_where_it_is_used() -> None:
+    success = agent.McpSuccess(structured_content=to_struct(nested(DEPTH + 100)))
+    result = agent.ExecClientMessage(mcp_result=agent.McpResult(success=success))
+    wire = agent.AgentClientMessage(exec_client_message=result).SerializeToString()
+    again = agent.AgentClientMessage.FromString(wire).exec_client_message.mcp_result.success
+    assert from_struct(again.structured_content)["a"]["a"]
+
+
+def test_keys_come_sorted() -> None:
+    assert list(sent({"b": 1, "a": 2, "c": 3})) == ["a", "b", "c"]
+
+
+def test_what_is_no_json_is_an_error_of_ours() -> None:
+    with pytest.raises(TypeError, match="bytes is not JSON"):
+        to_value({"a": b"x"})
+    assert not exact(b"x")
+
+
+def test_a_large_value_takes_time_in_proportion() -> None:
+    value = [{"name": "x" * 20, "items": list(range(20))} for _ in range(1000)]
+    for _ in range(DEPTH - 4):
+        value = [value]
+    started = time.perf_counter()
+    assert sent(value) == value
+    assert time.perf_counter() - started < 2

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from toolwire import profiles
+from toolwire.backends.codex.wire.versions import TIERS
 from toolwire.calls.written.tool_prompt import rules
 from toolwire.config.file import load
-from toolwire.dialects.codex.versions import TIERS
 from toolwire.types import Tool
 
 DOCS = Path(__file__).parents[2] / "docs"

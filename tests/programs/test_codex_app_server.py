@@ -22,10 +22,10 @@ from tests.backends.codex.provider import Provider, providing
 from tests.backends.event_contract import check_events
 from tests.programs.codex_backend.binaries import NEWEST, VERSIONS, codex
 from tests.programs.installed import ROOT, search_path
-from toolwire.backends.codex import kept
+from toolwire.backends.codex import kept_threads as kept
 from toolwire.backends.codex.backend import CodexBackend
+from toolwire.backends.codex.wire import catalog, toml
 from toolwire.config.file import BackendConfig
-from toolwire.dialects.codex import catalog, toml
 from toolwire.errors import UpstreamError
 from toolwire.events import Failed, Finished, Noted
 from toolwire.types import Loss
@@ -205,7 +205,7 @@ from tests.backends.codex.asking import request
 from tests.backends.codex.processes import marked
 from toolwire.backends.codex.backend import CodexBackend
 from toolwire.config.file import BackendConfig
-from toolwire.dialects.codex import toml
+from toolwire.backends.codex.wire import toml
 async def main():
     config = BackendConfig(name="codex", kind="codex", **{stage.settings!r})
     backend = CodexBackend(config, os.environ, Path({str(tmp_path)!r}) / "cache")

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from toolwire.backends.codex.process import start
+from toolwire.backends.codex.transport.process import start
 from toolwire.backends.codex.worker import Worker
 from toolwire.types import JsonObject
 from toolwire.wire import json_rpc as rpc

@@ -15,9 +15,9 @@ import pytest
 
 from tests.backends.codex.processes import marked, zombies
 from tests.backends.codex.starting import environment, worker
-from toolwire.backends.codex.channel import Gone
-from toolwire.backends.codex.memory import memory_of
 from toolwire.backends.codex.pool import Lease, Limits, Pool
+from toolwire.backends.codex.process_memory import memory_of
+from toolwire.backends.codex.transport.channel import Gone
 from toolwire.backends.codex.worker import Worker
 from toolwire.errors import UpstreamError
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_where_nobody_tells_the_last_call_a_pause_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolwire.backends.codex.ending.LONG_SILENCE", 0.1)
+    monkeypatch.setattr("toolwire.backends.codex.answer_end.LONG_SILENCE", 0.1)
 
     async def play(stage: Stage) -> None:
         asked = request("calls", has_tools=True)

@@ -12,8 +12,8 @@ import pytest
 
 from tests.backends.codex.scripted import Scripted
 from tests.backends.codex.starting import environment, fake, journal, refuse, worker
-from toolwire.backends.codex.channel import Gone
-from toolwire.backends.codex.process import start
+from toolwire.backends.codex.transport.channel import Gone
+from toolwire.backends.codex.transport.process import start
 from toolwire.backends.codex.worker import Heard, Refused, Thread, Worker
 from toolwire.wire import json_rpc as rpc
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from ...config.file import BackendConfig
-from ...dialects.codex import Setup, losses_of, offered, opening
 from ...errors import UpstreamError
 from ...events import Event
 from ...profiles import CODEX
@@ -21,14 +20,15 @@ from ..base import EventReply, Model
 from ..continuation import Continuation, answered_calls, place_after, place_of
 from ..http.refusals import check_tools
 from ..parked_runs import SECONDS, Parking, Place
-from . import kept
+from . import kept_threads as kept
 from .bridge import SERVER, Bridge, Lane
-from .channel import Gone
 from .host import Host, Program
-from .kept import Kept
+from .kept_threads import Kept
 from .pool import Lease, died
-from .rates import headers_of
+from .rate_limits import headers_of
+from .transport.channel import Gone
 from .turn import Patience, Turn
+from .wire import Setup, losses_of, offered, opening
 from .worker import Refused, Worker
 
 _LISTED = 300.0  # seconds that a list of models is good for

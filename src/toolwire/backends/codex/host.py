@@ -12,7 +12,16 @@ from msgspec import Struct
 
 from ... import __version__
 from ...config.file import BackendConfig
-from ...dialects.codex import (
+from ...errors import UpstreamError, quote
+from ...types import JsonObject
+from ...wire import json_rpc as rpc
+from .home import Home, no_room
+from .model_catalog import catalogue_of
+from .pool import Limits, Pool
+from .transport.channel import Channel, Gone
+from .transport.process import is_secret_name, shown, start
+from .transport.websocket import connect, is_address
+from .wire import (
     Abilities,
     Provider,
     Tier,
@@ -28,17 +37,8 @@ from ...dialects.codex import (
     toml,
     version_of,
 )
-from ...dialects.codex.asking import declined
-from ...dialects.codex.settings import flat
-from ...errors import UpstreamError, quote
-from ...types import JsonObject
-from ...wire import json_rpc as rpc
-from .catalogue import catalogue_of
-from .channel import Channel, Gone
-from .home import Home, no_room
-from .pool import Limits, Pool
-from .process import is_secret_name, shown, start
-from .websocket import connect, is_address
+from .wire.approvals import declined
+from .wire.settings import flat
 from .worker import Refused, Worker
 
 COMMAND = ("codex", "app-server")

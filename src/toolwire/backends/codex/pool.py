@@ -15,8 +15,8 @@ from collections.abc import Awaitable, Callable
 from msgspec import Struct
 
 from ...errors import GatewayError, UpstreamError
-from .channel import Gone
-from .memory import memory_of
+from .process_memory import memory_of
+from .transport.channel import Gone
 from .worker import Worker
 
 _FIRST_PAUSE = 0.5

@@ -15,7 +15,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...calls.stop_sequences import Stopping
-from ...dialects.codex import Names, Opening, TurnDecoder, refused, tool_answer
 from ...errors import UpstreamError
 from ...events import Event, Failed, PartEnded, PartStarted, Started
 from ...telemetry import wire_trace
@@ -23,13 +22,14 @@ from ...types import JsonObject, Loss, Request, ToolCall, ToolResult
 from ...wire import json_rpc as rpc
 from ..parked_runs import Place
 from ..synthesis import new_id
+from .answer_end import Ending
 from .bridge import Lane
-from .channel import Gone
-from .ending import Ending
 from .home import Home
 from .host import Program
-from .kept import MOST_USES, Kept
+from .kept_threads import MOST_USES, Kept
 from .pool import Lease, died
+from .transport.channel import Gone
+from .wire import Names, Opening, TurnDecoder, refused, tool_answer
 from .worker import Declined, Heard, Refused, Thread
 
 _STARTING = 60.0  # seconds for a thread or a turn to begin, or for a result to be taken

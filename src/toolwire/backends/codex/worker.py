@@ -15,7 +15,7 @@ from msgspec import Struct
 from ...telemetry import wire_trace
 from ...types import Json, JsonObject
 from ...wire import json_rpc as rpc
-from .channel import Channel, Gone
+from .transport.channel import Channel, Gone
 
 
 class Declined(Struct, frozen=True):

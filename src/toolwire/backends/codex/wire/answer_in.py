@@ -1,0 +1,387 @@
+"""Codex app-server: one answer out of the messages of a turn.
+
+A turn is the model's work until it calls no more tools. The client's tools are not run here, so an answer ends where the model has
+called them, and the turn either ends too (it is interrupted, and the next request brings the whole conversation again) or stays
+open until results come: then follow() reads on, as another answer.
+
+What ends an answer with calls: the marker rawResponse/completed, where the version has it (0.145), and before that the count of
+tokens, which was seen to come while the calls wait (0.89 to 0.110). Where neither comes, is_waiting stays true, and whoever has a
+clock calls settle() when no other call has followed for a while. A call that comes still later is told at the start of the next
+answer.
+
+Codex answers some calls itself: of names that nobody has, or with arguments that are no JSON. It tells the model, which tries
+again; the client sees none of it, and each is recorded as a loss. A model that never gets it right is stopped after some: with an
+error, or where no tool was offered at all with what it has said.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from ....dialects.shared.assembly import Assembly, Growing
+from ....errors import GatewayError, UpstreamError
+from ....events import Event, Failed, Finished, Noted, Started
+from ....types import Choice, JsonObject, Loss, Reason, Text, ToolCall, Usage
+from ....wire.exact_json import BadJson, decode, encode
+from ....wire.json_rpc import Id
+from .approvals import TOOL_CALL, Reply, declined, stray
+from .errors import error_of, gone, incomplete_reason, stuck, unreached
+from .names import Names
+from .thoughts import Thoughts
+from .usage import Meter
+
+_ENDS: dict[str, Reason] = {"max_output_tokens": "length", "content_filter": "refused"}
+_MOST_DECLINED = 50
+_MOST_RESPONSES = 10  # of one answer without tools, where nothing says what they were for
+_DECLINED = "Codex asked a person, and there is none: the answer was no"
+# Calls of one answer that Codex may answer itself, by what is lost: each is another request to the provider.
+_MOST_OWN = {"call.arguments": 5, "call.name": 5, "call.own": 50}
+
+
+class Call(Struct, kw_only=True):
+    """A call that waits for its result. request_id is the server's request for it, None until that has come, and for good where
+    the result takes another way. is_told: an answer has shown it to the client."""
+
+    id: str
+    name: str
+    raw: str
+    request_id: Id | None = None
+    is_told: bool = False
+
+
+class TurnDecoder:
+    """Give it every message of its thread; what is not of its turn is passed over. After is_over only calls are still noted."""
+
+    def __init__(self, thread_id: str, turn_id: str = "", *, model: str = "", names: Names | None = None) -> None:
+        self.thread_id = thread_id
+        self.turn_id = turn_id  # "" until turn/started tells it; items that are put into a thread are told of before, under another id
+        self.is_over = False
+        self.calls: dict[str, Call] = {}
+        self.rate_limits: JsonObject | None = None
+        self.retries = 0  # that Codex made by itself before anything was said
+        self._model = model
+        self._names = names or Names()
+        self._assembly = Assembly()
+        self._thoughts = Thoughts(self._assembly)
+        self._texts: dict[str, Growing] = {}  # open ones, by item
+        self._ended: set[str] = set()  # items whose text is all told
+        self._raws: dict[str, JsonObject] = {}  # raw calls that may be ours, or Codex's own
+        self._meter = Meter()
+        self._losses: list[Loss] = []
+        self._own_calls: Counter[str] = Counter()
+        self._responses = 0  # of the model, by the count of its tokens
+        self._total: JsonObject = {}
+        self._fault: GatewayError | None = None
+        self._has_started = False
+        self._has_calls = False
+
+    @property
+    def has_spoken(self) -> bool:
+        return self._assembly.count > 0
+
+    @property
+    def is_waiting(self) -> bool:
+        """Calls have come, and it is not known whether more will."""
+        return self._has_calls and not self.is_over
+
+    @property
+    def usage(self) -> Usage | None:
+        return self._meter.usage()
+
+    def told(self, method: str, params: JsonObject) -> list[Event]:
+        if method == "account/rateLimits/updated":
+            limits = params.get("rateLimits")
+            self.rate_limits = limits if isinstance(limits, dict) else self.rate_limits
+            return []
+        if method == "turn/started" and not self.turn_id and params.get("threadId") == self.thread_id:
+            self.turn_id = _text(_object(params, "turn"), "id")
+        heard = _HEARD.get(method)
+        if heard is None or self.is_over or not self._is_ours(params):
+            return []
+        return heard(self, params)
+
+    def asked(self, id: Id, method: str, params: JsonObject) -> Reply:
+        """A request of the server's. A call of a client's tool waits; everything else is declined."""
+        if method != TOOL_CALL:
+            return declined(method)
+        call_id = _text(params, "callId")
+        if not self._is_ours(params) or not call_id:
+            return stray()
+        events = self._called(call_id, self._names.known(_text(params, "tool")), params.get("arguments"))
+        self.calls[call_id].request_id = id
+        return Reply(events=events)
+
+    def declined(self, method: str, params: JsonObject) -> list[Event]:
+        """A request of the server's that was answered with a no: reported with the next event."""
+        if self._is_ours(params) and len(self._losses) < _MOST_DECLINED:
+            self._losses.append(Loss("call.declined", method[:60], _DECLINED))
+        return []
+
+    def settle(self) -> list[Event]:
+        """No more calls are awaited: the answer ends with those that came."""
+        return self._finish("tool_calls") if self.is_waiting else []
+
+    def cut(self, error: GatewayError | None = None) -> list[Event]:
+        """Nothing more will come: the program or its pipe has ended."""
+        return [] if self.is_over else self._fail(self._fault or error or gone())
+
+    def follow(self) -> tuple[TurnDecoder, list[Event]]:
+        """The next answer of the same turn, and its first events, if there were calls that came too late for this one."""
+        other = TurnDecoder(self.thread_id, self.turn_id, model=self._model, names=self._names)
+        other.calls, other.rate_limits = self.calls, self.rate_limits
+        other._meter = self._meter.follow()
+        events: list[Event] = []
+        for call in list(self.calls.values()):
+            if not call.is_told:
+                events += other._tell(call)
+        return other, events
+
+    def _is_ours(self, params: JsonObject) -> bool:
+        turn_id = params.get("turnId")
+        if turn_id is None and isinstance(turn := params.get("turn"), dict):
+            turn_id = turn.get("id")
+        return params.get("threadId") == self.thread_id and bool(turn_id) and turn_id == self.turn_id
+
+    def _begin(self) -> list[Event]:
+        events: list[Event] = []
+        if not self._has_started:
+            self._has_started = True
+            events.append(Started(id=self.turn_id, model=self._model))
+        events += [Noted(note=loss) for loss in self._losses]
+        self._losses.clear()
+        return events
+
+    def _thinking(self, events: list[Event]) -> list[Event]:
+        return self._begin() + events if events else []
+
+    def _delta(self, params: JsonObject) -> list[Event]:
+        return self._said(_text(params, "itemId"), _text(params, "delta"))
+
+    def _said(self, item_id: str, text: str) -> list[Event]:
+        growing = self._texts.get(item_id)
+        if growing is not None:
+            return _grow(growing, text)
+        if not text or item_id in self._ended:
+            return []
+        events = self._begin() + self._thoughts.end()
+        growing, started = self._assembly.start(Text(text="", item_id=item_id))
+        self._texts[item_id] = growing
+        return [*events, started, *_grow(growing, text)]
+
+    def _summary(self, params: JsonObject) -> list[Event]:
+        place = (_text(params, "itemId"), "summary", _number(params, "summaryIndex"))
+        return self._thinking(self._thoughts.grow(*place, _text(params, "delta")))
+
+    def _reasoning(self, params: JsonObject) -> list[Event]:
+        place = (_text(params, "itemId"), "thought", _number(params, "contentIndex"))
+        return self._thinking(self._thoughts.grow(*place, _text(params, "delta")))
+
+    def _item_begun(self, params: JsonObject) -> list[Event]:
+        """Calls over a bridge are seen here; all other items are heard of by their contents."""
+        item = _object(params, "item")
+        if item.get("type") != "mcpToolCall" or not self._names.bridge or item.get("server") != self._names.bridge:
+            return []
+        return self._called(_text(item, "id"), _text(item, "tool"), item.get("arguments"))
+
+    def _item_done(self, params: JsonObject) -> list[Event]:
+        item = _object(params, "item")
+        match item.get("type"):
+            case "agentMessage":
+                return self._message_done(_text(item, "id"), _text(item, "text"))
+            case "reasoning":
+                return self._thinking(self._thoughts.complete(_text(item, "id"), item))
+            case _:
+                return []
+
+    def _message_done(self, item_id: str, text: str) -> list[Event]:
+        """The whole text; of one that was not streamed it is all there is."""
+        growing = self._texts.get(item_id)
+        said = growing.content if growing is not None else ""
+        events = self._said(item_id, text[len(said) :]) if text.startswith(said) else []
+        self._ended.add(item_id)
+        growing = self._texts.pop(item_id, None)
+        return events if growing is None else events + self._assembly.end(growing)
+
+    def _raw_item(self, params: JsonObject) -> list[Event]:
+        item = _object(params, "item")
+        match item.get("type"):
+            case "function_call":
+                return self._raw_call(item)
+            case "function_call_output":
+                return self._own_call(item)
+            case "reasoning":
+                return self._thinking(self._thoughts.prove(_text(item, "id"), item.get("encrypted_content")))
+            case _:
+                return []
+
+    def _raw_call(self, item: JsonObject) -> list[Event]:
+        """A call as the model wrote it. One that Codex cannot read, or knows no tool for, it answers itself."""
+        call_id, name = _text(item, "call_id"), _text(item, "name")
+        self._raws[call_id] = item
+        if not call_id or name not in self._names or not _is_json(_text(item, "arguments")):
+            return []
+        return self._called(call_id, self._names.known(name), None)
+
+    def _own_call(self, item: JsonObject) -> list[Event]:
+        raw = self._raws.pop(_text(item, "call_id"), None)
+        if raw is None or _text(item, "call_id") in self.calls:
+            return []
+        loss = _own_loss(raw, self._names.known(_text(raw, "name"))[:60], _text(item, "output"))
+        self._losses.append(loss)
+        self._own_calls[loss.feature] += 1
+        count = self._own_calls[loss.feature]
+        if count <= _MOST_OWN[loss.feature] or self._has_calls:  # an answer with calls ends by itself
+            return []
+        return self._fail(stuck(count, loss)) if self._names else self._unasked(raw)
+
+    def _unasked(self, raw: JsonObject | None) -> list[Event]:
+        """No tool was offered, and the model calls and calls: its text is the answer, or where it has none, the last call. A thread
+        that was resumed does not tell the call (raw is None)."""
+        if self._texts or self._ended:
+            return self._finish("stop")
+        if raw is None:
+            return self._fail(stuck(self._responses, Loss("call.name", "a tool", "none was offered")))
+        call = Call(id=_text(raw, "call_id"), name=_text(raw, "name"), raw=_text(raw, "arguments"))
+        return [*self._tell(call), *self._finish("stop")]
+
+    def _called(self, call_id: str, name: str, arguments: object) -> list[Event]:
+        """A call of one of the client's tools, told once. Codex may have parsed the arguments; what the model wrote comes first."""
+        if call_id in self.calls:
+            return []
+        raw = self._raws.get(call_id)
+        written = _json(arguments) if raw is None else _text(raw, "arguments")
+        self.calls[call_id] = Call(id=call_id, name=name, raw=written)
+        return [] if self.is_over else self._tell(self.calls[call_id])
+
+    def _tell(self, call: Call) -> list[Event]:
+        events = self._begin() + self._thoughts.end()
+        item_id = _text(self._raws.get(call.id, {}), "id")
+        growing, started = self._assembly.start(ToolCall(id=call.id, name=call.name, raw="", item_id=item_id))
+        call.is_told = self._has_calls = True
+        return [*events, started, *_grow(growing, call.raw), *self._assembly.end(growing)]
+
+    def _response_done(self, params: JsonObject) -> list[Event]:
+        """The model has ended its response. Its calls are all known by their raw items, asked for or not."""
+        self._meter.response(params.get("usage"))
+        return self._finish("tool_calls") if self._has_calls else []
+
+    def _counted(self, params: JsonObject) -> list[Event]:
+        """Old versions count a response as soon as it is over, new ones (0.166) only when its calls are answered: either way no
+        call can follow."""
+        self._meter.thread(params.get("tokenUsage"))
+        total = _object(_object(params, "tokenUsage"), "total")
+        if total != self._total:
+            self._total, self._responses = total, self._responses + 1
+        if self._responses > _MOST_RESPONSES and not self._names and not self._own_calls:
+            return self._unasked(None)
+        return self.settle()
+
+    def _erred(self, params: JsonObject) -> list[Event]:
+        error = _object(params, "error")
+        if params.get("willRetry") is not True:
+            self._fault = error_of(error)
+            return []
+        self.retries += 1
+        if self.has_spoken:
+            return self._fail(_begun_anew(unreached(error) or error_of(error)))
+        fault = unreached(error)
+        return [] if fault is None else self._fail(fault)
+
+    def _turn_done(self, params: JsonObject) -> list[Event]:
+        turn = _object(params, "turn")
+        error = _object(turn, "error")
+        match turn.get("status"):
+            case "completed":
+                return self._finish("stop", "completed")
+            case "interrupted":
+                return self._fail(UpstreamError("the turn was interrupted in Codex.", code="interrupted"))
+            case _ if raw := incomplete_reason(error):
+                return self._finish(_ENDS.get(raw, "other"), raw)
+            case _:
+                return self._fail(error_of(error) if error else self._fault or gone("it gave no reason"))
+
+    def _finish(self, reason: Reason, raw: str = "") -> list[Event]:
+        events = self._begin() + self._thoughts.end() + self._assembly.end_all(is_cut=reason == "length")
+        self.is_over = True
+        choice = Choice(reason=reason, raw_reason=raw or reason)
+        return [*events, Finished(choices=(choice,), usage=self.usage)]
+
+    def _fail(self, error: GatewayError) -> list[Event]:
+        events = self._begin()
+        self.is_over = True
+        return [*events, Failed(error=error)]
+
+
+_Heard: TypeAlias = Callable[[TurnDecoder, JsonObject], list[Event]]
+_HEARD: dict[str, _Heard] = {
+    "item/started": TurnDecoder._item_begun,
+    "item/completed": TurnDecoder._item_done,
+    "item/agentMessage/delta": TurnDecoder._delta,
+    "item/reasoning/summaryPartAdded": TurnDecoder._summary,
+    "item/reasoning/summaryTextDelta": TurnDecoder._summary,
+    "item/reasoning/textDelta": TurnDecoder._reasoning,
+    "rawResponseItem/completed": TurnDecoder._raw_item,
+    "rawResponse/completed": TurnDecoder._response_done,
+    "thread/tokenUsage/updated": TurnDecoder._counted,
+    "error": TurnDecoder._erred,
+    "turn/completed": TurnDecoder._turn_done,
+}
+
+
+def _own_loss(raw: JsonObject, name: str, output: str) -> Loss:
+    if not _is_json(_text(raw, "arguments")):
+        return Loss("call.arguments", name, "they were no JSON; Codex told the model, which went on")
+    if output.startswith("unsupported call"):
+        return Loss("call.name", name, "no tool has it; Codex told the model, which went on")
+    return Loss("call.own", name, "Codex ran one of its own tools")
+
+
+def _begun_anew(error: UpstreamError) -> UpstreamError:
+    """Codex would stream the text a second time, with nothing that takes back the first."""
+    return UpstreamError(
+        f"the provider's answer broke off, and what was sent of it cannot be taken back: {error.message}",
+        status=502,
+        code="upstream_cut",
+    )
+
+
+def _grow(growing: Growing, text: str) -> list[Event]:
+    return [growing.grow(text)] if text else []
+
+
+def _json(value: object) -> str:
+    """null stands for what nests so deep that it could be read and cannot be written: wrong arguments, as whoever checks them sees."""
+    try:
+        return encode(value).decode()
+    except BadJson:
+        return "null"
+
+
+def _is_json(text: str) -> bool:
+    try:
+        decode(text)
+    except BadJson:
+        return False
+    return True
+
+
+def _object(owner: JsonObject, key: str) -> JsonObject:
+    value = owner.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _text(owner: JsonObject, key: str) -> str:
+    value = owner.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def _number(owner: JsonObject, key: str) -> int:
+    value = owner.get(key)
+    return value if isinstance(value, int) else 0
+
+
+__all__ = ["Call", "Reply", "TurnDecoder"]

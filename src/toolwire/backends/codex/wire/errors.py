@@ -1,0 +1,208 @@
+"""Codex app-server: what went wrong, as an error with the status that the provider gave, or would have given.
+
+Codex names some faults by a word, some by a word with an HTTP status, and the rest only in a sentence. They are asked in that order.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from ....dialects.base import cut
+from ....dialects.shared.error_bodies import error_code, error_from
+from ....errors import RUNAWAY, UpstreamError, quote
+from ....types import JsonObject, Loss
+from ....wire.exact_json import object_of
+
+_LONGEST = 4000  # letters of a message that are read and kept
+_STATUS = re.compile(r"\bstatus:? (\d{3})\b")
+_ADDRESS = re.compile(
+    r" for url \([^()\s]{1,2000}\)|,? url: \S{1,2000}|,? (?:cf-ray|request id|auth error(?: code)?): [^,]{1,200}"
+)
+_WAIT = re.compile(r"try again in (\d{1,6}(?:\.\d{1,6})?) ?(ms|s|m)\b", re.IGNORECASE)
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0}
+_CUT = "stream disconnected before completion: "
+_INCOMPLETE = re.compile(rf"(?:{_CUT})?Incomplete response returned, reason: (\w{{1,60}})")
+# 0.166 waits without end for a provider that cannot be reached, and says no more than this.
+_OFFLINE = "waiting for network"
+_LOGIN = "Log in with `codex login`, or give this back end a provider with a key."
+
+
+class Fault(Struct, frozen=True, kw_only=True):
+    """status 0: the one that the fault itself carries, or 502."""
+
+    status: int = 0
+    code: str = "upstream_error"
+    is_retryable: bool = False
+    hint: str = ""
+
+
+# codexErrorInfo, as a word or as the only key of an object.
+BY_INFO: dict[str, Fault] = {
+    "internalServerError": Fault(status=500, is_retryable=True),
+    "serverOverloaded": Fault(status=503, code="overloaded", is_retryable=True),
+    "rateLimitExceeded": Fault(status=429, code="rate_limited", is_retryable=True),
+    "usageLimitExceeded": Fault(status=429, code="insufficient_quota"),
+    "sessionBudgetExceeded": Fault(status=429, code="insufficient_quota"),
+    "contextWindowExceeded": Fault(status=400, code="context_length_exceeded"),
+    "unauthorized": Fault(status=401, code="authentication_failed", hint=_LOGIN),
+    "badRequest": Fault(status=400),
+    "modelNotFound": Fault(status=404, code="model_not_found"),
+    "flexUnavailable": Fault(status=503, code="overloaded", is_retryable=True),
+    "policyCapacityUnavailable": Fault(status=503, code="overloaded", is_retryable=True),
+    "cyberPolicy": Fault(status=400, code="refused_by_policy"),
+    "misalignmentPolicyViolation": Fault(status=400, code="refused_by_policy"),
+    "tooManyDenials": Fault(code="interrupted"),
+    "httpConnectionFailed": Fault(is_retryable=True),
+    "responseStreamConnectionFailed": Fault(is_retryable=True),
+    "responseStreamDisconnected": Fault(code="upstream_cut", is_retryable=True),
+    "responseTooManyFailedAttempts": Fault(is_retryable=True),
+}
+# Sentences that come with no more than "other", or with nothing.
+BY_WORDS: tuple[tuple[re.Pattern[str], Fault], ...] = (
+    (re.compile(r"^Missing environment variable"), Fault(status=401, code="authentication_failed")),
+    (re.compile(r"rate limit", re.IGNORECASE), Fault(status=429, code="rate_limited", is_retryable=True)),
+    (re.compile(r"\bquota\b|usage limit", re.IGNORECASE), Fault(status=429, code="insufficient_quota")),
+    (
+        re.compile(r"overloaded|experiencing high demand|at capacity", re.IGNORECASE),
+        Fault(status=503, code="overloaded", is_retryable=True),
+    ),
+    (
+        re.compile(r"context window|context length|context_length_exceeded", re.IGNORECASE),
+        Fault(status=400, code="context_length_exceeded"),
+    ),
+    (re.compile(r"^error sending request"), Fault(code="upstream_unreachable", is_retryable=True)),
+    (re.compile(r"^stream closed before|idle timeout waiting"), Fault(code="upstream_cut", is_retryable=True)),
+    (
+        re.compile(r"not logged in|re-?authenticate|log in again", re.IGNORECASE),
+        Fault(status=401, code="authentication_failed", hint=_LOGIN),
+    ),
+)
+# By what a call that Codex answered itself is recorded as.
+_STUCK = {
+    "call.arguments": "their arguments were no JSON",
+    "call.name": "no tool has the name",
+    "call.own": "they were for tools of its own",
+}
+_PASSING = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
+_UNKNOWN = Fault()
+_BROKEN_OFF = Fault(is_retryable=True)
+
+
+def error_of(value: JsonObject) -> UpstreamError:
+    """The error of a turn: message, codexErrorInfo, additionalDetails."""
+    message = _text(value, "message")
+    details = _text(value, "additionalDetails")
+    if details and (not message or message.startswith("Reconnecting")):
+        message = details
+    info, status = _info(value.get("codexErrorInfo"))
+    fault = BY_INFO.get(info)
+    if fault is None and (told := _in_body(message)) is not None:
+        return told
+    return _error(fault, status or _status_in(message), message)
+
+
+def refused(error: JsonObject) -> UpstreamError:
+    """An answer to a request of ours that says no: the request was wrong, and the message says in what."""
+    message = _tidy(_text(error, "message")) or "it gave no reason"
+    return UpstreamError(f"Codex refused a request: {message}", status=502, code="codex_refused")
+
+
+def incomplete_reason(value: JsonObject) -> str:
+    """Why an answer that is no failure ended early; "" where it is one."""
+    found = _INCOMPLETE.match(_text(value, "message"))
+    return found.group(1) if found else ""
+
+
+def unreached(value: JsonObject) -> UpstreamError | None:
+    """None where Codex will ask the provider again; where it only waits, retries are ours."""
+    if _OFFLINE not in _text(value, "message").lower():
+        return None
+    words = _tidy(_text(value, "additionalDetails")).rstrip(".") or "Codex waits for the network"
+    return UpstreamError(
+        f"the provider of Codex cannot be reached: {words}.",
+        status=502,
+        code="upstream_unreachable",
+        retryable=True,
+    )
+
+
+def stuck(calls: int, last: Loss) -> UpstreamError:
+    """The model calls what Codex answers itself, hears so, and calls again, without end."""
+    return UpstreamError(
+        f"Codex answered {calls} calls of the model itself, the last to {quote(last.where)}, because {_STUCK[last.feature]}; "
+        "then the model was stopped.",
+        status=502,
+        code="codex_stuck",
+        hint='Set tier = "sentinel" for this back end, or use another model.',
+        details=RUNAWAY,
+    )
+
+
+def gone(why: str = "") -> UpstreamError:
+    """The program ended, or its pipe, in the middle of a turn."""
+    reason = f": {why}" if why else ""
+    error = cut(f"Codex ended in the middle of the answer{reason}.")
+    error.retryable = True
+    return error
+
+
+def _error(fault: Fault | None, status: int, message: str) -> UpstreamError:
+    words = _tidy(message)
+    if fault is None:
+        unknown = _BROKEN_OFF if message.startswith(_CUT) else _UNKNOWN
+        fault = next((fault for pattern, fault in BY_WORDS if pattern.search(words)), unknown)
+        if status:
+            fault = Fault(status=status, code=error_code(status, {}, words), is_retryable=status in _PASSING)
+    actual = fault.status or status or 502
+    is_named = fault.code != "upstream_error" or bool(fault.status)
+    return UpstreamError(
+        words or f"Codex gave no reason for its failure; its provider answered {actual}.",
+        status=actual,
+        code=fault.code if is_named else error_code(actual, {}, words),
+        hint=fault.hint or (_LOGIN if actual == 401 and not words.startswith("Missing") else ""),
+        headers=_headers(words) if actual == 429 else None,
+        retryable=fault.is_retryable and actual in _PASSING,
+    )
+
+
+def _in_body(message: str) -> UpstreamError | None:
+    """A refusal whose message is the provider's whole body: it is a 400, the only status that is told so."""
+    body = object_of(message) if message[:1] == "{" else None
+    return None if body is None else error_from(400, body, message.encode("utf-8", "replace"), {})
+
+
+def _info(given: object) -> tuple[str, int]:
+    """The word, and the HTTP status inside it where there is one."""
+    if isinstance(given, str):
+        return given, 0
+    if not isinstance(given, dict) or len(given) != 1:
+        return "", 0
+    name, inside = next(iter(given.items()))
+    status = inside.get("httpStatusCode") if isinstance(inside, dict) else None
+    return name, status if isinstance(status, int) and 400 <= status < 600 else 0
+
+
+def _status_in(message: str) -> int:
+    found = _STATUS.search(message)
+    status = int(found.group(1)) if found else 0
+    return status if 400 <= status < 600 else 0
+
+
+def _tidy(message: str) -> str:
+    """Without addresses, which are the owner's and not the client's, and without what says only that a stream ended."""
+    return _ADDRESS.sub("", message).removeprefix(_CUT).strip().removesuffix(":")
+
+
+def _headers(words: str) -> dict[str, str] | None:
+    found = _WAIT.search(words)
+    if found is None:
+        return None
+    seconds = float(found.group(1)) * _SECONDS[found.group(2).lower()]
+    return {"retry-after": str(max(1, round(seconds + 0.49)))}
+
+
+def _text(value: JsonObject, key: str) -> str:
+    given = value.get(key)
+    return given[:_LONGEST] if isinstance(given, str) else ""

@@ -1,0 +1,345 @@
+"""Codex app-server: requests out. A request becomes a thread, perhaps a history put into it, and a turn; what none of them can
+say is recorded as a loss."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from ....dialects.shared.failed_results import with_failure
+from ....dialects.shared.losses import foreign_members, whole_schema
+from ....dialects.shared.media.data import data_url
+from ....dialects.shared.media.text import placeholder, text_of
+from ....types import JsonObject, Loss, Media, Part, Request, Text, Tool, ToolResult
+from .history import History, Way, history_items, history_of, losses_of_way, split_input, told_as_text, way_of
+from .names import BUILT_IN, RESERVED, Names
+from .settings import Setup, flat
+from .versions import Abilities, Tier
+
+NAME = "codex"
+CLIENT = "toolwire"
+# Resuming needs the id of a thread, and with a history of our own any will do.
+_NO_THREAD = "00000000-0000-4000-8000-000000000000"
+# What nobody here reads; versions before 0.99 send it all the same.
+UNREAD = (
+    "account/updated",
+    "app/list/updated",
+    "item/commandExecution/outputDelta",
+    "item/fileChange/outputDelta",
+    "remoteControl/status/changed",
+    "skills/changed",
+    "thread/readState/changed",
+    "thread/started",
+    "thread/status/changed",
+    "turn/diff/updated",
+    "turn/plan/updated",
+)
+# Only such a thread can be taken back; Codex writes it into its own folder until it is deleted.
+_KEPT: JsonObject = {"ephemeral": False, "historyMode": "paginated"}
+_EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh"})
+_SUMMARIES = frozenset({"auto", "concise", "detailed", "none"})
+_VERBOSITIES = frozenset({"low", "medium", "high"})
+_CACHE_KEY = "prompt_cache_key"
+_NO_MEMBER = "Codex has no such setting"
+
+
+class Opening(Struct, frozen=True, kw_only=True):
+    """All that is sent to have one request answered: method with params, then inject if there is any, then turn.
+
+    inject and turn want the id of the thread: see injection() and turn_of(). names are what the answer's calls are read by.
+    """
+
+    method: Literal["thread/start", "thread/resume"]
+    params: JsonObject
+    inject: list[JsonObject]
+    turn: JsonObject
+    names: Names
+    losses: tuple[Loss, ...]
+
+    @property
+    def is_kept(self) -> bool:
+        """The thread is one that can be taken back to its beginning, and used again."""
+        return "historyMode" in self.params and bool(self.inject)
+
+    def unkept(self) -> JsonObject:
+        """params for a version that has no such threads."""
+        return {name: value for name, value in self.params.items() if name not in _KEPT} | {"ephemeral": True}
+
+    def injection(self, thread_id: str, start: int = 0) -> JsonObject:
+        """Params of thread/inject_items; it refuses an empty list, so it is sent only where there are items from start on."""
+        return {"threadId": thread_id, "items": self.inject[start:]}
+
+    def turn_of(self, thread_id: str) -> JsonObject:
+        """Params of turn/start."""
+        return {"threadId": thread_id, **self.turn}
+
+
+def initialize_params(version: str = "0") -> JsonObject:
+    """The same for every version: it is sent before the version is known, and old ones pass over what they do not know."""
+    return {
+        "clientInfo": {"name": CLIENT, "title": CLIENT, "version": version},
+        "capabilities": {"experimentalApi": True, "optOutNotificationMethods": list(UNREAD)},
+    }
+
+
+def opening(request: Request, tier: Tier, abilities: Abilities, setup: Setup) -> Opening:
+    names = names_of(request, tier, abilities, setup)
+    history = history_of(request, names)
+    has_tools = bool(offered(request)) and tier.is_native
+    way = way_of(abilities, has_tools=has_tools)
+    params, losses = _thread(request, tier, abilities, setup, history, names)
+    inject, given = placed(history.items, way)
+    method: Literal["thread/start", "thread/resume"] = "thread/start"
+    if way == "resume" and inject:
+        method, params = "thread/resume", {"threadId": _NO_THREAD, "history": inject, **params}
+        inject = []
+    return Opening(
+        method=method,
+        params=params,
+        inject=inject,
+        turn=turn_members(request, given),
+        names=names,
+        losses=(*history.losses, *losses_of_way(history.items, way), *losses, *losses_of(request)),
+    )
+
+
+def thread_start(
+    request: Request, tier: Tier, abilities: Abilities, setup: Setup
+) -> tuple[JsonObject, tuple[Loss, ...]]:
+    """Params of thread/start for this request alone."""
+    names = names_of(request, tier, abilities, setup)
+    params, losses = _thread(request, tier, abilities, setup, history_of(request, names), names)
+    return params, tuple(losses)
+
+
+def placed(items: list[JsonObject], way: Way) -> tuple[list[JsonObject], list[JsonObject]]:
+    """What is put into the thread beforehand, and what the turn has as its input."""
+    if way == "inject":
+        return items, []
+    return ([], told_as_text(items)) if way == "text" else split_input(items)
+
+
+def turn_start(thread_id: str, request: Request, given: list[JsonObject]) -> JsonObject:
+    """Params of turn/start; given is the input, empty where the history was put into the thread."""
+    return {"threadId": thread_id, **turn_members(request, given)}
+
+
+def turn_members(request: Request, given: list[JsonObject]) -> JsonObject:
+    members: JsonObject = {"input": given}
+    if request.model:
+        members["model"] = request.model
+    if request.output.format == "schema" and request.output.schema is not None:
+        members["outputSchema"] = request.output.schema
+    if (effort := _effort(request)) is not None:
+        members["effort"] = effort
+    if (summary := _summary(request)) is not None:
+        members["summary"] = summary
+    return members
+
+
+def tool_answer(result: ToolResult, abilities: Abilities) -> JsonObject:
+    """The answer to item/tool/call, in the form that the version takes; media that have no place in it are named in words."""
+    images = _images(result) if abilities.contents else []
+    text = _words(result, has_images=abilities.contents)
+    text = with_failure(text) if result.is_error else text
+    if not abilities.contents:
+        return {"output": text, "success": not result.is_error}
+    said: list[JsonObject] = [{"type": "inputText", "text": text}] if text or not images else []
+    return {"contentItems": said + images, "success": not result.is_error}
+
+
+def names_of(request: Request, tier: Tier, abilities: Abilities, setup: Setup) -> Names:
+    """Names of the tools that are offered; with none of them offered, calls are not the client's."""
+    tools = offered(request) if tier.is_native else []
+    bridge = setup.bridge if tier.name == "mcp" else ""
+    taken = RESERVED if abilities.bare and not setup.has_built_ins else BUILT_IN
+    return Names((tool.name for tool in tools), taken | setup.skipped, bridge)
+
+
+def offered(request: Request) -> list[Tool]:
+    """The tools that may be called: a choice that narrows them down is kept by showing no others."""
+    choice = request.tool_choice
+    if choice is not None and choice.mode == "none":
+        return []
+    tools = [tool for tool in request.tools if tool.kind == "function"]
+    if choice is None or choice.mode not in ("named", "allowed"):
+        return tools
+    return [tool for tool in tools if tool.name in choice.names]
+
+
+def cache_key(request: Request) -> str:
+    """The client's own; "" where it has none."""
+    for members in request.extra.values():
+        if isinstance(key := members.get(_CACHE_KEY), str):
+            return key
+    return ""
+
+
+def losses_of(request: Request) -> list[Loss]:
+    """What Codex cannot be told; stop sequences are not among it, because the gateway keeps to them itself."""
+    sampling = request.sampling
+    losses = [
+        Loss(f"sampling.{key}", key, _NO_MEMBER)
+        for key in ("temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty")
+        if getattr(sampling, key) is not None
+    ]
+    if sampling.choices > 1:
+        losses.append(Loss("sampling.n", "n", "Codex gives one answer"))
+    if sampling.logprobs:
+        losses.append(Loss("sampling.logprobs", "logprobs", _NO_MEMBER))
+    if request.max_tokens is not None:
+        losses.append(Loss("max_tokens", "max_tokens", _NO_MEMBER))
+    if request.parallel_calls is False and request.tools:
+        losses.append(Loss("parallel_calls", "parallel_tool_calls", _NO_MEMBER))
+    return losses + _choice_losses(request) + _thinking_losses(request) + _output_losses(request) + _others(request)
+
+
+def _thread(
+    request: Request, tier: Tier, abilities: Abilities, setup: Setup, history: History, names: Names
+) -> tuple[JsonObject, list[Loss]]:
+    params: JsonObject = {
+        "cwd": setup.cwd,
+        "approvalPolicy": "never",
+        "sandbox": "read-only",
+        # Arguments as they were written, proofs of reasoning, and calls that Codex answers itself, which may never end.
+        "experimentalRawEvents": True,
+    }
+    losses: list[Loss] = []
+    if request.model:
+        params["model"] = request.model
+    if setup.provider:
+        params["modelProvider"] = setup.provider
+    if setup.base_instructions is not None:
+        params["baseInstructions"] = setup.base_instructions
+    if history.instructions:
+        params["developerInstructions"] = history.instructions
+    if settings := _settings(request, abilities, setup):
+        params["config"] = settings
+    if setup.keeps and abilities.revert:
+        params |= _KEPT
+    elif abilities.ephemeral:
+        params["ephemeral"] = True
+    tools = offered(request) if tier.is_native else []
+    if tools and tier.name != "mcp":
+        params["dynamicTools"] = [_tool(tool, names, abilities) for tool in tools]
+    if tools:
+        losses += [Loss("tool.strict", tool.name, "checked by the gateway") for tool in tools if tool.strict]
+    if not tier.is_native and request.tools:
+        losses.append(Loss("tools", "tools", "this tier has no native tools"))
+    return params, losses
+
+
+def _settings(request: Request, abilities: Abilities, setup: Setup) -> JsonObject:
+    settings = flat(setup.settings)
+    if request.output.verbosity in _VERBOSITIES:
+        settings.setdefault("model_verbosity", request.output.verbosity)
+    if not abilities.bare and request.thinking is not None and request.thinking.mode != "off":
+        # Without it 0.89 says nothing of effort and summary to a model that it does not know.
+        settings.setdefault("model_supports_reasoning_summaries", True)
+    return settings
+
+
+def _tool(tool: Tool, names: Names, abilities: Abilities) -> JsonObject:
+    kind = {"type": "function"} if abilities.typed_tools else {}
+    return {
+        **kind,
+        "name": names.written(tool.name),
+        "description": tool.description or "",
+        "inputSchema": whole_schema(tool.schema),
+    }
+
+
+def _images(result: ToolResult) -> list[JsonObject]:
+    return [{"type": "inputImage", "imageUrl": url} for part in result.parts if (url := _image(part)) is not None]
+
+
+def _image(part: Part) -> str | None:
+    return data_url(part) if isinstance(part, Media) and part.kind == "image" else None
+
+
+def _words(result: ToolResult, *, has_images: bool) -> str:
+    told: list[Part] = []
+    for part in result.parts:
+        if not isinstance(part, Media):
+            told.append(part)
+        elif not has_images or _image(part) is None:
+            told.append(Text(text=placeholder(part, "", [], "")))
+    return text_of(tuple(told), "", [])
+
+
+def _effort(request: Request) -> str | None:
+    thinking = request.thinking
+    if thinking is None:
+        return None
+    if thinking.effort is None:
+        return "none" if thinking.mode == "off" else None
+    return thinking.effort if thinking.effort in _EFFORTS else None
+
+
+def _summary(request: Request) -> str | None:
+    """Clients that switch thinking on want to see it; where the dialect has a word for how, that is what they get."""
+    thinking = request.thinking
+    if thinking is None:
+        return None
+    if thinking.summary is not None:
+        return thinking.summary if thinking.summary in _SUMMARIES else None
+    return "auto" if thinking.mode in ("on", "adaptive") else None
+
+
+def _choice_losses(request: Request) -> list[Loss]:
+    choice = request.tool_choice
+    if choice is None or choice.mode in ("auto", "none") or not request.tools:
+        return []
+    if choice.mode == "allowed" and not choice.is_required:
+        return []
+    return [Loss("tool_choice", "tool_choice", "Codex leaves it to the model whether a tool is called")]
+
+
+def _thinking_losses(request: Request) -> list[Loss]:
+    thinking = request.thinking
+    if thinking is None:
+        return []
+    losses = []
+    if thinking.budget is not None:
+        losses.append(Loss("thinking.budget", "thinking", "Codex counts reasoning by effort only"))
+    if thinking.effort is not None and thinking.effort not in _EFFORTS:
+        losses.append(Loss("thinking.effort", "effort", "Codex has no such effort"))
+    return losses
+
+
+def _output_losses(request: Request) -> list[Loss]:
+    output = request.output
+    losses = []
+    if output.format == "json":
+        losses.append(Loss("output.json", "response_format", "Codex asks for JSON only by a schema"))
+    if output.format == "schema" and not output.strict:
+        losses.append(Loss("output.strict", "response_format", "Codex has every schema kept to strictly"))
+    if output.verbosity is not None and output.verbosity not in _VERBOSITIES:
+        losses.append(Loss("output.verbosity", "verbosity", _NO_MEMBER))
+    return losses
+
+
+def _others(request: Request) -> list[Loss]:
+    losses: list[Loss] = []
+    if request.user is not None:
+        losses.append(Loss("user", "user", _NO_MEMBER))
+    foreign_members(request, NAME, losses)
+    return losses
+
+
+__all__ = [
+    "NAME",
+    "Opening",
+    "cache_key",
+    "history_items",
+    "initialize_params",
+    "losses_of",
+    "names_of",
+    "offered",
+    "opening",
+    "placed",
+    "thread_start",
+    "tool_answer",
+    "turn_start",
+]

@@ -1,0 +1,233 @@
+"""Codex app-server: the configuration that makes a bare model of an agent, per version, as data; the owner's own settings win.
+
+Settings are kept flat, by dotted keys: `thread/start.config` takes them so, and TOML reads them so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+
+from msgspec import Struct
+
+from ....errors import ConfigError, quote
+from ....types import Json, JsonObject
+from ....wire.exact_json import encode
+from .versions import Version
+
+_PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
+
+
+class Setup(Struct, frozen=True, kw_only=True):
+    """What the owner and the back end settle for a thread, beside the request.
+
+    base_instructions None leaves Codex its own. settings hold for this thread alone, by dotted keys. bridge is the name of the MCP
+    server that stands for the client's tools, "" where there is none. has_built_ins: the owner's settings may switch tools of Codex
+    on. skipped are names that this app-server was seen to leave out. keeps: the thread may serve the next request, too.
+    """
+
+    cwd: str
+    base_instructions: str | None = None
+    provider: str = ""
+    settings: JsonObject = {}
+    bridge: str = ""
+    has_built_ins: bool = False
+    skipped: frozenset[str] = frozenset()
+    keeps: bool = False
+
+
+class Provider(Struct, frozen=True, kw_only=True):
+    """Where Codex asks for answers. No base_url: where the user's own login belongs. env_key names the variable with the key;
+    without one the login of Codex itself is used."""
+
+    id: str
+    base_url: str = ""
+    env_key: str = ""
+    idle_seconds: int = 300
+
+
+class Recipe(Struct, frozen=True, kw_only=True):
+    """since: from this version on."""
+
+    since: Version
+    settings: JsonObject
+
+
+# What a client sends reaches the model as it is: Codex would cut the results of tools (to some 10,000 tokens), and put a summary in the
+# place of a long conversation. It does the latter by the window as well as by the limit; nothing that we tell comes from the window.
+_WHOLE: JsonObject = {
+    "tool_output_token_limit": 100_000_000,
+    "model_auto_compact_token_limit": 9_000_000_000,
+    "model_context_window": 9_000_000_000,
+}
+# What old versions keep, whatever they are told: update_plan, view_image, request_user_input (0.98, 0.110), three tools for MCP
+# resources (0.89, 0.98), and texts about permissions and skills.
+_OLD: JsonObject = {
+    **_WHOLE,
+    "project_doc_max_bytes": 0,
+    "features.shell_tool": False,
+    "features.exec_policy": False,
+    "features.remote_models": False,  # the first thread waits some 5 s for chatgpt.com where that cannot be reached
+}
+# Checked by reading what 0.166.0 sends to a provider: no tool, and no text of its own.
+_NEW: JsonObject = {
+    **_WHOLE,
+    "web_search": "disabled",
+    "project_doc_max_bytes": 0,
+    "include_permissions_instructions": False,
+    "include_apps_instructions": False,
+    "include_collaboration_mode_instructions": False,
+    "include_environment_context": False,
+    "analytics.enabled": False,
+    "features.shell_tool": False,
+    "features.unified_exec": False,
+    "features.multi_agent": False,
+    "features.goals": False,
+    "features.view_image": False,
+    "features.plugins": False,
+    "features.apps": False,
+    "features.tool_suggest": False,
+    "features.image_generation": False,
+    "features.hooks": False,
+    "features.skill_search": False,
+    "features.sleep_tool": False,
+    "features.shell_snapshot": False,
+    "skills.include_instructions": False,
+    "tools.experimental_request_user_input.enabled": False,
+}
+RECIPES: tuple[Recipe, ...] = (
+    Recipe(since=Version(0, 0), settings=_OLD),
+    Recipe(since=Version(0, 92), settings=_OLD | _NEW),  # what a version does not know it passes over
+    Recipe(since=Version(0, 145), settings=_NEW),
+)
+
+
+def bare_settings(version: Version) -> JsonObject:
+    """No built-in tools, no prompt texts of its own, as far as the version allows."""
+    newest = RECIPES[-1]
+    if version == Version(0, 0):  # built from source
+        return newest.settings
+    return next((recipe for recipe in reversed(RECIPES) if version >= recipe.since), newest).settings
+
+
+# Tools of Codex that the owner may switch on by name.
+BUILT_IN_TOOLS: dict[str, JsonObject] = {
+    "web_search": {"web_search": "live"},
+    "view_image": {"features.view_image": True},
+}
+
+
+def switched_on(tools: Iterable[str]) -> JsonObject:
+    """Settings that have Codex offer these of its own tools to the model."""
+    return merged(*(BUILT_IN_TOOLS[tool] for tool in tools))
+
+
+def switches_tools(settings: Mapping[str, Json]) -> bool:
+    """Whether the owner's settings have a say in which built-in tools there are."""
+    return any(key == "web_search" or key.startswith(("features.", "tools.")) for key in flat(settings))
+
+
+def provider_settings(provider: Provider) -> JsonObject:
+    """Retries are ours alone: Codex would send text twice that a client has read already."""
+    if not _PLAIN_KEY.match(provider.id):
+        raise ConfigError(f"found {quote(provider.id)}; expected letters, digits, _ and -.", where="provider")
+    key = f"model_providers.{provider.id}"
+    settings: JsonObject = {
+        "model_provider": provider.id,
+        f"{key}.name": "OpenAI" if not provider.base_url else provider.id,
+        f"{key}.wire_api": "responses",
+        f"{key}.request_max_retries": 0,
+        f"{key}.stream_max_retries": 0,
+        f"{key}.stream_idle_timeout_ms": provider.idle_seconds * 1000,
+    }
+    if provider.base_url:
+        settings[f"{key}.base_url"] = provider.base_url
+    if provider.env_key:
+        settings[f"{key}.env_key"] = provider.env_key
+    else:
+        settings[f"{key}.requires_openai_auth"] = True
+    return settings
+
+
+def merged(*layers: Mapping[str, Json]) -> JsonObject:
+    """Flat settings of all layers; a later one wins, with all that lies below its key."""
+    settings: JsonObject = {}
+    for layer in layers:
+        for key, value in flat(layer).items():
+            for known in [known for known in settings if _is_below(known, key) or _is_below(key, known)]:
+                del settings[known]
+            settings[key] = value
+    return settings
+
+
+def flat(settings: Mapping[str, Json], above: str = "") -> JsonObject:
+    """Tables as dotted keys; an empty table says nothing."""
+    found: JsonObject = {}
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            found |= flat(value, f"{above}{key}.")
+        else:
+            found[f"{above}{key}"] = value
+    return found
+
+
+def toml(settings: Mapping[str, Json]) -> str:
+    """The text of a config.toml: one dotted key a line, which needs no tables."""
+    return "".join(f"{_key(key)} = {_value(value, key)}\n" for key, value in flat(settings).items())
+
+
+def catalog(models: Iterable[str], base_instructions: str = "") -> JsonObject:
+    """A model catalogue that gives each of these no tools of its own: models that Codex knows bring some along that no setting
+    removes. An entry must have base instructions, and they stand in place of those that the model had."""
+    return {"models": [_entry(slug, rank, base_instructions) for rank, slug in enumerate(models, start=1)]}
+
+
+def _entry(slug: str, priority: int, base_instructions: str) -> JsonObject:
+    return {
+        "slug": slug,
+        "base_instructions": base_instructions,
+        "display_name": slug,
+        "supported_reasoning_levels": [],
+        "shell_type": "disabled",
+        "visibility": "list",
+        "supported_in_api": True,
+        "priority": priority,
+        "support_verbosity": True,  # it is told only where a client asks for one
+        "truncation_policy": {"mode": "tokens", "limit": 10000},
+        "experimental_supported_tools": [],
+        "tool_mode": None,
+        "multi_agent_version": None,
+        "apply_patch_tool_type": None,
+        "use_responses_lite": False,
+    }
+
+
+def _is_below(key: str, other: str) -> bool:
+    return key.startswith(f"{other}.")
+
+
+def _key(key: str) -> str:
+    return ".".join(part if _PLAIN_KEY.match(part) else _text(part) for part in key.split("."))
+
+
+def _value(value: Json, key: str) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int() | float() | Decimal():
+            return str(value)
+        case str():
+            return _text(value)
+        case list() | tuple():
+            return f"[{', '.join(_value(item, key) for item in value)}]"
+        case Mapping():
+            inside = ", ".join(f"{_key(name)} = {_value(item, key)}" for name, item in value.items())
+            return f"{{{inside}}}"
+        case _:
+            raise ConfigError(f"found {quote(value)}; expected what TOML can hold.", where=key[:200])
+
+
+def _text(text: str) -> str:
+    """A basic string of TOML escapes as JSON does; DEL, which JSON lets stand, it does not allow."""
+    return encode(text).decode().replace("\x7f", "\\u007f")

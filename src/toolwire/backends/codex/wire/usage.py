@@ -1,0 +1,64 @@
+"""Codex app-server: the tokens of one answer. A thread counts its own total, and a turn may ask the model more than once."""
+
+from __future__ import annotations
+
+import msgspec
+
+from ....dialects.base import count_of
+from ....types import JsonObject, Usage
+
+_MEMBERS = {
+    "input": "inputTokens",
+    "output": "outputTokens",
+    "cached": "cachedInputTokens",
+    "cache_written": "cacheWriteInputTokens",
+    "reasoning": "reasoningOutputTokens",
+}
+
+
+class Meter:
+    """What each response says of itself is added up; where responses say nothing, it is what the thread's total has grown by."""
+
+    def __init__(self, before: Usage | None = None) -> None:
+        self._responses: Usage | None = None
+        self._before = before
+        self._total = before or Usage()
+
+    def follow(self) -> Meter:
+        """For the next answer of the same turn, which begins with the last count told again (0.89 to 0.130)."""
+        return Meter(None if self._before is None else self._total)
+
+    def response(self, value: object) -> None:
+        if isinstance(value, dict):
+            self._responses = _sum(self._responses or Usage(), usage_in(value))
+
+    def thread(self, value: object) -> None:
+        """The same count may come twice, so only totals are trusted; the first tells what was there before. A last count of nothing
+        is how a response is told that was not complete."""
+        if not isinstance(value, dict) or not isinstance(value.get("total"), dict):
+            return
+        self._total = usage_in(value["total"])
+        if self._before is None:
+            last = usage_in(value["last"]) if isinstance(value.get("last"), dict) else Usage()
+            self._before = Usage() if last == Usage() else _difference(self._total, last)
+
+    def usage(self) -> Usage | None:
+        if self._responses is not None:
+            return self._responses
+        return None if self._before is None else _difference(self._total, self._before)
+
+
+def usage_in(value: JsonObject) -> Usage:
+    return _usage({name: count_of(value.get(key)) for name, key in _MEMBERS.items()})
+
+
+def _sum(one: Usage, other: Usage) -> Usage:
+    return _usage({name: getattr(one, name) + getattr(other, name) for name in _MEMBERS})
+
+
+def _difference(whole: Usage, part: Usage) -> Usage:
+    return _usage({name: max(0, getattr(whole, name) - getattr(part, name)) for name in _MEMBERS})
+
+
+def _usage(counts: dict[str, int]) -> Usage:
+    return msgspec.convert(counts, Usage)

@@ -1,0 +1,81 @@
+"""Tokens of one answer."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolwire.backends.codex.wire.usage import Meter, usage_in
+from toolwire.types import Usage
+
+ONE = {
+    "inputTokens": 100,
+    "cachedInputTokens": 40,
+    "outputTokens": 20,
+    "reasoningOutputTokens": 5,
+    "cacheWriteInputTokens": 7,
+}
+TWO = {
+    "inputTokens": 200,
+    "cachedInputTokens": 80,
+    "outputTokens": 40,
+    "reasoningOutputTokens": 10,
+    "cacheWriteInputTokens": 14,
+}
+USED = Usage(input=100, output=20, cached=40, cache_written=7, reasoning=5)
+TWICE = Usage(input=200, output=40, cached=80, cache_written=14, reasoning=10)
+
+
+def test_nothing_was_counted() -> None:
+    assert Meter().usage() is None
+
+
+def test_responses_are_added_up_and_trusted_first() -> None:
+    meter = Meter()
+    meter.thread({"total": TWO, "last": ONE})
+    meter.response(ONE)
+    assert meter.usage() == USED
+    meter.response(ONE)
+    assert meter.usage() == TWICE
+
+
+def test_a_threads_total_counts_from_where_the_answer_began() -> None:
+    meter = Meter()
+    meter.thread({"total": TWO, "last": ONE})
+    assert meter.usage() == USED
+
+
+def test_the_same_count_twice_is_counted_once() -> None:
+    meter = Meter()
+    meter.thread({"total": ONE, "last": ONE})
+    meter.thread({"total": ONE, "last": ONE})
+    assert meter.usage() == USED
+    meter.thread({"total": TWO, "last": ONE})
+    assert meter.usage() == TWICE
+
+
+def test_a_last_count_of_nothing_belongs_to_an_answer_that_was_cut() -> None:
+    meter = Meter()
+    meter.thread({"total": ONE, "last": {"inputTokens": 0}})
+    assert meter.usage() == USED
+
+
+@pytest.mark.parametrize("value", [None, 7, [], {}, {"total": 7}, {"total": None, "last": ONE}])
+def test_what_is_no_count_is_none(value: object) -> None:
+    meter = Meter()
+    meter.thread(value)
+    assert meter.usage() is None
+
+
+def test_counts_that_can_be_none_are_zero() -> None:
+    assert usage_in({"inputTokens": -1, "outputTokens": "9", "cachedInputTokens": True}) == Usage()
+
+
+def test_the_next_answer_counts_from_where_the_last_one_ended() -> None:
+    """Its first count is the last one told again."""
+    meter = Meter()
+    meter.thread({"total": ONE, "last": ONE})
+    following = meter.follow()
+    following.thread({"total": ONE, "last": ONE})
+    following.thread({"total": TWO, "last": ONE})
+    assert following.usage() == USED
+    assert Meter().follow().usage() is None

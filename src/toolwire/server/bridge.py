@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from ..backends.vscode.hub import Hub
 from ..backends.vscode.token import VARIABLE, bridge_token, is_token, token_path
+from ..backends.vscode.wire.shapes import MARK, NAME
 from ..config.file import is_loopback
-from ..dialects.vscode.shapes import MARK, NAME
 from ..errors import BadRequest, ConfigError, quote
 from ..wire.exact_json import encode
 from .auth import key_in

@@ -14,12 +14,12 @@ from contextlib import aclosing
 from msgspec import Struct
 
 from ..backends.vscode.window import Window
+from ..backends.vscode.wire.answer_out import PartsEncoder
+from ..backends.vscode.wire.errors import refused
+from ..backends.vscode.wire.frames import Bad
+from ..backends.vscode.wire.request_in import request_of
+from ..backends.vscode.wire.shapes import NAME, Ask, End, Offer, OfferedModel
 from ..dialects.base import ModelLine
-from ..dialects.vscode.answer_out import PartsEncoder
-from ..dialects.vscode.faults import refused
-from ..dialects.vscode.frames import Bad
-from ..dialects.vscode.request_in import request_of
-from ..dialects.vscode.shapes import NAME, Ask, End, Offer, OfferedModel
 from ..errors import BadRequest, GatewayError, InternalError, quote
 from ..events import Event, Failed, Finished
 from ..pipeline.answer import Answering

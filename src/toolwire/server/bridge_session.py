@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from .. import __version__
 from ..backends.vscode.window import Window
-from ..dialects.vscode.faults import refused
-from ..dialects.vscode.frames import Bad, decode_window
-from ..dialects.vscode.shapes import (
+from ..backends.vscode.wire.errors import refused
+from ..backends.vscode.wire.frames import Bad, decode_window
+from ..backends.vscode.wire.shapes import (
     VERSION,
     Ask,
     Counted,

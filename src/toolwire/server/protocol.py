@@ -28,8 +28,8 @@ from urllib.parse import unquote
 import httptools
 import uvicorn
 
+from ..backends.vscode.wire.frames import MAX_FRAME
 from ..dialects import DIALECTS
-from ..dialects.vscode.frames import MAX_FRAME
 from ..errors import BadRequest, quote
 from ..pipeline.step import mint
 from .bridge_socket import BridgeSocket

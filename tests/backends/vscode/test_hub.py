@@ -10,7 +10,7 @@ import pytest
 from tests.backends.vscode.test_window import hello, listed
 from toolwire.backends.vscode.hub import Hub, conversation_of
 from toolwire.backends.vscode.window import Window
-from toolwire.dialects.vscode.shapes import Models
+from toolwire.backends.vscode.wire.shapes import Models
 from toolwire.errors import UpstreamError
 from toolwire.types import Message, Request, Text
 

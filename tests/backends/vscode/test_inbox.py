@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from toolwire.backends.vscode.inbox import Gone, Inbox, Overflow
-from toolwire.dialects.vscode.shapes import End, Parts, TextPart
+from toolwire.backends.vscode.wire.shapes import End, Parts, TextPart
 
 pytestmark = pytest.mark.slow
 

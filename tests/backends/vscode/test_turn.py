@@ -9,13 +9,13 @@ import pytest
 
 from tests.backends.vscode.stage import used
 from tests.backends.vscode.test_window import chat, heard, hello, listed, parts
-from toolwire.backends.vscode.counting import ESTIMATED
 from toolwire.backends.vscode.inbox import Gone
-from toolwire.backends.vscode.limiting import LEAST
+from toolwire.backends.vscode.token_limit import LEAST
 from toolwire.backends.vscode.turn import Patience, Turn
+from toolwire.backends.vscode.usage import ESTIMATED
 from toolwire.backends.vscode.window import Window
-from toolwire.dialects.vscode.names import Names
-from toolwire.dialects.vscode.shapes import Cancel, Chat, DataPart, End, Failure, Parts, Refresh
+from toolwire.backends.vscode.wire.names import Names
+from toolwire.backends.vscode.wire.shapes import Cancel, Chat, DataPart, End, Failure, Parts, Refresh
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Noted, fold
 from toolwire.types import Request, Sampling, Text, Usage

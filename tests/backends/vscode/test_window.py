@@ -13,8 +13,8 @@ from tests.backends.vscode.stage import model
 from tests.telemetry.tracing import tracing
 from toolwire.backends.vscode.inbox import Gone, Overflow
 from toolwire.backends.vscode.window import AT_ONCE, Window
-from toolwire.dialects.vscode.frames import decode_gateway
-from toolwire.dialects.vscode.shapes import (
+from toolwire.backends.vscode.wire.frames import decode_gateway
+from toolwire.backends.vscode.wire.shapes import (
     Cancel,
     Chat,
     ChatMessage,

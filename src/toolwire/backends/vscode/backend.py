@@ -6,9 +6,6 @@ import time
 from collections.abc import AsyncIterator, Callable
 
 from ...config.file import BackendConfig
-from ...dialects.vscode.faults import MISSING, needs_consent, no_window, window_lost
-from ...dialects.vscode.models import listing
-from ...dialects.vscode.request_out import asked
 from ...errors import UpstreamError
 from ...events import Event
 from ...profiles import VSCODE
@@ -19,6 +16,9 @@ from ..synthesis import new_id
 from .hub import Hub, Picked, conversation_of
 from .inbox import Gone
 from .turn import Patience, Turn
+from .wire.errors import MISSING, needs_consent, no_window, window_lost
+from .wire.models import listing
+from .wire.request_out import asked
 
 
 class TurnReply(EventReply, kw_only=True):

@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection
 from msgspec import Struct
 
 from ...calls.signatures.fingerprint import Leading
-from ...dialects.vscode.faults import no_model, no_window
-from ...dialects.vscode.models import find
-from ...dialects.vscode.shapes import ListedModel
 from ...errors import UpstreamError
 from ...types import Request
 from .window import Window
+from .wire.errors import no_model, no_window
+from .wire.models import find
+from .wire.shapes import ListedModel
 
 _MOST_CONVERSATIONS = 4096  # whose window is remembered; the one that has been silent for longest goes first
 

@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from typing import TypeAlias
 
-from ...dialects.vscode.shapes import Counted, End, Failure, Parts
+from .wire.shapes import Counted, End, Failure, Parts
 
 MOST = 16 << 20  # bytes of frames that wait behind the next one to be read, which may be large
 _FRAME = 256  # what one costs beside its text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 
-from ...dialects.vscode.frames import MAX_FRAME
+from .wire.frames import MAX_FRAME
 
 _MOST = 2 * MAX_FRAME
 _LITTLE = 1 << 18  # so much may wait before those who can are asked to

@@ -11,18 +11,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...calls.stop_sequences import Stopping
-from ...dialects.vscode.answer_in import AnswerDecoder
-from ...dialects.vscode.faults import CONSENT, MISSING, window_lost
-from ...dialects.vscode.names import Names
-from ...dialects.vscode.shapes import Chat, Counted, End, Failure, ListedModel, Parts
-from ...dialects.vscode.usage import sends_usage
 from ...errors import UpstreamError
 from ...events import Event, Failed, Finished, Noted, PartEnded, PartStarted, content_of
 from ...types import Request
-from .counting import SECONDS, measured
 from .inbox import Gone, Heard, Inbox, Overflow
-from .limiting import Limiting
+from .token_limit import Limiting
+from .usage import SECONDS, measured
 from .window import Window
+from .wire.answer_in import AnswerDecoder
+from .wire.errors import CONSENT, MISSING, window_lost
+from .wire.names import Names
+from .wire.shapes import Chat, Counted, End, Failure, ListedModel, Parts
+from .wire.usage import sends_usage
 
 
 class Patience(Struct, frozen=True, kw_only=True):

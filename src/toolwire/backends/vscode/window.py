@@ -8,9 +8,13 @@ from itertools import count
 
 import msgspec
 
-from ...dialects.vscode.frames import MAX_FRAME, Bad, encode
-from ...dialects.vscode.models import lent
-from ...dialects.vscode.shapes import (
+from ...errors import BadRequest
+from ...telemetry import wire_trace
+from .inbox import MOST, Gone, Heard, Inbox
+from .outbox import Outbox
+from .wire.frames import MAX_FRAME, Bad, encode
+from .wire.models import lent
+from .wire.shapes import (
     Cancel,
     Chat,
     Count,
@@ -24,10 +28,6 @@ from ...dialects.vscode.shapes import (
     Parts,
     Refresh,
 )
-from ...errors import BadRequest
-from ...telemetry import wire_trace
-from .inbox import MOST, Gone, Heard, Inbox
-from .outbox import Outbox
 
 AT_ONCE = 8  # requests that a window is asked at a time: what VS Code was seen to take
 _MOST_MODELS = 1000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...dialects.vscode import shapes
+from ...backends.vscode.wire import shapes
 from .client import DUMMY, KEY, NAME, Client, Place, SettingsFile, Way
 from .settings import Item, Setting
 

@@ -1,0 +1,186 @@
+"""VS Code bridge: an answer of the gateway's, as parts for VS Code.
+
+Text and thoughts leave as they come, those that are given at once in one part; a call leaves whole. Arguments that are no object are
+never told as an empty one, which a tool would run with: the answer fails there, and VS Code shows why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec import Struct, field
+
+from ....dialects.shared.text_joints import Seams
+from ....errors import GatewayError, UpstreamError, quote
+from ....events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
+from ....types import Loss, Media, Opaque, Part, Reasoning, Refusal, Text, ToolCall, ToolResult, Usage
+from ....wire.exact_json import object_of
+from .errors import refused
+from .images import is_plain
+from .integers import WHY as DIGITS
+from .integers import loses_digits
+from .shapes import AnswerPart, CallPart, DataPart, End, Parts, Refused, TextPart, ThinkingPart
+from .usage import usage_part
+
+_MOST_TEXT = 1_000_000  # letters in one part; as JSON none of them takes more than six bytes
+_MOST_RAW = 8_000_000  # letters of a call's arguments
+
+
+class _Pieces(Struct):
+    """Text or thoughts of one part that wait to leave together."""
+
+    index: int
+    part: Text | Refusal | Reasoning
+    texts: list[str] = field(default_factory=list)
+
+
+class PartsEncoder:
+    """One answer. Only the first of several choices is told: VS Code has no room for more. losses are for the log."""
+
+    def __init__(self, id: str) -> None:
+        self.id = id
+        self.is_over = False
+        self.losses: list[Loss] = []
+        self._seq = 0
+        self._open: dict[int, Part] = {}
+        self._waiting: list[AnswerPart] = []
+        self._pieces: _Pieces | None = None
+        self._seams = Seams(is_strict=True)
+
+    def send(self, events: Sequence[Event]) -> list[Parts | End | Refused]:
+        """The frames for these events; text that they hold together is one part."""
+        frames: list[Parts | End | Refused] = []
+        for event in events:
+            if not self.is_over:
+                frames += self._event(event)
+        return frames if self.is_over else [*frames, *self._flush()]
+
+    def fail(self, error: GatewayError) -> list[Parts | End | Refused]:
+        """The answer ends here, by this error."""
+        if self.is_over:
+            return []
+        frames: list[Parts | End | Refused] = [*self._flush(), refused(self.id, error)]
+        self.is_over = True
+        return frames
+
+    def _event(self, event: Event) -> list[Parts | End | Refused]:
+        match event:
+            case PartStarted(choice=0):
+                self._open[event.index] = event.part
+                self._seams.begin(event)
+            case PartDelta():
+                self._grow(event)
+            case PartEnded(choice=0):
+                return self._ended(event)
+            case Finished():
+                return self._finish(event.usage)
+            case Failed():
+                return self.fail(event.error)
+            case Started() | Noted() | PartStarted() | PartEnded():
+                pass
+        return []
+
+    def _grow(self, delta: PartDelta) -> None:
+        part = self._open.get(delta.index)
+        if not isinstance(part, Text | Refusal | Reasoning) or not delta.text:
+            return
+        if self._pieces is None or self._pieces.index != delta.index:
+            self._gather()
+            self._pieces = _Pieces(delta.index, part)
+        self._pieces.texts += [self._seams.before(delta), delta.text]
+
+    def _ended(self, event: PartEnded) -> list[Parts | End | Refused]:
+        self._open.pop(event.index, None)
+        self._seams.end(event)
+        match event.part:
+            case ToolCall():
+                return self._call(event.part)
+            case Opaque(dialect="vscode", value={"mime": str(mime), "data": str(data)}) if is_plain(data):
+                self._tell(DataPart(mime=mime, data=data))
+            case Media(data=str(data), mime=mime) if is_plain(data):
+                self._tell(DataPart(mime=mime, data=data))
+            case Text() | Refusal() | Reasoning() | Opaque() | Media() | ToolResult():
+                pass
+        return []
+
+    def _call(self, call: ToolCall) -> list[Parts | End | Refused]:
+        args = call.args if call.args is not None else object_of(call.raw or "{}")
+        if args is None:
+            return self.fail(_broken(call))
+        if len(call.raw) > _MOST_RAW:
+            return self.fail(_too_large(call))
+        if loses_digits(args):
+            self.losses.append(Loss("call.integer", call.name[:60], DIGITS))
+        self._tell(CallPart(id=call.id, name=call.name, input=args))
+        return []
+
+    def _finish(self, usage: Usage | None) -> list[Parts | End | Refused]:
+        if usage is not None:
+            self._tell(usage_part(usage))
+        frames: list[Parts | End | Refused] = [*self._flush(), End(id=self.id, cancelled=False)]
+        self.is_over = True
+        return frames
+
+    def _tell(self, part: AnswerPart) -> None:
+        self._gather()
+        self._waiting.append(part)
+
+    def _gather(self) -> None:
+        pieces, self._pieces = self._pieces, None
+        if pieces is None:
+            return
+        text = "".join(pieces.texts)
+        for start in range(0, len(text), _MOST_TEXT):
+            piece = text[start : start + _MOST_TEXT]
+            is_thought = isinstance(pieces.part, Reasoning)
+            self._waiting.append(
+                ThinkingPart(text=piece, id=pieces.part.item_id) if is_thought else TextPart(text=piece)
+            )
+
+    def _flush(self) -> list[Parts]:
+        """One frame, or more where the parts are too large for one."""
+        self._gather()
+        frames: list[Parts] = []
+        held, size = list[AnswerPart](), 0
+        for part in self._waiting:
+            more = _size(part)
+            if held and size + more > _MOST_TEXT:
+                frames.append(self._frame(held))
+                held, size = [], 0
+            held.append(part)
+            size += more
+        self._waiting = []
+        return [*frames, self._frame(held)] if held else frames
+
+    def _frame(self, parts: list[AnswerPart]) -> Parts:
+        frame = Parts(id=self.id, seq=self._seq, parts=tuple(parts))
+        self._seq += 1
+        return frame
+
+
+def _size(part: AnswerPart) -> int:
+    """About; a call has a frame of its own."""
+    match part:
+        case TextPart() | ThinkingPart():
+            return len(part.text)
+        case DataPart():
+            return len(part.data)
+        case CallPart():
+            return _MOST_TEXT
+
+
+def _broken(call: ToolCall) -> UpstreamError:
+    return UpstreamError(
+        f"the model called {quote(call.name)} with arguments that are no JSON object: {quote(call.raw)}.",
+        status=502,
+        code="invalid_tool_arguments",
+        hint='Try again, or set guard = "retry" for this back end: the model is then told, and corrects them.',
+    )
+
+
+def _too_large(call: ToolCall) -> UpstreamError:
+    return UpstreamError(
+        f"the model called {quote(call.name)} with {len(call.raw)} characters of arguments; {_MOST_RAW} is the most.",
+        status=502,
+        code="invalid_tool_arguments",
+    )

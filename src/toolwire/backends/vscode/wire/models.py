@@ -1,0 +1,93 @@
+"""VS Code bridge: the models that windows lend, and the names by which clients find them.
+
+A name means a model if it is its key, its id, its family, or another spelling of one of these (see wire/model_names.py): without a
+date, with 4-5 for 4.5, behind a provider's name. "sonnet" alone, and its likes, mean the newest of that line. A name never means a
+model of another version.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from ....dialects.base import ModelLine
+from ....wire.model_names import Spelling, readings_of, spelling_of
+from .shapes import ListedModel
+
+OWN = "toolwire"  # the vendor of the gateway's own models in VS Code: lent back, requests would go in circles
+_FIRST = "copilot"  # of several that fit
+_LINE = re.compile(r"(?:claude-)?(haiku|sonnet|opus)(?:[-:@]latest)?", re.ASCII | re.IGNORECASE)
+_NUMBER = re.compile(r"\d{1,4}", re.ASCII)
+
+
+def lent(models: Iterable[ListedModel]) -> list[ListedModel]:
+    """Each once, and none of our own."""
+    found = {model.key: model for model in models if model.vendor.lower() != OWN and model.key}
+    return list(found.values())
+
+
+def listing(models: Sequence[ListedModel]) -> list[ModelLine]:
+    """Each model once, by the name that a client can ask for: its id, or its key where another vendor has the same id."""
+    models = lent(models)
+    ids = Counter(model.id for model in models)
+    lines = [
+        ModelLine(id=model.id if model.id and ids[model.id] == 1 else model.key, owner=model.vendor, title=model.name)
+        for model in models
+    ]
+    return list({line.id: line for line in lines}.values())
+
+
+def find(name: str, models: Sequence[ListedModel]) -> ListedModel | None:
+    """The model that this name means; of several the one of Copilot's own vendor, else the first."""
+    models = sorted(lent(models), key=lambda model: model.vendor != _FIRST)
+    for fits in (_has_key, _has_id, _has_family):
+        if (found := next((model for model in models if fits(model, name)), None)) is not None:
+            return found
+    return _respelled(name, models) or _newest(name, models)
+
+
+def _has_key(model: ListedModel, name: str) -> bool:
+    return model.key == name
+
+
+def _has_id(model: ListedModel, name: str) -> bool:
+    return model.id == name
+
+
+def _has_family(model: ListedModel, name: str) -> bool:
+    return model.family == name
+
+
+def _respelled(name: str, models: Sequence[ListedModel]) -> ListedModel | None:
+    """The nearest reading first."""
+    for reading in readings_of(name, ()):
+        for model in models:
+            if _is_meant(reading, _spellings(model)):
+                return model
+    return None
+
+
+def _is_meant(reading: Spelling, spellings: list[Spelling]) -> bool:
+    """A name with a date means no other snapshot, whichever of the model's names says so."""
+    is_its = any(spelled.stem == reading.stem and reading.fits(spelled) for spelled in spellings)
+    return is_its and not any(reading.date and spelled.date not in ("", reading.date) for spelled in spellings)
+
+
+def _spellings(model: ListedModel) -> list[Spelling]:
+    names = (model.id, model.family, model.key.partition("/")[2], model.name.replace(" ", "-"))
+    return [spelled for name in names if name and (spelled := spelling_of(name)) is not None]
+
+
+def _newest(name: str, models: Sequence[ListedModel]) -> ListedModel | None:
+    """For the name of a line of models without a version."""
+    line = _LINE.fullmatch(name[:60])
+    if line is None:
+        return None
+    of_line = [model for model in models if line[1].lower() in f"{model.family} {model.id}".lower()]
+    return max(of_line, key=_version, default=None)
+
+
+def _version(model: ListedModel) -> tuple[int, ...]:
+    """Its numbers in their order; a date, which is no version, is too long to be one of them."""
+    return tuple(int(number) for number in _NUMBER.findall(model.family or model.id) if len(number) <= 2)

@@ -1,0 +1,150 @@
+"""VS Code bridge: what VS Code asks of the gateway's models, as a request.
+
+Data parts without a type of content (usage, stateful_marker, cache_control, ...) are words between a provider and its own models: those
+of an assistant's message ride beside it, for a back end of the same dialect, and the model reads none of them.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from ....dialects.shared.failed_results import split_result
+from ....dialects.shared.media.types import tidy
+from ....types import (
+    Json,
+    JsonObject,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Request,
+    Role,
+    Sampling,
+    Text,
+    Thinking,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+)
+from ....wire.exact_json import BadJson, encode
+from .frames import Bad
+from .shapes import NAME, Ask, AskMessage, CallPart, DataPart, OfferedTool, ResultPart, TextPart, ThinkingPart
+from .shapes import Part as WirePart
+
+_SAMPLING = ("temperature", "top_p", "top_k", "seed", "frequency_penalty", "presence_penalty")
+_KNOWN = frozenset({*_SAMPLING, "max_tokens", "stop", "reasoning_effort"})
+_PRIVATE = "_"  # VS Code's own options begin so
+_FLEETING = frozenset({"cache_control", "usage", "token_usage"})  # of no use to the next request
+
+
+def request_of(ask: Ask, owner: str = "") -> Request:
+    """Raises Bad for what cannot be written again."""
+    options = {key: value for key, value in ask.options.items() if not key.startswith(_PRIVATE)}
+    effort = options.get("reasoning_effort")
+    others = {key: value for key, value in options.items() if key not in _KNOWN}
+    return Request(
+        model=ask.model,
+        messages=tuple(message for given in ask.messages for message in _messages(given)),
+        tools=tuple(map(_tool, ask.tools)),
+        tool_choice=ToolChoice(mode="required") if ask.required and ask.tools else None,
+        max_tokens=_count(options.get("max_tokens")),
+        sampling=_sampling(options),
+        thinking=Thinking(effort=effort) if isinstance(effort, str) and effort else None,
+        stream=True,
+        stream_usage=True,
+        owner=owner,
+        extra={NAME: others} if others else {},
+        origin=NAME,
+    )
+
+
+def _messages(given: AskMessage) -> list[Message]:
+    """A message of the user with results becomes one message a result, and one of what else he says."""
+    results = [Message(role="tool", parts=(_result(part),)) for part in given.parts if isinstance(part, ResultPart)]
+    rest = [part for part in given.parts if not isinstance(part, ResultPart)]
+    role: Role = given.role
+    parts = tuple(made for part in rest if (made := _part(part, role)) is not None)
+    kept = (
+        [_kept(part) for part in rest if isinstance(part, DataPart) and _is_kept(part)] if role == "assistant" else []
+    )
+    if not parts and not kept:
+        return results
+    return [*results, Message(role=role, parts=parts, extra={NAME: {"data": kept}} if kept else {})]
+
+
+def _part(part: WirePart, role: Role) -> Part | None:
+    match part:
+        case TextPart():
+            return Text(text=part.text) if part.text else None
+        case CallPart():
+            return _call(part) if role == "assistant" else Text(text=_raw(part.input))
+        case ThinkingPart():
+            is_said = role == "assistant" and part.text
+            return Reasoning(text=part.text, item_id=part.id, extra={NAME: {}}) if is_said else None
+        case DataPart():
+            return _medium(part)
+        case ResultPart():
+            return None  # seen to before
+
+
+def _call(part: CallPart) -> ToolCall:
+    """Its arguments as VS Code has them: an object, but nothing there checks that."""
+    args = part.input if isinstance(part.input, dict) else None
+    return ToolCall(id=part.id, name=part.name, raw=_raw(part.input), args=args)
+
+
+def _raw(value: Json) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return encode(value).decode()
+    except BadJson as fault:
+        raise Bad(f"the arguments of a call cannot be written: {fault}.") from None
+
+
+def _result(part: ResultPart) -> ToolResult:
+    made = (Text(text=one.text) if isinstance(one, TextPart) else _medium(one) for one in part.parts)
+    parts: tuple[Text | Media | Opaque, ...] = tuple(one for one in made if one is not None)
+    is_error, parts = split_result(parts)
+    return ToolResult(call_id=part.id, parts=parts, is_error=is_error)
+
+
+def _medium(part: DataPart) -> Media | None:
+    """Content has a type with a slash; anything else is no content."""
+    mime = tidy(part.mime)
+    if not mime:
+        return None
+    if mime.startswith("audio/"):
+        return Media(kind="audio", mime=mime, data=part.data)
+    return Media(kind="image" if mime.startswith("image/") else "file", mime=mime, data=part.data)
+
+
+def _is_kept(part: DataPart) -> bool:
+    return not tidy(part.mime) and part.mime not in _FLEETING
+
+
+def _kept(part: DataPart) -> JsonObject:
+    return {"type": "data", "mime": part.mime, "data": part.data}
+
+
+def _tool(tool: OfferedTool) -> Tool:
+    return Tool(name=tool.name, description=tool.description or None, schema=tool.schema)
+
+
+def _sampling(options: JsonObject) -> Sampling:
+    stop = options.get("stop")
+    texts = [stop] if isinstance(stop, str) else stop if isinstance(stop, list) else []
+    return Sampling(
+        stop=tuple(text for text in texts if isinstance(text, str) and text),
+        **{key: options[key] for key in _SAMPLING if _is_number(options.get(key))},
+    )
+
+
+def _is_number(value: Json) -> bool:
+    return isinstance(value, int | Decimal) and not isinstance(value, bool)
+
+
+def _count(value: Json) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

@@ -1,0 +1,196 @@
+"""VS Code bridge: requests out. A request becomes one chat frame; what VS Code has no member for is asked for in words where a model
+can follow words, and recorded as a loss."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from ....dialects.shared.instructions import as_note, labelled, split_head, with_listener
+from ....dialects.shared.losses import foreign_members, whole_schema
+from ....dialects.shared.media.text import placeholder, text_of
+from ....dialects.shared.output_format import form_instruction
+from ....errors import BadRequest
+from ....types import JsonObject, Loss, Media, Message, Request, Text, Tool
+from ....wire.exact_json import BadJson
+from .history import History
+from .integers import WHY as DIGITS
+from .integers import loses_digits
+from .names import Names
+from .shapes import NAME, Chat, ChatMessage, ListedModel, OfferedTool
+
+MAX_TOOLS = 128
+JUSTIFICATION = "toolwire passes on a request of a program on this computer."
+_NO_MEMBER = "VS Code has no such setting"
+_CALLS_NOTHING = 'VS Code says that this model calls no tools; a back end with tools = "simulate" is for such models'
+_GO_ON = "Go on from where your last message stops."
+# What Copilot's provider takes of modelOptions; of stop it takes one text, and the gateway sees to all of them.
+_OPTIONS = ("temperature", "frequency_penalty", "presence_penalty")
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """names are what the answer's calls are read by; tools are those that the model is offered."""
+
+    chat: Chat
+    names: Names
+    tools: tuple[Tool, ...]
+    losses: tuple[Loss, ...]
+
+
+def asked(request: Request, model: ListedModel, *, id: str, justification: str = JUSTIFICATION) -> Asked:
+    """Raises BadRequest for what nobody could be asked."""
+    losses: list[Loss] = []
+    names = Names(
+        tool.name for tool in request.tools
+    )  # of all of them: a choice must not change the words of the history
+    tools = tuple(_fitting(offered(request), losses))
+    if tools and model.can_call_tools is False:
+        losses.append(Loss("tools", "tools", _CALLS_NOTHING))
+    try:
+        chat = Chat(
+            id=id,
+            model=model.key,
+            messages=_messages(request, model, names, tools, losses),
+            tools=tuple(_tool(tool, names) for tool in tools),
+            required=_must_call(request) and len(tools) == 1,
+            options=options_of(request),
+            justification=justification,
+        )
+    except BadJson as fault:
+        raise BadRequest(f"the request cannot be written as JSON: {fault}.", code="invalid_json") from None
+    losses += _choice_losses(request, tools) + losses_of(request)
+    return Asked(chat=chat, names=names, tools=tools, losses=tuple(dict.fromkeys(losses)))
+
+
+def offered(request: Request) -> list[Tool]:
+    """The tools that may be called: a choice that narrows them down is kept by showing no others."""
+    choice = request.tool_choice
+    if choice is not None and choice.mode == "none":
+        return []
+    tools = [tool for tool in request.tools if tool.kind == "function"]
+    if choice is None or choice.mode not in ("named", "allowed"):
+        return tools
+    wanted = set(choice.names)
+    return [tool for tool in tools if tool.name in wanted] or tools
+
+
+def options_of(request: Request) -> JsonObject:
+    sampling = request.sampling
+    options: JsonObject = {key: value for key in _OPTIONS if (value := getattr(sampling, key)) is not None}
+    if request.max_tokens is not None:
+        options["max_tokens"] = request.max_tokens
+    if stop := [text for text in sampling.stop if text]:
+        options["stop"] = stop[0]
+    return options
+
+
+def losses_of(request: Request) -> list[Loss]:
+    """What VS Code cannot be told. Stop sequences are not among it: the gateway keeps to them itself."""
+    sampling, output, thinking = request.sampling, request.output, request.thinking
+    members = ("top_p", "top_k", "seed")
+    losses = [Loss(f"sampling.{key}", key, _NO_MEMBER) for key in members if getattr(sampling, key) is not None]
+    found = {
+        "sampling.n": (sampling.choices > 1, "n", "VS Code gives one answer"),
+        "sampling.logprobs": (sampling.logprobs or sampling.top_logprobs is not None, "logprobs", _NO_MEMBER),
+        "thinking": (thinking is not None, "thinking", "VS Code leaves it to the model's own settings there"),
+        f"output.{output.format}": (output.format != "text", "response_format", "asked for in words"),
+        "output.verbosity": (output.verbosity is not None, "verbosity", _NO_MEMBER),
+        "parallel_calls": (
+            request.parallel_calls is False and bool(request.tools),
+            "parallel_tool_calls",
+            "asked for in words",
+        ),
+        "user": (request.user is not None, "user", _NO_MEMBER),
+    }
+    losses += [Loss(feature, where, why) for feature, (is_lost, where, why) in found.items() if is_lost]
+    tools = offered(request)
+    losses += [Loss("tool.strict", tool.name, "checked by the gateway") for tool in tools if tool.strict]
+    losses += [Loss("tool.integer", tool.name, DIGITS) for tool in tools if loses_digits(tool.schema)]
+    foreign_members(request, NAME, losses)
+    return losses
+
+
+def _messages(
+    request: Request, model: ListedModel, names: Names, tools: tuple[Tool, ...], losses: list[Loss]
+) -> tuple[ChatMessage, ...]:
+    given = with_listener(request.messages, losses)
+    head, _ = split_head(given)
+    history = History(request, names, losses, can_see=model.can_see_images is not False)
+    instructions = [_words(message, f"messages[{index}]", losses) for index, message in enumerate(head)]
+    if text := "\n\n".join(filter(str.strip, instructions)):
+        history.note(labelled(text))
+        losses.append(Loss("role.system", "messages[0]", "told in the first user message: VS Code has no such role"))
+    for index, message in enumerate(given[len(head) :], start=len(head)):
+        where = f"messages[{index}]"
+        if message.role in ("system", "developer"):
+            history.note(as_note(_words(message, where, losses), where, losses))
+        else:
+            history.tell(message, where)
+    if not history.ends_with:
+        raise BadRequest("nobody says anything in this conversation; expected a message of the user.", where="messages")
+    if history.ends_with == "assistant":
+        losses.append(Loss("prefill", "messages", "the model is asked to go on from its last message"))
+        history.note(_GO_ON)
+    history.note(_demand(request, tools))
+    return history.messages()
+
+
+def _fitting(tools: list[Tool], losses: list[Loss]) -> list[Tool]:
+    losses += [
+        Loss("tool.number", tool.name, f"{len(tools)} tools were offered, and VS Code takes {MAX_TOOLS}")
+        for tool in tools[MAX_TOOLS:]
+    ]
+    return tools[:MAX_TOOLS]
+
+
+def _tool(tool: Tool, names: Names) -> OfferedTool:
+    return OfferedTool(name=names.wire(tool.name), description=tool.description or "", schema=whole_schema(tool.schema))
+
+
+def _must_call(request: Request) -> bool:
+    choice = request.tool_choice
+    if choice is None or not request.tools:
+        return False
+    if choice.mode == "required":
+        return True
+    is_wanted = choice.mode == "named" or (choice.mode == "allowed" and choice.is_required)
+    return is_wanted and any(tool.name in choice.names for tool in request.tools)
+
+
+def _demand(request: Request, tools: tuple[Tool, ...]) -> str:
+    """What there is no member for, in words: at the very end, because it may change from one request to the next."""
+    demands = [_call_demand(request, tools), form_instruction(request.output, has_tools=bool(tools))]
+    said = " ".join(filter(None, demands))
+    return f"[Note on this answer: {said}]" if said else ""
+
+
+def _call_demand(request: Request, tools: tuple[Tool, ...]) -> str:
+    is_single = request.parallel_calls is False
+    if not tools:
+        return ""
+    if not _must_call(request):
+        return "Call at most one tool now." if is_single else ""
+    if len(tools) == 1:
+        return "Call it once only." if is_single else ""
+    return (
+        f"You must call {'exactly one' if is_single else 'at least one'} of your tools now, before you answer anything."
+    )
+
+
+def _choice_losses(request: Request, tools: tuple[Tool, ...]) -> list[Loss]:
+    choice = request.tool_choice
+    if choice is None or choice.mode in ("auto", "none") or not request.tools:
+        return []
+    if choice.mode in ("named", "allowed") and not {tool.name for tool in tools} <= set(choice.names):
+        return [Loss("tool_choice", "tool_choice", "it names no tool of this request")]
+    if _must_call(request) and len(tools) > 1:
+        return [Loss("tool_choice", "tool_choice", "asked for in words: VS Code can require a call of one tool only")]
+    return [Loss("tool_choice", "tool_choice", _NO_MEMBER)] if choice.mode == "hosted" else []
+
+
+def _words(message: Message, where: str, losses: list[Loss]) -> str:
+    """Media are named in words."""
+    parts = tuple(
+        Text(text=placeholder(part, where, losses, "instructions are words")) if isinstance(part, Media) else part
+        for part in message.parts
+    )
+    return text_of(parts, where, losses)

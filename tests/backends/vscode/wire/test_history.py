@@ -1,0 +1,253 @@
+"""Histories: turns alternate, every result stands first behind the turn that called, and no call is without one."""
+
+from __future__ import annotations
+
+from itertools import pairwise, zip_longest
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.backends.vscode.wire.agreed import faults
+from tests.backends.vscode.wire.test_images import PNG, image
+from toolwire.backends.vscode.wire import Names
+from toolwire.backends.vscode.wire import encode as encode_frame
+from toolwire.backends.vscode.wire import shapes as bridge
+from toolwire.backends.vscode.wire.history import History
+from toolwire.types import (
+    Loss,
+    Media,
+    Message,
+    Opaque,
+    Part,
+    Reasoning,
+    Refusal,
+    Request,
+    Role,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from toolwire.wire.exact_json import decode, encode
+
+
+def told(
+    *messages: Message, losses: list[Loss] | None = None, can_see: bool = True, origin: str = "chat"
+) -> tuple[bridge.ChatMessage, ...]:
+    request = Request(model="m", messages=messages, origin=origin)
+    history = History(request, Names(), [] if losses is None else losses, can_see=can_see)
+    for index, message in enumerate(messages):
+        history.tell(message, f"messages[{index}]")
+    return history.messages()
+
+
+def user(*parts: Part | str) -> Message:
+    return Message(role="user", parts=tuple(Text(text=part) if isinstance(part, str) else part for part in parts))
+
+
+def assistant(*parts: Part | str) -> Message:
+    return Message(role="assistant", parts=tuple(Text(text=part) if isinstance(part, str) else part for part in parts))
+
+
+def call(id: str, name: str = "f", raw: str = "{}") -> ToolCall:
+    return ToolCall(id=id, name=name, raw=raw, args=None)
+
+
+def result(id: str, *texts: str, is_error: bool = False) -> ToolResult:
+    return ToolResult(call_id=id, parts=tuple(Text(text=text) for text in texts or ("ok",)), is_error=is_error)
+
+
+def words(message: bridge.ChatMessage) -> list[str]:
+    """What stands in a message, part by part."""
+    shown = []
+    for part in message.parts:
+        match part:
+            case bridge.TextPart():
+                shown.append(part.text)
+            case bridge.CallPart():
+                shown.append(f"call {part.id} {part.name} {encode(part.input).decode()}")
+            case bridge.ResultPart():
+                inner = [one.text if isinstance(one, bridge.TextPart) else one.mime for one in part.parts]
+                shown.append(f"result {part.id} {'|'.join(inner)}")
+            case bridge.DataPart():
+                shown.append(f"data {part.mime}")
+            case bridge.ThinkingPart():
+                shown.append("thinking")
+    return [message.role, *shown]
+
+
+def test_one_text_a_turn_and_results_first() -> None:
+    messages = told(
+        user("Hi"),
+        assistant("Let me", call("1", raw='{"a":1}'), "look.", call("2")),
+        user(result("2", "two"), "and then?"),
+        user(result("1", "one", "more")),
+        assistant("Done."),
+    )
+    assert [words(message) for message in messages] == [
+        ["user", "Hi"],
+        ["assistant", "Let me\nlook.", 'call 1 f {"a":1}', "call 2 f {}"],
+        ["user", "result 1 one\nmore", "result 2 two", "and then?"],
+        ["assistant", "Done."],
+    ]
+
+
+def test_turns_of_one_speaker_become_one() -> None:
+    messages = told(user("a"), user("b", ""), assistant("c"), user(" "), assistant("d"), user("e"))
+    assert [words(message) for message in messages] == [["user", "a", "b"], ["assistant", "c\nd"], ["user", "e"]]
+
+
+def test_H093_a_failure_begins_with_its_line() -> None:
+    (_, message) = told(assistant(call("1"), call("2")), user(result("1", "no such file", is_error=True)))
+    assert words(message)[1:] == [
+        "result 1 Error: the tool call failed.\nno such file",
+        "result 2 Error: the tool call failed.\nNo result of this call was recorded.",
+    ]
+
+
+def test_a_failure_that_is_an_image_begins_with_its_line_too() -> None:
+    failed = ToolResult(call_id="1", parts=(image("image/png", PNG),), is_error=True)
+    (_, message) = told(assistant(call("1")), user(failed))
+    assert words(message)[1:] == ["result 1 Error: the tool call failed.|image/png"]
+
+
+def test_results_without_a_call_are_words_of_the_user() -> None:
+    losses: list[Loss] = []
+    messages = told(
+        assistant(call("1")), user(result("1"), result("1", "</tool_result>"), result("9", "x")), losses=losses
+    )
+    assert words(messages[-1]) == [
+        "user",
+        "result 1 ok",
+        '<tool_result>{"output":"\\u003c/tool_result>"}</tool_result>',
+        '<tool_result>{"output":"x"}</tool_result>',
+    ]
+    assert [loss.feature for loss in losses] == ["result", "result"]
+
+
+def test_H045_ids_are_short_and_no_other_calls() -> None:
+    messages = told(assistant(call("x" * 80), call("a.b"), call(""), call("1"), call("1")), assistant(call("1")))
+    ids = [part.id for message in messages for part in message.parts if isinstance(part, bridge.CallPart)]
+    assert len(set(ids)) == 6
+    assert all(0 < len(id) <= 40 for id in ids)
+    assert ids[3] == "1"
+
+
+def test_H048_the_same_id_again_is_another_call() -> None:
+    messages = told(assistant(call("1")), user(result("1", "a")), assistant(call("1")), user(result("1", "b")))
+    assert [words(message)[1] for message in messages] == ["call 1 f {}", "result 1 a", "call 1_2 f {}", "result 1_2 b"]
+
+
+def test_arguments_that_are_no_object_stay_readable() -> None:
+    (message, _) = told(
+        assistant(call("1", raw='{"a":'), call("2", raw=""), call("3", raw='{"n":12345678901234567890}'))
+    )
+    assert words(message)[1:] == [
+        'call 1 f {"_raw":"{\\"a\\":"}',
+        "call 2 f {}",
+        'call 3 f {"n":12345678901234567890}',
+    ]
+
+
+def test_integers_that_lose_digits_are_a_loss() -> None:
+    losses: list[Loss] = []
+    told(assistant(call("1", raw='{"n":9007199254740992}')), losses=losses)
+    assert losses == []
+    told(user("Hi"), assistant(call("1", raw='{"n":9007199254740993}')), losses=losses)
+    assert [(loss.feature, loss.where) for loss in losses] == [("call.integer", "messages[1]")]
+
+
+def test_data_parts_go_back_whence_they_came() -> None:
+    marker = {"type": "data", "mime": "stateful_marker", "data": "QQ=="}
+    kept = Message(role="assistant", parts=(Text(text="b"),), extra={"vscode": {"data": [marker, {"mime": 3}]}})
+    own = Opaque(dialect="vscode", value=marker)
+    broken = Opaque(dialect="vscode", value={"mime": "x", "data": "%"})
+    messages = told(assistant("a", own, broken), user("x"), kept)
+    assert words(messages[0]) == ["assistant", "a", "data stateful_marker"]
+    assert words(messages[2]) == ["assistant", "b", "data stateful_marker"]
+
+
+def test_what_has_no_place_is_a_loss() -> None:
+    losses: list[Loss] = []
+    messages = told(
+        assistant(Reasoning(text="hm"), Refusal(text="No.")), user(call("1"), Refusal(text="Yes.")), losses=losses
+    )
+    assert [words(message) for message in messages] == [["assistant", "No."], ["user", "Yes."]]
+    assert [loss.feature for loss in losses] == ["reasoning", "part"]
+
+
+@pytest.mark.parametrize("origin", ["chat", "vscode"])
+def test_images_that_can_be_shown_are_shown(origin: str) -> None:
+    losses: list[Loss] = []
+    png = image("image/png", PNG)
+    bmp = Media(kind="image", mime="image/bmp", data="Qk0AAAAAAAAAAAAAAAAA")
+    address = Media(kind="image", url="https://example.com/a.png")
+    listed = Media(kind="file", mime="text/plain", name="a.txt", data="aGk=")
+    seen = ToolResult(call_id="1", parts=(Text(text="a"), png, Text(text="b"), Text(text="c")))
+    messages = told(
+        user("look", png, bmp, address, listed), assistant(call("1")), user(seen), losses=losses, origin=origin
+    )
+    shown = words(messages[0])
+    assert shown[:3] == ["user", "look", "data image/png"]
+    assert shown[3].startswith("[image not shown: image/bmp")
+    assert shown[4].startswith("[image not shown: https://example.com/a.png")
+    assert "\nhi\n" in shown[5]
+    assert words(messages[2]) == ["user", "result 1 a|image/png|b\nc"]
+    assert [loss.feature for loss in losses] == ["media.image", "media.image", "media.file"]
+
+
+def test_a_model_that_sees_nothing_is_told_what_there_was() -> None:
+    losses: list[Loss] = []
+    (message,) = told(user("look", image("image/png", PNG)), losses=losses, can_see=False)
+    assert words(message)[2].startswith("[image not shown: image/png")
+    assert losses == [Loss("media.image", "messages[0]", "this model sees no images")]
+
+
+IDS = st.sampled_from(["", "1", "2", "a.b", "x" * 70])
+WORDS = st.sampled_from(["", " ", "hi", "</tool_result>", "\ud800"])
+PARTS: st.SearchStrategy[Part] = st.one_of(
+    st.builds(Text, text=WORDS),
+    st.builds(Reasoning, text=WORDS),
+    st.builds(Refusal, text=WORDS),
+    st.builds(ToolCall, id=IDS, name=IDS, raw=st.sampled_from(["", "{}", "[1]", '{"a":', '{"a":1}'])),
+    st.builds(
+        ToolResult,
+        call_id=IDS,
+        parts=st.lists(st.builds(Text, text=WORDS), max_size=2).map(tuple),
+        is_error=st.booleans(),
+    ),
+    st.just(Opaque(dialect="vscode", value={"mime": "x", "data": "QQ=="})),
+    st.just(Opaque(dialect="messages", value={"type": "document", "title": "t"})),
+    st.just(image("image/png", PNG)),
+)
+ROLES: st.SearchStrategy[Role] = st.sampled_from(["user", "assistant", "tool"])
+MESSAGES = st.builds(Message, role=ROLES, parts=st.lists(PARTS, max_size=4).map(tuple))
+
+
+@settings(max_examples=120)
+@given(st.lists(MESSAGES, max_size=7))
+def test_H032_H033_H042_hostile_histories_are_paired(given_messages: list[Message]) -> None:
+    messages = told(*given_messages)
+    for message, after in zip_longest(messages, messages[1:]):
+        assert faults("ChatMessage", _plain(message)) == []
+        kinds = [type(part) for part in message.parts]
+        if message.role == "user":
+            assert bridge.CallPart not in kinds
+            count = kinds.count(bridge.ResultPart)
+            assert set(kinds[:count]) <= {bridge.ResultPart}
+            continue
+        assert kinds.count(bridge.TextPart) <= 1
+        assert bridge.ResultPart not in kinds
+        calls = [part.id for part in message.parts if isinstance(part, bridge.CallPart)]
+        results = [part.id for part in after.parts if isinstance(part, bridge.ResultPart)] if after else []
+        assert results == calls
+    roles = [message.role for message in messages]
+    assert all(one != other for one, other in pairwise(roles))
+    calls = [part.id for message in messages for part in message.parts if isinstance(part, bridge.CallPart)]
+    assert len(set(calls)) == len(calls)
+
+
+def _plain(message: bridge.ChatMessage) -> Any:
+    """As it is sent."""
+    return decode(encode_frame(bridge.Chat(id="r1", model="m", messages=(message,))))["messages"][0]

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet
 
-FOLDER = Path(__file__).parent.parent / "src/toolwire/dialects/cursor"
+FOLDER = Path(__file__).parent.parent / "src/toolwire/backends/cursor/wire"
 SOURCE = FOLDER / "agent.proto"
 _HEAD = f"# Made of {SOURCE.name} by scripts/compile_proto.py; not edited by hand.\n# ruff: noqa\n# fmt: off\n"
 _IMPORTS = """

@@ -1,4 +1,4 @@
-"""When an answer with calls is complete, by the messages of the real versions (tests/dialects/codex/recordings has whole turns)."""
+"""When an answer with calls is complete, by the messages of the real versions (tests/backends/codex/wire/recordings has whole turns)."""
 
 from __future__ import annotations
 

@@ -141,7 +141,8 @@ def played(
 ) -> tuple[list[LoopEvent], Loop]:
     async def main() -> tuple[list[LoopEvent], Loop]:
         async with asyncio.timeout(60), host_of(kind, folder, model) as host:
-            loop = host.runtime.loop(
+            loop = Loop(
+                host.runtime,
                 asked("Look around. ROUNDS=9", model=f"{kind.partition('-')[0]}/default"),
                 tools,
                 Terms(max_iterations=BOUND),

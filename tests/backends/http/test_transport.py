@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tests.backends.http.test_connection import CHUNKED, Handler, Loopback, Run, run_each
 from tests.backends.several_addresses import info, refusing, resolver, silent
-from toolwire.backends.http.backend import connection
+from toolwire.backends.http import connection
 from toolwire.backends.http.transport import Route, Timeouts, Transport, TransportError, encode_head, parse_target
 
 pytestmark = pytest.mark.slow

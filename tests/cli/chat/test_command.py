@@ -486,7 +486,7 @@ def test_a_server_of_the_official_package_is_used_by_a_person(tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_tools_of_a_server_that_cannot_be_used_are_named(tmp_path: Path) -> None:
-    server = f"{sys.executable} {HERE.parent / 'tools' / 'mcp' / 'bare_server.py'} spoiled"
+    server = f"{sys.executable} {HERE.parents[1] / 'tools' / 'mcp' / 'bare_server.py'} spoiled"
     scripted(tmp_path, {"text": "hello"})
     with typing(tmp_path, "--mcp", server) as person:
         person.expect('its tool "bad0" is left out: ')

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from toolwire.cli.chat.command import interrupts
+from toolwire.cli.chat import interrupts
 
 pytestmark = pytest.mark.slow
 

@@ -155,7 +155,7 @@ async def main():
     os.kill(os.getpid(), signal.SIGKILL)
 asyncio.run(main())
 """
-    source = str(Path(__file__).parents[3] / "src")
+    source = str(Path(__file__).parents[4] / "src")
     done = subprocess.run([sys.executable, "-c", program], env=environ | {"PYTHONPATH": source}, check=False)
     assert done.returncode == -signal.SIGKILL
     assert all_gone(mark)

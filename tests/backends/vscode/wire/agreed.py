@@ -14,7 +14,7 @@ from toolwire.backends.vscode.wire import encode
 from toolwire.backends.vscode.wire import shapes as bridge
 from toolwire.wire.exact_json import decode
 
-SCHEMA = Path(__file__).parents[3] / "vscode" / "protocol.schema.json"
+SCHEMA = Path(__file__).parents[4] / "vscode" / "protocol.schema.json"
 
 MODEL = bridge.ListedModel(
     key="copilot/gpt-5",

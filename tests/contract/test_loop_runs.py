@@ -6,7 +6,6 @@ A turn there does not end with a request: it waits for results, and a model that
 from __future__ import annotations
 
 import asyncio
-import re
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -177,7 +176,7 @@ def test_a_model_that_says_nothing_leaves_its_last_call(transport: str, tmp_path
     look = Look()
     events, _ = played(f"cursor-{transport}", tmp_path, look.tools, Stubborn())
     assert ending(events).reason == "max_iterations"
-    assert re.fullmatch(r'\[call of look: \{"city":"C\d"\}\]', ending(events).text)
+    assert ending(events).text == '[call of look: {"city":"C8"}]'
     assert look.cities == ["C1", "C2", "C3"]
 
 
@@ -222,7 +221,7 @@ def test_by_the_address_of_a_gateway(transport: str, text: str) -> None:
                 result = await agent.run("Look around.")
                 page = (await asyncio.to_thread(ask, running.port, "GET", "/metrics")).body.decode()
         assert (result.reason, result.iterations) == ("max_iterations", BOUND + 1)
-        assert re.fullmatch(text.strip() or r'\[call of look: \{"city":"C\d"\}\]', result.text.strip())
+        assert result.text.strip() == (text.strip() or '[call of look: {"city":"C8"}]')
         assert 'toolwire_tool_loop_max_iterations_total{backend="cursor",model="default"} 1.0' in page
 
     asyncio.run(main())

@@ -210,10 +210,10 @@ def test_workers_share_the_port_and_the_counters(tmp_path: Path) -> None:
         wait_until(running.is_healthy)
         time.sleep(0.3)
         before = served_by(running)
-        streams = [Stream(running.port, text=TEXT, chunk=5, pace=0.05, calls=[{"name": "weather"}]) for _ in range(24)]
+        streams = [Stream(running.port, text=TEXT, chunk=5, pace=0.5, calls=[{"name": "weather"}]) for _ in range(24)]
         grown = {child: count - before[child] for child, count in served_by(running).items()}
         assert all(count > 0 for count in grown.values()), grown
-        assert metric(running.port, "toolwire_open_requests") == 24
+        wait_until(lambda: metric(running.port, "toolwire_open_requests") == 24)
         for stream in streams:
             assert is_ended("chat", stream.finish().events)
         wait_until(lambda: metric(running.port, "toolwire_open_requests") == 0)
@@ -543,7 +543,7 @@ def test_slow_heads_and_silent_connections_end(tmp_path: Path, workers: str) -> 
 
 def test_silent_connections_lock_nobody_out_at_a_low_limit_of_files(tmp_path: Path) -> None:
     with process(tmp_path, SCRIPTED, files=128) as running:
-        assert "128 open files are allowed, which is enough for 40 connections" in running.output
+        wait_until(lambda: "128 open files are allowed, which is enough for 40 connections" in running.output)
         silent = [connected(running.port) for _ in range(200)]
         for _ in range(20):
             assert ask(running.port, "POST", PATHS["chat"], question("chat", "demo/echo-tools")).status == 200

@@ -32,7 +32,7 @@ def served(
         body = question(dialect, f"{dialect}/traced-{dialect}", stream=stream)
         headers = {"x-request-id": "mine", "authorization": f"Bearer {CLIENT_KEY}"}
         assert ask(server.port, "POST", PATHS[dialect], body, headers).status == 200
-    assert not wire_trace.is_on()
+    assert not wire_trace.active
     return capfd.readouterr().err.splitlines()
 
 
@@ -106,7 +106,7 @@ def test_a_file_that_cannot_be_opened_is_a_line_and_no_failure(tmp_path: Path) -
     config = Config(server=server_config(log="trace", trace_file=str(tmp_path / "file" / "trace.jsonl")))
     tracer = Tracer(config, lambda level, words, request_id="": said.append((level, words)), {})
     tracer.start()
-    assert wire_trace.is_on()
+    assert wire_trace.active
     tracer.stop()
     tracer.stop()
     [(level, words)] = said

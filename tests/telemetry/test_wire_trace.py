@@ -13,11 +13,11 @@ from toolwire.telemetry import wire_trace
 
 
 def test_off_it_does_nothing() -> None:
-    assert not wire_trace.is_on()
+    assert not wire_trace.active
     wire_trace.sent("b", "POST /x", {"a": 1})
     with tracing() as traced:
-        assert wire_trace.is_on()
-    assert not wire_trace.is_on()
+        assert wire_trace.active
+    assert not wire_trace.active
     assert traced.lines == []
 
 
@@ -107,5 +107,5 @@ def test_another_trace_that_was_installed_meanwhile_stays() -> None:
     with tracing() as first:
         with tracing() as second:
             wire_trace.sent("b", "x", {})
-        assert not wire_trace.is_on()
+        assert not wire_trace.active
     assert (len(first.lines), len(second.lines)) == (0, 1)

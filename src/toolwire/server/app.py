@@ -170,7 +170,7 @@ class App:
         if not _CLEAN_ID.fullmatch(request_id):
             request_id = mint("req_")
         record = Record(request_id=request_id, dialect=dialect.name, started=time.monotonic())
-        if wire_trace.is_on():
+        if wire_trace.active:
             wire_trace.enter(request_id)
         origin = self._guard.allowed_origin(headers.get("origin"))
         reply = Reply(send, dialect, request_id, origin) if door is None else door.reply(send, request_id, origin)

@@ -115,7 +115,7 @@ class Asks:
         record = Record(
             request_id=mint("req_"), dialect=NAME, model=frame.model[:100], is_stream=True, started=time.monotonic()
         )
-        if wire_trace.is_on():
+        if wire_trace.active:
             wire_trace.enter(record.request_id)
         try:
             self._desk.opened(record)

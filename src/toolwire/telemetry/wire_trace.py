@@ -1,7 +1,7 @@
 """What goes to back ends and comes from them, message by message, for an owner who looks for a fault.
 
-One trace for the process, set up by the server for `log = "debug"` and `log = "trace"`. A back end calls sent() and received() where
-is_on() says so, and does nothing else: a trace that is off costs the question. At debug the log has a line a message, with its shape
+One trace for the process, set up by the server for `log = "debug"` and `log = "trace"`. A back end calls sent() and received() while
+`active` is set; a trace that is off costs one look at that variable. At debug the log has a line a message, with its shape
 (`wire_shape.py`). At trace the content goes into a file as well, without secrets (`redaction.py`).
 
 Which request a message belongs to is known by the context that the request runs in; a back end that reads for several at once
@@ -64,22 +64,18 @@ class WireTrace:
             self._file.close()
 
 
-_current: WireTrace | None = None
+active: WireTrace | None = None  # None while nothing is traced
 
 
 def install(trace: WireTrace) -> None:
-    global _current
-    _current = trace
+    global active
+    active = trace
 
 
 def uninstall(trace: WireTrace) -> None:
-    """Another one that was installed meanwhile stays."""
-    global _current
-    _current = None if _current is trace else _current
-
-
-def is_on() -> bool:
-    return _current is not None
+    """Has no effect if another trace was installed since."""
+    global active
+    active = None if active is trace else active
 
 
 def enter(request_id: str) -> None:
@@ -141,7 +137,7 @@ class _Pieces:
 def _note(
     direction: Direction, backend: str, kind: str, message: Json | bytes, size: int | None, request: str | None
 ) -> None:
-    trace = _current
+    trace = active
     if trace is None:
         return
     if isinstance(message, bytes):

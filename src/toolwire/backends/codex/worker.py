@@ -164,7 +164,7 @@ class Worker:
 
     async def _send(self, message: JsonObject) -> None:
         line = rpc.encode(message)
-        if wire_trace.is_on():
+        if wire_trace.active:
             kind = str(message.get("method") or "an answer")
             wire_trace.sent(self._name, kind, message, size=len(line))
         await self.channel.send(line)
@@ -179,7 +179,7 @@ class Worker:
         self._end(Gone(self.channel.story()))
 
     def _took(self, message: rpc.Incoming, size: int) -> bool:
-        if wire_trace.is_on():
+        if wire_trace.active:
             self._trace(message, size)
         self._take(message, size)
         return self.is_alive

@@ -40,7 +40,7 @@ class HttpReply:
     def __init__(self, response: Response, losses: tuple[Loss, ...], backend: str) -> None:
         self._response = response
         # Not wrapped unless somebody traces it: this is called for every piece of every stream.
-        self.read = wire_trace.read_through(backend, response.read) if wire_trace.is_on() else response.read
+        self.read = wire_trace.read_through(backend, response.read) if wire_trace.active else response.read
         self.losses = losses
         self.headers = shown_headers(response.headers)
         self.content_type = response.headers.get("content-type", "")
@@ -60,6 +60,7 @@ class HttpBackend:
         self.profile = profile_for(config.kind, config.base_url, config.profile)
         self.tool_kinds = self.profile.tool_kinds if config.tool_kinds == "auto" else _KINDS[config.tool_kinds]
         self._config = config
+        self._key = config.key.reveal()
         self._transport = transport
         self._wire = DIALECTS[self.dialect]
         self._base = config.base_url.rstrip("/")
@@ -71,11 +72,11 @@ class HttpBackend:
         if self._config.models:
             return [Model(id=name, owner=self.name) for name in self._config.models]
         self._need_key()
-        headers = self._wire.headers(self.profile, self._config.key.reveal(), {}) | self._config.headers
+        headers = self._wire.headers(self.profile, self._key, {}) | self._config.headers
         timeouts = Timeouts(connect=5.0, first_byte=10.0, idle=10.0)
         response = await self._exchange("GET", self._url(self._wire.models_path), headers, b"", timeouts)
         body = await response.read_all(_MAX_LIST)
-        if wire_trace.is_on():
+        if wire_trace.active:
             wire_trace.received(self.name, "the list of models", body)
         if response.status >= 300:
             raise self._wire.decode_error(response.status, body, shown_headers(response.headers))
@@ -137,7 +138,7 @@ class HttpBackend:
         headers = {
             "accept": "*/*",
             "user-agent": "toolwire",
-            **self._wire.headers(self.profile, self._config.key.reveal(), given),
+            **self._wire.headers(self.profile, self._key, given),
             **self._config.headers,
         }
         if method == "POST":
@@ -170,7 +171,7 @@ class HttpBackend:
             "content-type": "application/json",
             "accept": "text/event-stream" if request.stream else "application/json",
             "user-agent": "toolwire",
-            **self._wire.headers(self.profile, self._config.key.reveal(), given),
+            **self._wire.headers(self.profile, self._key, given),
             **self._config.headers,
         }
         if self.profile.is_gateway and LOOP_HEADER in request.headers:
@@ -195,7 +196,7 @@ class HttpBackend:
 
     def _refusal(self, response: Response, content: bytes) -> UpstreamError:
         content = self._without_secrets(content)
-        if wire_trace.is_on():
+        if wire_trace.active:
             wire_trace.received(self.name, "a refusal", content)
         error = self._wire.decode_error(response.status, content, shown_headers(response.headers))
         if not 400 <= response.status < 600:
@@ -207,7 +208,7 @@ class HttpBackend:
     async def _exchange(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
     ) -> Response:
-        if not wire_trace.is_on():
+        if not wire_trace.active:
             return await self._transport.send(method, url, headers, body, timeouts=timeouts)
         shown = f"{method} {url.partition('?')[0]}"
         message = {"headers": dict(headers), "body": wire_trace.read(body) if body else None}
@@ -218,7 +219,7 @@ class HttpBackend:
 
     def _without_secrets(self, content: bytes) -> bytes:
         """Some servers repeat what they were sent; a client must not learn the owner's key from that."""
-        for secret in (self._config.key.reveal(), *self._config.headers.values()):
+        for secret in (self._key, *self._config.headers.values()):
             if len(secret) >= _LEAST_SECRET:
                 content = content.replace(secret.encode(), b"[hidden]")
         return content

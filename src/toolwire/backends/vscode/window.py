@@ -67,7 +67,7 @@ class Window:
     def say(self, frame: FromGateway) -> None:
         """Without waiting; a window that is gone, or does not read, hears nothing."""
         text = encode(frame)
-        if wire_trace.is_on():
+        if wire_trace.active:
             wire_trace.sent(_NAME, _kind(frame), text.encode("utf-8", "replace"))
         self.outbox.put(text)
 
@@ -83,7 +83,7 @@ class Window:
             )
         await self._take_place()
         inbox = self._opened(chat.id)
-        if wire_trace.is_on():
+        if wire_trace.active:
             wire_trace.sent(_NAME, _kind(chat), text.encode("utf-8", "replace"), size=size)
         self.outbox.put(text)
         return inbox
@@ -109,7 +109,7 @@ class Window:
     def hear(self, frame: Heard, size: int) -> None:
         """What it says to a request; for one that nobody waits for any more it is dropped."""
         inbox = self._inboxes.get(frame.id)
-        if wire_trace.is_on():
+        if wire_trace.active:
             asker = inbox.asker if inbox is not None else ""
             wire_trace.received(_NAME, _kind(frame), msgspec.to_builtins(frame), size=size, request=asker)
         if isinstance(frame, Parts | End | Failure):

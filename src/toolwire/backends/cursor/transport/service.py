@@ -124,10 +124,10 @@ class Service:
 
     async def _models(self, way: Way) -> list[Usable]:
         attempt = _attempt(way, str(uuid.uuid4()), ())
-        if wire_trace.is_on():
+        if wire_trace.active:
             wire_trace.sent(self._config.name, USABLE_MODELS, None, size=0)
         answer = await unary(self._transport, self._target, attempt, USABLE_MODELS)
-        if wire_trace.is_on():
+        if wire_trace.active:
             wire_trace.received(self._config.name, USABLE_MODELS, None, size=len(answer))
         return usable(answer)
 

@@ -11,7 +11,7 @@ from .channel import Channel
 
 def traced(channel: Channel, backend: str, first: bytes) -> Channel:
     """first: the message that the run was opened with."""
-    return TracedChannel(channel, backend, first) if wire_trace.is_on() else channel
+    return TracedChannel(channel, backend, first) if wire_trace.active else channel
 
 
 class TracedChannel:

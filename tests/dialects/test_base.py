@@ -6,6 +6,7 @@ from decimal import Decimal
 
 import pytest
 
+from toolwire.dialects import DIALECTS, Dialect
 from toolwire.dialects.base import (
     BodyDecoder,
     FrameDecoder,
@@ -169,3 +170,16 @@ def test_a_document_is_its_own_last_frame_even_if_it_is_no_object() -> None:
     reader = SseReader()
     reader.feed(b"[1")
     assert [frame.data for frame in last_frames(reader)] == [b"[1"]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
+def test_a_token_count_survives_its_dialect(dialect: Dialect) -> None:
+    assert dialect.decode_count(dialect.encode_count(17)) == 17
+    assert dialect.decode_count(b"{}") is None
+    assert dialect.decode_count(b"no JSON") is None
+
+
+def test_no_two_dialects_have_a_path_in_common() -> None:
+    paths = [path for dialect in DIALECTS.values() for path in dialect.routes]
+    assert sorted(paths) == ["/chat/completions", "/messages", "/messages/count_tokens", "/responses"]
+    assert not any(dialect.match(path, b"") for dialect in DIALECTS.values() for path in paths)

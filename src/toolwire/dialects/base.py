@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import NamedTuple, Protocol, TypeAlias, TypeGuard
+from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeGuard
 
 from msgspec import Struct
 
@@ -12,7 +12,7 @@ from ..errors import GatewayError, UpstreamError, quote
 from ..events import Answer, Event, Failed, Folder, PartDelta
 from ..profiles import Profile
 from ..types import JsonObject, Loss, Request
-from ..wire.exact_json import BadJson, decode, encode
+from ..wire.exact_json import BadJson, decode, encode, object_of
 from ..wire.frame_template import Shortcut
 from ..wire.sse import Frame, FrameTooLarge, SseReader
 from .shared.assembly import Assembly, Growing
@@ -26,6 +26,7 @@ OTHER_CHOICES = Loss(
 )
 
 Mint: TypeAlias = Callable[[str], str]  # prefix -> a new id that starts with it
+Decode: TypeAlias = Callable[[bytes, Mapping[str, str]], Request]  # body, headers -> request
 
 
 class ModelLine(Struct, frozen=True, kw_only=True):
@@ -35,6 +36,24 @@ class ModelLine(Struct, frozen=True, kw_only=True):
     owner: str = "toolwire"
     created: int = 0
     title: str = ""
+
+
+class Endpoint(Struct, frozen=True, kw_only=True):
+    """What clients of a dialect can request at one path.
+
+    A request for an answer or a token count is a POST, and decode() reads its body. The list of models and the description of one model have
+    no body. key is the API key of a query string. is_array: the client expects each JSON body, errors included, as an array of one element.
+    """
+
+    task: Literal["answer", "count", "models", "model"]
+    decode: Decode | None = None
+    model: str = ""  # for task "model": the one that the path names
+    key: str = ""
+    is_array: bool = False
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        return ("GET", "HEAD") if self.decode is None else ("POST",)
 
 
 class Encoded(NamedTuple):
@@ -107,12 +126,22 @@ class ResponseEncoder(Protocol):
 
 
 class Dialect(Protocol):
-    """count_path is where token counts are asked for, "" where the dialect has no such thing."""
+    """As a server: routes are the exact paths, without the version, that only clients of this dialect use.
+
+    As a client: path, models_path and count_path are relative to the back end's base address; count_path is "" if the dialect has no
+    endpoint that counts tokens.
+    """
 
     name: str
     path: str
     models_path: str
     count_path: str
+
+    @property
+    def routes(self) -> Mapping[str, Endpoint]: ...
+
+    def match(self, path: str, query: bytes) -> Endpoint | None:
+        """The endpoint of a path that is not in routes: one that contains the name of a model or the version of the API."""
 
     def path_of(self, request: Request) -> str:
         """Where a request goes whose bytes pass as they came."""
@@ -134,6 +163,12 @@ class Dialect(Protocol):
     def decode_error(self, status: int, body: bytes, headers: Mapping[str, str]) -> UpstreamError: ...
 
     def encode_error(self, error: GatewayError, request_id: str) -> bytes: ...
+
+    def encode_count(self, tokens: int) -> bytes:
+        """The response to a request for a token count."""
+
+    def decode_count(self, body: bytes) -> int | None:
+        """The token count in a back end's response; None if it has none."""
 
     def encode_models(self, models: Sequence[ModelLine]) -> bytes: ...
 
@@ -302,6 +337,26 @@ class BodyEncoder:
 
     def final(self) -> JsonObject | None:
         return self._value
+
+
+def no_match(path: str, query: bytes) -> Endpoint | None:
+    """The match() of a dialect that has exact paths only."""
+    return None
+
+
+def encode_count(tokens: int) -> bytes:
+    """A token count in the form that all dialects but one use."""
+    return encode({"input_tokens": tokens})
+
+
+def decode_count(body: bytes) -> int | None:
+    return count_member(body, "input_tokens")
+
+
+def count_member(body: bytes, name: str) -> int | None:
+    """The token count under this name in a response body."""
+    value = (object_of(body.decode("utf-8", "replace")) or {}).get(name)
+    return value if is_count(value) else None
 
 
 def garbage(message: str) -> UpstreamError:

@@ -288,7 +288,9 @@ class App:
             check_type(headers)
             body = await read_body(receive, headers, self._limit, _BODY_SECONDS, self._loop)
             if path == "/messages/count_tokens" or (door is not None and door.is_counting):
-                counting = await self._decoded(messages.decode_count if door is None else door.decode, body, headers)
+                counting = await self._decoded(
+                    messages.decode_count_request if door is None else door.decode, body, headers
+                )
                 record.model = counting.model[:100]
                 tokens = await while_here(receive, runtime.count(counting, owner_of(headers)))
                 await reply.json(tokens if door is None else counted(tokens))

@@ -39,7 +39,7 @@ class Door:
 
     def decode(self, body: bytes, headers: Mapping[str, str]) -> Request:
         if self.is_counting:
-            return gemini.decode_count(body, headers, model=self.model)
+            return gemini.decode_count_request(body, headers, model=self.model)
         return gemini.decode_asked(body, headers, model=self.model, is_stream=self._is_stream and self._is_sse)
 
 

@@ -7,8 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dialects.playing import asking
-from toolwire.dialects.gemini.paths import COUNT, GENERATE, STREAM, Asked, asked_in, path_of, plain_name
+from toolwire.dialects.base import Endpoint
+from toolwire.dialects.gemini.paths import COUNT, GENERATE, STREAM, Asked, asked_in, match, path_of
 from toolwire.types import Request
+
+BODY = b'{"contents": [{"parts": [{"text": "hi"}]}]}'
 
 
 def of(model: str, *, is_stream: bool = False) -> str:
@@ -62,7 +65,31 @@ def test_a_name_comes_back_from_its_path(name: str) -> None:
     assert found.model == name.removeprefix("models/")
 
 
-def test_the_folder_says_nothing() -> None:
-    assert plain_name("models/m") == "m"
-    assert plain_name("tunedModels/m") == "tunedModels/m"
-    assert plain_name("a%2Fb") == "a/b"
+def test_the_path_and_the_query_say_how_to_decode_a_request() -> None:
+    streamed = match("/v1beta/models/m:streamGenerateContent", b"key=secret&alt=sse")
+    assert streamed is not None
+    assert (streamed.task, streamed.methods, streamed.key, streamed.is_array) == ("answer", ("POST",), "secret", False)
+    assert streamed.decode is not None
+    request = streamed.decode(BODY, {})
+    assert (request.model, request.stream) == ("m", True)
+    assert match("/v1/chat/completions", b"") is None
+
+
+def test_a_stream_without_server_sent_events_is_an_array() -> None:
+    found = match("/v1beta/models/m:streamGenerateContent", b"")
+    assert found is not None
+    assert found.is_array
+    assert found.decode is not None
+    assert not found.decode(BODY, {}).stream
+
+
+def test_counts_and_models_have_endpoints_of_their_own() -> None:
+    count = match("/v1beta/models/m:countTokens", b"")
+    assert count is not None
+    assert count.task == "count"
+    assert count.decode is not None
+    assert count.decode(BODY, {}).model == "m"
+    models = match("/v1beta/models", b"key=k")
+    assert models == Endpoint(task="models", key="k")
+    assert models.methods == ("GET", "HEAD")
+    assert match("/v1beta/models/a/b", b"") == Endpoint(task="model", model="a/b")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.dialects.refusing import NOT_OBJECTS, refusal
-from toolwire.dialects.gemini import decode_asked, decode_count, decode_request
+from toolwire.dialects.gemini import decode_asked, decode_count_request, decode_request
 from toolwire.dialects.gemini.shapes import sealed_out
 from toolwire.errors import BadRequest
 from toolwire.types import Output, Reasoning, Request, Sampling, Text, Thinking
@@ -111,10 +111,10 @@ def test_a_request_with_a_seal_is_written_anew() -> None:
 
 
 def test_a_count_is_asked_for_with_contents_alone_or_all() -> None:
-    plain = decode_count(json.dumps(HI).encode(), {}, model="m")
+    plain = decode_count_request(json.dumps(HI).encode(), {}, model="m")
     assert json.loads(plain.wire) == HI
     inner = {"generateContentRequest": {**HI, "model": "models/alias", "tools": [{"googleSearch": {}}]}}
-    assert json.loads(decode_count(json.dumps(inner).encode(), {}, model="m").wire) == HI
+    assert json.loads(decode_count_request(json.dumps(inner).encode(), {}, model="m").wire) == HI
 
 
 @pytest.mark.parametrize("body", NOT_OBJECTS)

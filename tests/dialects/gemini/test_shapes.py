@@ -15,6 +15,7 @@ from toolwire.dialects.gemini.shapes import (
     citations_in,
     name_in,
     name_out,
+    plain_name,
     sealed_in,
     sealed_out,
     usage_in,
@@ -116,3 +117,9 @@ def test_every_reason_has_a_word_and_every_word_a_reason() -> None:
         "OTHER",
     }
     assert REASONS["MALFORMED_FUNCTION_CALL"] is None
+
+
+def test_the_folder_says_nothing() -> None:
+    assert plain_name("models/m") == "m"
+    assert plain_name("tunedModels/m") == "tunedModels/m"
+    assert plain_name("a%2Fb") == "a/b"

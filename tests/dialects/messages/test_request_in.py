@@ -130,7 +130,7 @@ def test_what_a_good_request_means() -> None:
 
 def test_a_count_needs_no_limit() -> None:
     body = {key: value for key, value in GOOD.items() if key != "max_tokens"}
-    assert messages.decode_count(json.dumps(body).encode(), {}).max_tokens is None
+    assert messages.decode_count_request(json.dumps(body).encode(), {}).max_tokens is None
 
 
 @pytest.mark.parametrize("system", ["", None])
@@ -241,7 +241,7 @@ def test_a_count_is_asked_for_without_seals() -> None:
             {"role": "assistant", "content": [thought, {"type": "text", "text": "a"}]},
         ],
     }
-    request = messages.decode_count(json.dumps(body).encode(), {})
+    request = messages.decode_count_request(json.dumps(body).encode(), {})
     assert json.loads(request.wire)["messages"] == [
         {"role": "user", "content": "hi"},
         {"role": "assistant", "content": [{"type": "text", "text": "a"}]},

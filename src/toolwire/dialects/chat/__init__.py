@@ -7,7 +7,7 @@ from functools import partial
 
 from ...profiles import Profile
 from ...types import Request
-from ..base import BodyDecoder, bearer
+from ..base import BodyDecoder, Endpoint, bearer, decode_count, encode_count, no_match
 from ..shared.error_bodies import decode_error, decode_models, encode_error, encode_model, encode_models
 from ..shared.forwarded_headers import passed_on
 from .answer_in import StreamDecoder, body_events
@@ -43,6 +43,8 @@ def heartbeat() -> bytes:
 
 
 name = NAME
+routes = {PATH: Endpoint(task="answer", decode=decode_request)}
+match = no_match
 path = PATH
 models_path = "/models"
 count_path = ""
@@ -51,9 +53,11 @@ __all__ = [
     "body_decoder",
     "claims",
     "count_path",
+    "decode_count",
     "decode_error",
     "decode_models",
     "decode_request",
+    "encode_count",
     "encode_error",
     "encode_model",
     "encode_models",
@@ -61,9 +65,11 @@ __all__ = [
     "encoder",
     "headers",
     "heartbeat",
+    "match",
     "models_path",
     "name",
     "path",
     "path_of",
+    "routes",
     "stream_decoder",
 ]

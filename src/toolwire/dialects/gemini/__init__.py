@@ -7,13 +7,14 @@ from functools import partial
 
 from ...profiles import Profile
 from ...types import Request
-from ..base import BodyDecoder, bearer
+from ...wire.exact_json import encode
+from ..base import BodyDecoder, Endpoint, bearer, count_member
 from ..shared.forwarded_headers import passed_on
 from .answer_in import StreamDecoder, body_events
 from .answer_out import encoder
 from .errors import decode_error, decode_models, encode_error, encode_model, encode_models
-from .paths import Asked, asked_in, path_of
-from .request_in import decode_asked, decode_count, decode_request
+from .paths import Asked, asked_in, match, path_of
+from .request_in import decode_asked, decode_count_request, decode_request
 from .request_out import encode_request
 from .shapes import NAME
 
@@ -34,6 +35,14 @@ def headers(profile: Profile, key: str, given: Mapping[str, str]) -> dict[str, s
     return passed_on(given) | (bearer(key) if is_bearer else {"x-goog-api-key": key} if key else {})
 
 
+def encode_count(tokens: int) -> bytes:
+    return encode({"totalTokens": tokens})
+
+
+def decode_count(body: bytes) -> int | None:
+    return count_member(body, "totalTokens")
+
+
 def claims(given: Mapping[str, str]) -> bool:
     """Whether the headers are those of a client of this dialect, where the path does not tell."""
     return "x-goog-api-key" in given or "x-goog-api-client" in given
@@ -45,6 +54,7 @@ def heartbeat() -> bytes:
 
 
 name = NAME
+routes: dict[str, Endpoint] = {}
 path = "/v1beta/models"
 models_path = "/v1beta/models?pageSize=1000"
 count_path = "/v1beta/models/{model}:countTokens"
@@ -57,9 +67,11 @@ __all__ = [
     "count_path",
     "decode_asked",
     "decode_count",
+    "decode_count_request",
     "decode_error",
     "decode_models",
     "decode_request",
+    "encode_count",
     "encode_error",
     "encode_model",
     "encode_models",
@@ -67,9 +79,11 @@ __all__ = [
     "encoder",
     "headers",
     "heartbeat",
+    "match",
     "models_path",
     "name",
     "path",
     "path_of",
+    "routes",
     "stream_decoder",
 ]

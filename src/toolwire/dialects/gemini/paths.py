@@ -1,15 +1,20 @@
-"""Gemini: the model and what is asked of it stand in the path, not in the body."""
+"""Gemini: paths contain the model and the method, and query strings the API key and the form of a stream."""
 
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import parse_qs, quote
 
 from ...types import Request
+from ..base import Endpoint
+from .request_in import decode_asked, decode_count_request
+from .shapes import plain_name
 
 GENERATE, STREAM, COUNT = "generateContent", "streamGenerateContent", "countTokens"
 _FOLDERS = ("models/", "tunedModels/")
+_LONGEST_QUERY = 10_000  # bytes
 # Clients of the provider's cloud name their project and place before the model.
 _PATH = re.compile(
     r"/(v1|v1beta|v1alpha|v1beta1)/(?:(?:projects/[^/]+/locations/[^/]+/)?publishers/[^/]+/)?((?:tunedM|m)odels)(?:/(.+))?"
@@ -28,6 +33,25 @@ def path_of(request: Request) -> str:
     return _path(request.model, f"{STREAM}?alt=sse" if request.stream else GENERATE)
 
 
+def match(path: str, query: bytes) -> Endpoint | None:
+    """None for a path that other dialects have too, or none. The name of a model may contain slashes and colons.
+
+    A client that requests a stream but not server-sent events gets an array of chunks: one, once the answer is complete.
+    """
+    asked = asked_in(path)
+    if asked is None:
+        return None
+    members = parse_qs(query[:_LONGEST_QUERY].decode("utf-8", "replace"))
+    key, is_sse = members.get("key", [""])[-1], "sse" in members.get("alt", ())
+    if not asked.verb:
+        return Endpoint(task="model" if asked.model else "models", model=asked.model, key=key)
+    if asked.verb == COUNT:
+        return Endpoint(task="count", decode=partial(decode_count_request, model=asked.model), key=key)
+    is_stream = asked.verb == STREAM
+    decode = partial(decode_asked, model=asked.model, is_stream=is_stream and is_sse)
+    return Endpoint(task="answer", decode=decode, key=key, is_array=is_stream and not is_sse)
+
+
 def asked_in(path: str) -> Asked | None:
     """What a client asks for; None for a path that other dialects have too, or nobody. A name may hold slashes and colons."""
     found = _PATH.fullmatch(path.rstrip("/"))
@@ -38,11 +62,6 @@ def asked_in(path: str) -> Asked | None:
     if colon and name and verb in (GENERATE, STREAM, COUNT):
         return Asked(plain_name(f"{folder}/{name}"), verb)
     return None if version == "v1" else Asked(plain_name(f"{folder}/{rest}") if rest else "")
-
-
-def plain_name(name: str) -> str:
-    """Without the folder that most models are in."""
-    return unquote(name).removeprefix("models/")
 
 
 def _path(model: str, verb: str) -> str:

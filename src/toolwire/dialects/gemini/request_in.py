@@ -24,8 +24,7 @@ from ...wire.fields import (
 from ..shared.effort import NO_SUMMARY
 from ..shared.instructions import body_object
 from .contents_in import contents_in, system_in
-from .paths import plain_name
-from .shapes import NAME, camel
+from .shapes import NAME, camel, plain_name
 from .tools_in import choice_in, schema_of, tools_in
 
 _KNOWN = frozenset(["contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "labels"])
@@ -46,7 +45,7 @@ def decode_asked(body: bytes, headers: Mapping[str, str], *, model: str, is_stre
     return _request(body_object(body), body, headers, model, is_stream)
 
 
-def decode_count(body: bytes, headers: Mapping[str, str], *, model: str) -> Request:
+def decode_count_request(body: bytes, headers: Mapping[str, str], *, model: str) -> Request:
     """A request to count tokens has the contents alone, or all that would be asked; that names its model once more, which the back
     end may know by another name, so only the contents are counted."""
     top = camel(body_object(body))

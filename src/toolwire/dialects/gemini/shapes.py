@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from base64 import b64decode, b64encode
 from typing import Any
+from urllib.parse import unquote
 
 from ...types import Citation, JsonObject, Reason, Reasoning, ToolCall, Usage
 from ...wire.exact_json import object_of
@@ -67,6 +68,11 @@ def camel(value: JsonObject) -> JsonObject:
     if not any("_" in key for key in value):
         return value
     return {_SPELLED.get(key, key): item for key, item in value.items()}
+
+
+def plain_name(name: str) -> str:
+    """A model's name without the folder that most models are in."""
+    return unquote(name).removeprefix("models/")
 
 
 def name_out(name: str) -> str:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from functools import partial
 
 from ...types import Request
-from ..base import BodyDecoder
+from ..base import BodyDecoder, Endpoint, decode_count, encode_count, no_match
 from .answer_in import StreamDecoder, body_events
 from .answer_out import encoder
 from .credentials import headers
 from .errors import decode_error, decode_models, encode_error, encode_model, encode_models
-from .request_in import decode_count, decode_request
+from .request_in import decode_count_request, decode_request
 from .request_out import PATH, encode_request
 from .shapes import NAME
 
@@ -38,6 +38,11 @@ def heartbeat() -> bytes:
 
 
 name = NAME
+routes = {
+    "/messages": Endpoint(task="answer", decode=decode_request),
+    "/messages/count_tokens": Endpoint(task="count", decode=decode_count_request),
+}
+match = no_match
 path = PATH
 models_path = "/v1/models?limit=1000"
 count_path = "/v1/messages/count_tokens"
@@ -47,9 +52,11 @@ __all__ = [
     "claims",
     "count_path",
     "decode_count",
+    "decode_count_request",
     "decode_error",
     "decode_models",
     "decode_request",
+    "encode_count",
     "encode_error",
     "encode_model",
     "encode_models",
@@ -57,9 +64,11 @@ __all__ = [
     "encoder",
     "headers",
     "heartbeat",
+    "match",
     "models_path",
     "name",
     "path",
     "path_of",
+    "routes",
     "stream_decoder",
 ]

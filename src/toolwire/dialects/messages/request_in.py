@@ -81,7 +81,7 @@ def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
     return _request(body, headers, is_counting=False)
 
 
-def decode_count(body: bytes, headers: Mapping[str, str]) -> Request:
+def decode_count_request(body: bytes, headers: Mapping[str, str]) -> Request:
     """A count_tokens request: the same body without what only an answer needs."""
     return _request(body, headers, is_counting=True)
 

@@ -50,8 +50,8 @@ from toolwire.catalog.router import Router
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.dialects import DIALECTS as BY_NAME
 from toolwire.errors import InternalError, UpstreamError
+from toolwire.ids import new_id
 from toolwire.pipeline import step as step_module
-from toolwire.pipeline.step import mint
 from toolwire.runtime import Runtime
 from toolwire.telemetry import Record
 
@@ -323,7 +323,7 @@ def test_H165_state_that_nobody_keeps_is_refused(server: Gateway, upstream: Upst
 
 
 def test_ids_are_new_and_plain() -> None:
-    ids = {mint("call_") for _ in range(1000)}
+    ids = {new_id("call_") for _ in range(1000)}
     assert len(ids) == 1000
     assert all(len(one) == 29 and one[5:].isalnum() for one in ids)
 

@@ -22,6 +22,7 @@ from .dialects.base import Context, ModelLine, ResponseDecoder
 from .dialects.shared.effort import with_effort
 from .dialects.shared.model_field import Renamer
 from .errors import BadRequest, GatewayError, quote
+from .ids import new_id
 from .memory.answers import Keeping, Kept
 from .memory.signatures import Recall, Recalled, Vault, maker_of
 from .offload import LARGE, offload
@@ -32,7 +33,7 @@ from .pipeline.prepare import Prepared, Preparing
 from .pipeline.reader import Reading
 from .pipeline.search import Searching
 from .pipeline.simulation import ListeningBackend, SimulatingBackend
-from .pipeline.step import Step, mint
+from .pipeline.step import Step
 from .pipeline.verbatim import BodyTap, Plan, Translator, Untouched, plan, tap_of, with_model
 from .telemetry import Record
 from .types import Loss, Request
@@ -98,7 +99,7 @@ class Runtime:
         """is_first: the events come from the back end itself; a CorrectingBackend has found and decoded their calls already."""
         spoken = self._spoken(asked) if is_first else None
         decoder = self._preparing.decoder(asked.prepared) if is_first else None
-        return Turn(asked.request, mint, asked.prepared.names, watch, spoken, decoder)
+        return Turn(asked.request, new_id, asked.prepared.names, watch, spoken, decoder)
 
     async def _asked(self, request: Request, record: Record, owner: str) -> _Asked:
         """Who answers it, and what that one is sent."""
@@ -310,7 +311,7 @@ class Runtime:
         state = request.state
         if state is None:
             return None
-        kept = None if self.keeping is None else await self.keeping.begin(request, backend, owner, mint)
+        kept = None if self.keeping is None else await self.keeping.begin(request, backend, owner, new_id)
         if backend.dialect != request.origin and state.field and (state.is_upstreams or kept is None):
             raise BadRequest(f"{state.why}.", where=state.field, code="state_unsupported", details=state.refusal)
         return kept
@@ -320,7 +321,7 @@ class Runtime:
         encoder = DIALECTS[request.origin].encoder(
             Context(
                 request=request,
-                mint=mint,
+                mint=new_id,
                 now=int(time.time()),
                 is_renamed=chosen.is_renamed,
                 is_kept=kept is not None and kept.is_here,

@@ -13,7 +13,6 @@ from toolwire.backends.synthesis import (
     estimated_usage,
     in_chunks,
     in_words,
-    new_id,
     plausible_logprobs,
     results_of,
     tell,
@@ -89,8 +88,3 @@ def test_choices_without_reason_are_refused(wanted: int) -> None:
     with pytest.raises(BadRequest, match="expected 1 to 128"):
         choices_asked(Request(model="m", messages=(), sampling=Sampling(choices=wanted)))
     assert choices_asked(Request(model="m", messages=())) == 1
-
-
-def test_ids_are_new_each_time() -> None:
-    assert new_id("call_") != new_id("call_")
-    assert len(new_id("call_")) == len("call_") + 24

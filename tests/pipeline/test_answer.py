@@ -16,9 +16,9 @@ from toolwire.backends.base import EventReply
 from toolwire.calls.turn import Turn
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.events import Event, Failed, Finished, PartDelta, PartStarted, Started
+from toolwire.ids import new_id
 from toolwire.pipeline.answer import Answering
 from toolwire.pipeline.reader import Reading
-from toolwire.pipeline.step import mint
 from toolwire.telemetry import Record
 from toolwire.types import Loss, Text, Tool, ToolCall
 
@@ -91,7 +91,7 @@ def test_whoever_stops_reading_closes_the_back_ends_answer() -> None:
     async def main() -> Any:
         request = asked("hi")
         reading = Reading(EventReply(events=play()), "", request)
-        answering = Answering(reading, Turn(request, mint), Record(model="m", is_stream=True))
+        answering = Answering(reading, Turn(request, new_id), Record(model="m", is_stream=True))
         async with aclosing(answering.events()) as batches:
             await anext(batches)
             await anext(batches)

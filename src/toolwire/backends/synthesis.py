@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias, assert_never
 
@@ -72,10 +71,6 @@ def choices_asked(request: Request) -> int:
     if not 1 <= wanted <= _MOST_CHOICES:
         raise BadRequest(f"found {wanted} choices; expected 1 to {_MOST_CHOICES}.", where="n")
     return wanted
-
-
-def new_id(prefix: str) -> str:
-    return prefix + secrets.token_hex(12)
 
 
 def estimated_usage(request: Request, choices: Sequence[Sequence[Part]]) -> Usage:

@@ -15,7 +15,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..backends.base import Backend, EventReply, Model, WireReply, how_of, local_of
-from ..backends.synthesis import new_id
 from ..calls.held_calls import HeldCall, Holding
 from ..calls.ledger.repair import Reader, settle
 from ..calls.tools.ids import fit_ids
@@ -23,6 +22,7 @@ from ..calls.validation import Checking, Unknown
 from ..calls.written.splitter import UnknownTool
 from ..errors import GatewayError, UpstreamError, quote
 from ..events import Event, Failed, Noted
+from ..ids import new_id
 from ..types import Loss, Message, Request, Text, ToolCall, ToolResult
 from ..wire.exact_json import BadJson, encode
 from .reader import Reading

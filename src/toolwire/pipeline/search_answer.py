@@ -14,10 +14,10 @@ from msgspec.structs import replace
 
 from ..backends.base import Backend, EventReply, WireReply
 from ..backends.search import Searcher
-from ..backends.synthesis import new_id
 from ..calls.tools.names import without_prefix
 from ..dialects.shared.web_search import Outcome, SearchForm, Shown, WebSearch, told
 from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
+from ..ids import new_id
 from ..types import Loss, Message, Opaque, Part, Request, Text, ToolCall, ToolChoice, ToolResult, Usage
 from .reader import Reading
 from .rounds import Rounds

@@ -13,7 +13,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..backends.base import Backend, EventReply, Model, how_of, local_of
-from ..backends.synthesis import new_id
 from ..calls.arguments import Valid, judge
 from ..calls.schemas import Schemas
 from ..calls.stream_checks import has_tools
@@ -22,6 +21,7 @@ from ..calls.written.request import wanted_of, written
 from ..calls.written.splitter import Manner, Spoken
 from ..errors import GatewayError
 from ..events import Event, Failed
+from ..ids import new_id
 from ..profiles import ANY_SCHEMAS, IdRule, Profile
 from ..types import Loss, Request, Tool, ToolCall
 from .reader import Reading

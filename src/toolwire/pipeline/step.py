@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TypeAlias
 
@@ -11,6 +10,7 @@ from ..backends.base import EventReply, WireReply
 from ..calls.turn import Turn
 from ..dialects.base import garbage, shown
 from ..errors import GatewayError, InternalError, UpstreamError
+from ..ids import new_id
 from ..memory.answers import Kept
 from ..memory.signatures import Recall
 from ..offload import LARGE, offload
@@ -21,11 +21,6 @@ from .reader import LAST_BYTES, MAX_ANSWER
 from .verbatim import Translator
 
 Write: TypeAlias = Callable[[bytes], Awaitable[None]]
-
-
-def mint(prefix: str) -> str:
-    """A new id. It need be unique, not secret, and Python's own generator is seeded anew in every process."""
-    return f"{prefix}{random.getrandbits(96):024x}"
 
 
 class Step:
@@ -104,7 +99,7 @@ class Step:
             if kept.is_awaited and self._pipe.begun:
                 await kept.begun(self._pipe.begun)
             if self._pipe.is_over and (answer := self._pipe.final()) is not None:
-                await kept.save(answer, mint)
+                await kept.save(answer, new_id)
         except GatewayError as error:
             self._losses.append(Loss("store", "store", f"the answer could not be kept: {error.message}"))
 

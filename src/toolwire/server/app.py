@@ -19,13 +19,13 @@ from ..catalog.router import router_for
 from ..config.file import Config, default_store_path
 from ..dialects import DIALECTS, Dialect, messages
 from ..errors import BadRequest, GatewayError, InternalError, drop_tracebacks, quote
+from ..ids import new_id
 from ..memory.answers import Keeping, keepers_in
 from ..memory.signatures import Vault
 from ..memory.store import Store, open_store
 from ..offload import LARGE, offload
 from ..pipeline.policy import handling_of
 from ..pipeline.search import Searching
-from ..pipeline.step import mint
 from ..runtime import Runtime
 from ..telemetry import Record, wire_trace
 from ..telemetry.hourly import History
@@ -168,7 +168,7 @@ class App:
         dialect = DIALECTS["gemini"] if door is not None else dialect_of(short.removeprefix("/v1"), headers)
         request_id = headers.get("x-request-id", "")
         if not _CLEAN_ID.fullmatch(request_id):
-            request_id = mint("req_")
+            request_id = new_id("req_")
         record = Record(request_id=request_id, dialect=dialect.name, started=time.monotonic())
         if wire_trace.active:
             wire_trace.enter(request_id)

@@ -20,9 +20,10 @@ from ..dialects.responses import encoder
 from ..dialects.responses.resource import failed, resource
 from ..errors import BadRequest, GatewayError, InternalError
 from ..events import Failed, Started
+from ..ids import new_id
 from ..memory.answers import RUNNING
 from ..memory.store import Entry, Store
-from ..pipeline.step import Step, mint
+from ..pipeline.step import Step
 from ..runtime import Runtime
 from ..telemetry import Record
 from ..types import JsonObject, Request
@@ -124,7 +125,7 @@ class Background:
     async def start(self, request: Request, owner: str, record: Record) -> tuple[Job, bytes]:
         """The job, and the answer as it is now: queued. Raises BadRequest for what can be known to be wrong at once."""
         assert request.state is not None
-        answer_id = mint("resp_")
+        answer_id = new_id("resp_")
         request = replace(request, stream=True, state=replace(request.state, answer_id=answer_id))
         entry = await self._queued(request, owner, answer_id)
         await self._store.put(entry)
@@ -144,7 +145,7 @@ class Background:
         assert kept is not None
         assert request.state is not None
         now = time.time()
-        context = Context(request=request, mint=mint, now=int(now), is_kept=True, answer_id=answer_id)
+        context = Context(request=request, mint=new_id, now=int(now), is_kept=True, answer_id=answer_id)
         body = resource(context, Started(id="", model="")) | {"status": "queued"}
         body.pop("output")
         return Entry(
@@ -217,7 +218,7 @@ class Background:
         if step is not None:
             wire = step.fail(error)
         else:
-            context = Context(request=request, mint=mint, now=int(time.time()), is_kept=True, answer_id=job.id)
+            context = Context(request=request, mint=new_id, now=int(time.time()), is_kept=True, answer_id=job.id)
             wire = encoder(context).send(Failed(error=error))
         await job.write(wire)
         with contextlib.suppress(GatewayError):

@@ -22,8 +22,8 @@ from ..backends.vscode.wire.shapes import NAME, Ask, End, Offer, OfferedModel
 from ..dialects.base import ModelLine
 from ..errors import BadRequest, GatewayError, InternalError, quote
 from ..events import Event, Failed, Finished
+from ..ids import new_id
 from ..pipeline.answer import Answering
-from ..pipeline.step import mint
 from ..runtime import Runtime
 from ..telemetry import Record, wire_trace
 from ..types import Request
@@ -113,7 +113,7 @@ class Asks:
 
     async def _answer(self, frame: Ask) -> None:
         record = Record(
-            request_id=mint("req_"), dialect=NAME, model=frame.model[:100], is_stream=True, started=time.monotonic()
+            request_id=new_id("req_"), dialect=NAME, model=frame.model[:100], is_stream=True, started=time.monotonic()
         )
         if wire_trace.active:
             wire_trace.enter(record.request_id)

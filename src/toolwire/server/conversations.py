@@ -11,9 +11,9 @@ from ..dialects.responses.items_in import is_reference, message_in
 from ..dialects.responses.state import shown_item
 from ..dialects.shared.instructions import body_object
 from ..errors import BadRequest, quote
+from ..ids import new_id
 from ..memory.answers import Keeping
 from ..memory.store import Entry, Item
-from ..pipeline.step import mint
 from ..types import JsonObject
 from ..wire.exact_json import decode, encode
 from ..wire.fields import list_or_none, need_list, need_name, object_or_none, text_or_none
@@ -73,7 +73,7 @@ class Conversations:
     async def _create(self, asked: Asked, body: bytes) -> bytes:
         top = body_object(body) if body.strip() else {}
         items = await self._items(asked, list_or_none(top, "items") or [])
-        now, name = time.time(), mint("conv_")
+        now, name = time.time(), new_id("conv_")
         resource = {"id": name, "object": _KIND, "created_at": int(now), "metadata": _metadata(top)}
         shown = encode(resource)
         await self._store.put(Entry(owner=asked.owner, id=name, kind=_KIND, created=now, body=shown))
@@ -133,7 +133,7 @@ def _checked(item: Any, where: str) -> str:
 
 
 def _shown(item: JsonObject) -> Item:
-    shown = shown_item(item, mint)
+    shown = shown_item(item, new_id)
     return Item(shown["id"], encode(shown))
 
 

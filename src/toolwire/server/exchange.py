@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from ..dialects.base import Context
 from ..errors import BadRequest, GatewayError, InternalError
 from ..events import Failed
-from ..pipeline.step import Step, mint
+from ..ids import new_id
+from ..pipeline.step import Step
 from ..runtime import Runtime
 from ..telemetry import Record
 from ..types import Request
@@ -110,7 +111,7 @@ class Exchange:
         if self._step is not None:
             wire = self._step.fail(error)
         else:
-            context = Context(request=request, mint=mint, now=int(time.time()))
+            context = Context(request=request, mint=new_id, now=int(time.time()))
             wire = reply.dialect.encoder(context).send(Failed(error=error))
         await reply.send({"type": "http.response.body", "body": wire, "more_body": False})
 

@@ -31,7 +31,7 @@ import uvicorn
 from ..backends.vscode.wire.frames import MAX_FRAME
 from ..dialects import DIALECTS
 from ..errors import BadRequest, quote
-from ..pipeline.step import mint
+from ..ids import new_id
 from .bridge_socket import BridgeSocket
 from .connections import Connections
 from .http_request import HttpRequest, Scope, closing_response
@@ -378,7 +378,7 @@ class Protocol(asyncio.Protocol):
 
     def _write_last(self, error: BadRequest) -> None:
         """Before there is a request whose dialect is known: errors are those of chat."""
-        request_id = mint("req_")
+        request_id = new_id("req_")
         body = DIALECTS["chat"].encode_error(error, request_id)
         headers = [(b"content-type", b"application/json"), (b"x-request-id", request_id.encode())]
         self.write(closing_response(error.status, body, headers))

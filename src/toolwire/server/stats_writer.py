@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable
 from itertools import groupby, islice
 
 from ..errors import GatewayError, InternalError
+from ..ids import new_id
 from ..memory.store import Entry, Item, Store
 from ..memory.store.base import CONVERSATION
-from ..pipeline.step import mint
 from ..telemetry.hourly import History, Line, packed, unpacked
 
 OWNER = "stats:"  # a client's is empty or a hash
@@ -35,7 +35,7 @@ class Recorder:
         self._report = report
         self._has_reported = False
         self._every = every
-        self._process = mint("process_")
+        self._process = new_id("process_")
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:

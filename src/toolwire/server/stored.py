@@ -16,9 +16,9 @@ from ..dialects.responses.shapes import NAME
 from ..dialects.responses.state import shown_item
 from ..dialects.shared.model_field import Renamer
 from ..errors import BadRequest, quote
+from ..ids import new_id
 from ..memory.answers import POINTERS, RUNNING, Keeping
 from ..memory.store import Entry, Item
-from ..pipeline.step import mint
 from ..runtime import Runtime
 from ..types import Request
 from ..wire.exact_json import decode, encode
@@ -167,7 +167,7 @@ def replay(entry: Entry, after: int) -> bytes:
         last = {"type": kind, "sequence_number": after + 1, "response": value}
         return b"event: " + kind.encode() + b"\ndata: " + encode(last) + b"\n\n"
     request = Request(model=str(value.get("model")), messages=(), stream=True, origin=NAME, source=value)
-    writer = encoder(Context(request=request, mint=mint, now=int(entry.created), is_kept=True, answer_id=entry.id))
+    writer = encoder(Context(request=request, mint=new_id, now=int(entry.created), is_kept=True, answer_id=entry.id))
     return b"".join(writer.send(event) for event in body_events(value)[0])
 
 

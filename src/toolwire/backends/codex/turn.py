@@ -17,11 +17,11 @@ from msgspec.structs import replace
 from ...calls.stop_sequences import Stopping
 from ...errors import UpstreamError
 from ...events import Event, Failed, PartEnded, PartStarted, Started
+from ...ids import new_id
 from ...telemetry import wire_trace
 from ...types import JsonObject, Loss, Request, ToolCall, ToolResult
 from ...wire import json_rpc as rpc
 from ..parked_runs import Place
-from ..synthesis import new_id
 from .answer_end import Ending
 from .bridge import Lane
 from .home import Home

@@ -17,6 +17,7 @@ from ...calls.written.history_text import has_calls
 from ...config.file import BackendConfig
 from ...errors import UpstreamError
 from ...events import Event, Failed, Noted, PartDelta, PartEnded, PartStarted, Started
+from ...ids import new_id
 from ...profiles import CURSOR
 from ...tools.workspace.sandbox import Shell
 from ...types import JsonObject, Loss, Request, Tool
@@ -27,7 +28,6 @@ from ..continuation import Continuation, answered_calls, place_after, place_of
 from ..http.refusals import check_tools
 from ..http.transport import Transport
 from ..parked_runs import Parking
-from ..synthesis import new_id
 from .allowance import MOST_DECLINED, MOST_UNOFFERED, Allowance
 from .local.execs import LocalTools
 from .machine import branches_in, folder_of, this_machine

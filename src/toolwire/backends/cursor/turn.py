@@ -18,10 +18,11 @@ from ...calls.counts import LocalCall
 from ...calls.stop_sequences import Stopping
 from ...errors import GatewayError, InternalError, UpstreamError
 from ...events import Event, Failed, Finished, Noted, PartEnded, PartStarted, Started
+from ...ids import new_id
 from ...types import Loss, Request, ToolCall, ToolResult, Usage
 from ...wire.connect import End, Frame
 from ..budget import Budget
-from ..synthesis import estimated_usage, new_id
+from ..synthesis import estimated_usage
 from .allowance import Allowance, Runaway
 from .local.execs import LocalTools
 from .repeats import Repeats

@@ -14,6 +14,7 @@ from itertools import chain
 from msgspec.structs import replace
 
 from ...events import Event, Finished, Started
+from ...ids import new_id
 from ...profiles import PLAIN
 from ...types import (
     Choice,
@@ -31,7 +32,7 @@ from ...types import (
     ToolResult,
 )
 from ..base import EventReply, Model
-from ..synthesis import batches, choices_asked, estimated_usage, in_words, new_id, results_of, tell, text_of
+from ..synthesis import batches, choices_asked, estimated_usage, in_words, results_of, tell, text_of
 from .examples import NoExample, example_of
 from .prompt_match import Hints, hints_of, named_tools, score
 from .prompt_paths import request_in, workspace_in

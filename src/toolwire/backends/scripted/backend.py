@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from ...errors import BadRequest, ConfigError, GatewayError, UpstreamError, quote
 from ...events import Event, Failed, Finished, PartDelta, Started
+from ...ids import new_id
 from ...profiles import PLAIN
 from ...types import (
     Choice,
@@ -34,7 +35,6 @@ from ..synthesis import (
     choices_asked,
     estimated_usage,
     in_chunks,
-    new_id,
     plausible_logprobs,
     results_of,
     tell,

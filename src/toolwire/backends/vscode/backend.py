@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Callable
 from ...config.file import BackendConfig
 from ...errors import UpstreamError
 from ...events import Event
+from ...ids import new_id
 from ...profiles import VSCODE
 from ...types import Request
 from .. import budget
 from ..base import EventReply, Model
-from ..synthesis import new_id
 from .hub import Hub, Picked, conversation_of
 from .inbox import Gone
 from .turn import Patience, Turn

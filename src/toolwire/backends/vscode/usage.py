@@ -7,9 +7,9 @@ import asyncio
 from msgspec import Struct
 
 from ...calls.turn import BYTES_PER_TOKEN
+from ...ids import new_id
 from ...types import Loss, Usage
 from ...wire.exact_json import encode
-from ..synthesis import new_id
 from .inbox import Gone, Overflow
 from .window import Window
 from .wire.shapes import CallPart, Chat, ChatMessage, Part, ResultPart, TextPart, ThinkingPart

@@ -20,7 +20,7 @@ from toolwire.errors import ConfigError
 from toolwire.memory.store.sqlite import SqliteStore
 from toolwire.server.stats_writer import Recorder
 from toolwire.telemetry import Record
-from toolwire.telemetry.hourly import HOUR, Counts, History, Line
+from toolwire.telemetry.hourly import HOUR, Counts, HourlyCounts, Line
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "stats.md").read_text(encoding="utf-8")
 
@@ -36,7 +36,7 @@ def fill(config: Path, *, days_ago: int = 0) -> None:
     """A good back end and a bad one."""
 
     async def main() -> None:
-        history = History(lambda: time.time() - days_ago * 86400)
+        history = HourlyCounts(lambda: time.time() - days_ago * 86400)
         for number in range(10):
             good = Tally(made=4, invalid=1, repaired=1)
             history.closed(Record(backend="good", sent_model="m", status=200, tally=good))

@@ -17,7 +17,7 @@ from toolwire.memory.store.memory import MemoryStore
 from toolwire.memory.store.sqlite import SqliteStore
 from toolwire.server.stats_writer import OWNER, Recorder, day_name, recorded
 from toolwire.telemetry import Record
-from toolwire.telemetry.hourly import HOUR, History
+from toolwire.telemetry.hourly import HOUR, HourlyCounts
 
 pytestmark = pytest.mark.slow
 
@@ -33,8 +33,8 @@ def sqlite(path: Path) -> Store:
     return SqliteStore(path / "store.db", max_bytes=8 << 20, max_age=1e9)
 
 
-def counting(*backends: str, now: float = NOON) -> History:
-    history = History(lambda: now)
+def counting(*backends: str, now: float = NOON) -> HourlyCounts:
+    history = HourlyCounts(lambda: now)
     for backend in backends:
         history.closed(Record(backend=backend, sent_model="m"))
     return history
@@ -91,7 +91,7 @@ def test_hours_of_two_days_go_to_their_days() -> None:
     async def main() -> None:
         store = memory(Path())
         now = [float(NOON)]
-        history = History(lambda: now[0])
+        history = HourlyCounts(lambda: now[0])
         for hours in range(0, 36, 6):
             now[0] = NOON + hours * HOUR
             history.closed(Record(backend="a", sent_model="m"))
@@ -104,7 +104,7 @@ def test_hours_of_two_days_go_to_their_days() -> None:
 def test_many_lines_are_all_written(tmp_path: Path) -> None:
     async def main() -> None:
         store = sqlite(tmp_path)
-        history = History(lambda: NOON)
+        history = HourlyCounts(lambda: NOON)
         for number in range(300):
             history.closed(Record(backend=f"b{number % 3}", sent_model=f"m{number}"))
         await Recorder(store, history, no_error).write()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from toolwire.calls.counts import Tally
 from toolwire.telemetry import Record, Telemetry
-from toolwire.telemetry.hourly import HOUR, Counts, History, Line, packed, unpacked
+from toolwire.telemetry.hourly import HOUR, Counts, HourlyCounts, Line
 from toolwire.types import Loss, Usage
 
 START = 480_000 * HOUR
@@ -42,10 +42,10 @@ def test_every_number_of_a_record_has_its_place() -> None:
         error="upstream_error",
     )
     full.status = 400
-    history: Telemetry = History(Clock())
+    history: Telemetry = HourlyCounts(Clock())
     history.opened(full)
     history.closed(full)
-    assert isinstance(history, History)
+    assert isinstance(history, HourlyCounts)
     (line,) = history.unwritten()
     assert line.counts == Counts(
         requests=1,
@@ -72,7 +72,7 @@ def test_every_number_of_a_record_has_its_place() -> None:
 
 
 def test_who_leaves_and_who_never_got_to_a_back_end_is_no_failure_of_one() -> None:
-    history = History(Clock())
+    history = HourlyCounts(Clock())
     history.closed(record(outcome="client_gone"))
     history.closed(record(backend="", outcome="error", error="model_not_found"))
     (line,) = history.unwritten()
@@ -81,7 +81,7 @@ def test_who_leaves_and_who_never_got_to_a_back_end_is_no_failure_of_one() -> No
 
 def test_an_hour_back_end_and_model_each_have_a_line() -> None:
     clock = Clock()
-    history = History(clock)
+    history = HourlyCounts(clock)
     for hour in range(2):
         clock.now = START + hour * HOUR
         for backend in "ab":
@@ -96,7 +96,7 @@ def test_an_hour_back_end_and_model_each_have_a_line() -> None:
 
 def test_a_line_is_written_again_only_when_it_has_changed() -> None:
     clock = Clock()
-    history = History(clock)
+    history = HourlyCounts(clock)
     history.closed(record())
     (line,) = history.unwritten()
     history.closed(record())  # while it was being written
@@ -118,7 +118,7 @@ def test_a_line_is_written_again_only_when_it_has_changed() -> None:
 
 def test_models_that_clients_make_up_are_bounded() -> None:
     clock = Clock()
-    history = History(clock)
+    history = HourlyCounts(clock)
     for number in range(1000):
         history.closed(record(model=f"m{number}"))
     lines = history.unwritten()
@@ -129,7 +129,7 @@ def test_models_that_clients_make_up_are_bounded() -> None:
 
 def test_where_nobody_writes_the_oldest_go() -> None:
     clock = Clock()
-    history = History(clock)
+    history = HourlyCounts(clock)
     for hour in range(60):
         clock.now = START + hour * HOUR
         for number in range(100):
@@ -141,10 +141,10 @@ def test_where_nobody_writes_the_oldest_go() -> None:
 
 @given(st.text(st.characters(), max_size=150))
 def test_every_name_can_be_written(name: str) -> None:
-    history = History(Clock())
+    history = HourlyCounts(Clock())
     history.closed(record(model=name))
     (line,) = history.unwritten()
-    assert unpacked(packed(line)) == line
+    assert Line.decode(line.encode()) == line
     assert len(line.model) <= 100
 
 
@@ -152,9 +152,9 @@ def test_every_name_can_be_written(name: str) -> None:
     "data", [b"", b"{}", b"[1]", b'{"hour":"x"}', b"\xff", b'{"hour":1,"backend":"b","model":"m"}']
 )
 def test_what_was_not_written_here_is_not_read(data: bytes) -> None:
-    assert unpacked(data) is None
+    assert Line.decode(data) is None
 
 
 def test_a_newer_gateways_line_is_read_as_far_as_it_is_known() -> None:
     data = b'{"hour":1,"backend":"b","model":"m","counts":{"requests":2,"new":5},"more":1}'
-    assert unpacked(data) == Line(hour=1, backend="b", model="m", counts=Counts(requests=2))
+    assert Line.decode(data) == Line(hour=1, backend="b", model="m", counts=Counts(requests=2))

@@ -28,7 +28,7 @@ from ..pipeline.policy import handling_of
 from ..pipeline.search import Searching
 from ..runtime import Runtime
 from ..telemetry import Record, wire_trace
-from ..telemetry.hourly import History
+from ..telemetry.hourly import HourlyCounts
 from ..telemetry.prometheus import Prometheus
 from ..types import LOOP_HEADER, REACHED_BOUND, Request
 from .auth import Guard, owner_of
@@ -66,7 +66,7 @@ class App:
         self._log = Log(config.server.log, config.server.log_format)
         self._tracer = Tracer(config, self._log.say)
         self._metrics = Prometheus()
-        self._history = History()
+        self._history = HourlyCounts()
         self._recorder: Recorder | None = None
         self._collector = Collector()
         self._open = 0

@@ -147,8 +147,8 @@ def _text(record: Record) -> str:
         words.append(f"sent-as={_word(record.sent_model)}")
     if record.is_verbatim:
         words.append("verbatim" if not record.took_over else f'verbatim-until="{record.took_over}"')
-    if record.calls_made:
-        words.append(f"calls={record.calls_made}")
+    if calls := record.tally.made + len(record.local):
+        words.append(f"calls={calls}")
     if record.tally.invalid:
         words.append(f"invalid={record.tally.invalid}")
     if names := record.tally.unknown_names:
@@ -196,7 +196,7 @@ def _json(record: Record) -> str:
             "stream": record.is_stream,
             "verbatim": record.is_verbatim,
             "took_over": record.took_over or None,
-            "calls": record.calls_made,
+            "calls": record.tally.made + len(record.local),
             "invalid_calls": record.tally.invalid,
             "unknown_tools": list(record.tally.unknown_names) or None,
             "tokens": [record.usage.input, record.usage.output] if record.usage is not None else None,

@@ -16,7 +16,7 @@ from ..errors import GatewayError, InternalError
 from ..ids import new_id
 from ..memory.store import Entry, Item, Store
 from ..memory.store.base import CONVERSATION
-from ..telemetry.hourly import History, Line, packed, unpacked
+from ..telemetry.hourly import HourlyCounts, Line
 
 OWNER = "stats:"  # a client's is empty or a hash
 EVERY = 30.0  # seconds
@@ -28,7 +28,7 @@ class Recorder:
     """Writes what a process has counted, under a name that no other has. The first unexpected error goes to report."""
 
     def __init__(
-        self, store: Store, history: History, report: Callable[[InternalError, str], None], every: float = EVERY
+        self, store: Store, history: HourlyCounts, report: Callable[[InternalError, str], None], every: float = EVERY
     ) -> None:
         self._store = store
         self._history = history
@@ -53,7 +53,7 @@ class Recorder:
         with contextlib.suppress(GatewayError):
             for day, lines in groupby(self._history.unwritten(), key=lambda line: line.hour // _HOURS):
                 while together := list(islice(lines, _TOGETHER)):
-                    await self._append(day_name(day), [Item(self._name(line), packed(line)) for line in together])
+                    await self._append(day_name(day), [Item(self._name(line), line.encode()) for line in together])
                     for line in together:
                         self._history.wrote(line)
 
@@ -89,4 +89,4 @@ def day_name(day: int) -> str:
 async def recorded(store: Store, days: Iterable[int]) -> list[Line]:
     """All lines of these days, of all processes."""
     items = [item for day in days for item in await store.items(OWNER, day_name(day))]
-    return [line for item in items if (line := unpacked(item.value)) is not None]
+    return [line for item in items if (line := Line.decode(item.value)) is not None]

@@ -1,14 +1,14 @@
-"""Counts by hour, back end and model: what is left of requests when the process that counted them is gone.
+"""Request counts by hour, back end and model, for storage beyond the life of the process.
 
-A process writes what it has counted in an hour under a name of its own, each time the whole of it, so that it may be written again at any time
-and several processes add up. Where the numbers are kept is for others to know: this module counts, tells what is to be written, and reads it.
+A process stores the totals of one hour under a name of its own, so that it may write them again at any time and several processes add up.
+This module counts and encodes; the server decides where the counts are stored.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -16,15 +16,18 @@ from msgspec import Struct
 from .record import Record
 
 HOUR = 3600
-_MOST_MODELS = 100  # of one hour: clients choose model names
-_MOST_LINES = 5000  # that wait to be written where nobody takes them
-_LONGEST = 100
+_MAX_MODELS = 100  # per hour: clients choose model names
+_MAX_LINES = 5000  # that wait to be written
+_MAX_NAME = 100
 _OTHER = "other"
+
+Key: TypeAlias = tuple[int, str, str]
+"""The hour in hours since 1970, back end, model."""
 
 
 class Counts(Struct, kw_only=True, omit_defaults=True):
-    """calls, and what became of them, as calls.tally has it; refused: requests that the back end took as wrong (400);
-    max_iterations: tasks of agents that made as many requests as they may."""
+    """calls and their outcomes are those of calls.counts.Tally; refused counts requests that the back end answered with 400;
+    max_iterations counts agent tasks that reached their request limit."""
 
     requests: int = 0
     errors: int = 0
@@ -53,33 +56,27 @@ class Counts(Struct, kw_only=True, omit_defaults=True):
         self.requests += 1
         self.errors += record.outcome == "error"
         self.refused += tally.refused + (record.status == 400 and record.error == "upstream_error")
-        self.calls += record.calls_made
-        self.accepted += record.calls_accepted
-        self.invalid += tally.invalid
-        self.repaired += tally.repaired
-        self.unknown += tally.unknown
-        self.cut += tally.cut
+        if tally.made or record.local:
+            self.calls += tally.made + len(record.local)
+            self.accepted += tally.accepted + len(record.local)
+            self.invalid += tally.invalid
+            self.repaired += tally.repaired
+            self.unknown += tally.unknown
+            self.cut += tally.cut
         self.corrections += tally.corrections
         self.corrected += tally.corrected
         self.max_iterations += record.has_reached_bound
         self.losses += len(record.losses)
-        self.pair_repairs += record.history.total()
+        if record.history:
+            self.pair_repairs += record.history.total()
         if usage is not None:
             self.tokens_in += usage.input
             self.tokens_out += usage.output
         self.seconds += max(0.0, record.ended - record.started)
 
 
-class Key(NamedTuple):
-    """hour is in hours since 1970."""
-
-    hour: int
-    backend: str
-    model: str
-
-
 class Line(Struct, frozen=True, kw_only=True):
-    """What one process has counted in one hour."""
+    """The counts of one process in one hour, as they are stored."""
 
     hour: int
     backend: str
@@ -88,79 +85,74 @@ class Line(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> Key:
-        return Key(self.hour, self.backend, self.model)
+        return self.hour, self.backend, self.model
+
+    def encode(self) -> bytes:
+        return msgspec.json.encode(self)
+
+    @staticmethod
+    def decode(data: bytes) -> Line | None:
+        """None for data that encode() did not write: damaged, or of an incompatible version."""
+        try:
+            return msgspec.json.decode(data, type=Line)
+        except (msgspec.DecodeError, UnicodeError):
+            return None
 
 
-class History:
-    """Telemetry that keeps what is not written yet, and the hour that is not over."""
+class HourlyCounts:
+    """Telemetry that holds the counts of the current hour, and those not yet written."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._counts: dict[Key, Counts] = {}
         self._unwritten: set[Key] = set()
-        self._models: set[tuple[str, str]] = set()  # of the hour that is not over
+        self._models: set[tuple[str, str]] = set()  # of the current hour
         self._hour = 0
 
     def opened(self, record: Record) -> None:
         pass
 
     def closed(self, record: Record) -> None:
-        """A request that no back end was chosen for says nothing about any."""
+        """Ignores requests that reached no back end."""
         if not record.backend:
             return
-        key = self._key(record)
+        # Clients choose the name, and JSON allows text that is not valid Unicode.
+        model = (record.sent_model or record.model)[:_MAX_NAME].encode("utf-8", "replace").decode()
+        key = (int(self._clock()) // HOUR, record.backend, model)
         counts = self._counts.get(key)
         if counts is None:
-            self._make_room()
-            counts = self._counts[key] = Counts()
+            key = self._bounded(key)
+            counts = self._counts.setdefault(key, Counts())
         counts.count(record)
         self._unwritten.add(key)
 
     def unwritten(self) -> list[Line]:
-        """What has changed since it was last written; whoever takes it says when it is."""
+        """Lines that changed since they were last written; the caller confirms each with wrote()."""
         return [
-            Line(hour=key.hour, backend=key.backend, model=key.model, counts=msgspec.structs.replace(self._counts[key]))
+            Line(hour=key[0], backend=key[1], model=key[2], counts=msgspec.structs.replace(self._counts[key]))
             for key in sorted(self._unwritten)
         ]
 
     def wrote(self, line: Line) -> None:
-        """Only if nothing was counted meanwhile it need not be written again; an hour that is over can go."""
+        """Marks a line as written, unless it changed since; drops it if its hour is over."""
         if self._counts.get(line.key) != line.counts:
             return
         self._unwritten.discard(line.key)
-        if line.hour < self._now():
+        if line.hour < int(self._clock()) // HOUR:
             self._counts.pop(line.key, None)
 
-    def _key(self, record: Record) -> Key:
-        hour = self._now()
+    def _bounded(self, key: Key) -> Key:
+        """The key to count under: past the limit of names per hour, "other" stands for the model. Evicts the oldest lines."""
+        hour, backend, model = key
         if hour != self._hour:
             self._hour, self._models = hour, set()
-        # Clients choose it, and JSON lets them write what is no text.
-        model = (record.sent_model or record.model)[:_LONGEST].encode("utf-8", "replace").decode()
-        if (record.backend, model) not in self._models:
-            if len(self._models) >= _MOST_MODELS:
-                return Key(hour, record.backend, _OTHER)
-            self._models.add((record.backend, model))
-        return Key(hour, record.backend, model)
-
-    def _make_room(self) -> None:
-        """Nobody has taken them for days: the oldest is the least missed."""
-        while len(self._counts) >= _MOST_LINES:
+        if (backend, model) not in self._models:
+            if len(self._models) >= _MAX_MODELS:
+                key = (hour, backend, _OTHER)
+            else:
+                self._models.add((backend, model))
+        while key not in self._counts and len(self._counts) >= _MAX_LINES:
             oldest = min(self._counts)
             del self._counts[oldest]
             self._unwritten.discard(oldest)
-
-    def _now(self) -> int:
-        return int(self._clock()) // HOUR
-
-
-def packed(line: Line) -> bytes:
-    return msgspec.json.encode(line)
-
-
-def unpacked(data: bytes) -> Line | None:
-    """None if it is not what packed() wrote: an older gateway's, or damaged."""
-    try:
-        return msgspec.json.decode(data, type=Line)
-    except (msgspec.DecodeError, UnicodeError):
-        return None
+        return key

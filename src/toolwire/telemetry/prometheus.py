@@ -1,118 +1,190 @@
-"""Counters for Prometheus: names start with toolwire_, labels are few and bounded."""
+"""Prometheus metrics: names start with toolwire_, labels are few and bounded."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest, values
+from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from ..types import Loss
-from .call_counters import Accuracy, CallCounters
 from .record import Record
 
 _SECONDS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
-_MAX_FEATURES = 200  # losses carry member names that clients choose
+_HELD_SECONDS = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 120, 300)
+_MAX_LABELS = 200  # clients choose model names, and the members named by losses
 _MAX_FEATURE = 80
+_BY_MODEL = ("backend", "model")
+_MADE, _RIGHT, _REPAIRED = "toolwire_tool_calls", "toolwire_tool_calls_accepted", "toolwire_tool_calls_repaired"
+_CALLS = {
+    "made": (_MADE, "Tool calls that models made."),
+    "accepted": (_RIGHT, "Tool calls that were right as the model wrote them."),
+    "invalid": ("toolwire_tool_calls_invalid_args", "Tool calls whose arguments did not fit, before any repair."),
+    "repaired": (_REPAIRED, "Tool calls whose arguments were repaired."),
+    "unknown": ("toolwire_tool_calls_unknown_tool", "Calls of tools that were not offered."),
+    "cut": ("toolwire_tool_calls_cut", "Tool calls that were incomplete when the answer ended."),
+    "corrections": ("toolwire_tool_call_corrections", "Requests to the model to correct its tool calls."),
+    "corrected": ("toolwire_tool_calls_corrected", "Wrong tool calls that the model replaced by a right one."),
+    "exhausted": (
+        "toolwire_tool_call_corrections_exhausted",
+        "Answers whose calls were still wrong after the last correction.",
+    ),
+}
 
 
 class Prometheus:
-    """With several workers (PROMETHEUS_MULTIPROC_DIR is set) render() adds up what all of them counted."""
+    """With several workers (PROMETHEUS_MULTIPROC_DIR is set) render() adds up the metrics of all of them."""
 
     def __init__(self) -> None:
         if _is_shared() and values.ValueClass is values.MutexValue:
-            # The library looks at the environment once, when it is imported; our workers are made later.
+            # The library reads the environment once, at import; our workers fork later.
             values.ValueClass = values.MultiProcessValue()  # type: ignore[no-untyped-call] # no types here
-        self._registry = registry = CollectorRegistry()
+        self._registry = CollectorRegistry()
         labels = ("backend", "dialect")
-        self._requests = Counter(
-            "toolwire_requests_total", "Requests answered.", (*labels, "status", "outcome"), registry=registry
+        self._requests = self._counter("toolwire_requests_total", "Requests answered.", *labels, "status", "outcome")
+        self._verbatim = self._counter(
+            "toolwire_verbatim_total", "Requests whose answer passed byte for byte.", "backend"
         )
-        self._verbatim = Counter(
-            "toolwire_verbatim_total", "Requests whose bytes passed untouched.", ("backend",), registry=registry
+        self._takeovers = self._counter("toolwire_takeovers_total", "Verbatim answers that needed repair.", "backend")
+        self._losses = self._counter(
+            "toolwire_losses_total", "Features that the other side could not express.", "feature"
         )
-        self._taken = Counter(
-            "toolwire_takeovers_total", "Verbatim answers that had to be put right.", ("backend",), registry=registry
-        )
-        self._calls = CallCounters(registry)
-        self._losses = Counter(
-            "toolwire_losses_total", "Features that the other side could not express.", ("feature",), registry=registry
-        )
-        self._tokens = Counter("toolwire_tokens_total", "Tokens by direction.", ("backend", "kind"), registry=registry)
-        self._seconds = Histogram(
-            "toolwire_request_seconds", "Time to the end of the answer.", labels, buckets=_SECONDS, registry=registry
-        )
-        self._first = Histogram(
-            "toolwire_first_byte_seconds", "Time to the first byte.", labels, buckets=_SECONDS, registry=registry
-        )
+        self._tokens = self._counter("toolwire_tokens_total", "Tokens by direction.", "backend", "kind")
+        self._seconds = self._histogram("toolwire_request_seconds", "Time to the end of the answer.", *labels)
+        self._first = self._histogram("toolwire_first_byte_seconds", "Time to the first byte.", *labels)
         self._open = Gauge(
-            "toolwire_open_requests", "Requests being answered.", registry=registry, multiprocess_mode="livesum"
+            "toolwire_open_requests", "Requests being answered.", registry=self._registry, multiprocess_mode="livesum"
         )
-        self._features: set[str] = set()
-        self._tokens_of: dict[str, tuple[Counter, Counter]] = {}
+        self._calls = {name: self._counter(metric, text, *_BY_MODEL) for name, (metric, text) in _CALLS.items()}
+        self._refused = self._counter("toolwire_tool_api_400", "Requests a back end refused with 400.", *_BY_MODEL)
+        self._bounds = self._counter(
+            "toolwire_tool_loop_max_iterations", "Agent tasks that reached their request limit.", *_BY_MODEL
+        )
+        self._repairs = self._counter("toolwire_argument_repairs", "Argument repairs by kind.", "repair")
+        self._pairs = self._counter("toolwire_pair_repairs", "History repairs by kind.", "backend", "kind")
+        self._held = self._histogram(
+            "toolwire_held_call_seconds", "Time that calls were held.", "backend", buckets=_HELD_SECONDS
+        )
+        # Labelled children of hot metrics: finding a child by its labels costs more than counting.
         self._known: dict[tuple[str, str, int, str], tuple[Counter, Histogram, Histogram]] = {}
+        self._known_tokens: dict[str, tuple[Counter, Counter]] = {}
+        self._known_calls: dict[tuple[str, str, str], Counter] = {}
+        self._models: set[str] = set()
+        self._features: set[str] = set()
 
     def opened(self, record: Record) -> None:
         self._open.inc()
 
     def closed(self, record: Record) -> None:
         self._open.dec()
-        backend, dialect = record.backend or "none", record.dialect
-        requests, seconds, first = self._children(backend, dialect, record.status, record.outcome)
+        backend = record.backend or "none"
+        key = (backend, record.dialect, record.status, record.outcome)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = (
+                self._requests.labels(backend, record.dialect, str(record.status), record.outcome),
+                self._seconds.labels(backend, record.dialect),
+                self._first.labels(backend, record.dialect),
+            )
+        requests, seconds, first_byte = known
         requests.inc()
         seconds.observe(max(0.0, record.ended - record.started))
         if record.first_byte:
-            first.observe(max(0.0, record.first_byte - record.started))
+            first_byte.observe(max(0.0, record.first_byte - record.started))
+        if record.usage is not None:
+            tokens = self._known_tokens.get(backend)
+            if tokens is None:
+                tokens = self._tokens.labels(backend, "input"), self._tokens.labels(backend, "output")
+                self._known_tokens[backend] = tokens
+            tokens[0].inc(record.usage.input)
+            tokens[1].inc(record.usage.output)
         if record.is_verbatim:
             self._verbatim.labels(backend).inc()
         if record.took_over:
-            self._taken.labels(backend).inc()
-        self._calls.count(record)
-        if record.usage is not None:
-            taken, given = self._counts(backend)
-            taken.inc(record.usage.input)
-            given.inc(record.usage.output)
+            self._takeovers.labels(backend).inc()
+        for kind, number in record.history.items():
+            self._pairs.labels(backend, kind).inc(number)
         for loss in record.losses:
-            self._losses.labels(self._feature(loss)).inc()
-
-    def _children(self, backend: str, dialect: str, status: int, outcome: str) -> tuple[Counter, Histogram, Histogram]:
-        """Looked up once: finding a child by its labels costs more than counting."""
-        key = (backend, dialect, status, outcome)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = (
-                self._requests.labels(backend, dialect, str(status), outcome),
-                self._seconds.labels(backend, dialect),
-                self._first.labels(backend, dialect),
-            )
-        return found
-
-    def _counts(self, backend: str) -> tuple[Counter, Counter]:
-        found = self._tokens_of.get(backend)
-        if found is None:
-            found = self._tokens_of[backend] = (
-                self._tokens.labels(backend, "input"),
-                self._tokens.labels(backend, "output"),
-            )
-        return found
+            self._losses.labels(_label(loss.feature[:_MAX_FEATURE], self._features)).inc()
+        self._count_calls(record, backend)
 
     def render(self) -> bytes:
-        counted = self._registry
+        registry = self._registry
         if _is_shared():
-            counted = CollectorRegistry()
-            MultiProcessCollector(counted)  # type: ignore[no-untyped-call] # the library has no types here
-        families = list(counted.collect())
+            registry = CollectorRegistry()
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call] # the library has no types here
         ratios = CollectorRegistry()
-        ratios.register(Accuracy(families))
-        return generate_latest(counted) + generate_latest(ratios)
+        ratios.register(_Accuracy(list(registry.collect())))
+        return generate_latest(registry) + generate_latest(ratios)
 
-    def _feature(self, loss: Loss) -> str:
-        feature = loss.feature[:_MAX_FEATURE].encode("ascii", "replace").decode()
-        if feature not in self._features:
-            if len(self._features) >= _MAX_FEATURES:
-                return "other"
-            self._features.add(feature)
-        return feature
+    def _count_calls(self, record: Record, backend: str) -> None:
+        tally = record.tally
+        refused = tally.refused + (record.status == 400 and record.error == "upstream_error")
+        made = tally.made + len(record.local)
+        if not (made or refused or record.has_reached_bound):
+            return
+        model = _label(record.sent_model or record.model, self._models)
+        if refused:
+            self._refused.labels(backend, model).inc(refused)
+        if record.has_reached_bound:
+            self._bounds.labels(backend, model).inc()
+        if not made:
+            return
+        totals = {"made": made, "accepted": tally.accepted + len(record.local)}
+        for name, counter in self._calls.items():
+            if number := totals[name] if name in totals else getattr(tally, name):
+                key = (name, backend, model)
+                child = self._known_calls.get(key)
+                if child is None:
+                    child = self._known_calls[key] = counter.labels(backend, model)
+                child.inc(number)
+        for repair, number in tally.repairs.items():
+            self._repairs.labels(repair).inc(number)
+        if tally.held_seconds:
+            self._held.labels(backend).observe(tally.held_seconds)
+
+    def _counter(self, name: str, text: str, *labels: str) -> Counter:
+        return Counter(name, text, labels, registry=self._registry)
+
+    def _histogram(self, name: str, text: str, *labels: str, buckets: tuple[float, ...] = _SECONDS) -> Histogram:
+        return Histogram(name, text, labels, buckets=buckets, registry=self._registry)
+
+
+class _Accuracy:
+    """A collector that computes ratios from metrics that may come from several processes."""
+
+    def __init__(self, metrics: Iterable[Metric]) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> Iterable[Metric]:
+        sums: dict[tuple[str, str], dict[str, float]] = {}
+        for metric in self._metrics:
+            for sample in metric.samples if metric.name in (_MADE, _RIGHT, _REPAIRED) else ():
+                if sample.name.endswith("_total"):
+                    key = (sample.labels["backend"], sample.labels["model"])
+                    sums.setdefault(key, {})[metric.name] = sample.value
+        family = GaugeMetricFamily(
+            "toolwire_schema_accuracy",
+            "Fraction of calls that match their schema, as written (before) and with repairs (after).",
+            labels=(*_BY_MODEL, "stage"),
+        )
+        for key, found in sums.items():
+            right, made = found.get(_RIGHT, 0.0), found.get(_MADE, 0.0)
+            if made:
+                family.add_metric([*key, "before"], right / made)
+                family.add_metric([*key, "after"], (right + found.get(_REPAIRED, 0.0)) / made)
+        return [family]
+
+
+def _label(text: str, known: set[str]) -> str:
+    """A label in ASCII; "other" once there are too many."""
+    label = text.encode("ascii", "replace").decode()
+    if label not in known:
+        if len(known) >= _MAX_LABELS:
+            return "other"
+        known.add(label)
+    return label
 
 
 def _is_shared() -> bool:

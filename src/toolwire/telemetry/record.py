@@ -41,15 +41,6 @@ class Record(Struct, kw_only=True):
     losses: list[Loss] = []
     is_debugged: bool = False  # the client asks to be told what became of its request
 
-    @property
-    def calls_made(self) -> int:
-        """Also those that the gateway ran itself, which no client saw."""
-        return self.tally.made + len(self.local)
-
-    @property
-    def calls_accepted(self) -> int:
-        return self.tally.accepted + len(self.local)
-
     def told(self, losses: list[Loss]) -> JsonObject:
         """What a client that asks for it may know, bounded."""
         tally = self.tally

@@ -10,7 +10,7 @@ from ...config.file import Config, default_store_path
 from ...errors import ConfigError, InternalError
 from ...memory.store import Store, open_store
 from ...memory.store.memory import MemoryStore
-from ...telemetry.hourly import History
+from ...telemetry.hourly import HourlyCounts
 
 if TYPE_CHECKING:
     from ...server.stats_writer import Recorder
@@ -26,7 +26,7 @@ class ChatCounts:
         self._config = config
         self._recording: asyncio.Task[None] | None = None
         self._is_over = asyncio.Event()
-        self.history = History()
+        self.history = HourlyCounts()
         self.problem = ""
 
     async def __aenter__(self) -> ChatCounts:

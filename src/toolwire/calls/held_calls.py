@@ -15,9 +15,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..errors import GatewayError
-from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started, content_of, emptied
+from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started, content_of
 from ..types import Opaque, Part, Reasoning, Text, ToolCall, Usage
 from .arguments import Invalid, Repaired
+from .parts import PartIndexes
 from .validation import Checking, Cut, Finding, Unknown, cut_choices, reason_of, words_of
 from .written.spans import is_open, readable, span_of
 
@@ -67,9 +68,8 @@ class Holding:
         earlier: Iterable[Held] = (),
     ) -> None:
         self._checking = checking
-        self._place = place
+        self._indexes = PartIndexes(place)
         self._starts = starts
-        self._places: dict[int, int] = {}
         self._parts: dict[int, Part | Held] = {}
         self._earlier = deque(earlier)
         self._calling = {held.choice for held in self.accepted}  # choices that have begun to call
@@ -141,13 +141,12 @@ class Holding:
             part = Text(text=span)
         elif isinstance(part, ToolCall) and is_open(part):  # it must not look whole
             part = replace(part, raw=part.raw.rstrip().removesuffix("}"), args=None)
-        return self._events(part, held.choice)
+        return self._indexes.insert(part, held.choice)
 
     def _event(self, event: Event) -> list[Event]:
         match event:
             case PartDelta():
-                place = self._places.get(event.index)
-                return [] if place is None else [PartDelta(place, event.text, event.logprobs)]
+                return self._indexes.forward(event)
             case Started():
                 return [event] if self._starts() else []
             case PartStarted():
@@ -172,8 +171,7 @@ class Holding:
         self.has_spoken = True
         earlier = self._words_before()
         self._parts[event.index] = event.part
-        self._places[event.index] = self._place()
-        return [*earlier, replace(event, index=self._places[event.index])]
+        return [*earlier, self._indexes.open(event)]
 
     def _words_before(self) -> list[Event]:
         """What earlier answers said last, up to a call of theirs that waits."""
@@ -202,14 +200,12 @@ class Holding:
                 return []
             case _:
                 self._parts[event.index] = event.part
-                return [replace(event, index=self._places[event.index])]
+                return self._indexes.forward(event)
 
     def _noted(self, event: Noted) -> list[Event]:
-        if event.index is not None:
-            place = self._places.get(event.index)
-            return [] if place is None else [replace(event, index=place)]
-        # Events of its own between the parts tell of one answer, and the client may get another.
-        return [] if isinstance(event.note, Opaque | Usage) else [event]
+        # Opaque events between the parts describe one answer, and the client may get another.
+        is_void = event.index is None and isinstance(event.note, Opaque | Usage)
+        return [] if is_void else self._indexes.forward(event)
 
     def _judge(self, cut: frozenset[int]) -> None:
         for held in self.calls:
@@ -223,16 +219,7 @@ class Holding:
         call = held.part
         part = Text(text=words_of(call, held.why)) if policy == "text" or span_of(call) else call
         flags = [Noted(note=loss) for loss in self._checking.flag(call, fault)]
-        return [*self._events(part, held.choice), *flags]
-
-    def _events(self, part: Part, choice: int) -> list[Event]:
-        place, content = self._place(), content_of(part)
-        events: list[Event] = [PartStarted(index=place, part=emptied(part), choice=choice)]
-        if content:
-            events.append(PartDelta(place, content))
-        if isinstance(part, Text):
-            events += [Noted(note=citation, index=place) for citation in part.citations]
-        return [*events, PartEnded(index=place, part=part, choice=choice)]
+        return [*self._indexes.insert(part, held.choice), *flags]
 
 
 def _is_right(held: HeldCall) -> bool:

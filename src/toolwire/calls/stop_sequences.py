@@ -17,6 +17,7 @@ from ..errors import BadRequest
 from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started, content_of
 from ..types import Choice, Json, Part, Reasoning, Refusal, Text, ToolCall, Usage
 from ..wire.exact_json import object_of
+from .parts import PartIndexes
 
 _LONGEST = 100_000  # letters of all sequences together: the automaton has a state for each
 
@@ -27,9 +28,9 @@ class Stopping:
     def __init__(self, stop: tuple[str, ...], choices: int = 1) -> None:
         self._automaton = Automaton(tuple(filter(None, stop)))
         self._choices = choices
+        self._indexes = PartIndexes()
         self._parts: dict[int, _Open] = {}  # open parts, by the back end's index
         self._stopped: dict[int, str] = {}  # choice -> the sequence that ended it
-        self._count = 0
         self._usage: Usage | None = None
         self.is_over = False
 
@@ -68,9 +69,9 @@ class Stopping:
         if event.choice in self._stopped:
             return []
         search = Search(self._automaton) if isinstance(event.part, Text) else None
-        self._parts[event.index] = _Open(self._count, event.part, event.choice, search)
-        self._count += 1
-        return [replace(event, index=self._count - 1)]
+        started = self._indexes.open(event)
+        self._parts[event.index] = _Open(started.index, event.part, event.choice, search)
+        return [started]
 
     def _grown(self, index: int, part: _Open, event: PartDelta) -> list[Event]:
         text = event.text if part.search is None else part.search.feed(event.text)
@@ -84,7 +85,7 @@ class Stopping:
         if part is None:
             return []
         events: list[Event] = [] if part.search is None else part.grow(part.search.close(), None)
-        return [*events, replace(event, index=part.index)]
+        return [*events, *self._indexes.forward(event)]
 
     def _stop(self, choice: int, sequence: str) -> list[Event]:
         """Everything of this choice ends here, and with the last choice the answer."""
@@ -93,6 +94,7 @@ class Stopping:
         for index, part in list(self._parts.items()):
             if part.choice == choice:
                 events.append(PartEnded(index=part.index, part=part.completed(), choice=choice))
+                self._indexes.hide(index)
                 del self._parts[index]
         if len(self._stopped) < self._choices:
             return events
@@ -103,10 +105,7 @@ class Stopping:
     def _noted(self, event: Noted) -> list[Event]:
         if isinstance(event.note, Usage):
             self._usage = event.note
-        if event.index is None:
-            return [event]
-        part = self._parts.get(event.index)
-        return [] if part is None else [replace(event, index=part.index)]
+        return self._indexes.forward(event)
 
     def _choice(self, choice: Choice) -> Choice:
         sequence = self._stopped.get(choice.index)

@@ -12,6 +12,7 @@ from ..events import Event, Finished, Noted, PartDelta, PartEnded, PartStarted
 from ..types import Loss, Request, Text, ToolCall
 from .arguments import Invalid
 from .counts import Tally
+from .parts import PartIndexes
 from .validation import Checking, Unknown, cut_choices, words_of
 
 _UNASKED = "though no tool was offered"
@@ -24,7 +25,8 @@ class Watch:
         self._checking = checking
         self._has_tools = has_tools
         self._ended: list[tuple[int, ToolCall]] = []  # with the number of its choice
-        self._unasked: Unasked | None = None
+        self._indexes: PartIndexes | None = None  # set once a call came that is sent as text
+        self._unoffered: set[int] = set()  # parts that are calls of a model without tools
         self.is_holding = False
         self.changed = ""
         self.losses: list[Loss] = []
@@ -60,18 +62,34 @@ class Watch:
         self._ended.clear()
 
     def _without_calls(self, events: list[Event]) -> list[Event]:
-        if self._unasked is None:
-            if not any(isinstance(event, PartStarted) and isinstance(event.part, ToolCall) for event in events):
+        """Function calls become texts, each when it is complete; the parts after the first one are renumbered."""
+        if self._indexes is None:
+            calls = (event for event in events if isinstance(event, PartStarted) and isinstance(event.part, ToolCall))
+            first = next(calls, None)
+            if first is None:
                 return events
-            self._unasked, self.is_holding = Unasked(), True
+            self._indexes, self.is_holding = PartIndexes(first=first.index), True
             self.changed = self.changed or "a call where no tool was offered"
-        kept = self._unasked.send(events)
-        for call in self._unasked.taken():
-            self._checking.tally.made += 1
-            self._checking.tally.unknown += 1
-            self._checking.tally.note(call, "unasked")
-            self.losses += self._checking.tell("call.unasked", call, "no tool was offered; the call is told as text")
-        return kept
+        return [sent for event in events for sent in self._renumbered(event, self._indexes)]
+
+    def _renumbered(self, event: Event, indexes: PartIndexes) -> list[Event]:
+        match event:
+            case PartStarted(part=ToolCall(kind="function")):
+                self._unoffered.add(event.index)
+                return []
+            case PartStarted():
+                return [indexes.open(event)] if indexes.get(event.index) is None else [event]
+            case PartEnded(part=ToolCall() as call) if event.index in self._unoffered:
+                self._checking.tally.made += 1
+                self._checking.tally.unknown += 1
+                self._checking.tally.note(call, "unasked")
+                why = "no tool was offered; the call is sent as text"
+                self.losses += self._checking.tell("call.unasked", call, why)
+                return indexes.insert(Text(text=words_of(call, _UNASKED)), event.choice)
+            case PartDelta() | PartEnded() | Noted():
+                return indexes.forward(event)
+            case _:
+                return [event]
 
 
 class Count:
@@ -91,62 +109,6 @@ class Count:
                 self._tally.invalid += is_invalid
                 self._tally.note(event.part, "invalid" if is_invalid else "unchecked")
         return events
-
-
-class Unasked:
-    """Function calls become texts, each when it is whole; parts are numbered anew from the first one on."""
-
-    def __init__(self) -> None:
-        self._held: set[int] = set()
-        self._places: dict[int, int] = {}
-        self._next: int | None = None
-        self._taken: list[ToolCall] = []
-
-    def taken(self) -> list[ToolCall]:
-        taken, self._taken = self._taken, []
-        return taken
-
-    def send(self, events: list[Event]) -> list[Event]:
-        kept: list[Event] = []
-        for event in events:
-            kept += self._event(event)
-        return kept
-
-    def _event(self, event: Event) -> list[Event]:
-        match event:
-            case PartStarted(part=ToolCall(kind="function")):
-                self._next = event.index if self._next is None else self._next
-                self._held.add(event.index)
-                return []
-            case PartStarted() if self._next is not None:
-                self._places[event.index] = self._place()
-                return [replace(event, index=self._places[event.index])]
-            case PartEnded(part=ToolCall() as call) if event.index in self._held:
-                self._taken.append(call)
-                return self._told(event, call)
-            case PartDelta(index=index) if index in self._held:
-                return []
-            case PartDelta(index=index) if index in self._places:
-                return [PartDelta(self._places[index], event.text, event.logprobs)]
-            case PartEnded(index=index) | Noted(index=int(index)) if index in self._places:
-                return [replace(event, index=self._places[index])]
-            case Noted(index=int(index)) if index in self._held:
-                return []
-            case _:
-                return [event]
-
-    def _told(self, event: PartEnded, call: ToolCall) -> list[Event]:
-        place, text = self._place(), words_of(call, _UNASKED)
-        return [
-            PartStarted(index=place, part=Text(text=""), choice=event.choice),
-            PartDelta(place, text),
-            PartEnded(index=place, part=Text(text=text), choice=event.choice),
-        ]
-
-    def _place(self) -> int:
-        assert self._next is not None
-        self._next += 1
-        return self._next - 1
 
 
 def has_tools(request: Request) -> bool:

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from ..backends.base import Backend, EventReply, WireReply
 from ..backends.search import Searcher
+from ..calls.parts import PartIndexes
 from ..calls.tools.names import without_prefix
 from ..dialects.shared.web_search import Outcome, SearchForm, Shown, WebSearch, told
 from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
@@ -145,7 +146,7 @@ class _Round:
 
     def __init__(self, turn: SearchTurn) -> None:
         self._turn = turn
-        self._places: dict[int, int] = {}
+        self._indexes = PartIndexes(turn.rounds.place)
         self._has_calls = False
         self.said: list[Part] = []
         self.searches: list[_Pending] = []
@@ -174,8 +175,7 @@ class _Round:
     def _event(self, event: Event) -> list[Event]:
         match event:
             case PartDelta():
-                place = self._places.get(event.index)
-                return [] if place is None else [PartDelta(place, event.text, event.logprobs)]
+                return self._indexes.forward(event)
             case Started():
                 return [event] if self._turn.rounds.starts() else []
             case PartStarted():
@@ -196,13 +196,12 @@ class _Round:
             if self._turn.is_search(event.part):
                 return []
             self._has_calls = True
-        self._places[event.index] = self._turn.rounds.place()
-        return [replace(event, index=self._places[event.index])]
+        return [self._indexes.open(event)]
 
     def _ended(self, event: PartEnded) -> list[Event]:
-        if event.index in self._places:
+        if self._indexes.get(event.index) is not None:
             self.said.append(event.part)
-            return [replace(event, index=self._places[event.index])]
+            return self._indexes.forward(event)
         assert isinstance(event.part, ToolCall)
         pending, events = self._turn.ask(event.part)
         self.said.append(pending.call)
@@ -210,11 +209,9 @@ class _Round:
         return events
 
     def _noted(self, event: Noted) -> list[Event]:
-        if event.index is not None:
-            place = self._places.get(event.index)
-            return [] if place is None else [replace(event, index=place)]
-        # Events of its own between the parts tell of one answer, and the client gets another.
-        return [] if isinstance(event.note, Opaque | Usage) else [event]
+        # Opaque events between the parts describe one answer, and the client gets another.
+        is_void = event.index is None and isinstance(event.note, Opaque | Usage)
+        return [] if is_void else self._indexes.forward(event)
 
 
 async def _known(outcome: Outcome) -> Outcome:

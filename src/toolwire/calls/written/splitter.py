@@ -16,6 +16,7 @@ from ...errors import UpstreamError, quote
 from ...events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted
 from ...types import Loss, Reasoning, Text, ToolCall
 from ...wire.exact_json import object_of
+from ..parts import PartIndexes
 from ..validation import Offer, Unknown, reason_of, words_of
 from .formats.base import Broken, Closed, Grew, Imagined, Known, Opened, Piece, Thought, Words
 from .scanner import Sentinel
@@ -48,8 +49,7 @@ class Spoken:
         self._mint = mint
         self._manner = manner
         self._texts: dict[int, _Splitting] = {}
-        self._places: dict[int, int] = {}
-        self._next = 0
+        self.indexes = PartIndexes()
         self._calling: set[int] = set()  # choices that have called
         self._failed = False
         self.changed = ""
@@ -74,7 +74,7 @@ class Spoken:
         text = self._texts.get(delta.index)
         if text is not None:
             return text.plain(delta)
-        return self._places.get(delta.index) == delta.index and not self._failed
+        return self.indexes.get(delta.index) == delta.index and not self._failed
 
     def _event(self, event: Event) -> list[Event]:
         match event:
@@ -82,19 +82,16 @@ class Spoken:
                 self._texts[event.index] = _Splitting(self, event)
                 return []
             case PartStarted():
-                self._places[event.index] = self.place()
-                return [replace(event, index=self._places[event.index])]
+                return [self.indexes.open(event)]
             case PartDelta(index=index) if index in self._texts:
                 return self._texts[index].grown(event)
-            case PartDelta(index=index):
-                return [PartDelta(self._places[index], event.text, event.logprobs)]
             case PartEnded(index=index) if index in self._texts:
                 return self._texts.pop(index).ended(event)
-            case PartEnded(index=index):
-                return [replace(event, index=self._places[index])]
-            case Noted(index=int(index)):
-                place = self._texts[index].place if index in self._texts else self._places.get(index)
+            case Noted(index=int(index)) if index in self._texts:
+                place = self._texts[index].place
                 return [] if place is None else [replace(event, index=place)]
+            case PartDelta() | PartEnded() | Noted():
+                return self.indexes.forward(event)
             case Failed():  # what was held is told before the failure is
                 return [*(made for text in self._texts.values() for made in text.cut()), event]
             case Finished() if self._manner.must_call and not self._manner.is_held and not self._calling:
@@ -103,10 +100,6 @@ class Spoken:
                 return [event]
 
     # What the parts of one answer share.
-
-    def place(self) -> int:
-        self._next += 1
-        return self._next - 1
 
     def sentinel(self) -> Sentinel:
         return Sentinel(self._known)
@@ -241,7 +234,7 @@ class _Splitting:
         events: list[Event] = []
         if self._thinking is None:
             events += self._close()
-            self._thinking = self._answer.place()
+            self._thinking = self._answer.indexes.allocate()
             events.append(PartStarted(index=self._thinking, part=Reasoning(text=""), choice=self._choice))
         self._thoughts.append(text)
         return [*events, PartDelta(self._thinking, text)]
@@ -255,7 +248,7 @@ class _Splitting:
         return [PartEnded(index=place, part=Reasoning(text=text), choice=self._choice)]
 
     def _open(self) -> list[Event]:
-        self.place = self._answer.place()
+        self.place = self._answer.indexes.allocate()
         if self._is_split:  # a text of its own
             self._start = replace(self._start, item_id="", is_continuation=False)
         return [PartStarted(index=self.place, part=self._start, choice=self._choice)]
@@ -293,7 +286,7 @@ class _Splitting:
         closed = self._close()
         if self._fate == "held":
             return closed
-        self._call_place = answer.place()
+        self._call_place = answer.indexes.allocate()
         begun: list[Event] = [PartStarted(index=self._call_place, part=self._call, choice=self._choice)]
         return [*closed, *begun, PartDelta(self._call_place, raw)] if raw else [*closed, *begun]
 

@@ -1,8 +1,10 @@
-"""The trace: one line a message, content only in the file, each with the request it belongs to; off, nothing happens."""
+"""The trace has one log line per message, with its request; content goes only to the trace file."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import stat
 from contextvars import copy_context
 from pathlib import Path
 
@@ -10,9 +12,10 @@ import pytest
 
 from tests.telemetry.tracing import tracing
 from toolwire.telemetry import wire_trace
+from toolwire.telemetry.wire_trace import TraceFile
 
 
-def test_off_it_does_nothing() -> None:
+def test_an_inactive_trace_writes_nothing() -> None:
     assert not wire_trace.active
     wire_trace.sent("b", "POST /x", {"a": 1})
     with tracing() as traced:
@@ -21,7 +24,7 @@ def test_off_it_does_nothing() -> None:
     assert traced.lines == []
 
 
-def test_a_line_says_what_kind_of_message_went_where(tmp_path: Path) -> None:
+def test_lines_and_entries_describe_each_message(tmp_path: Path) -> None:
     def noted() -> None:
         wire_trace.enter("req_1")
         wire_trace.sent(
@@ -51,7 +54,7 @@ def test_a_line_says_what_kind_of_message_went_where(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
-def test_an_answer_is_noted_event_by_event_however_it_was_cut(size: int) -> None:
+def test_a_stream_is_traced_event_by_event(size: int) -> None:
     stream = b'event: a\ndata: {"type":"a"}\n\ndata: {"id":"1"}\r\n\r\ndata: [DONE]\n\n'
 
     async def read() -> bytes:
@@ -93,19 +96,79 @@ def test_a_document_is_one_message() -> None:
     assert traced.words == ["wire b <- data 11 bytes {id: 1}", "wire b <- end 0 bytes"]
 
 
-def test_what_nests_too_deep_is_noted_without_its_content(tmp_path: Path) -> None:
+def test_deeply_nested_messages_are_traced_without_content(tmp_path: Path) -> None:
     value: object = "x"
     for _ in range(5000):
         value = [value]
     with tracing(tmp_path / "trace") as traced:
         wire_trace.sent("b", "data", value, size=10)  # type: ignore[arg-type] # any JSON
-    assert traced.words[-1] == "wire b -> data, which nests too deep to be noted, 10 bytes"
+    assert traced.words[-1] == "wire b -> data, nested too deeply to trace, 10 bytes"
     assert traced.entries[-1]["message"] is None
 
 
-def test_another_trace_that_was_installed_meanwhile_stays() -> None:
+def test_uninstalling_leaves_a_later_trace_active() -> None:
     with tracing() as first:
         with tracing() as second:
             wire_trace.sent("b", "x", {})
         assert not wire_trace.active
     assert (len(first.lines), len(second.lines)) == (0, 1)
+
+
+def write_file(path: Path, *lines: bytes, most: int = 1 << 20) -> None:
+    file = TraceFile(path, most)
+    for line in lines:
+        file.put(line)
+    file.close()
+
+
+def test_lines_are_appended_to_a_private_file(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "trace.jsonl"
+    write_file(path, b"one", b"two")
+    write_file(path, b"three")
+    assert path.read_bytes() == b"one\ntwo\nthree\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+def test_permissions_of_an_existing_file_are_tightened(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    path.touch(mode=0o644)
+    write_file(path, b"one")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "trace.jsonl").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match=r"."):
+        TraceFile(tmp_path / "trace.jsonl", 1000)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_both_files_together_stay_below_the_limit(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    write_file(path, *(b"%04d" % number + b"x" * 95 for number in range(500)), most=10_000)
+    files = sorted(tmp_path.iterdir())
+    assert [file.name for file in files] == ["trace.jsonl", "trace.jsonl.1"]
+    assert all(file.stat().st_size <= 5000 for file in files)
+    lines = (files[1].read_bytes() + files[0].read_bytes()).splitlines()
+    assert [int(line[:4]) for line in lines] == list(range(500 - len(lines), 500))
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+
+
+def test_two_writers_share_a_file_and_its_rotation(tmp_path: Path) -> None:
+    path = tmp_path / "trace.jsonl"
+    first, second = TraceFile(path, 2000), TraceFile(path, 2000)
+    for number in range(100):
+        (first if number % 2 else second).put(b"%03d" % number + b"y" * 47)
+    first.close()
+    second.close()
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) <= 4000
+    assert all(len(line) == 50 for file in tmp_path.iterdir() for line in file.read_bytes().splitlines())
+
+
+def test_closing_twice_leaks_no_descriptor(tmp_path: Path) -> None:
+    before = len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else 0
+    file = TraceFile(tmp_path / "trace.jsonl", 1000)
+    file.close()
+    file.close()
+    assert (len(os.listdir("/proc/self/fd")) if before else 0) == before

@@ -10,8 +10,7 @@ from typing import Any
 
 from toolwire.telemetry import wire_trace
 from toolwire.telemetry.redaction import Redaction
-from toolwire.telemetry.trace_file import TraceFile
-from toolwire.telemetry.wire_trace import WireTrace
+from toolwire.telemetry.wire_trace import TraceFile, WireTrace
 
 
 class Traced:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ..config.file import Config
 from ..errors import ConfigError, quote
 from ..telemetry import Telemetry
-from ..telemetry.record import Silence
+from ..telemetry.record import NoTelemetry
 from ..tools import Runnable, ToolSource
 from ..tools.functions import function_tool
 from ..types import Message, Request, Text, Thinking, Usage
@@ -66,7 +66,7 @@ class Agent:
         telemetry: Telemetry | None = None,
     ) -> None:
         self.model = model
-        self._telemetry = telemetry or Silence()
+        self._telemetry = telemetry or NoTelemetry()
         # Now, while the names around a function are at hand that its hints may need.
         self._given = tuple(tools_in(tools))
         self._instructions = instructions

@@ -21,7 +21,7 @@ from ..errors import GatewayError
 from ..events import Event, Failed, Finished, PartDelta, PartEnded, PartStarted
 from ..pipeline.answer import Answering
 from ..telemetry import Record, Telemetry
-from ..telemetry.record import Silence
+from ..telemetry.record import NoTelemetry
 from ..tools import Runnable
 from ..tools.runner import Bounds
 from ..types import (
@@ -70,7 +70,7 @@ class Watching(Struct, frozen=True, kw_only=True):
     """Who is asked for the tools before each round, where they may change; and who is told what came of each answer."""
 
     refresh: Callable[[], Awaitable[Sequence[Runnable]]] | None = None
-    telemetry: Telemetry = Silence()
+    telemetry: Telemetry = NoTelemetry()
 
 
 _UNWATCHED = Watching()

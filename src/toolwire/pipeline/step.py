@@ -105,7 +105,7 @@ class Step:
 
     def told(self) -> bytes:
         """What became of the request so far, as JSON in one line."""
-        return encode(self._record.told(self.losses))
+        return encode(self._record.debug_report(self.losses))
 
     def fail(self, error: GatewayError) -> bytes:
         """End it here, with the dialect's own error; nothing if it has ended already."""

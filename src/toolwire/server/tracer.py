@@ -9,8 +9,7 @@ from pathlib import Path
 from ..config.file import Config, default_trace_path
 from ..telemetry import wire_trace
 from ..telemetry.redaction import Redaction, is_secret
-from ..telemetry.trace_file import TraceFile
-from ..telemetry.wire_trace import Say, WireTrace
+from ..telemetry.wire_trace import LogFunction, TraceFile, WireTrace
 
 _MEGABYTE = 1 << 20
 
@@ -18,7 +17,7 @@ _MEGABYTE = 1 << 20
 class Tracer:
     """Nothing is traced before start(); stop() is safe to call twice."""
 
-    def __init__(self, config: Config, say: Say, environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, config: Config, say: LogFunction, environ: Mapping[str, str] = os.environ) -> None:
         self._config = config
         self._say = say
         self._environ = environ

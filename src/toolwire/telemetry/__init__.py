@@ -1,4 +1,4 @@
-"""What happened, counted: one record a request, and where it goes."""
+"""One record for each request, metrics, hourly counts and the trace of messages."""
 
 from .record import Record, Telemetry
 

@@ -1,4 +1,4 @@
-"""One request in numbers: what the log, the counters and later the inspector are told."""
+"""The record of one request, for the log, the metrics and the client's debug report."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from ..calls.counts import LocalCall, Tally
 from ..types import JsonObject, Loss, Usage
 
 _COUNTS = ("made", "invalid", "repaired", "unknown", "cut", "corrections", "corrected", "refused", "exhausted")
-_MOST_LOSSES = 40
-_MOST_LOCAL = 40
+_MAX_LOSSES = 40
+_MAX_LOCAL = 40
 
 
 class Record(Struct, kw_only=True):
-    """Filled while the request runs; no text of the conversation and no secret is ever in it."""
+    """Filled while the request runs. Contains no text of the conversation and no secret."""
 
     request_id: str = ""
     dialect: str = ""
     model: str = ""
     backend: str = ""
-    sent_model: str = ""  # the name the back end was asked for
+    sent_model: str = ""  # the name that the back end received
     is_stream: bool = False
     is_verbatim: bool = False
     took_over: str = ""
-    how: str = ""  # by what means the back end answers, where it has several
-    local: list[LocalCall] = []  # tools that the gateway ran itself
+    how: str = ""  # which way to answer the back end chose, if it has several
+    local: list[LocalCall] = []  # tools that the gateway ran itself; the client does not see these calls
     status: int = 0
     error: str = ""
     outcome: str = "ok"  # ok, error, client_gone
@@ -35,13 +35,13 @@ class Record(Struct, kw_only=True):
     first_byte: float = 0.0
     ended: float = 0.0
     tally: Tally = field(default_factory=Tally)
-    history: Counter[str] = field(default_factory=Counter)  # what had to be repaired in it, by kind
-    has_reached_bound: bool = False  # the task that it ends has made as many requests as it may
+    history: Counter[str] = field(default_factory=Counter)  # repairs of the history by kind
+    has_reached_bound: bool = False  # this request is the last one that the agent's task may make
     usage: Usage | None = None
     losses: list[Loss] = []
-    is_debugged: bool = False  # the client asks to be told what became of its request
+    is_debugged: bool = False  # the client wants a debug report
 
-    def told(self, losses: list[Loss]) -> JsonObject:
+    def debug_report(self, losses: list[Loss]) -> JsonObject:
         """What a client that asks for it may know, bounded."""
         tally = self.tally
         counts = {name: getattr(tally, name) for name in _COUNTS if getattr(tally, name)}
@@ -61,15 +61,15 @@ class Record(Struct, kw_only=True):
                     "seconds": round(call.seconds, 3),
                     "confinement": call.confinement or None,
                 }
-                for call in self.local[:_MOST_LOCAL]
+                for call in self.local[:_MAX_LOCAL]
             ],
-            "more_local_calls": max(0, len(self.local) - _MOST_LOCAL),
+            "more_local_calls": max(0, len(self.local) - _MAX_LOCAL),
             "argument_repairs": dict(tally.repairs),
             "history_repairs": dict(self.history),
             "losses": [
-                {"feature": loss.feature, "where": loss.where, "why": loss.why} for loss in losses[:_MOST_LOSSES]
+                {"feature": loss.feature, "where": loss.where, "why": loss.why} for loss in losses[:_MAX_LOSSES]
             ],
-            "more_losses": max(0, len(losses) - _MOST_LOSSES),
+            "more_losses": max(0, len(losses) - _MAX_LOSSES),
         }
 
 
@@ -79,8 +79,8 @@ class Telemetry(Protocol):
     def closed(self, record: Record) -> None: ...
 
 
-class Silence:
-    """Telemetry that keeps nothing."""
+class NoTelemetry:
+    """Ignores every record."""
 
     def opened(self, record: Record) -> None:
         pass

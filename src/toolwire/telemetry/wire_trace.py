@@ -1,52 +1,125 @@
-"""What goes to back ends and comes from them, message by message, for an owner who looks for a fault.
+"""Trace of the messages between the gateway and its back ends, for debugging.
 
-One trace for the process, set up by the server for `log = "debug"` and `log = "trace"`. A back end calls sent() and received() while
-`active` is set; a trace that is off costs one look at that variable. At debug the log has a line a message, with its shape
-(`wire_shape.py`). At trace the content goes into a file as well, without secrets (`redaction.py`).
+The process has one trace, which the server installs for `log = "debug"` and `log = "trace"`. A back end calls sent() and received() while
+`active` is set; a trace that is off costs one look at that variable. At debug the log has one line per message, with its shape. At trace the
+content goes to a file as well, without secrets (`redaction.py`).
 
-Which request a message belongs to is known by the context that the request runs in; a back end that reads for several at once
-remembers it and says so.
+A context variable tells which request a message belongs to. A back end that reads for several requests at once passes the request id.
 """
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from contextvars import ContextVar
+from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
 from ..types import Json
 from ..wire.exact_json import BadJson, decode, encode
 from ..wire.sse import FrameTooLarge, SseReader
-from .redaction import Redaction
-from .trace_file import TraceFile
-from .wire_shape import shape_of
+from .redaction import Redaction, shape_of
 
 Direction: TypeAlias = Literal["sent", "received"]
-Reading: TypeAlias = Callable[[], Coroutine[Any, Any, bytes]]
+ReadFunction: TypeAlias = Callable[[], Coroutine[Any, Any, bytes]]
 _ARROWS: dict[Direction, str] = {"sent": "->", "received": "<-"}
 _MAX_FRAME = 8 << 20
-_running: ContextVar[str] = ContextVar("toolwire_request", default="")
+_MAX_QUEUED = 16 << 20  # bytes not yet written; past that, lines are dropped and their number is written
+_request_id: ContextVar[str] = ContextVar("toolwire_request", default="")
 
 
-class Say(Protocol):
-    """A line for the log."""
+class LogFunction(Protocol):
+    """Writes a line to the log."""
 
-    def __call__(self, level: str, words: str, request_id: str = "") -> None: ...
+    def __call__(self, level: str, text: str, request_id: str = "", /) -> None: ...
+
+
+class TraceFile:
+    """A file of bounded size that only its owner can read, written by a thread.
+
+    When it reaches half of the limit it is renamed to NAME.1, which replaces the previous one.
+    """
+
+    def __init__(self, path: Path, max_bytes: int) -> None:
+        """Raises OSError if the file cannot be opened."""
+        self.path = path
+        self._limit = max(1, max_bytes // 2)
+        self._lines: list[bytes] = []
+        self._queued = 0
+        self._dropped = 0
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._is_closed = False
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._descriptor = _open_private(path)
+        self._thread = threading.Thread(target=self._run, name="toolwire-trace", daemon=True)
+        self._thread.start()
+
+    def put(self, line: bytes) -> None:
+        with self._lock:
+            if self._queued + len(line) > _MAX_QUEUED:
+                self._dropped += 1
+                return
+            self._lines.append(line)
+            self._queued += len(line)
+        self._wake.set()
+
+    def close(self) -> None:
+        """Writes queued lines first. Safe to call twice."""
+        self._is_closed = True
+        self._wake.set()
+        self._thread.join(timeout=5.0)
+
+    def _run(self) -> None:
+        while not self._is_closed:
+            self._wake.wait()
+            self._wake.clear()
+            self._flush()
+        self._flush()
+        os.close(self._descriptor)
+
+    def _flush(self) -> None:
+        with self._lock:
+            lines, self._lines, self._queued = self._lines, [], 0
+            dropped, self._dropped = self._dropped, 0
+        if dropped:
+            lines.append(b'{"dropped":%d}' % dropped)
+        with suppress(OSError):  # a full disk must not stop the gateway
+            for line in lines:
+                self._write(line + b"\n")
+
+    def _write(self, data: bytes) -> None:
+        if os.fstat(self._descriptor).st_size + len(data) > self._limit:
+            self._rotate()
+        while data:
+            data = data[os.write(self._descriptor, data) :]
+
+    def _rotate(self) -> None:
+        """Renames the file unless another worker has done so already, and opens a new one."""
+        mine = os.fstat(self._descriptor)
+        with suppress(OSError):
+            if os.stat(self.path).st_ino == mine.st_ino:
+                os.replace(self.path, self.path.with_name(f"{self.path.name}.1"))
+        descriptor = _open_private(self.path)
+        os.close(self._descriptor)
+        self._descriptor = descriptor
 
 
 class WireTrace:
-    """file: where content goes, None where it goes nowhere."""
+    """file: where content is written, if anywhere."""
 
-    def __init__(self, say: Say, redaction: Redaction, file: TraceFile | None = None) -> None:
-        self._say = say
+    def __init__(self, log: LogFunction, redaction: Redaction, file: TraceFile | None = None) -> None:
+        self._log = log
         self._redaction = redaction
         self._file = file
 
-    def note(self, direction: Direction, backend: str, kind: str, message: Json, size: int, request_id: str) -> None:
+    def write(self, direction: Direction, backend: str, kind: str, message: Json, size: int, request_id: str) -> None:
         shape = f" {shape_of(message)}" if message is not None else ""
-        words = f"wire {backend} {_ARROWS[direction]} {kind} {size} bytes{shape}"
-        self._say("debug", self._redaction.text(words), request_id)
+        line = f"wire {backend} {_ARROWS[direction]} {kind} {size} bytes{shape}"
+        self._log("debug", self._redaction.text(line), request_id)
         if self._file is not None:
             entry = {
                 "time": round(time.time(), 3),
@@ -79,44 +152,50 @@ def uninstall(trace: WireTrace) -> None:
 
 
 def enter(request_id: str) -> None:
-    """This context, and whatever is started in it, works for this request."""
-    _running.set(request_id)
+    """Assigns this context, and the tasks started in it, to a request."""
+    _request_id.set(request_id)
 
 
 def request_id() -> str:
-    return _running.get()
+    return _request_id.get()
 
 
 def sent(
     backend: str, kind: str, message: Json | bytes, *, size: int | None = None, request: str | None = None
 ) -> None:
-    _note("sent", backend, kind, message, size, request)
+    _write("sent", backend, kind, message, size, request)
 
 
 def received(
     backend: str, kind: str, message: Json | bytes, *, size: int | None = None, request: str | None = None
 ) -> None:
-    _note("received", backend, kind, message, size, request)
+    _write("received", backend, kind, message, size, request)
 
 
-def read_through(backend: str, read: Reading, request: str | None = None) -> Reading:
-    """The same reader of an answer's bytes; what it reads is noted, event by event, or whole where it is a document."""
-    pieces = _Pieces(backend, request_id() if request is None else request)
+def read_through(backend: str, read: ReadFunction) -> ReadFunction:
+    """Wraps a reader of an answer's bytes: traces each event of a stream, or the whole of a document."""
+    frames = _Frames(backend)
 
     async def traced() -> bytes:
         data = await read()
-        pieces.feed(data)
+        frames.feed(data)
         return data
 
     return traced
 
 
-class _Pieces:
-    """The bytes of one answer, as messages."""
+def read(data: bytes) -> Json:
+    """The JSON value, or the text if it is not JSON."""
+    try:
+        return decode(data)
+    except BadJson:
+        return data.decode("utf-8", "replace")
 
-    def __init__(self, backend: str, request: str) -> None:
+
+class _Frames:
+    def __init__(self, backend: str) -> None:
         self._backend = backend
-        self._request = request
+        self._request = request_id()
         self._reader: SseReader | None = SseReader(_MAX_FRAME)
 
     def feed(self, data: bytes) -> None:
@@ -126,7 +205,7 @@ class _Pieces:
             frames = self._reader.feed(data) if data else self._reader.close()
         except FrameTooLarge:
             frames, self._reader = [], None
-            received(self._backend, "an event too large to be noted", None, size=_MAX_FRAME, request=self._request)
+            received(self._backend, "an event too large to trace", None, size=_MAX_FRAME, request=self._request)
         for frame in frames:
             received(self._backend, frame.event or "data", frame.data, request=self._request)
         if not data:
@@ -134,7 +213,7 @@ class _Pieces:
             self._reader = None
 
 
-def _note(
+def _write(
     direction: Direction, backend: str, kind: str, message: Json | bytes, size: int | None, request: str | None
 ) -> None:
     trace = active
@@ -147,14 +226,15 @@ def _note(
         size = len(encode(message))
     request = request_id() if request is None else request
     try:
-        trace.note(direction, backend, kind, message, size, request)
+        trace.write(direction, backend, kind, message, size, request)
     except (BadJson, RecursionError):
-        trace.note(direction, backend, f"{kind}, which nests too deep to be noted,", None, size, request)
+        trace.write(direction, backend, f"{kind}, nested too deeply to trace,", None, size, request)
 
 
-def read(data: bytes) -> Json:
-    """JSON as the value that it is, anything else as text."""
-    try:
-        return decode(data)
-    except BadJson:
-        return data.decode("utf-8", "replace")
+def _open_private(path: Path) -> int:
+    """Opens a file that only its owner can read, even if it exists with other permissions. Does not follow links."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+    descriptor = os.open(path, flags, 0o600)
+    if hasattr(os, "fchmod"):
+        os.fchmod(descriptor, 0o600)
+    return descriptor

@@ -46,7 +46,7 @@ _ONLY = {  # keys that only some kinds of back ends have
     "cursor": (
         *("token", "client_type", "client_version", "privacy", "transport", "workspace", "local_tools", "history"),
         *("park_seconds", "repeated_calls", "max_requests_per_minute", "max_tokens_per_minute", "sandbox"),
-        *("stall_heartbeats", "request_context", "tool_schemas", "results", "agent_url"),
+        *("stall_heartbeats", "stall_seconds", "request_context", "tool_schemas", "results", "agent_url"),
     ),
     "vscode": ("max_requests_per_minute",),
 }

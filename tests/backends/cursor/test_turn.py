@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
 from itertools import pairwise
 from typing import Any
@@ -19,6 +20,7 @@ from tests.backends.cursor.stage import (
     text_of,
     told,
 )
+from tests.backends.cursor.wire import saying
 from tests.backends.cursor.wire.lending import fits
 from toolwire.backends.cursor.simulator import (
     Call,
@@ -38,7 +40,7 @@ from toolwire.backends.cursor.transport.channel import Gone
 from toolwire.backends.cursor.turn import Limits, Turn
 from toolwire.backends.cursor.wire import Outlook, Setup, TurnDecoder, agent, opening
 from toolwire.errors import InternalError, UpstreamError
-from toolwire.events import PartDelta
+from toolwire.events import Event, PartDelta
 from toolwire.wire.connect import End, Frame
 
 pytestmark = pytest.mark.slow
@@ -198,12 +200,32 @@ class Wire:
         self.is_closed = True
 
 
-def turn_on(wire: Wire, limits: Limits = QUICK) -> Turn:
+class Clock:
+    """Stands still until a test sets it."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def turn_on(wire: Wire, limits: Limits = QUICK, clock: Callable[[], float] = time.monotonic) -> Turn:
     asked = request("hi")
     opened = opening(asked, Setup(conversation_id="c", run_id="r", message_id="m"))
-    turn = Turn(wire, TurnDecoder(Outlook(model="m", opening=opened, mint=lambda: "call_1", fits=fits)), limits)
+    decoder = TurnDecoder(Outlook(model="m", opening=opened, mint=lambda: "call_1", fits=fits))
+    turn = Turn(wire, decoder, limits, clock=clock)
     turn.listen(asked)
     return turn
+
+
+async def all_read(wire: Wire) -> None:
+    """Returns when the run has read everything, or no longer reads because too much is unread."""
+    before = -1
+    while wire.taken != before:
+        before = wire.taken
+        for _ in range(20):
+            await asyncio.sleep(0)
 
 
 def text(words: str) -> Frame:
@@ -231,7 +253,7 @@ def test_only_so_much_is_read_ahead_of_the_client_in_events_and_in_bytes() -> No
             turn = turn_on(wire)
             for _ in range(2000):
                 wire.items.put_nowait([text(words)])
-            await asyncio.sleep(0.05)
+            await all_read(wire)
             assert wire.taken <= most
             wire.items.put_nowait(Gone(UpstreamError("cut", code="upstream_cut", retryable=True)))
             got = 0
@@ -245,20 +267,111 @@ def test_only_so_much_is_read_ahead_of_the_client_in_events_and_in_bytes() -> No
 
 def test_a_pause_of_the_client_is_not_the_servers_silence() -> None:
     async def main() -> None:
-        wire = Wire()
-        turn = turn_on(wire, replace(QUICK, silent=0.1, idle=0.1, first=0.1))
+        wire, clock = Wire(), Clock()
+        turn = turn_on(wire, clock=clock)
         for _ in range(1200):
             wire.items.put_nowait([text("x")])
         await turn.first()
         for _ in range(1200):
             wire.items.put_nowait([text("x")])
-        await asyncio.sleep(0.15)
+        await all_read(wire)
+        assert wire.taken < 2400
+        clock.now += 10 * QUICK.silent
         await turn.more()
         wire.items.put_nowait([text("the end")])
         events = []
         while not events or not isinstance(events[-1], PartDelta) or events[-1].text != "the end":
             assert not turn.is_over
             events = await turn.more()
+        await turn.leave()
+
+    asyncio.run(main())
+
+
+BLOB = b'{"role": "assistant", "content": [{"type": "text", "text": "It is sunny."}]}'
+PATIENT = replace(QUICK, first=600.0, idle=600.0, silent=60.0, heartbeats=10, stall=15.0)
+
+
+async def continued(wire: Wire, clock: Clock, limits: Limits = PATIENT) -> tuple[Turn, asyncio.Task[list[Event]]]:
+    """A run that got its result at 0 s, stored text as a blob at 1 s and sends a heartbeat every 5 s; and the client's read."""
+    turn = turn_on(wire, limits, clock)
+    wire.items.put_nowait([Frame(saying.call(1, name="look", city="Rome"))])
+    await turn.first()
+    clock.now += limits.quiet
+    await turn.more()
+    assert turn.is_waiting
+    await turn.give(request("hi"), saying.results("call1"))
+    reading = asyncio.create_task(turn.first())
+    clock.now += 1.0
+    wire.items.put_nowait([Frame(saying.set_blob(1, b"blob", BLOB))])
+    await all_read(wire)
+    return turn, reading
+
+
+async def beat(wire: Wire, clock: Clock, times: int, *, before: bytes = b"") -> None:
+    for _ in range(times):
+        clock.now += 5.0
+        wire.items.put_nowait([Frame(data) for data in (before, saying.heartbeat()) if data])
+        await all_read(wire)
+
+
+def test_a_continued_run_that_stored_its_text_stalls_by_time() -> None:
+    async def main() -> None:
+        wire, clock = Wire(), Clock()
+        turn, reading = await continued(wire, clock)
+        await beat(wire, clock, 2)
+        assert not reading.done()
+        await beat(wire, clock, 1)
+        assert "text It is sunny." in saying.shown(await reading)
+        assert turn.is_over
+        await turn.leave()
+
+    asyncio.run(main())
+
+
+def test_progress_restarts_the_stall_time() -> None:
+    async def main() -> None:
+        wire, clock = Wire(), Clock()
+        turn, reading = await continued(wire, clock)
+        await beat(wire, clock, 8, before=saying.tokens(1))
+        assert not reading.done()
+        await beat(wire, clock, 3)
+        assert "text It is sunny." in saying.shown(await reading)
+        await turn.leave()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("stall", [0.0, 15.0])
+def test_a_run_stalls_by_time_only_with_a_limit_and_after_a_heartbeat(stall: float) -> None:
+    async def main() -> None:
+        wire, clock = Wire(), Clock()
+        turn, reading = await continued(wire, clock, replace(PATIENT, stall=stall))
+        clock.now += 30.0  # without a heartbeat the connection may be slow
+        wire.items.put_nowait([Frame(b"")])
+        await all_read(wire)
+        assert not reading.done()
+        await beat(wire, clock, 1)
+        assert reading.done() is bool(stall)
+        reading.cancel()
+        await turn.leave()
+
+    asyncio.run(main())
+
+
+def test_stored_text_that_was_sent_before_is_no_stall() -> None:
+    async def main() -> None:
+        wire, clock = Wire(), Clock()
+        turn, reading = await continued(wire, clock, replace(PATIENT, heartbeats=0))
+        wire.items.put_nowait([Frame(saying.text("It is sunny."))])
+        await all_read(wire)
+        await reading
+        reading = asyncio.create_task(turn.more())
+        await beat(wire, clock, 4)
+        wire.items.put_nowait([Frame(saying.turn_ended())])
+        await all_read(wire)
+        await reading
+        assert turn.is_over
         await turn.leave()
 
     asyncio.run(main())

@@ -346,4 +346,5 @@ def _limits(config: BackendConfig) -> Limits:
         idle=config.idle_timeout,
         silent=min(60.0, config.idle_timeout),
         heartbeats=config.stall_heartbeats,
+        stall=config.stall_seconds,
     )

@@ -7,6 +7,7 @@ where the run does, or a moment after its calls have come: nothing on the wire s
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -44,7 +45,8 @@ EMPTY = "empty_answer"
 class Limits(Struct, frozen=True, kw_only=True):
     """Seconds: until the first word; between two; of no frame at all; after a call for another one, and if one was announced.
 
-    heartbeats: how many of the server's without anything else make a stall, 0 for any number.
+    heartbeats: so many from the server without progress make a stall. stall: so many seconds without progress do the same for a
+    continued run that stored unsent text. 0 disables either check.
     """
 
     first: float
@@ -55,6 +57,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     beat: float = 5.0
     exec_beat: float = 3.0
     heartbeats: int = 10
+    stall: float = 15.0
 
 
 class Turn:
@@ -68,6 +71,7 @@ class Turn:
         *,
         repeats: Repeats | None = None,
         local: LocalTools | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.how = channel.how
         self.calls: list[ToolCall] = []  # of the last answer
@@ -79,6 +83,7 @@ class Turn:
         self._channel = channel
         self._decoder = decoder
         self._limits = limits
+        self._now = clock
         self._repeats = repeats or Repeats()
         self._local = local
         self._request: Request | None = None
@@ -94,7 +99,7 @@ class Turn:
         self._progress = 0
         self._working: dict[int, asyncio.Task[None]] = {}  # execs that run here, by their number
         self._workers = asyncio.Semaphore(_MOST_WORK)
-        self._heard_at = self._moved_at = _now()
+        self._heard_at = self._moved_at = self._now()
         self._reading = asyncio.create_task(self._read())
         self._beating = asyncio.create_task(self._beat())
 
@@ -115,7 +120,7 @@ class Turn:
         self.local_calls = []
         self.tokens = 0
         self.died = None
-        self._moved_at = self._heard_at = _now()
+        self._moved_at = self._heard_at = self._now()
         self._request = request
         self._stopping = Stopping(request.sampling.stop) if any(request.sampling.stop) else None
 
@@ -138,7 +143,7 @@ class Turn:
     async def more(self) -> list[Event]:
         """What has come since; nothing where the answer is over, or all of it may still become a stop sequence."""
         while not self._events and not self._decoder.is_over:
-            wait = self._patience() - _now()
+            wait = self._patience() - self._now()
             if wait <= 0:
                 self._time_is_up()
                 continue
@@ -151,7 +156,7 @@ class Turn:
         events, self._events = self._events, []
         self._unread = 0
         if not self._room.is_set():
-            self._moved_at = self._heard_at = _now()  # the silence until now was the client's
+            self._moved_at = self._heard_at = self._now()  # the silence until now was the client's
             self._room.set()
         return self._kept(events)
 
@@ -192,8 +197,15 @@ class Turn:
         if self._decoder.is_waiting:
             return self._moved_at + (limits.announced if self._decoder.expects_more else limits.quiet)
         wait = limits.idle if self._has_begun else limits.first
-        moved_at = _now() if self._working else self._moved_at  # what runs here has limits of its own
-        return min(moved_at + wait, self._heard_at + limits.silent)
+        moved_at = self._now() if self._working else self._moved_at  # what runs here has limits of its own
+        return min(moved_at + wait, self._heard_at + limits.silent, self._stall_at())
+
+    def _stall_at(self) -> float:
+        """When a continued run that stored unsent text and sends only heartbeats ends with that text."""
+        is_idle = (
+            self._is_continued and self._decoder.heartbeats and self._decoder.has_unsent_text and not self._working
+        )
+        return self._moved_at + self._limits.stall if is_idle and self._limits.stall else math.inf
 
     def _time_is_up(self) -> None:
         if self._decoder.is_waiting:
@@ -202,7 +214,9 @@ class Turn:
         if events := self._decoder.stall():
             self._events += events
             return
-        is_silent = _now() - self._heard_at >= self._limits.silent
+        if self._patience() > self._now():
+            return  # the stored text had been sent before
+        is_silent = self._now() - self._heard_at >= self._limits.silent
         seconds = self._limits.silent if is_silent else self._limits.idle if self._has_begun else self._limits.first
         self._give_up(_too_slow(seconds, is_silent=is_silent))
 
@@ -213,7 +227,7 @@ class Turn:
             while is_open:
                 await self._room.wait()
                 for frame in await self._channel.receive():
-                    self._heard_at = _now()
+                    self._heard_at = self._now()
                     is_open = await self._heard(frame)
         except Gone as gone:
             self._cut(gone.error)
@@ -249,7 +263,7 @@ class Turn:
 
     async def _take(self, reply: Reply) -> None:
         """What is beyond the allowance is not answered: the run ends there."""
-        now = time.monotonic()
+        now = self._now()
         try:
             self.allowance.answered(reply.declined, len(reply.local), now)
         except UpstreamError as error:
@@ -265,7 +279,7 @@ class Turn:
     def _heed(self, reply: Reply) -> None:
         if self._decoder.progress != self._progress:
             self._progress = self._decoder.progress
-            self._moved_at = _now()
+            self._moved_at = self._now()
         self._events += reply.events
         for exec in reply.local:
             self._working[exec.id] = asyncio.create_task(self._worked(exec))
@@ -293,20 +307,20 @@ class Turn:
         finally:
             self._decoder.ran(exec)
             self._working.pop(exec.id, None)
-            self._moved_at = _now()
+            self._moved_at = self._now()
 
     async def _beat(self) -> None:
         limits = self._limits
-        beat, exec_beat = _now() + limits.beat, _now() + limits.exec_beat
+        beat, exec_beat = self._now() + limits.beat, self._now() + limits.exec_beat
         while not self._is_gone:
-            await asyncio.sleep(min(beat, exec_beat) - _now())
-            if _now() >= exec_beat:
-                exec_beat = _now() + limits.exec_beat
+            await asyncio.sleep(min(beat, exec_beat) - self._now())
+            if self._now() >= exec_beat:
+                exec_beat = self._now() + limits.exec_beat
                 await self._send(self._decoder.exec_heartbeats())
-            if _now() >= beat:
-                beat = _now() + limits.beat
+            if self._now() >= beat:
+                beat = self._now() + limits.beat
                 await self._send([CLIENT_HEARTBEAT])
-            if self.died is not None and _now() - self._heard_at >= limits.silent:
+            if self.died is not None and self._now() - self._heard_at >= limits.silent:
                 self._reading.cancel()  # nobody else would notice that a parked run is dead
 
     def _give_up(self, error: GatewayError) -> None:
@@ -348,10 +362,6 @@ class Turn:
                 return [*notes, replace(event, usage=usage)]
             case _:
                 return [event]
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
 
 
 def _final(error: UpstreamError) -> UpstreamError:

@@ -67,6 +67,11 @@ class TurnDecoder:
         return self._telling.has_text
 
     @property
+    def has_unsent_text(self) -> bool:
+        """A blob may hold text that the client has not got."""
+        return bool(self._blobs.untold)
+
+    @property
     def has_output(self) -> bool:
         """The present answer has any part, or the last one if none is open."""
         return self._telling.speech.has_parts

@@ -9,11 +9,11 @@ from .responses import state
 from .shared.memory import Memory
 
 DIALECTS: dict[str, Dialect] = {
-    chat.name: chat,
-    responses.name: responses,
-    messages.name: messages,
-    gemini.name: gemini,
+    package.DIALECT.name: package.DIALECT for package in (chat, responses, messages, gemini)
 }
-MEMORIES: dict[str, Memory] = {responses.name: state, messages.name: threads}  # those that lean on the past at all
+MEMORIES: dict[str, Memory] = {
+    "responses": state,
+    "messages": threads,
+}  # dialects whose requests refer to earlier answers
 
 __all__ = ["DIALECTS", "MEMORIES", "Dialect"]

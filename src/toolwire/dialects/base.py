@@ -19,6 +19,16 @@ from .shared.assembly import Assembly, Growing
 
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b":", b"id:", b"retry:")  # what a line of a stream begins with, and no JSON
+_FORWARDED = (
+    "idempotency-key",
+    "session-id",
+    "thread-id",
+    "traceparent",
+    "tracestate",
+    "x-client-request-id",
+    "x-session-affinity",
+    "x-session-id",
+)
 _MOST = 1 << 53  # tokens; beyond, no client counts right
 
 OTHER_CHOICES = Loss(
@@ -125,61 +135,62 @@ class ResponseEncoder(Protocol):
         """The whole answer as the client has it, once its end is written; only its id where nobody is to remember it."""
 
 
-class Dialect(Protocol):
-    """As a server: routes are the exact paths, without the version, that only clients of this dialect use.
+def match_nothing(path: str, query: bytes) -> Endpoint | None:
+    return None
 
-    As a client: path, models_path and count_path are relative to the back end's base address; count_path is "" if the dialect has no
-    endpoint that counts tokens.
+
+def encode_count(tokens: int) -> bytes:
+    return encode({"input_tokens": tokens})
+
+
+def decode_count(body: bytes) -> int | None:
+    return count_member(body, "input_tokens")
+
+
+def bearer_headers(profile: Profile, key: str, given: Mapping[str, str]) -> dict[str, str]:
+    return bearer(key) | forwarded_headers(given, "openai-beta")
+
+
+def no_header(given: Mapping[str, str]) -> bool:
+    return False
+
+
+class Dialect(Struct, frozen=True, kw_only=True):
+    """One wire format: how to serve its clients and how to be a client of its servers.
+
+    path, models_path and count_path are relative to a back end's base address; count_path is "" if no endpoint counts tokens. routes are the
+    exact paths, without a version, that only clients of this dialect use.
     """
 
     name: str
     path: str
-    models_path: str
-    count_path: str
+    models_path: str = "/models"
+    count_path: str = ""
+    routes: Mapping[str, Endpoint] = {}
+    # The endpoint of a path that is not in routes, because it contains the name of a model or the version of the API.
+    match: Callable[[str, bytes], Endpoint | None] = match_nothing
+    # Whether these request headers are those of a client of this dialect, for paths that several dialects use.
+    claims: Callable[[Mapping[str, str]], bool] = no_header
+    heartbeat: bytes = b": keep-alive\n\n"  # keeps an idle stream open
 
-    @property
-    def routes(self) -> Mapping[str, Endpoint]: ...
+    decode_request: Decode
+    # Tools of other dialects are functions by now (calls/tools/kinds.py).
+    encode_request: Callable[[Request, Profile], Encoded]
+    path_of: Callable[[Request], str]  # where a request goes whose bytes are forwarded unchanged
+    # From the key and the client's own headers, as far as they are forwarded.
+    headers: Callable[[Profile, str, Mapping[str, str]], dict[str, str]] = bearer_headers
 
-    def match(self, path: str, query: bytes) -> Endpoint | None:
-        """The endpoint of a path that is not in routes: one that contains the name of a model or the version of the API."""
+    stream_decoder: Callable[[Request], StreamDecoder]
+    body_decoder: Callable[[Request], ResponseDecoder]
+    encoder: Callable[[Context], ResponseEncoder]
 
-    def path_of(self, request: Request) -> str:
-        """Where a request goes whose bytes pass as they came."""
-
-    def headers(self, profile: Profile, key: str, given: Mapping[str, str]) -> dict[str, str]:
-        """What goes with a request: the key, the version, and the client's own headers that this dialect hands on."""
-
-    def decode_request(self, body: bytes, headers: Mapping[str, str]) -> Request: ...
-
-    def encode_request(self, request: Request, profile: Profile) -> Encoded:
-        """Tools of another dialect are functions here: calls.kinds has seen to that."""
-
-    def stream_decoder(self, request: Request) -> StreamDecoder: ...
-
-    def body_decoder(self, request: Request) -> ResponseDecoder: ...
-
-    def encoder(self, context: Context) -> ResponseEncoder: ...
-
-    def decode_error(self, status: int, body: bytes, headers: Mapping[str, str]) -> UpstreamError: ...
-
-    def encode_error(self, error: GatewayError, request_id: str) -> bytes: ...
-
-    def encode_count(self, tokens: int) -> bytes:
-        """The response to a request for a token count."""
-
-    def decode_count(self, body: bytes) -> int | None:
-        """The token count in a back end's response; None if it has none."""
-
-    def encode_models(self, models: Sequence[ModelLine]) -> bytes: ...
-
-    def encode_model(self, model: ModelLine) -> bytes: ...
-
-    def decode_models(self, body: bytes) -> list[ModelLine]: ...
-
-    def claims(self, given: Mapping[str, str]) -> bool: ...
-
-    def heartbeat(self) -> bytes:
-        """What keeps an idle stream open without saying anything."""
+    decode_error: Callable[[int, bytes, Mapping[str, str]], UpstreamError]  # status, body, headers
+    encode_error: Callable[[GatewayError, str], bytes]  # error, request id
+    encode_count: Callable[[int], bytes] = encode_count
+    decode_count: Callable[[bytes], int | None] = decode_count
+    encode_models: Callable[[Sequence[ModelLine]], bytes]
+    encode_model: Callable[[ModelLine], bytes]
+    decode_models: Callable[[bytes], list[ModelLine]]
 
 
 class FrameDecoder:
@@ -339,20 +350,6 @@ class BodyEncoder:
         return self._value
 
 
-def no_match(path: str, query: bytes) -> Endpoint | None:
-    """The match() of a dialect that has exact paths only."""
-    return None
-
-
-def encode_count(tokens: int) -> bytes:
-    """A token count in the form that all dialects but one use."""
-    return encode({"input_tokens": tokens})
-
-
-def decode_count(body: bytes) -> int | None:
-    return count_member(body, "input_tokens")
-
-
 def count_member(body: bytes, name: str) -> int | None:
     """The token count under this name in a response body."""
     value = (object_of(body.decode("utf-8", "replace")) or {}).get(name)
@@ -407,3 +404,8 @@ def is_count(value: object) -> TypeGuard[int]:
 
 def bearer(key: str) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"} if key else {}
+
+
+def forwarded_headers(given: Mapping[str, str], *names: str) -> dict[str, str]:
+    """The client's headers that a back end of the same dialect gets: features and tracing, never identity or keys."""
+    return {name: given[name] for name in (*_FORWARDED, *names) if name in given}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from urllib.parse import parse_qs
 
 from ..dialects import DIALECTS, gemini
-from ..dialects.gemini.paths import COUNT, STREAM
+from ..dialects.gemini import COUNT, STREAM
 from ..types import Request
 from ..wire.exact_json import encode, object_of
 from .body import Send
@@ -35,7 +35,7 @@ class Door:
 
     def reply(self, send: Send, request_id: str, origin: str | None) -> Reply:
         is_listed = self._is_stream and not self._is_sse
-        return (Listed if is_listed else Reply)(send, DIALECTS[gemini.name], request_id, origin)
+        return (Listed if is_listed else Reply)(send, DIALECTS[gemini.NAME], request_id, origin)
 
     def decode(self, body: bytes, headers: Mapping[str, str]) -> Request:
         if self.is_counting:

@@ -65,4 +65,4 @@ class Outlet:
     async def _write_heartbeat(self) -> None:
         if not self._reply.is_started:
             await self._start()
-        await self._send({"type": "http.response.body", "body": self._reply.dialect.heartbeat(), "more_body": True})
+        await self._send({"type": "http.response.body", "body": self._reply.dialect.heartbeat, "more_body": True})

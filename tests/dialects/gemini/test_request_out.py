@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.gemini import decode_asked, encode_request
+from toolwire.dialects.gemini.request_out import choice_out, members, without_signatures
 from toolwire.profiles import ANTHROPIC, GEMINI, GEMINI_API, GEMINI_SUBSET, RESPONSES, Profile
 from toolwire.types import (
     Loss,
@@ -21,7 +22,9 @@ from toolwire.types import (
     Reasoning,
     Request,
     Role,
+    Sampling,
     Text,
+    Thinking,
     Tool,
     ToolCall,
     ToolChoice,
@@ -323,3 +326,145 @@ def test_a_schema_of_the_answer_is_an_instruction_where_it_has_no_member() -> No
     assert [loss.feature for loss in losses] == ["output.schema"]
     body, losses = write(output=wanted)
     assert ("systemInstruction" in body, losses) == (False, [])
+
+
+def write_members(model: str = "gemini-2.5-flash", profile: Profile = GEMINI, **given: Any) -> tuple[Any, list[str]]:
+    losses: list[Loss] = []
+    body = members(Request(model=model, messages=(), origin="chat", **given), profile, losses)
+    return body.get("generationConfig", {}), [loss.feature for loss in losses]
+
+
+def test_sampling() -> None:
+    sampling = Sampling(
+        temperature=1, top_p=0, top_k=5, seed=-3, frequency_penalty=1, presence_penalty=2, stop=("a",), choices=3,
+        logprobs=True, top_logprobs=50,
+    )  # fmt: skip
+    config, losses = write_members(sampling=sampling, max_tokens=9)
+    assert config == {
+        "temperature": 1, "topP": 0, "topK": 5, "frequencyPenalty": 1, "presencePenalty": 2, "seed": -3,
+        "stopSequences": ["a"], "candidateCount": 3, "responseLogprobs": True, "logprobs": 20, "maxOutputTokens": 9,
+    }  # fmt: skip
+    assert losses == []
+    assert write_members() == ({}, [])
+
+
+def test_what_does_not_fit_is_told() -> None:
+    config, losses = write_members(
+        sampling=Sampling(seed=1 << 40, stop=tuple("abcdefg")),
+        output=Output(verbosity="low"),
+        parallel_calls=False,
+        tools=(Tool(name="f"),),
+    )
+    assert config == {"stopSequences": ["a", "b", "c", "d", "e"]}
+    assert losses == ["sampling.seed", "sampling.stop", "output.verbosity", "parallel_calls"]
+
+
+def test_structured_output() -> None:
+    schema = {"type": "object", "additionalProperties": False}
+    assert write_members(output=Output(format="json"))[0] == {"responseMimeType": "application/json"}
+    asked = Output(format="schema", schema=schema)
+    assert write_members(output=asked)[0] == {"responseMimeType": "application/json", "responseJsonSchema": schema}
+    assert write_members(profile=GEMINI_SUBSET, output=asked) == (
+        {"responseMimeType": "application/json"},
+        ["output.schema"],
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "thinking", "expected"),
+    [
+        ("gemini-2.5-flash", Thinking(mode="off"), {"thinkingBudget": 0}),
+        ("gemini-2.5-flash", Thinking(effort="none"), {"thinkingBudget": 0}),
+        ("gemini-2.5-flash", Thinking(effort="low"), {"includeThoughts": True, "thinkingBudget": 1024}),
+        ("gemini-2.5-flash", Thinking(effort="xhigh"), {"includeThoughts": True, "thinkingBudget": 24576}),
+        ("gemini-2.5-flash", Thinking(mode="on", budget=777), {"includeThoughts": True, "thinkingBudget": 777}),
+        ("gemini-2.5-flash", Thinking(mode="adaptive"), {"includeThoughts": True}),
+        ("gemini-3-pro-preview", Thinking(effort="medium"), {"includeThoughts": True, "thinkingLevel": "medium"}),
+        ("gemini-3.5-flash", Thinking(effort="xhigh"), {"includeThoughts": True, "thinkingLevel": "high"}),
+        ("gemini-3-flash", Thinking(mode="off"), {"thinkingLevel": "minimal"}),
+        ("gemini-3-flash", Thinking(mode="on", budget=777), {"includeThoughts": True, "thinkingLevel": "low"}),
+        ("gemini-3-flash", Thinking(mode="on", budget=30000), {"includeThoughts": True, "thinkingLevel": "high"}),
+        ("gemini-3-flash", Thinking(effort="low", summary="none"), {"includeThoughts": False, "thinkingLevel": "low"}),
+        ("gemini-12-pro", Thinking(effort="low"), {"includeThoughts": True, "thinkingLevel": "low"}),
+        ("gemini-2.0-flash", Thinking(effort="high"), None),
+        ("gemma-3-27b", Thinking(effort="high"), None),
+    ],
+)
+def test_thinking_by_level_or_by_budget(model: str, thinking: Thinking, expected: Any) -> None:
+    config, losses = write_members(model, thinking=thinking)
+    assert config.get("thinkingConfig") == expected
+    is_told = thinking.budget is None or "thinkingBudget" in (expected or {})
+    assert losses == ([] if is_told and expected else ["thinking"] if is_told else ["thinking.budget"])
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        (None, None),
+        (ToolChoice(mode="auto"), {"mode": "AUTO"}),
+        (ToolChoice(mode="none"), {"mode": "NONE"}),
+        (ToolChoice(mode="required"), {"mode": "ANY"}),
+        (ToolChoice(mode="named", names=("3d",)), {"mode": "ANY", "allowedFunctionNames": ["_3d"]}),
+        (ToolChoice(mode="allowed", names=("a", "b")), {"mode": "AUTO"}),
+        (
+            ToolChoice(mode="allowed", names=("a", "b"), is_required=True),
+            {"mode": "ANY", "allowedFunctionNames": ["a", "b"]},
+        ),
+        (ToolChoice(mode="hosted"), None),
+    ],
+)
+def test_the_choice_among_tools(choice: ToolChoice | None, expected: Any) -> None:
+    assert choice_out(choice, []) == expected
+
+
+def test_members_of_its_own_are_put_where_they_belong() -> None:
+    extra = {"gemini": {"safetySettings": [1], "generationConfig": {"mediaResolution": "LOW"}}}
+    body = members(Request(model="m", messages=(), max_tokens=5, extra=extra), GEMINI, [])
+    config = {"mediaResolution": "LOW", "maxOutputTokens": 5}
+    assert body == {"contents": [], "safetySettings": [1], "generationConfig": config}
+
+
+HELLO = {"role": "user", "parts": [{"text": "hi"}]}
+
+
+def changed(*contents: Any, **members: Any) -> Any:
+    body = without_signatures(json.dumps({"contents": list(contents), **members}).encode())
+    return None if body is None else json.loads(body)
+
+
+def test_H074_H076_the_first_call_is_marked_and_nothing_else_is_signed() -> None:
+    parts = [
+        {"text": "hm", "thought": True, "thoughtSignature": "QQ=="},
+        {"text": "", "thought_signature": "Qg=="},
+        {"functionCall": {"name": "f", "args": {"thoughtSignature": "an argument"}}, "thoughtSignature": "Qw=="},
+        {"functionCall": {"name": "g"}},
+    ]
+    found = changed(HELLO, {"role": "model", "parts": parts}, tools=[1])
+    assert found == {
+        "contents": [
+            HELLO,
+            {
+                "role": "model",
+                "parts": [
+                    {"text": "hm", "thought": True},
+                    {
+                        "functionCall": {"name": "f", "args": {"thoughtSignature": "an argument"}},
+                        "thoughtSignature": "skip_thought_signature_validator",
+                    },
+                    {"functionCall": {"name": "g"}},
+                ],
+            },
+        ],
+        "tools": [1],
+    }
+    assert without_signatures(json.dumps(found).encode()) is None
+
+
+def test_a_call_that_lacks_one_is_marked() -> None:
+    found = changed(HELLO, {"role": "model", "parts": [{"functionCall": {"name": "f"}}]})
+    assert found["contents"][1]["parts"][0]["thoughtSignature"] == "skip_thought_signature_validator"
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"contents":1}', b'{"contents":[1,{"parts":2},{"parts":[3]}]}'])
+def test_what_has_none_stays(body: bytes) -> None:
+    assert without_signatures(body) is None

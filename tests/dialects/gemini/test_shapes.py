@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
+from typing import Any
 
 import pytest
 
+from tests.dialects.playing import answer_in, body_out, events_in, frames, out
+from tests.dialects.wires import sse
 from toolwire.dialects.gemini.shapes import (
     FINISH,
     REASONS,
@@ -13,6 +16,8 @@ from toolwire.dialects.gemini.shapes import (
     camel,
     citation_out,
     citations_in,
+    logprobs_in,
+    logprobs_out,
     name_in,
     name_out,
     plain_name,
@@ -22,7 +27,7 @@ from toolwire.dialects.gemini.shapes import (
     usage_out,
 )
 from toolwire.dialects.shared.sealed_reasoning import seal, unseal
-from toolwire.types import Citation, Reasoning, ToolCall, Usage
+from toolwire.types import Citation, Reasoning, Text, ToolCall, Usage
 
 
 def test_members_may_be_spelled_either_way() -> None:
@@ -123,3 +128,52 @@ def test_the_folder_says_nothing() -> None:
     assert plain_name("models/m") == "m"
     assert plain_name("tunedModels/m") == "tunedModels/m"
     assert plain_name("a%2Fb") == "a/b"
+
+
+RESULT = {
+    "chosenCandidates": [{"token": "Hi", "logProbability": -0.5}, {"token": "!", "logProbability": 0}],
+    "topCandidates": [
+        {"candidates": [{"token": "Hi", "logProbability": -0.5}, {"token": "Yo", "logProbability": -2}]},
+        {"candidates": []},
+    ],
+}
+
+
+def test_two_lists_are_one_and_two_again() -> None:
+    entries = logprobs_in({**RESULT, "logProbabilitySum": -1})
+    assert entries[0]["token"] == "Hi"
+    assert [one["token"] for one in entries[0]["top_logprobs"]] == ["Hi", "Yo"]
+    assert entries[1] == {"token": "!", "logprob": 0, "bytes": None, "top_logprobs": []}
+    assert logprobs_out(entries) == {"logprobsResult": RESULT}
+
+
+@pytest.mark.parametrize(
+    "odd", [None, 1, {}, {"chosenCandidates": 1}, {"chosenCandidates": [1, {}], "topCandidates": [1]}]
+)
+def test_what_is_none_is_none(odd: Any) -> None:
+    assert logprobs_in(odd) == ()
+    assert logprobs_out(()) == {}
+    assert logprobs_out([1]) == {}
+
+
+def test_they_come_with_their_text_and_leave_with_it() -> None:
+    content = {"content": {"parts": [{"text": "Hi!"}], "role": "model"}, "finishReason": "STOP", "index": 0}
+    wire = sse({"candidates": [{**content, "logprobsResult": RESULT}], "usageMetadata": {"promptTokenCount": 1}})
+    (part,) = answer_in("gemini", wire).parts_of(0)
+    assert isinstance(part, Text)
+    assert [entry["token"] for entry in part.logprobs or ()] == ["Hi", "!"]
+    events = events_in("gemini", wire)
+    assert body_out("gemini", events)["candidates"][0]["logprobsResult"] == RESULT
+    first = frames(out("gemini", events))[0][1]["candidates"][0]
+    assert (first["content"]["parts"], first["logprobsResult"]) == ([{"text": "Hi!"}], RESULT)
+    chat = body_out("chat", events)["choices"][0]["logprobs"]["content"]
+    assert [entry["token"] for entry in chat] == ["Hi", "!"]
+
+
+def test_a_signed_text_leaves_once_with_both() -> None:
+    part = {"text": "Hi!", "thoughtSignature": "QQ=="}
+    content = {"content": {"parts": [part], "role": "model"}, "finishReason": "STOP", "logprobsResult": RESULT}
+    events = events_in("gemini", sse({"candidates": [content], "usageMetadata": {"promptTokenCount": 1}}))
+    said = [value["candidates"][0] for _, value in frames(out("gemini", events))]
+    assert [one["content"]["parts"] for one in said] == [[part], [{"text": ""}]]
+    assert said[0]["logprobsResult"] == RESULT

@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
+from tests.dialects.playing import asking
 from tests.dialects.refusing import GONE, refusal, with_change
 from toolwire.dialects import messages
+from toolwire.dialects.messages.request_in import is_continuing, state_in, tools_in
 from toolwire.dialects.shared.sealed_reasoning import seal
-from toolwire.types import Media, Opaque, Output, Reasoning, Request, Text, Thinking, ToolCall, ToolResult
+from toolwire.errors import BadRequest
+from toolwire.types import Media, Opaque, Output, Reasoning, Request, Text, Thinking, Tool, ToolCall, ToolResult
 
 GOOD: dict[str, Any] = {
     "model": "m",
@@ -246,3 +249,115 @@ def test_a_count_is_asked_for_without_seals() -> None:
         {"role": "user", "content": "hi"},
         {"role": "assistant", "content": [{"type": "text", "text": "a"}]},
     ]
+
+
+FETCH = {"name": "WebFetch", "input_schema": {"type": "object"}, "defer_loading": True}
+READ = {"name": "Read", "input_schema": {"type": "object"}}
+
+
+def found(*tools: Any, messages: Any = ()) -> dict[str, Tool]:
+    return {tool.name: tool for tool in tools_in({"tools": list(tools), "messages": list(messages)})}
+
+
+def result(*content: Any) -> dict[str, Any]:
+    return {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": list(content)}]}
+
+
+def test_U5_a_deferred_tool_is_hidden_until_a_reference_loads_it() -> None:
+    assert found(READ, FETCH)["WebFetch"].is_deferred
+    assert not found(READ, FETCH)["Read"].is_deferred
+    loaded = found(READ, FETCH, messages=[result({"type": "tool_reference", "tool_name": "WebFetch"})])
+    assert not loaded["WebFetch"].is_deferred
+    assert loaded["WebFetch"].source is not None
+    assert loaded["WebFetch"].source.value == FETCH
+
+
+def test_where_the_provider_would_search_all_are_shown() -> None:
+    search = {"type": "tool_search_tool_regex_20251119", "name": "tool_search_tool_regex"}
+    assert not found(search, FETCH)["WebFetch"].is_deferred
+
+
+def test_typed_tools_have_a_schema_and_hosted_ones_none() -> None:
+    tools = found({"type": "bash_20250124", "name": "bash"}, {"type": "web_search_20250305", "name": "web_search"})
+    assert (tools["bash"].kind, tools["web_search"].kind) == ("typed", "hosted")
+    assert tools["bash"].schema is not None
+
+
+def test_H106_a_server_tool_without_a_name_or_schema_is_no_crash() -> None:
+    assert found({"type": "code_execution_20260521"})["code_execution_20260521"].kind == "hosted"
+
+
+def test_tools_are_added_and_removed_in_mid_conversation() -> None:
+    def change(kind: str, tool: Any) -> dict[str, Any]:
+        return {"role": "system", "content": [{"type": kind, "tool": tool}]}
+
+    new = {"name": "New", "input_schema": {"type": "object"}}
+    messages = [
+        change("tool_addition", {"type": "tool_reference", "name": "WebFetch"}),
+        change("tool_addition", {"type": "tool_definition", "definition": new}),
+        change("tool_removal", {"type": "tool_reference", "name": "Read"}),
+        change("tool_removal", {"type": "tool_reference", "name": "Nobody"}),
+    ]
+    tools = found(READ, FETCH, messages=messages)
+    assert list(tools) == ["WebFetch", "New"]
+    assert not any(tool.is_deferred for tool in tools.values())
+
+
+def test_a_change_of_tools_says_nothing() -> None:
+    change = {"type": "tool_addition", "tool": {"type": "tool_reference", "name": "Read"}}
+    request = asking(
+        "messages", messages=[{"role": "user", "content": "hi"}, {"role": "system", "content": [change]}], tools=[READ]
+    )
+    assert request.messages[1].parts == ()
+
+
+@pytest.mark.parametrize(
+    ("tool", "where"),
+    [(5, "tools[0]"), ({"name": "a"}, "tools[0].input_schema"), ({"input_schema": {}}, "tools[0].name")],
+)
+def test_what_is_wrong_is_named_by_its_place(tool: Any, where: str) -> None:
+    with pytest.raises(BadRequest) as caught:
+        found(tool)
+    assert caught.value.where == where
+
+
+@pytest.mark.parametrize("messages", [5, [5], [{"content": 5}], [{"content": [5]}], [result(5)]])
+def test_hostile_conversations_change_nothing(messages: Any) -> None:
+    assert list(tools_in({"tools": [READ], "messages": messages})) == list(found(READ).values())
+
+
+CONTINUE = {"type": "continue", "previous_message_id": "msg_1"}
+
+
+def test_a_thread_is_created_or_continued() -> None:
+    created = state_in({"thread": {"type": "create"}, "system": "s"})
+    assert created is not None
+    assert (created.previous, created.is_kept, created.is_leaning) == ("", True, True)
+    continued = state_in({"thread": CONTINUE})
+    assert continued is not None
+    assert continued.previous == "msg_1"
+    assert is_continuing({"thread": CONTINUE})
+    assert not is_continuing({"thread": {"type": "create"}})
+
+
+def test_without_one_nothing_is_asked_of_the_memory() -> None:
+    assert state_in({}) is None
+    assert state_in({"thread": None}) is None
+
+
+@pytest.mark.parametrize(
+    ("top", "where"),
+    [
+        ({"thread": "x"}, "thread"),
+        ({"thread": {}}, "thread.type"),
+        ({"thread": {"type": "fork"}}, "thread.type"),
+        ({"thread": {"type": "continue"}}, "thread.previous_message_id"),
+        ({"thread": {"type": "continue", "previous_message_id": ""}}, "thread.previous_message_id"),
+        ({"thread": CONTINUE, "system": "s"}, "system"),
+        ({"thread": CONTINUE, "tools": [{"name": "t"}]}, "tools"),
+    ],
+)
+def test_what_is_wrong_is_named(top: dict[str, Any], where: str) -> None:
+    with pytest.raises(BadRequest) as caught:
+        state_in(top)
+    assert caught.value.where == where

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from toolwire.dialects import responses
-from toolwire.dialects.responses.request_out import encode_request
+from toolwire.dialects.responses.request_out import encode_request, without_proof, without_reasoning
 from toolwire.profiles import OPENAI_RESPONSES, RESPONSES, Profile
 from toolwire.types import (
     Loss,
@@ -249,3 +249,48 @@ def test_H083_encrypted_reasoning_is_asked_for_where_the_model_thinks(
     request = Request(model=model, messages=(HI,), thinking=thinking, origin="chat")
     body = json.loads(encode_request(request, profile).body)
     assert ("reasoning.encrypted_content" in body.get("include", [])) is is_asked
+
+
+USER = {"role": "user", "content": "Hi"}
+THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"}
+SAID = {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": "a"}]}
+CALL = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "f", "arguments": '{"n": 1}'}
+SHELL = {"type": "local_shell_call", "id": "lsh_1", "call_id": "call_2", "action": {"command": ["ls"]}}
+RESULT = {"type": "function_call_output", "call_id": "call_1", "output": "r"}
+
+
+def rest_of(*items: Any, **top: Any) -> Any:
+    body = without_reasoning(json.dumps({"model": "m", "input": list(items), **top}).encode())
+    return None if body is None else json.loads(body)
+
+
+def test_H084_reasoning_goes_and_all_else_stays_without_its_ids() -> None:
+    rest = rest_of(USER, THOUGHT, SAID, CALL, SHELL, RESULT, store=False)
+    assert rest["input"] == [
+        USER,
+        *({k: v for k, v in one.items() if k != "id"} for one in (SAID, CALL, SHELL)),
+        RESULT,
+    ]
+    assert (rest["model"], rest["store"]) == ("m", False)
+
+
+def test_H166_a_reference_to_reasoning_is_reasoning_and_others_stay() -> None:
+    references = [{"type": "item_reference", "id": "rs_1"}, {"id": "rs_2"}, {"type": "item_reference", "id": "msg_1"}]
+    assert rest_of(USER, *references)["input"] == [USER, references[2]]
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b'{"input":"hi"}', b'{"input":[{"type":"message"}]}', b'{"input":[1]}'])
+def test_where_there_is_none_nothing_can_be_left_out(body: bytes) -> None:
+    assert without_reasoning(body) is None
+
+
+def test_numbers_keep_their_digits() -> None:
+    wire = b'{"input":[{"type":"reasoning"},1],"n":12345678901234567890123,"x":1.10}'
+    assert without_reasoning(wire) == b'{"input":[1],"n":12345678901234567890123,"x":1.10}'
+
+
+def test_H083_a_model_without_proofs_is_not_asked_for_them() -> None:
+    wire = b'{"input":"x","include":["a","reasoning.encrypted_content"]}'
+    assert without_proof(wire) == b'{"input":"x","include":["a"]}'
+    for other in (b'{"input":"x","include":["a"]}', b'{"include":null}', b"[]"):
+        assert without_proof(other) is None

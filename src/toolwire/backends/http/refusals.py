@@ -7,9 +7,9 @@ from collections import Counter
 from typing import NamedTuple
 
 from ...dialects.chat.templates import with_plain_roles, with_texts
-from ...dialects.gemini.without_signatures import without_signatures
-from ...dialects.messages.without_thinking import without_thinking
-from ...dialects.responses.without_reasoning import without_proof, without_reasoning
+from ...dialects.gemini.request_out import without_signatures
+from ...dialects.messages.request_out import without_thinking
+from ...dialects.responses.request_out import without_proof, without_reasoning
 from ...errors import BadRequest, UpstreamError, quote
 from ...profiles import Profile, Remedy
 from ...types import Loss, Request

@@ -2,74 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 
-from ...profiles import Profile
 from ...types import Request
-from ..base import BodyDecoder, Endpoint, bearer, decode_count, encode_count, no_match
+from ..base import BodyDecoder, Dialect, Endpoint
 from ..shared.error_bodies import decode_error, decode_models, encode_error, encode_model, encode_models
-from ..shared.forwarded_headers import passed_on
 from .answer_in import StreamDecoder, body_events
 from .answer_out import encoder
 from .request_in import decode_request
-from .request_out import PATH, encode_request
+from .request_out import encode_request
 from .shapes import NAME
 
-
-def stream_decoder(request: Request) -> StreamDecoder:
-    return StreamDecoder(request)
+PATH = "/chat/completions"
 
 
 def body_decoder(request: Request) -> BodyDecoder:
     return BodyDecoder(partial(body_events, is_single=request.sampling.choices == 1), partial(StreamDecoder, request))
 
 
-def path_of(request: Request) -> str:
-    return PATH
+DIALECT = Dialect(
+    name=NAME,
+    path=PATH,
+    routes={PATH: Endpoint(task="answer", decode=decode_request)},
+    claims=lambda given: True,  # the default, if no other dialect claims the request
+    decode_request=decode_request,
+    encode_request=encode_request,
+    path_of=lambda request: PATH,
+    stream_decoder=StreamDecoder,
+    body_decoder=body_decoder,
+    encoder=encoder,
+    decode_error=decode_error,
+    encode_error=encode_error,
+    encode_models=encode_models,
+    encode_model=encode_model,
+    decode_models=decode_models,
+)
 
-
-def headers(profile: Profile, key: str, given: Mapping[str, str]) -> dict[str, str]:
-    return bearer(key) | passed_on(given, "openai-beta")
-
-
-def claims(given: Mapping[str, str]) -> bool:
-    """Whose request it is when the path does not tell: anybody's, who does not look like another dialect."""
-    return True
-
-
-def heartbeat() -> bytes:
-    return b": keep-alive\n\n"
-
-
-name = NAME
-routes = {PATH: Endpoint(task="answer", decode=decode_request)}
-match = no_match
-path = PATH
-models_path = "/models"
-count_path = ""
-
-__all__ = [
-    "body_decoder",
-    "claims",
-    "count_path",
-    "decode_count",
-    "decode_error",
-    "decode_models",
-    "decode_request",
-    "encode_count",
-    "encode_error",
-    "encode_model",
-    "encode_models",
-    "encode_request",
-    "encoder",
-    "headers",
-    "heartbeat",
-    "match",
-    "models_path",
-    "name",
-    "path",
-    "path_of",
-    "routes",
-    "stream_decoder",
-]
+__all__ = ["DIALECT", "decode_request", "encode_request", "encoder"]

@@ -28,9 +28,18 @@ from ...wire.sse import Frame
 from ..base import FrameDecoder, cut, garbage, is_mark, shown
 from ..shared.assembly import Growing
 from ..shared.error_bodies import error_from
-from .body_in import FAILED, NAMELESS, body_events, citation_in, fault_in, is_counted, logprobs_in, usage_in
+from .body_in import (
+    FAILED,
+    NAMELESS,
+    OtherChoices,
+    body_events,
+    citation_in,
+    fault_in,
+    is_counted,
+    logprobs_in,
+    usage_in,
+)
 from .open_calls import OpenCall, OpenCalls
-from .other_choices import OtherChoices
 from .reasoning_details import MEMBER, Details, words_in
 from .shapes import (
     NAME,

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...errors import UpstreamError
 from ...events import Answer, Event, Failed, Finished, Noted, PartEnded, Started, unfold
 from ...types import Choice, Citation, Extra, JsonObject, Loss, Opaque, Part, Reasoning, Refusal, Text, ToolCall, Usage
 from ...wire.exact_json import encode, object_of
-from ..base import count_of, garbage, is_count, shown
+from ..base import OTHER_CHOICES, count_of, garbage, is_count, shown
 from ..shared.error_bodies import error_details, error_from
-from .other_choices import one_answer
 from .reasoning_details import MEMBER, words_in
-from .shapes import NAME, REASONS, read_message, reason_of
+from .shapes import NAME, REASONS, ChunkChoice, Delta, read_message, reason_of
 
 NAMELESS = "the back end sent a tool call without a name."
 FAILED = "the back end ended its answer with an error and said no more."
@@ -167,3 +167,70 @@ def _message_parts(choice: JsonObject) -> tuple[list[Part] | None, str]:
     for unknown in reading.unknown.get("choices", ()):
         parts.append(Opaque(dialect=NAME, value=unknown.get("delta", {})))
     return parts, reading.faults
+
+
+class OtherChoices:
+    """The choices of a stream except choice 0, buffered until choice 0 has ended and it is known whether it has calls."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, list[ChunkChoice]] = {}
+        self._taken: int | None = None
+        self._has_lost = False
+
+    def hold(self, choice: ChunkChoice) -> None:
+        self._held.setdefault(choice.index, []).append(choice)
+
+    def half(self, *, is_missing: bool) -> list[ChunkChoice]:
+        """Buffered chunks of the second half, calls only. is_missing: choice 0 has no calls."""
+        if self._taken is None and is_missing:
+            self._taken = next((index for index, held in sorted(self._held.items()) if _is_half(held)), None)
+        held = self._held.pop(self._taken, []) if self._taken is not None else []
+        self._has_lost = self._has_lost or any(choice.delta.has_text for choice in held)
+        return [_only_calls(choice) for choice in held]
+
+    def whole(self) -> list[ChunkChoice]:
+        """All chunks of the first choice with content, for the case that choice 0 is empty."""
+        index = next((index for index in sorted(self._held) if _says_something(self._held[index])), None)
+        return [] if index is None else self._held.pop(index)
+
+    @property
+    def losses(self) -> list[Loss]:
+        return [OTHER_CHOICES] if self._has_lost or any(map(_says_something, self._held.values())) else []
+
+
+def one_answer(parts: Sequence[list[Part]], ends: Sequence[Choice]) -> tuple[list[Part], Choice, list[Loss]]:
+    """The same rule for a whole answer: parts and ends of each choice in, those of the one answer out."""
+    filled = [place for place, own in enumerate(parts) if own]
+    first = filled[0] if filled else 0
+    others = filled[1:]
+    half = next((place for place in others if _have_calls(parts[place]) and not _have_text(parts[place])), None)
+    if half is None or _have_calls(parts[first]):
+        return parts[first], ends[first], [OTHER_CHOICES] if others else []
+    calls = [part for part in parts[half] if isinstance(part, ToolCall)]
+    end = ends[half] if ends[first].reason == "stop" else ends[first]
+    return [*parts[first], *calls], end, [OTHER_CHOICES] if len(others) > 1 else []
+
+
+def _have_calls(parts: Iterable[Part]) -> bool:
+    return any(isinstance(part, ToolCall) for part in parts)
+
+
+def _have_text(parts: Iterable[Part]) -> bool:
+    return any(isinstance(part, Text | Refusal) for part in parts)
+
+
+def _is_half(held: list[ChunkChoice]) -> bool:
+    return any(choice.delta.tool_calls for choice in held) and not any(choice.delta.has_text for choice in held)
+
+
+def _says_something(held: list[ChunkChoice]) -> bool:
+    return any(choice.delta.says_something for choice in held)
+
+
+def _only_calls(choice: ChunkChoice) -> ChunkChoice:
+    return ChunkChoice(
+        delta=Delta(tool_calls=choice.delta.tool_calls),
+        index=choice.index,
+        finish_reason=choice.finish_reason,
+        is_message=choice.is_message,
+    )

@@ -30,8 +30,7 @@ from ..shared.failed_results import with_failure_first
 from ..shared.instructions import as_note, with_listener, with_one_head
 from ..shared.losses import foreign_members, lose_thinking, shared_members, whole_schema
 from ..shared.media.data import data_url, file_name
-from ..shared.media.limits import check_size
-from ..shared.media.policy import Courier, Takes
+from ..shared.media.policy import Courier, Takes, check_size
 from ..shared.media.text import placeholder, text_of
 from ..shared.text_joints import Words, seam
 from .answer_out import call_out

@@ -1,89 +1,116 @@
-"""Gemini (generateContent), both directions."""
+"""Gemini (generateContent), both directions.
+
+Paths contain the model and the method; query strings the API key and the form of a stream.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import partial
+from typing import NamedTuple
+from urllib.parse import parse_qs
 
 from ...profiles import Profile
 from ...types import Request
 from ...wire.exact_json import encode
-from ..base import BodyDecoder, Endpoint, bearer, count_member
-from ..shared.forwarded_headers import passed_on
+from ..base import BodyDecoder, Dialect, Endpoint, bearer, count_member, forwarded_headers
 from .answer_in import StreamDecoder, body_events
 from .answer_out import encoder
 from .errors import decode_error, decode_models, encode_error, encode_model, encode_models
-from .paths import Asked, asked_in, match, path_of
 from .request_in import decode_asked, decode_count_request, decode_request
-from .request_out import encode_request
-from .shapes import NAME
+from .request_out import encode_request, path_of
+from .shapes import COUNT, GENERATE, NAME, STREAM, plain_name
 
-_OAUTH = "ya29."  # what the provider's own tokens begin with; keys never do
+_OAUTH = "ya29."  # prefix of the provider's own tokens; keys never begin so
+_LONGEST_QUERY = 10_000  # bytes
+# Clients of the provider's cloud name their project and place before the model.
+_PATH = re.compile(
+    r"/(v1|v1beta|v1alpha|v1beta1)/(?:(?:projects/[^/]+/locations/[^/]+/)?publishers/[^/]+/)?((?:tunedM|m)odels)(?:/(.+))?"
+)
 
 
-def stream_decoder(request: Request) -> StreamDecoder:
-    return StreamDecoder(request)
+class Asked(NamedTuple):
+    """What a path asks for: verb is "" where it only names a model, and model where it names none."""
+
+    model: str
+    verb: str = ""
+
+
+def match(path: str, query: bytes) -> Endpoint | None:
+    """None for a path that other dialects have too, or none. The name of a model may contain slashes and colons.
+
+    A client that requests a stream but not server-sent events gets an array of chunks: one, once the answer is complete.
+    """
+    asked = asked_in(path)
+    if asked is None:
+        return None
+    members = parse_qs(query[:_LONGEST_QUERY].decode("utf-8", "replace"))
+    key, is_sse = members.get("key", [""])[-1], "sse" in members.get("alt", ())
+    if not asked.verb:
+        return Endpoint(task="model" if asked.model else "models", model=asked.model, key=key)
+    if asked.verb == COUNT:
+        return Endpoint(task="count", decode=partial(decode_count_request, model=asked.model), key=key)
+    is_stream = asked.verb == STREAM
+    decode = partial(decode_asked, model=asked.model, is_stream=is_stream and is_sse)
+    return Endpoint(task="answer", decode=decode, key=key, is_array=is_stream and not is_sse)
+
+
+def asked_in(path: str) -> Asked | None:
+    """What a client asks for; None for a path that other dialects have too, or nobody. A name may hold slashes and colons."""
+    found = _PATH.fullmatch(path.rstrip("/"))
+    if found is None:
+        return None
+    version, folder, rest = found.groups(default="")
+    name, colon, verb = rest.rpartition(":")
+    if colon and name and verb in (GENERATE, STREAM, COUNT):
+        return Asked(plain_name(f"{folder}/{name}"), verb)
+    return None if version == "v1" else Asked(plain_name(f"{folder}/{rest}") if rest else "")
 
 
 def body_decoder(request: Request) -> BodyDecoder:
-    return BodyDecoder(partial(body_events, request), partial(stream_decoder, request))
+    return BodyDecoder(partial(body_events, request), partial(StreamDecoder, request))
 
 
 def headers(profile: Profile, key: str, given: Mapping[str, str]) -> dict[str, str]:
-    """A token of a person or a service travels as a Bearer, a key in a header of its own."""
+    """Tokens of persons and services are sent as a bearer, keys in a header of their own."""
     is_bearer = profile.key_header == "authorization" or key.startswith(_OAUTH)
-    return passed_on(given) | (bearer(key) if is_bearer else {"x-goog-api-key": key} if key else {})
+    return forwarded_headers(given) | (bearer(key) if is_bearer else {"x-goog-api-key": key} if key else {})
 
 
-def encode_count(tokens: int) -> bytes:
-    return encode({"totalTokens": tokens})
-
-
-def decode_count(body: bytes) -> int | None:
-    return count_member(body, "totalTokens")
-
-
-def claims(given: Mapping[str, str]) -> bool:
-    """Whether the headers are those of a client of this dialect, where the path does not tell."""
-    return "x-goog-api-key" in given or "x-goog-api-client" in given
-
-
-def heartbeat() -> bytes:
-    """Blank lines: the official library for Python takes a comment for JSON (google-genai 1.0 to 3.1)."""
-    return b"\n\n"
-
-
-name = NAME
-routes: dict[str, Endpoint] = {}
-path = "/v1beta/models"
-models_path = "/v1beta/models?pageSize=1000"
-count_path = "/v1beta/models/{model}:countTokens"
+DIALECT = Dialect(
+    name=NAME,
+    path="/v1beta/models",
+    models_path="/v1beta/models?pageSize=1000",
+    count_path="/v1beta/models/{model}:countTokens",
+    match=match,
+    claims=lambda given: "x-goog-api-key" in given or "x-goog-api-client" in given,
+    # Blank lines: the official Python library (google-genai 1.0 to 3.1) parses comments as JSON.
+    heartbeat=b"\n\n",
+    decode_request=decode_request,
+    encode_request=encode_request,
+    path_of=path_of,
+    headers=headers,
+    stream_decoder=StreamDecoder,
+    body_decoder=body_decoder,
+    encoder=encoder,
+    decode_error=decode_error,
+    encode_error=encode_error,
+    encode_count=lambda tokens: encode({"totalTokens": tokens}),
+    decode_count=lambda body: count_member(body, "totalTokens"),
+    encode_models=encode_models,
+    encode_model=encode_model,
+    decode_models=decode_models,
+)
 
 __all__ = [
+    "COUNT",
+    "DIALECT",
+    "NAME",
+    "STREAM",
     "Asked",
     "asked_in",
-    "body_decoder",
-    "claims",
-    "count_path",
     "decode_asked",
-    "decode_count",
     "decode_count_request",
-    "decode_error",
-    "decode_models",
-    "decode_request",
-    "encode_count",
-    "encode_error",
-    "encode_model",
-    "encode_models",
     "encode_request",
-    "encoder",
-    "headers",
-    "heartbeat",
-    "match",
-    "models_path",
-    "name",
-    "path",
-    "path_of",
-    "routes",
-    "stream_decoder",
 ]

@@ -28,8 +28,7 @@ from ...wire.sse import Frame
 from ..base import BodyEncoder, Context
 from ..shared.text_joints import Seams, with_seams
 from .errors import error_object
-from .logprobs import logprobs_out
-from .shapes import FINISH, NAME, REASONS, SIGNATURE, args_of, citation_out, sealed_out, usage_out
+from .shapes import FINISH, NAME, REASONS, SIGNATURE, args_of, citation_out, logprobs_out, sealed_out, usage_out
 
 _CITED = "citationMetadata"
 _PIECE = b'data: {"candidates":[{"content":{"parts":[{"text":'

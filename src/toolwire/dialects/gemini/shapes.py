@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode, b64encode
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import unquote
 
-from ...types import Citation, JsonObject, Reason, Reasoning, ToolCall, Usage
+from ...types import Citation, Json, JsonObject, Reason, Reasoning, ToolCall, Usage
 from ...wire.exact_json import object_of
 from ..base import count_of
 from ..shared.sealed_reasoning import is_sealed, seal
 
 NAME = "gemini"
+GENERATE, STREAM, COUNT = "generateContent", "streamGenerateContent", "countTokens"
 SIGNATURE = "thoughtSignature"
 # The provider's own word for a call that was made elsewhere, and so has no signature. It is no signature, and proves nothing.
 UNSIGNED = "skip_thought_signature_validator"
@@ -204,3 +206,42 @@ def _letters(data: bytes, place: Any) -> int | None:
     if type(place) is not int or not 0 <= place <= len(data):
         return None
     return len(data[:place].decode("utf-8", "ignore"))
+
+
+def logprobs_in(result: Any) -> tuple[Json, ...]:
+    """One entry a token, with its alternatives in it, as the other dialects have them; without what is no entry."""
+    if not isinstance(result, dict):
+        return ()
+    others = _list(result.get("topCandidates"))
+    entries: list[Json] = []
+    for place, chosen in enumerate(_list(result.get("chosenCandidates"))):
+        if (entry := _entry(chosen)) is not None:
+            owner = others[place] if place < len(others) else None
+            listed = _list(owner.get("candidates")) if isinstance(owner, dict) else []
+            top = [found for one in listed if (found := _entry(one)) is not None]
+            entries.append({**entry, "top_logprobs": top})
+    return tuple(entries)
+
+
+def logprobs_out(entries: Sequence[Json]) -> JsonObject:
+    """The member of a candidate, {} where there is nothing to tell."""
+    known = [entry for entry in entries if isinstance(entry, dict)]
+    if not known:
+        return {}
+    tops = [{"candidates": [_told(one) for one in _list(entry.get("top_logprobs"))]} for entry in known]
+    return {"logprobsResult": {"chosenCandidates": [_told(entry) for entry in known], "topCandidates": tops}}
+
+
+def _entry(value: Any) -> JsonObject | None:
+    if not isinstance(value, dict) or not isinstance(token := value.get("token"), str):
+        return None
+    return {"token": token, "logprob": value.get("logProbability", 0), "bytes": None}
+
+
+def _told(entry: Any) -> JsonObject:
+    found = entry if isinstance(entry, dict) else {}
+    return {"token": found.get("token", ""), "logProbability": found.get("logprob", 0)}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

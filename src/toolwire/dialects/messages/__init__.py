@@ -5,70 +5,62 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
+from ...profiles import Profile
 from ...types import Request
-from ..base import BodyDecoder, Endpoint, decode_count, encode_count, no_match
+from ..base import BodyDecoder, Dialect, Endpoint, bearer, forwarded_headers
 from .answer_in import StreamDecoder, body_events
 from .answer_out import encoder
-from .credentials import headers
 from .errors import decode_error, decode_models, encode_error, encode_model, encode_models
 from .request_in import decode_count_request, decode_request
 from .request_out import PATH, encode_request
 from .shapes import NAME
 
-
-def stream_decoder(request: Request) -> StreamDecoder:
-    return StreamDecoder(request)
+_TOKEN = "sk-ant-oat"  # prefix of account tokens; API keys begin with sk-ant-api
 
 
 def body_decoder(request: Request) -> BodyDecoder:
     return BodyDecoder(body_events, partial(StreamDecoder, request))
 
 
-def path_of(request: Request) -> str:
-    return PATH
-
-
 def claims(given: Mapping[str, str]) -> bool:
-    """Whether the headers are those of a client of this dialect, where the path does not tell."""
     return "anthropic-version" in given or ("x-api-key" in given and "authorization" not in given)
 
 
-def heartbeat() -> bytes:
-    return b'event: ping\ndata: {"type": "ping"}\n\n'
+def headers(profile: Profile, key: str, given: Mapping[str, str]) -> dict[str, str]:
+    """The client's own version takes precedence. Tokens, and in newer versions keys too, are sent as a bearer."""
+    found = forwarded_headers(given, "anthropic-version", "anthropic-beta")
+    version = found.setdefault("anthropic-version", profile.api_version or "2023-06-01")
+    is_token = profile.key_header == "authorization" or key.startswith(_TOKEN)
+    if is_token and key and profile.oauth_beta:
+        features = [name for name in map(str.strip, found.get("anthropic-beta", "").split(",")) if name]
+        found["anthropic-beta"] = ",".join(dict.fromkeys([*features, profile.oauth_beta]))
+    is_bearer = is_token or version >= (profile.bearer_from_version or "9")
+    return found | (bearer(key) if is_bearer else {"x-api-key": key} if key else {})
 
 
-name = NAME
-routes = {
-    "/messages": Endpoint(task="answer", decode=decode_request),
-    "/messages/count_tokens": Endpoint(task="count", decode=decode_count_request),
-}
-match = no_match
-path = PATH
-models_path = "/v1/models?limit=1000"
-count_path = "/v1/messages/count_tokens"
+DIALECT = Dialect(
+    name=NAME,
+    path=PATH,
+    models_path="/v1/models?limit=1000",
+    count_path="/v1/messages/count_tokens",
+    routes={
+        "/messages": Endpoint(task="answer", decode=decode_request),
+        "/messages/count_tokens": Endpoint(task="count", decode=decode_count_request),
+    },
+    claims=claims,
+    heartbeat=b'event: ping\ndata: {"type": "ping"}\n\n',
+    decode_request=decode_request,
+    encode_request=encode_request,
+    path_of=lambda request: PATH,
+    headers=headers,
+    stream_decoder=StreamDecoder,
+    body_decoder=body_decoder,
+    encoder=encoder,
+    decode_error=decode_error,
+    encode_error=encode_error,
+    encode_models=encode_models,
+    encode_model=encode_model,
+    decode_models=decode_models,
+)
 
-__all__ = [
-    "body_decoder",
-    "claims",
-    "count_path",
-    "decode_count",
-    "decode_count_request",
-    "decode_error",
-    "decode_models",
-    "decode_request",
-    "encode_count",
-    "encode_error",
-    "encode_model",
-    "encode_models",
-    "encode_request",
-    "encoder",
-    "headers",
-    "heartbeat",
-    "match",
-    "models_path",
-    "name",
-    "path",
-    "path_of",
-    "routes",
-    "stream_decoder",
-]
+__all__ = ["DIALECT", "decode_count_request", "decode_request", "encode_request"]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+from msgspec.structs import replace
 
 from ...errors import BadRequest, quote
 from ...types import (
@@ -19,8 +21,10 @@ from ...types import (
     Role,
     Sampling,
     Source,
+    State,
     Text,
     Thinking,
+    Tool,
     ToolCall,
     ToolChoice,
     ToolResult,
@@ -44,11 +48,11 @@ from ...wire.fields import (
 )
 from ..shared.effort import NO_SUMMARY
 from ..shared.instructions import body_object
+from ..shared.losses import CACHE_HINT
 from ..shared.media.data import from_text, from_url
 from ..shared.sealed_reasoning import WIRE_MARK, is_sealed, unseal
 from .shapes import NAME
-from .thread_in import is_continuing, state_in
-from .tools_in import CHANGES, tools_in
+from .typed_tools import schema_for
 
 _KNOWN = frozenset(
     [
@@ -330,3 +334,133 @@ def _output(top: JsonObject) -> Output:
     if form is None or form.get("type") != "json_schema":
         return Output()
     return Output(format="schema", name="answer", schema=object_or_none(form, "schema", "output_config.format"))
+
+
+CHANGES = ("tool_addition", "tool_removal")  # blocks that say nothing: they change what may be called
+_TOOL = frozenset({"name", "description", "input_schema", "type", "strict", "defer_loading"})
+
+
+def tools_in(top: JsonObject) -> tuple[Tool, ...]:
+    """A deferred tool counts as hidden until a reference in the conversation loads it. Where the provider itself would
+    search, nobody else can, so all are shown."""
+    listed = list_or_none(top, "tools") or []
+    found = {tool.name: tool for index, item in enumerate(listed) for tool in [_tool(item, f"tools[{index}]")]}
+    for block in _changes(top):
+        _apply(block, found)
+    if any(tool.kind == "hosted" and _type(tool).startswith("tool_search_tool") for tool in found.values()):
+        found = {name: _shown(tool) for name, tool in found.items()}
+    return tuple(found.values())
+
+
+def _type(tool: Tool) -> str:
+    return str(tool.source.value.get("type")) if tool.source is not None else ""
+
+
+def _changes(top: JsonObject) -> Iterator[JsonObject]:
+    """Blocks that load, add or remove a tool, in order: references in results, changes in system messages."""
+    messages = top.get("messages")
+    for message in messages if isinstance(messages, list) else ():
+        content = message.get("content") if isinstance(message, dict) else None
+        for block in content if isinstance(content, list) else ():
+            if not isinstance(block, dict):
+                continue
+            if block.get("type") in CHANGES:
+                yield block
+            elif block.get("type") == "tool_result" and isinstance(block.get("content"), list):
+                yield from (piece for piece in block["content"] if isinstance(piece, dict))
+
+
+def _apply(block: JsonObject, found: dict[str, Tool]) -> None:
+    match block:
+        case {"type": "tool_reference", "tool_name": str(name)}:
+            _load(name, found)
+        case {"type": "tool_addition", "tool": {"type": "tool_reference", "name": str(name)}}:
+            _load(name, found)
+        case {"type": "tool_addition", "tool": {"type": "tool_definition", "definition": dict(definition)}}:
+            tool = _shown(_tool(definition, "tool_addition.tool.definition"))
+            found[tool.name] = tool
+        case {"type": "tool_removal", "tool": {"type": "tool_reference", "name": str(name)}}:
+            found.pop(name, None)
+
+
+def _load(name: str, found: dict[str, Tool]) -> None:
+    if name in found:
+        found[name] = _shown(found[name])
+
+
+def _shown(tool: Tool) -> Tool:
+    if not tool.is_deferred:
+        return tool
+    members = {field: getattr(tool, field) for field in tool.__struct_fields__}
+    return Tool(**members | {"is_deferred": False})
+
+
+def _tool(item: Any, where: str) -> Tool:
+    need_object(item, where)
+    kind = text_or_none(item, "type", where)
+    if kind not in (None, "custom"):
+        return _builtin(item, str(kind))
+    name = need_name(item, "name", where)
+    if "input_schema" not in item:
+        raise missing(f"{where}.input_schema", "an object")
+    return Tool(
+        name=name,
+        description=text_or_none(item, "description", where),
+        schema=need_object(item["input_schema"], f"{where}.input_schema"),
+        strict=flag_or_none(item, "strict", where),
+        is_deferred=flag_or_none(item, "defer_loading", where) or False,
+        extra=rest(item, _TOOL, NAME),
+        source=Source(NAME, item),
+    )
+
+
+def _builtin(item: JsonObject, kind: str) -> Tool:
+    """A tool by its type: one that the client runs can be told to any model, the rest is the provider's own."""
+    given = item.get("name")
+    name = given if isinstance(given, str) and given else kind
+    told = schema_for(kind, item)
+    if told is None:
+        return Tool(name=name, kind="hosted", source=Source(NAME, item))
+    return Tool(
+        name=name,
+        description=told.description,
+        schema=told.schema,
+        kind="typed",
+        is_deferred=item.get("defer_loading") is True,
+        extra={NAME: {CACHE_HINT: item[CACHE_HINT]}} if CACHE_HINT in item else {},
+        source=Source(NAME, item),
+    )
+
+
+SETTLED = ("system", "tools")  # by the first request, for the whole thread
+
+
+def state_in(top: JsonObject) -> State | None:
+    """Where nobody keeps threads, the refusal makes the official tool runners replay the whole history."""
+    thread = object_or_none(top, "thread")
+    if thread is None:
+        return None
+    details = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
+    why = "this back end keeps no threads"
+    state = State(field="thread", why=why, refusal={"details": details}, is_leaning=True, is_kept=True)
+    match need_text(thread, "type", "thread"):
+        case "create":
+            return state
+        case "continue":
+            previous = need_name(thread, "previous_message_id", "thread")
+            for name in SETTLED:
+                _refuse(top, name)
+            return replace(state, previous=previous)
+        case other:
+            raise wrong("thread.type", other, "create or continue")
+
+
+def is_continuing(top: JsonObject) -> bool:
+    thread = top.get("thread")
+    return isinstance(thread, dict) and thread.get("type") == "continue"
+
+
+def _refuse(top: JsonObject, name: str) -> None:
+    if top.get(name):
+        message = "found it in a request that continues a thread; expected it only in the one that creates the thread."
+        raise BadRequest(message, where=name)

@@ -13,10 +13,8 @@ from msgspec.structs import replace
 from ...errors import BadRequest, quote
 from ...types import Json, JsonObject, Message, Request, State
 from ..shared.memory import Past, Remembered
-from .request_in import message_in, system_in
+from .request_in import SETTLED, is_continuing, message_in, system_in, tools_in
 from .shapes import NAME
-from .thread_in import SETTLED, is_continuing
-from .tools_in import tools_in
 
 prefix = "msg_"
 _BETA = "message-threads"

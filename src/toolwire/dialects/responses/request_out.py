@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import assert_never
+from typing import Any, assert_never
 
 from ...profiles import Profile
 from ...types import (
@@ -22,17 +22,17 @@ from ...types import (
     ToolChoice,
     ToolResult,
 )
-from ...wire.exact_json import encode
+from ...wire.exact_json import encode, object_of
 from ..base import Encoded
 from ..shared.effort import lose_amount, lose_summary
 from ..shared.failed_results import with_failure, with_failure_first
 from ..shared.instructions import split_head
 from ..shared.losses import foreign_members, lose_thinking, shared_members, whole_schema
 from ..shared.media.data import data_url, file_name
-from ..shared.media.limits import check_size
-from ..shared.media.policy import Courier, Takes
+from ..shared.media.policy import Courier, Takes, check_size
 from ..shared.media.text import text_of
 from ..shared.media.types import OFFICE, PDF
+from .items_in import is_reference
 from .resource import reasoning_item
 from .shapes import NAME
 
@@ -364,3 +364,40 @@ def _output(request: Request, body: JsonObject) -> None:
         text["verbosity"] = output.verbosity  # type: ignore[assignment] # the dict holds both kinds
     if text:
         body["text"] = {**body.get("text", {}), **text}
+
+
+_REASONING_ID = "rs_"
+_PROOF = "reasoning.encrypted_content"
+
+
+def without_reasoning(body: bytes) -> bytes | None:
+    """The same body without it, None where it holds none. Ids of the other items go too: who finds the id of a call or a
+    message looks for the reasoning that led to it."""
+    top = object_of(body.decode("utf-8", "replace")) or {}
+    items = top.get("input")
+    if not isinstance(items, list):
+        return None
+    kept = [_without_id(item) for item in items if not _is_reasoning(item)]
+    return encode({**top, "input": kept}) if len(kept) < len(items) else None
+
+
+def without_proof(body: bytes) -> bytes | None:
+    """The same body, asking for no encrypted reasoning; None where it asks for none."""
+    top = object_of(body.decode("utf-8", "replace")) or {}
+    include = top.get("include")
+    if not isinstance(include, list) or _PROOF not in include:
+        return None
+    return encode({**top, "include": [one for one in include if one != _PROOF]})
+
+
+def _is_reasoning(item: Any) -> bool:
+    if is_reference(item):
+        return str(item.get("id")).startswith(_REASONING_ID)
+    return isinstance(item, dict) and item.get("type") == "reasoning"
+
+
+def _without_id(item: Any) -> Any:
+    if not isinstance(item, dict) or is_reference(item):
+        return item
+    rest: JsonObject = {key: value for key, value in item.items() if key != "id"}
+    return rest

@@ -2,15 +2,241 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
 
 from ...errors import GatewayError
 from ...events import Started
-from ...types import JsonObject, Part, Reasoning, Refusal, Text, ToolCall
+from ...types import Json, JsonObject, Part, Reasoning, Refusal, Text, ToolCall
+from ...wire.exact_json import encode
 from ..base import Context
 from ..shared.sealed_reasoning import seal
-from .echo import echo
 from .shapes import NAME, citation_out
+
+_Flag: TypeAlias = bool | None
+_Text: TypeAlias = str | None
+_Count: TypeAlias = int | None
+_Object: TypeAlias = dict[str, Any] | None
+_Level: TypeAlias = Literal["low", "medium", "high"] | None
+_Summary: TypeAlias = Literal["auto", "concise", "detailed"] | None
+_Callers: TypeAlias = list[Literal["direct", "programmatic"]] | None
+
+
+class Shape(Struct, frozen=True):
+    """Members with their types, as msgspec checks them. is_open: others are repeated too, as they came."""
+
+    members: Mapping[str, Any] = {}
+    required: tuple[str, ...] = ()
+    is_open: bool = False
+
+
+_COUNTS = ("max_output_tokens", "max_tool_calls", "top_logprobs")
+_MOST = 10**12
+_TOP: dict[str, Any] = {
+    "max_tool_calls": _Count,
+    "prompt_cache_key": _Text,
+    "safety_identifier": _Text,
+    "service_tier": Literal["auto", "default", "flex", "scale", "priority", "fast", "ultrafast"] | None,
+    "truncation": Literal["auto", "disabled"] | None,
+}
+_REASONING = Shape(
+    {
+        "context": Literal["auto", "current_turn", "all_turns"] | None,
+        "effort": Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None,
+        "generate_summary": _Summary,
+        "mode": _Text,
+        "summary": _Summary,
+    },
+    is_open=True,
+)
+_FORMATS = {
+    "text": Shape(),
+    "json_object": Shape(),
+    "json_schema": Shape(
+        {"name": str, "schema": dict[str, Any], "description": _Text, "strict": _Flag}, ("name", "schema")
+    ),
+}
+_FUNCTION = {
+    "name": str,
+    "description": _Text,
+    "allowed_callers": _Callers,
+    "async": _Flag,
+    "defer_loading": _Flag,
+}
+_INPUTS = {
+    "text": Shape(),
+    "grammar": Shape({"definition": str, "syntax": Literal["lark", "regex"]}, ("definition", "syntax")),
+}
+_SEARCH = {"search_context_size": _Level}
+_TOOLS = {
+    "function": Shape(
+        {**_FUNCTION, "parameters": _Object, "strict": _Flag, "output_schema": _Object}, ("name",), is_open=True
+    ),
+    "custom": Shape({**_FUNCTION, "format": dict[str, Any]}, ("name",), is_open=True),
+    "namespace": Shape({"name": str, "description": str, "tools": list[Any]}, ("name", "tools"), is_open=True),
+    "web_search": Shape({**_SEARCH, "external_web_access": _Flag}),
+    "web_search_2025_08_26": Shape({**_SEARCH, "external_web_access": _Flag}),
+    "web_search_preview": Shape(_SEARCH),
+    "web_search_preview_2025_03_11": Shape(_SEARCH),
+    "file_search": Shape({"vector_store_ids": list[str], "max_num_results": _Count}, ("vector_store_ids",)),
+    "computer": Shape(),
+    "computer_use_preview": Shape(
+        {
+            "display_height": int,
+            "display_width": int,
+            "environment": Literal["windows", "mac", "linux", "ubuntu", "browser"],
+        },
+        ("display_height", "display_width", "environment"),
+    ),
+    "mcp": Shape(
+        {
+            "server_label": str,
+            "server_description": _Text,
+            "server_url": _Text,
+            "allowed_tools": list[str] | None,
+            "require_approval": Literal["always", "never"] | None,
+        },
+        ("server_label",),
+    ),
+    "code_interpreter": Shape({"container": str}, ("container",)),
+    "programmatic_tool_calling": Shape(),
+    "image_generation": Shape({"model": _Text, "size": _Text}),
+    "local_shell": Shape(),
+    "shell": Shape({"allowed_callers": _Callers}),
+    "tool_search": Shape(
+        {"description": _Text, "execution": Literal["server", "client"] | None, "parameters": _Object}
+    ),
+    "apply_patch": Shape({"allowed_callers": _Callers}),
+}
+_HOSTED_CHOICES = (
+    "apply_patch code_interpreter computer computer_use computer_use_preview file_search image_generation "
+    "programmatic_tool_calling shell web_search_preview web_search_preview_2025_03_11"
+)
+_CHOICES = {
+    **dict.fromkeys(_HOSTED_CHOICES.split(), Shape()),
+    "function": Shape({"name": str}, ("name",)),
+    "custom": Shape({"name": str}, ("name",)),
+    "mcp": Shape({"server_label": str, "name": _Text}, ("server_label",)),
+    "allowed_tools": Shape({"mode": Literal["auto", "required"], "tools": list[dict[str, Any]]}, ("mode", "tools")),
+}
+
+
+def echo(asked: JsonObject, defaults: JsonObject) -> JsonObject:
+    """The members that defaults names, and those that say more about tools, text and reasoning."""
+    value = {key: default if asked.get(key) is None else asked[key] for key, default in defaults.items()}
+    value |= {key: int(value[key]) for key in _COUNTS if _is_whole(value[key])}
+    value |= {key: defaults[key] for key, kind in _TOP.items() if not _fits(value[key], kind)}
+    value["metadata"] = metadata_echo(asked.get("metadata"))
+    value["instructions"] = _instructions(asked.get("instructions"))
+    value["tool_choice"] = choice_echo(asked.get("tool_choice"))
+    value["tools"] = tools_echo(asked.get("tools"))
+    text, reasoning = asked.get("text") or {}, asked.get("reasoning") or {}
+    value["text"] = {"format": _format(text.get("format")), **_verbosity(text)}
+    value["reasoning"] = {"effort": None, "summary": None, **(_conformed(reasoning, _REASONING) or {})}
+    if isinstance(asked.get("user"), str):
+        value["user"] = asked["user"]
+    return value
+
+
+def metadata_echo(given: Json) -> JsonObject:
+    """Values are texts in this dialect; others are written as JSON."""
+    if not isinstance(given, dict):
+        return {}
+    return {key: item if isinstance(item, str) else encode(item).decode() for key, item in given.items()}
+
+
+def tools_echo(given: Json) -> list[JsonObject]:
+    found = [_tool(tool) for tool in given] if isinstance(given, list) else []
+    return [tool for tool in found if tool is not None]
+
+
+def choice_echo(given: Json) -> Json:
+    if given in ("auto", "none", "required"):
+        return given
+    if not isinstance(given, dict):
+        return "auto"
+    if isinstance(inner := given.get("function"), dict):  # as clients of Chat Completions write it
+        given = {"type": given.get("type"), "name": inner.get("name")}
+    return _by_type(given, _CHOICES) or "auto"
+
+
+def _tool(tool: Json) -> JsonObject | None:
+    """A function has all its members here, null where the request has none."""
+    value = _by_type(tool, _TOOLS)
+    if value is None:
+        return None
+    if value["type"] == "function":
+        return {"description": None, "parameters": None, "strict": None, **value}
+    if value["type"] == "namespace":
+        inner = [one for one in tools_echo(value["tools"]) if one["type"] in ("function", "custom")]
+        return {"description": "", **value, "tools": inner}
+    if value["type"] == "custom" and "format" in value:
+        form = _by_type(value.pop("format"), _INPUTS)
+        if form is not None:
+            value["format"] = form
+    return value
+
+
+def _format(given: Json) -> JsonObject:
+    named = {"name": "answer", "schema": {}, **given} if isinstance(given, dict) else None
+    return _by_type(named, _FORMATS) or {"type": "text"}
+
+
+def _verbosity(text: JsonObject) -> JsonObject:
+    given = text.get("verbosity")
+    return {"verbosity": given} if given is not None and _fits(given, _Level) else {}
+
+
+def _instructions(given: Json) -> Json:
+    """Items that are more than messages of texts are not repeated."""
+    if isinstance(given, str) or given is None:
+        return given
+    return given if isinstance(given, list) and all(map(_is_message, given)) else None
+
+
+def _is_message(item: Json) -> bool:
+    content = item.get("content") if isinstance(item, dict) and item.get("type") in (None, "message") else None
+    return isinstance(content, str) or (
+        isinstance(content, list)
+        and item.get("role") != "assistant"
+        and all(isinstance(part, dict) and part.get("type") == "input_text" for part in content)
+    )
+
+
+def _by_type(value: Json, shapes: Mapping[str, Shape]) -> JsonObject | None:
+    """None for a type that the schema does not know, or that lacks what it requires."""
+    kind = value.get("type") if isinstance(value, dict) else None
+    shape = shapes.get(kind) if isinstance(kind, str) else None
+    if shape is None or (found := _conformed(value, shape)) is None:
+        return None
+    return {"type": kind, **found}
+
+
+def _conformed(value: JsonObject, shape: Shape) -> JsonObject | None:
+    found = {
+        key: item
+        for key, item in value.items()
+        if (_fits(item, shape.members[key]) if key in shape.members else shape.is_open)
+    }
+    return found if all(key in found for key in shape.required) else None
+
+
+def _is_whole(value: Json) -> bool:
+    """Written as 5.0, which is read as a count."""
+    return isinstance(value, Decimal) and abs(value) < _MOST and value == value.to_integral_value()
+
+
+def _fits(value: Json, kind: Any) -> bool:
+    try:
+        msgspec.convert(value, kind)
+    except (msgspec.ValidationError, RecursionError, UnicodeError):  # the last for half a character
+        return False
+    return True
+
 
 _DEFAULTS: JsonObject = {
     "background": False,

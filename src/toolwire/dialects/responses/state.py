@@ -10,8 +10,8 @@ from ...errors import BadRequest, quote
 from ...types import Json, JsonObject, Message, Request, State
 from ..shared.memory import Ending, Past, Remembered
 from .items_in import is_reference, message_in
+from .request_in import declares, tools_in
 from .shapes import NAME
-from .tools_in import declares, tools_in
 
 prefix = "resp_"
 _MEMORY = frozenset({"previous_response_id", "conversation", "background", "store"})

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.dialects.playing import asking
 from toolwire.dialects.base import Endpoint
-from toolwire.dialects.gemini.paths import COUNT, GENERATE, STREAM, Asked, asked_in, match, path_of
+from toolwire.dialects.gemini import COUNT, GENERATE, STREAM, Asked, asked_in, match, path_of
 from toolwire.types import Request
 
 BODY = b'{"contents": [{"parts": [{"text": "hi"}]}]}'

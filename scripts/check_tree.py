@@ -1,4 +1,4 @@
-"""Check the shape of the tree: tests mirror modules, nothing grows too long, no file has a name that says nothing.
+"""Check the structure of the tree: tests mirror modules, nothing grows too long or too wide, and names are plain and unique.
 
 Run from anywhere: `python scripts/check_tree.py [ROOT]`. It prints one line for each finding and exits 1 if there is any.
 """
@@ -6,12 +6,27 @@ Run from anywhere: `python scripts/check_tree.py [ROOT]`. It prints one line for
 from __future__ import annotations
 
 import ast
+import re
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 MODULE_LINES = 500
 FUNCTION_LINES = 60
+PACKAGE_MODULES = 15
+GERUND_MODULES = 9
+
+# Words that hide the technical term, in names of modules, classes and functions.
+VAGUE_WORDS = frozenset(
+    [
+        *("told", "untold", "tells", "telling", "said", "unsaid", "spoken", "asked", "unasked", "asker", "anew"),
+        *("nobody", "whoever", "anybody", "somebody", "kept", "keeping", "borrow", "borrowed", "lent", "settled"),
+        *("lowered", "fitted", "mended", "farewell"),
+    ]
+)
+# What broke a rule when the rule was new, one "rule subject" a line. Lines are removed, never added.
+EXCEPTIONS = "scripts/tree_exceptions.txt"
 
 MIRRORS = {"src/toolwire": "tests", "scripts": "tests/scripts"}
 MEASURED = ("src", "scripts", "bench")
@@ -31,7 +46,7 @@ SKIPPED = {"__pycache__", "node_modules", ".venv"}
 
 
 def findings(root: Path) -> Iterator[str]:
-    """Every fault of the tree under root, as sentences."""
+    """Every violation in the tree under root, one message each."""
     for source, tests in MIRRORS.items():
         yield from _missing_tests(root, source, tests)
         yield from _missing_modules(root, source, tests)
@@ -40,6 +55,10 @@ def findings(root: Path) -> Iterator[str]:
     for path in _python_files(root, NAMED):
         if path.name in NAMELESS:
             yield f"{path}: this name says nothing about what is inside; name the module for what it does."
+    excepted = _exceptions(root)
+    for rule, message in _structure(root):
+        if rule not in excepted:
+            yield message
 
 
 def main(arguments: list[str]) -> int:
@@ -87,6 +106,62 @@ def _too_long(root: Path, path: PurePosixPath) -> Iterator[str]:
                     f"{path}:{node.lineno}: {node.name}() has {length} lines, expected at most {FUNCTION_LINES}; "
                     "give a part of it a name of its own."
                 )
+
+
+def _structure(root: Path) -> Iterator[tuple[str, str]]:
+    """Violations of rules that allow exceptions, each with the line that would except it."""
+    modules = list(_python_files(root, ("src",)))
+    packages: dict[PurePosixPath, int] = defaultdict(int)
+    classes: dict[str, set[PurePosixPath]] = defaultdict(set)
+    for path in modules:
+        packages[path.parent] += path.name != "__init__.py"
+        tree = ast.parse((root / path).read_text(encoding="utf-8"))
+        names = {path.stem: 1}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                names.setdefault(node.name, node.lineno)
+            if isinstance(node, ast.ClassDef) and node in tree.body and not node.name.startswith("_"):
+                classes[node.name].add(path.parent)
+        for name, line in names.items():
+            for word in sorted(VAGUE_WORDS.intersection(_words(name))):
+                yield f"name {name}", f'{path}:{line}: {name} contains "{word}"; use the technical term.'
+    for package, count in packages.items():
+        if count > PACKAGE_MODULES:
+            message = f"{package}: has {count} modules, expected at most {PACKAGE_MODULES}; merge or group them."
+            yield f"package {package}", message
+    for name, places in classes.items():
+        if len(places) > 1:
+            listed = ", ".join(map(str, sorted(places)))
+            yield f"class {name}", f"{name}: is a public class in {listed}; give each a name of its own."
+    gerunds = [str(path) for path in modules if path.stem.endswith("ing")]
+    if len(gerunds) > GERUND_MODULES:
+        yield "gerunds", f"{', '.join(gerunds)}: {len(gerunds)} modules end in -ing, expected at most {GERUND_MODULES}."
+    for path in _python_files(root, ("tests",)):
+        for line in _imports_of_tests((root / path).read_text(encoding="utf-8")):
+            message = f"{path}:{line}: imports a test file; move what it needs to a module without test_ in its name."
+            yield f"import {path}", message
+
+
+def _words(name: str) -> list[str]:
+    return [word.lower() for word in re.findall(r"[A-Z]?[a-z]+", name)]
+
+
+def _imports_of_tests(text: str) -> Iterator[int]:
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom):
+            names = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
+        elif isinstance(node, ast.Import):
+            names = [part for alias in node.names for part in alias.name.split(".")]
+        else:
+            continue
+        # A name in lower case with test_ in front may also be a function, but those are imported from test files only.
+        if any(name.startswith("test_") for name in names):
+            yield node.lineno
+
+
+def _exceptions(root: Path) -> frozenset[str]:
+    path = root / EXCEPTIONS
+    return frozenset(path.read_text(encoding="utf-8").splitlines()) if path.is_file() else frozenset()
 
 
 def _python_files(root: Path, folders: tuple[str, ...]) -> Iterator[PurePosixPath]:

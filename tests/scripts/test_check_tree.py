@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from scripts.check_tree import FUNCTION_LINES, MODULE_LINES, findings, main
+from scripts.check_tree import (
+    EXCEPTIONS,
+    FUNCTION_LINES,
+    GERUND_MODULES,
+    MODULE_LINES,
+    PACKAGE_MODULES,
+    findings,
+    main,
+)
 
 
 @pytest.fixture
@@ -98,6 +106,55 @@ def test_a_name_that_says_nothing_is_found(tree: Path, name: str) -> None:
     write(tree, f"tests/calls/{name}")
     [fault] = findings(tree)
     assert "says nothing" in fault
+
+
+def test_a_package_with_too_many_modules_is_found(tree: Path) -> None:
+    for number in range(PACKAGE_MODULES + 1):
+        write(tree, f"src/toolwire/wire/m{number}.py")
+        write(tree, f"tests/wire/test_m{number}.py")
+    write(tree, "src/toolwire/wire/__init__.py")
+    assert list(findings(tree)) == ["src/toolwire/wire: has 16 modules, expected at most 15; merge or group them."]
+
+
+def test_public_classes_of_the_same_name_in_two_packages_are_found(tree: Path) -> None:
+    write(tree, "src/toolwire/calls/ledger/repair.py", "class Turn: ...\nclass _Own: ...\n")
+    write(tree, "src/toolwire/__init__.py", "class Turn: ...\nclass _Own: ...\n")
+    [fault] = findings(tree)
+    assert fault.startswith("Turn: is a public class in src/toolwire, src/toolwire/calls/ledger;")
+
+
+@pytest.mark.parametrize("text", ["class Told: ...", "class A:\n  def _was_told(self): ...", "async def told(): ..."])
+def test_vague_words_in_names_are_found(tree: Path, text: str) -> None:
+    write(tree, "src/toolwire/calls/ledger/repair.py", text)
+    [fault] = findings(tree)
+    assert 'contains "told"' in fault
+    write(tree, "src/toolwire/calls/ledger/repair.py", "def unfolded(): ...")
+    assert list(findings(tree)) == []
+
+
+def test_too_many_modules_ending_in_ing_are_found(tree: Path) -> None:
+    for number in range(GERUND_MODULES + 1):
+        write(tree, f"src/toolwire/p{number}/parsing.py")
+        write(tree, f"tests/p{number}/test_parsing.py")
+    [fault] = findings(tree)
+    assert fault.endswith("10 modules end in -ing, expected at most 9.")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from tests.calls.ledger.test_repair import pair",
+        "from tests.calls.ledger import test_repair as repair",
+        "from .ledger.test_repair import pair",
+        "import tests.calls.ledger.test_repair",
+    ],
+)
+def test_imports_of_test_files_are_found_and_can_be_excepted(tree: Path, text: str) -> None:
+    write(tree, "tests/calls/support.py", f"import os\n{text}\n")
+    [fault] = findings(tree)
+    assert fault.startswith("tests/calls/support.py:2: imports a test file;")
+    write(tree, EXCEPTIONS, "import tests/calls/support.py\n")
+    assert list(findings(tree)) == []
 
 
 def test_a_folder_that_is_no_repository_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ import pytest
 from tests.backends.codex.processes import all_gone
 from tests.backends.codex.starting import environment
 from toolwire.backends.codex.backend import CodexBackend
-from toolwire.backends.parked_runs import Counts, Parking
+from toolwire.backends.sessions import Counts, Parking
 from toolwire.config.file import BackendConfig
 from toolwire.events import Answer, Folder
 from toolwire.types import Media, Message, Request, Text, Tool, ToolCall, ToolResult, Usage

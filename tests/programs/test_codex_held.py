@@ -18,7 +18,7 @@ from tests.backends.codex.starting import environment
 from tests.programs.codex_backend.binaries import NEWEST, VERSIONS, codex
 from tests.programs.installed import search_path
 from toolwire.backends.codex.backend import CodexBackend
-from toolwire.backends.parked_runs import Counts, Parking
+from toolwire.backends.sessions import Counts, Parking
 from toolwire.config.file import BackendConfig
 from toolwire.events import Answer, Folder
 from toolwire.types import Media, Message, Request, Text, Tool, ToolCall, ToolResult

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ..calls.signatures.fingerprint import is_random, print_of
 from ..types import Loss, Media, Message, Part, Refusal, Request, Text, Tool, ToolCall, ToolResult
 from ..wire.exact_json import encode, object_of
-from .parked_runs import Place
+from .sessions import Place
 
 # Clients write the hour, the open file or what is left of a budget into their instructions; the turn that waits has read them.
 _INSTRUCTIONS = ("system", "developer")

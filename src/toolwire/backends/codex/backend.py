@@ -19,7 +19,7 @@ from ...types import Request
 from ..base import EventReply, Model
 from ..continuation import Continuation, answered_calls, place_after, place_of
 from ..http.refusals import check_tools
-from ..parked_runs import SECONDS, Parking, Place
+from ..sessions import SECONDS, Parking, Place
 from . import kept_threads as kept
 from .bridge import SERVER, Bridge, Lane
 from .host import Host, Program

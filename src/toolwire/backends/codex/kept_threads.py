@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from ...types import Json, Request
 from ...wire.exact_json import encode
-from ..parked_runs import Parking, Place
+from ..sessions import Parking, Place
 from .transport.channel import Gone
 from .wire import Opening, cache_key
 from .worker import Refused, Thread, Worker

@@ -21,7 +21,7 @@ from ...ids import new_id
 from ...telemetry import wire_trace
 from ...types import JsonObject, Loss, Request, ToolCall, ToolResult
 from ...wire import json_rpc as rpc
-from ..parked_runs import Place
+from ..sessions import Place
 from .answer_end import Ending
 from .bridge import Lane
 from .home import Home

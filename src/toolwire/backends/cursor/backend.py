@@ -27,7 +27,7 @@ from ..budget import CODE, Budget, conversation_of
 from ..continuation import Continuation, answered_calls, place_after, place_of
 from ..http.refusals import check_tools
 from ..http.transport import Transport
-from ..parked_runs import Parking
+from ..sessions import Parking
 from .allowance import MOST_DECLINED, MOST_UNOFFERED, Allowance
 from .local.execs import LocalTools
 from .machine import branches_in, folder_of, this_machine

@@ -8,7 +8,7 @@ import gc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.backends.parked_runs import Counts, Parking, Place
+from toolwire.backends.sessions import Counts, Parking, Place
 
 ONE = Place(frozenset({"call_1"}), "ground", "me")
 

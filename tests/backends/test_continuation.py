@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pytest
 from msgspec.structs import replace
 
-from toolwire.backends.continuation import answered_calls, continuation, place_after, place_of
+from toolwire.backends.continuation import answered_calls, continuation, resume_point, resume_point_after
 from toolwire.types import (
     Media,
     Message,
@@ -79,7 +79,7 @@ def test_results_come_in_the_order_of_the_calls() -> None:
 )
 def test_anything_else_at_the_end_is_no_continuation(messages: tuple[Message, ...]) -> None:
     assert continuation(messages) is None
-    assert place_of(replace(REQUEST, messages=messages)) is None
+    assert resume_point(replace(REQUEST, messages=messages)) is None
 
 
 def test_a_turn_of_several_messages_is_one_turn() -> None:
@@ -89,15 +89,16 @@ def test_a_turn_of_several_messages_is_one_turn() -> None:
     assert (found.start, found.calls) == (2, CALLS)
 
 
-def place(messages: tuple[Message, ...] = RETURNED, request: Request = REQUEST, owner: str = "") -> object:
-    found = place_of(replace(request, messages=messages), owner)
+def place(messages: tuple[Message, ...] = RETURNED, request: Request = REQUEST) -> object:
+    found = resume_point(replace(request, messages=messages))
     assert found is not None
     return found[0]
 
 
 def test_the_request_finds_the_place_of_the_turn() -> None:
-    assert place() == place_after(REQUEST, CALLS)
-    assert place(owner="me") == place_after(REQUEST, CALLS, "me") != place_after(REQUEST, CALLS)
+    assert place() == resume_point_after(REQUEST, CALLS)
+    mine = replace(REQUEST, owner="me")
+    assert place(request=mine) == resume_point_after(mine, CALLS) != resume_point_after(REQUEST, CALLS)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +116,7 @@ def test_the_request_finds_the_place_of_the_turn() -> None:
     ],
 )
 def test_what_clients_do_unasked_is_no_edit(messages: tuple[Message, ...]) -> None:
-    assert place(messages) == place_after(REQUEST, CALLS)
+    assert place(messages) == resume_point_after(REQUEST, CALLS)
 
 
 @pytest.mark.parametrize(
@@ -130,11 +131,11 @@ def test_what_clients_do_unasked_is_no_edit(messages: tuple[Message, ...]) -> No
     ],
 )
 def test_an_edit_leads_elsewhere(messages: tuple[Message, ...]) -> None:
-    assert place(messages) != place_after(REQUEST, CALLS)
+    assert place(messages) != resume_point_after(REQUEST, CALLS)
 
 
 def test_other_tools_or_another_model_lead_elsewhere() -> None:
-    known = place_after(REQUEST, CALLS)
+    known = resume_point_after(REQUEST, CALLS)
     assert place(request=replace(REQUEST, model="other")) != known
     assert place(request=replace(REQUEST, tools=())) != known
     assert place(request=replace(REQUEST, tools=(replace(LOOK, schema={"type": "object", "required": []}),))) != known
@@ -144,7 +145,7 @@ def test_other_tools_or_another_model_lead_elsewhere() -> None:
 def test_edits_of_earlier_rounds_count() -> None:
     again = ToolCall(id="call_3", name="look", raw="{}")
     then = (*RETURNED, turn(again), tool(result("call_3")))
-    known = place_after(replace(REQUEST, messages=RETURNED), (again,))
+    known = resume_point_after(replace(REQUEST, messages=RETURNED), (again,))
     assert place(then) == known
     edited = (*RETURNED[:4], tool(result("call_1", "other")), *then[5:])
     assert place(edited) != known
@@ -162,14 +163,14 @@ def test_edits_of_earlier_rounds_count() -> None:
     ],
 )
 def test_what_a_turn_was_begun_with_cannot_be_changed_in_the_middle(changed: dict[str, Any]) -> None:
-    assert place(request=replace(REQUEST, **changed)) != place_after(REQUEST, CALLS)
-    assert place(request=replace(REQUEST, **changed)) == place_after(replace(REQUEST, **changed), CALLS)
+    assert place(request=replace(REQUEST, **changed)) != resume_point_after(REQUEST, CALLS)
+    assert place(request=replace(REQUEST, **changed)) == resume_point_after(replace(REQUEST, **changed), CALLS)
 
 
 def test_whether_a_call_is_wanted_is_not_what_it_was_begun_with() -> None:
     modes: tuple[Literal["auto", "required"], ...] = ("auto", "required")
     for mode in modes:
-        assert place(request=replace(REQUEST, tool_choice=ToolChoice(mode=mode))) == place_after(REQUEST, CALLS)
+        assert place(request=replace(REQUEST, tool_choice=ToolChoice(mode=mode))) == resume_point_after(REQUEST, CALLS)
 
 
 def test_instructions_behind_the_results_do_not_part_them_from_their_turn() -> None:
@@ -180,9 +181,9 @@ def test_instructions_behind_the_results_do_not_part_them_from_their_turn() -> N
     result = Message(role="tool", parts=(ToolResult(call_id="call_1", parts=(Text(text="x"),)),))
     left = Message(role="system", parts=(Text(text="<total_tokens>1000 left</total_tokens>"),))
     first = Request(model="m", messages=(asked,))
-    found = place_of(Request(model="m", messages=(asked, said, result, left)))
+    found = resume_point(Request(model="m", messages=(asked, said, result, left)))
     assert found is not None
-    assert found[0] == place_after(first, calls)
+    assert found[0] == resume_point_after(first, calls)
     assert [loss.where for loss in found[1].losses] == ["messages[3]"]
 
 
@@ -194,9 +195,9 @@ def test_what_the_gateway_told_the_model_is_no_ground() -> None:
         Message(role="assistant", parts=(wrong,)),
         Message(role="tool", parts=(ToolResult(call_id="call_1", parts=(Text(text="no JSON"),), is_error=True),)),
     )
-    place = place_after(Request(model="m", messages=(asked, *corrected), unseen=2), (right,))
+    place = resume_point_after(Request(model="m", messages=(asked, *corrected), unseen=2), (right,))
     answered = Message(role="tool", parts=(ToolResult(call_id="call_2", parts=(Text(text="x"),)),))
-    found = place_of(Request(model="m", messages=(asked, Message(role="assistant", parts=(right,)), answered)))
+    found = resume_point(Request(model="m", messages=(asked, Message(role="assistant", parts=(right,)), answered)))
     assert found is not None
     assert found[0] == place
 

@@ -1,51 +1,115 @@
-"""Open turns between two requests."""
+"""Live runs: delivery of one answer, and parking between two requests."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.backends.sessions import Counts, Parking, Place
+from toolwire.backends.continuation import ResumePoint
+from toolwire.backends.sessions import Delivery, Parking, ParkingCounts, RunReply, read_first
+from toolwire.errors import UpstreamError
+from toolwire.events import Event, Failed, PartDelta, PartStarted, Started
+from toolwire.types import Text
 
-ONE = Place(frozenset({"call_1"}), "ground", "me")
+ONE = ResumePoint(frozenset({"call_1"}), "ground", "me")
+STARTED = PartStarted(index=0, part=Text(text=""))
 
 
-class Gone(list[str]):
-    """What was let go, in order."""
+class ListedRun:
+    """A run with a fixed list of event batches."""
 
-    async def let_go(self, turn: str) -> None:
+    def __init__(self, *batches: list[Event]) -> None:
+        self._batches = list(batches)
+
+    @property
+    def is_over(self) -> bool:
+        return not self._batches
+
+    async def more(self) -> list[Event]:
+        return self._batches.pop(0)
+
+
+def deliver(run: ListedRun) -> tuple[Delivery[ListedRun], list[str]]:
+    handed: list[str] = []
+    return Delivery(run, lambda run: handed.append("settled"), lambda run: handed.append("abandoned")), handed
+
+
+def test_delivery_settles_the_run_before_the_last_events() -> None:
+    async def main() -> None:
+        delivery, handed = deliver(ListedRun([], [PartDelta(0, "b")]))
+        seen = [(events, list(handed)) async for events in delivery.events([STARTED])]
+        assert seen == [([STARTED], []), ([PartDelta(0, "b")], ["settled"])]
+        delivery.stop()
+        assert handed == ["settled"]
+
+    asyncio.run(main())
+
+
+def test_delivery_abandons_a_run_that_is_not_read_to_its_end() -> None:
+    async def main() -> None:
+        delivery, handed = deliver(ListedRun([STARTED]))
+        reply = RunReply(events=delivery.events([STARTED]), stop=delivery.stop)
+        await anext(reply.events)
+        await reply.close()
+        assert handed == ["abandoned"]
+        unread, handed = deliver(ListedRun([STARTED]))
+        await RunReply(events=unread.events([]), stop=unread.stop).close()
+        assert handed == ["abandoned"]
+
+    asyncio.run(main())
+
+
+def test_read_first_returns_everything_up_to_the_first_part() -> None:
+    started = Started(id="1", model="m")
+    run = ListedRun([started], [], [STARTED], [PartDelta(0, "b")])
+    assert asyncio.run(read_first(run, run.more)) == [started, STARTED]
+
+
+def test_read_first_raises_the_error_of_an_answer_without_parts() -> None:
+    failed = Failed(error=UpstreamError("no.", code="gone"))
+    empty, begun = ListedRun([Started(id="1", model="m")], [failed]), ListedRun([STARTED, failed])
+    with pytest.raises(UpstreamError, match="no"):
+        asyncio.run(read_first(empty, empty.more))
+    assert asyncio.run(read_first(begun, begun.more)) == [STARTED, failed]
+
+
+class Stopped(list[str]):
+    """The runs that were stopped, in order."""
+
+    async def stop(self, turn: str) -> None:
         await asyncio.sleep(0)
         self.append(turn)
 
 
-def test_a_turn_is_taken_once_at_its_exact_place() -> None:
+def test_take_returns_a_run_once_and_only_at_its_point() -> None:
     async def main() -> None:
-        gone = Gone()
-        parking = Parking(gone.let_go)
+        stopped = Stopped()
+        parking = Parking(stopped.stop)
         parking.park("turn", ONE)
         others = (
-            Place(frozenset({"call_1", "call_2"}), "ground", "me"),
-            Place(frozenset(), "ground", "me"),
-            Place(frozenset({"call_1"}), "edited", "me"),
-            Place(frozenset({"call_1"}), "ground", "you"),
-            Place(frozenset({"call_1"}), "ground"),
+            ResumePoint(frozenset({"call_1", "call_2"}), "ground", "me"),
+            ResumePoint(frozenset(), "ground", "me"),
+            ResumePoint(frozenset({"call_1"}), "edited", "me"),
+            ResumePoint(frozenset({"call_1"}), "ground", "you"),
+            ResumePoint(frozenset({"call_1"}), "ground"),
         )
         assert [parking.take(place) for place in others] == [None] * 5
         assert parking.take(ONE) == "turn"
         assert parking.take(ONE) is None
         await parking.close()
-        assert gone == []
-        assert parking.counts == Counts(parked=1, taken=1)
+        assert stopped == []
+        assert parking.counts == ParkingCounts(parked=1, taken=1)
 
     asyncio.run(main())
 
 
-def test_of_many_requests_at_once_exactly_one_gets_the_turn() -> None:
+def test_concurrent_requests_take_a_run_once() -> None:
     async def main() -> None:
-        parking = Parking(Gone().let_go)
+        parking = Parking(Stopped().stop)
         parking.park("turn", ONE)
 
         async def ask() -> str | None:
@@ -58,42 +122,42 @@ def test_of_many_requests_at_once_exactly_one_gets_the_turn() -> None:
     asyncio.run(main())
 
 
-def test_nobody_waits_longer_than_its_time() -> None:
+def test_expired_runs_are_stopped() -> None:
     async def main() -> None:
-        gone = Gone()
-        parking = Parking(gone.let_go, seconds=0.02)
+        stopped = Stopped()
+        parking = Parking(stopped.stop, seconds=0.02)
         parking.park("first", ONE)
-        parking.park("second", Place(frozenset({"call_2"})))
-        assert parking.take(Place(frozenset({"call_2"}))) == "second"
+        parking.park("second", ResumePoint(frozenset({"call_2"})))
+        assert parking.take(ResumePoint(frozenset({"call_2"}))) == "second"
         await asyncio.sleep(0.08)
-        assert gone == ["first"]
-        assert (len(parking), parking.leaving) == (0, 0)
+        assert stopped == ["first"]
+        assert (len(parking), parking.stopping) == (0, 0)
         assert parking.take(ONE) is None
-        assert parking.counts == Counts(parked=2, taken=1, expired=1)
+        assert parking.counts == ParkingCounts(parked=2, taken=1, expired=1)
 
     asyncio.run(main())
 
 
-def test_the_oldest_of_too_many_goes() -> None:
+def test_the_oldest_of_too_many_is_evicted() -> None:
     async def main() -> None:
-        gone = Gone()
-        parking = Parking(gone.let_go, most=2)
-        places = [Place(frozenset({f"call_{number}"})) for number in range(4)]
+        stopped = Stopped()
+        parking = Parking(stopped.stop, most=2)
+        places = [ResumePoint(frozenset({f"call_{number}"})) for number in range(4)]
         for number, place in enumerate(places):
             parking.park(f"turn {number}", place)
         await asyncio.sleep(0.01)
-        assert gone == ["turn 0", "turn 1"]
+        assert stopped == ["turn 0", "turn 1"]
         assert [parking.take(place) for place in places] == [None, None, "turn 2", "turn 3"]
-        assert parking.counts.crowded_out == 2
+        assert parking.counts.evicted == 2
 
     asyncio.run(main())
 
 
-def test_alike_turns_are_kept_apart() -> None:
-    """The same conversation, asked twice: each answer is as good as the other, and each is given once."""
+def test_runs_at_the_same_point_are_taken_one_by_one() -> None:
+    """The same conversation was sent twice: either run may answer, each once."""
 
     async def main() -> None:
-        parking = Parking(Gone().let_go)
+        parking = Parking(Stopped().stop)
         parking.park("first", ONE)
         parking.park("second", ONE)
         assert [parking.take(ONE) for _ in range(3)] == ["second", "first", None]
@@ -101,65 +165,65 @@ def test_alike_turns_are_kept_apart() -> None:
     asyncio.run(main())
 
 
-def test_close_lets_everybody_go_and_waits_for_it() -> None:
+def test_close_stops_every_run_and_waits_for_it() -> None:
     async def main() -> None:
-        gone = Gone()
-        parking = Parking(gone.let_go)
+        stopped = Stopped()
+        parking = Parking(stopped.stop)
         for number in range(3):
-            parking.park(f"turn {number}", Place(frozenset({str(number)})))
+            parking.park(f"turn {number}", ResumePoint(frozenset({str(number)})))
         await parking.close()
         await parking.close()
-        assert gone == ["turn 0", "turn 1", "turn 2"]
-        assert (len(parking), parking.leaving) == (0, 0)
+        assert stopped == ["turn 0", "turn 1", "turn 2"]
+        assert (len(parking), parking.stopping) == (0, 0)
         parking.park("late", ONE)
         assert len(parking) == 0
         await parking.close()
-        assert gone[-1] == "late"
-        assert parking.counts == Counts(parked=4, closed=4)
+        assert stopped[-1] == "late"
+        assert parking.counts == ParkingCounts(parked=4, closed=4)
         assert len(asyncio.all_tasks()) == 1
 
     asyncio.run(main())
 
 
-def test_a_callback_that_raises_is_counted_and_stops_nobody() -> None:
+def test_an_error_while_stopping_is_counted() -> None:
     async def main() -> None:
-        async def let_go(turn: str) -> None:
+        async def stop(turn: str) -> None:
             if turn == "bad":
                 raise OSError("no")
 
-        parking = Parking(let_go)
+        parking = Parking(stop)
         parking.park("bad", ONE)
         parking.park("good", ONE)
         await parking.close()
-        assert parking.counts == Counts(parked=2, closed=2, failed=1)
+        assert parking.counts == ParkingCounts(parked=2, closed=2, failed=1)
 
     asyncio.run(main())
     gc.collect()  # "exception was never retrieved" would be raised here
 
 
-def test_a_turn_that_died_by_itself_is_forgotten() -> None:
+def test_discard_removes_a_run_without_stopping_it() -> None:
     async def main() -> None:
-        gone = Gone()
-        parking = Parking(gone.let_go, seconds=0.02)
+        stopped = Stopped()
+        parking = Parking(stopped.stop, seconds=0.02)
         turn = "turn"
         parking.park(turn, ONE)
-        assert parking.forget(turn)
-        assert not parking.forget(turn)
+        assert parking.discard(turn)
+        assert not parking.discard(turn)
         await asyncio.sleep(0.05)
-        assert gone == []
+        assert stopped == []
         assert parking.take(ONE) is None
 
     asyncio.run(main())
 
 
 @given(st.lists(st.tuples(st.sampled_from(["park", "take"]), st.integers(0, 3)), max_size=40), st.integers(1, 4))
-def test_every_turn_is_taken_or_let_go_once(steps: list[tuple[str, int]], most: int) -> None:
+def test_every_run_is_taken_or_stopped_once(steps: list[tuple[str, int]], most: int) -> None:
     async def main() -> None:
-        gone = Gone()
-        parking = Parking(gone.let_go, most=most)
+        stopped = Stopped()
+        parking = Parking(stopped.stop, most=most)
         taken = []
         for number, (step, where) in enumerate(steps):
-            place = Place(frozenset({str(where)}))
+            place = ResumePoint(frozenset({str(where)}))
             if step == "park":
                 parking.park(f"turn {number}", place)
             elif (turn := parking.take(place)) is not None:
@@ -167,25 +231,25 @@ def test_every_turn_is_taken_or_let_go_once(steps: list[tuple[str, int]], most: 
             assert len(parking) <= most
         await parking.close()
         parked = [f"turn {number}" for number, (step, _) in enumerate(steps) if step == "park"]
-        assert sorted([*taken, *gone]) == sorted(parked)
+        assert sorted([*taken, *stopped]) == sorted(parked)
 
     asyncio.run(main())
 
 
-def test_whoever_waits_for_calls_that_were_answered_elsewhere_is_let_go() -> None:
+def test_supersede_stops_runs_whose_calls_were_answered_elsewhere() -> None:
     async def main() -> None:
-        gone: list[str] = []
+        stopped: list[str] = []
 
-        async def let_go(turn: str) -> None:
-            gone.append(turn)
+        async def stop(turn: str) -> None:
+            stopped.append(turn)
 
-        parking: Parking[str] = Parking(let_go)
-        parking.park("in vain", Place(frozenset({"a", "b"}), "ground", "me"))
-        parking.park("another call", Place(frozenset({"a", "c"}), "ground", "me"))
-        parking.park("another's", Place(frozenset({"a"}), "ground", "you"))
-        parking.overtake(["a", "b"], "me")
-        assert (len(parking), parking.counts.overtaken) == (2, 1)
+        parking: Parking[str] = Parking(stop)
+        parking.park("superseded", ResumePoint(frozenset({"a", "b"}), "ground", "me"))
+        parking.park("another call", ResumePoint(frozenset({"a", "c"}), "ground", "me"))
+        parking.park("another's", ResumePoint(frozenset({"a"}), "ground", "you"))
+        parking.supersede(["a", "b"], "me")
+        assert (len(parking), parking.counts.superseded) == (2, 1)
         await parking.close()
-        assert gone[0] == "in vain"
+        assert stopped[0] == "superseded"
 
     asyncio.run(main())

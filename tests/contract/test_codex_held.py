@@ -19,7 +19,7 @@ import pytest
 from tests.backends.codex.processes import all_gone
 from tests.backends.codex.starting import environment
 from toolwire.backends.codex.backend import CodexBackend
-from toolwire.backends.sessions import Counts, Parking
+from toolwire.backends.sessions import Parking, ParkingCounts
 from toolwire.config.file import BackendConfig
 from toolwire.events import Answer, Folder
 from toolwire.types import Media, Message, Request, Text, Tool, ToolCall, ToolResult, Usage
@@ -89,7 +89,7 @@ def played(stage: Stage, play: Callable[[Stage], Coroutine[Any, Any, None]]) -> 
             await play(stage)
         finally:
             await stage.backend.close()
-        assert (len(stage.parking), stage.parking.leaving, stage.backend.host.pool.running) == (0, 0, 0)
+        assert (len(stage.parking), stage.parking.stopping, stage.backend.host.pool.running) == (0, 0, 0)
         assert (stage.backend._bridge.lanes, stage.backend._bridge.connections) == ({}, 0)
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
@@ -138,7 +138,7 @@ def test_results_reach_the_turn_that_waits_for_them(tmp_path: Path, minor: int) 
         assert "seen Paris" in found["call_0_Paris"]
         assert last.finished.choices[0].reason == "stop"
         await stage.idle()
-        assert stage.parking.counts == Counts(parked=1, taken=1)
+        assert stage.parking.counts == ParkingCounts(parked=1, taken=1)
 
     stage = Stage(tmp_path, minor)
     played(stage, play)
@@ -230,7 +230,7 @@ def test_a_turn_that_waited_too_long_is_stopped(tmp_path: Path, minor: int, monk
     async def play(stage: Stage) -> None:
         answer = await stage.ask(asked())
         await stage.idle()
-        assert stage.parking.counts == Counts(parked=1, expired=1)
+        assert stage.parking.counts == ParkingCounts(parked=1, expired=1)
         assert stage.count("turn/interrupt") == 1
         assert text_of(await stage.ask(with_results(asked(), answer))) == "begun anew"
 
@@ -257,7 +257,7 @@ def test_closing_stops_the_turns_that_wait(tmp_path: Path, minor: int) -> None:
 
     stage = Stage(tmp_path, minor)
     played(stage, play)
-    assert stage.parking.counts == Counts(parked=2, closed=2)
+    assert stage.parking.counts == ParkingCounts(parked=2, closed=2)
     assert stage.count("turn/interrupt") == 2
 
 

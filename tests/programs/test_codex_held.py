@@ -18,7 +18,7 @@ from tests.backends.codex.starting import environment
 from tests.programs.codex_backend.binaries import NEWEST, VERSIONS, codex
 from tests.programs.installed import search_path
 from toolwire.backends.codex.backend import CodexBackend
-from toolwire.backends.sessions import Counts, Parking
+from toolwire.backends.sessions import Parking, ParkingCounts
 from toolwire.config.file import BackendConfig
 from toolwire.events import Answer, Folder
 from toolwire.types import Media, Message, Request, Text, Tool, ToolCall, ToolResult
@@ -78,7 +78,7 @@ def played(version: str, folder: Path, play: Callable[[Stage], Coroutine[Any, An
             await play(stage)
         finally:
             await stage.backend.close()
-        assert (len(stage.parking), stage.parking.leaving, stage.backend._bridge.connections) == (0, 0, 0)
+        assert (len(stage.parking), stage.parking.stopping, stage.backend._bridge.connections) == (0, 0, 0)
 
     with providing() as provider:
         stage = Stage(version, provider, folder)
@@ -123,7 +123,7 @@ def test_parallel_calls_are_held_and_the_turn_goes_on(version: str, tmp_path: Pa
         assert "Error: the tool call failed." in outputs["call_p2"]
         assert "no such city" in outputs["call_p2"]
         await stage.idle()
-        assert stage.parking.counts == Counts(parked=1, taken=1)
+        assert stage.parking.counts == ParkingCounts(parked=1, taken=1)
 
     played(version, tmp_path, play)
 
@@ -136,7 +136,7 @@ def test_a_turn_that_waited_too_long_is_begun_anew(
     async def play(stage: Stage) -> None:
         messages = results_for(await stage.ask(ASKED))
         await stage.idle()
-        assert stage.parking.counts == Counts(parked=1, expired=1)
+        assert stage.parking.counts == ParkingCounts(parked=1, expired=1)
         assert text_of(await stage.ask(*messages)) == LAST_WORDS
         assert "rain in Paris" in outputs_in(stage.provider.requests[-1])["call_p1"]
 

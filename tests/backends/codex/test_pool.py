@@ -17,8 +17,8 @@ from tests.backends.codex.processes import marked, zombies
 from tests.backends.codex.starting import environment, worker
 from toolwire.backends.codex.pool import Lease, Limits, Pool
 from toolwire.backends.codex.process_memory import memory_of
-from toolwire.backends.codex.transport.channel import Gone
 from toolwire.backends.codex.worker import Worker
+from toolwire.backends.sessions import SessionLost
 from toolwire.errors import UpstreamError
 
 pytestmark = pytest.mark.slow
@@ -59,7 +59,7 @@ def played(stage: Stage, play: Callable[[Stage], Coroutine[Any, Any, None]]) -> 
 
 async def _killed(lease: Lease) -> None:
     os.kill(lease.worker.channel.pid, signal.SIGKILL)
-    with suppress(Gone):
+    with suppress(SessionLost):
         while True:
             await lease.worker.ask("model/list", {})
     assert not lease.worker.is_alive

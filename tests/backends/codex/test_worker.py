@@ -12,9 +12,9 @@ import pytest
 
 from tests.backends.codex.scripted import Scripted
 from tests.backends.codex.starting import environment, fake, journal, refuse, worker
-from toolwire.backends.codex.transport.channel import Gone
 from toolwire.backends.codex.transport.process import start
 from toolwire.backends.codex.worker import Heard, Refused, Thread, Worker
+from toolwire.backends.sessions import SessionLost
 from toolwire.wire import json_rpc as rpc
 
 pytestmark = pytest.mark.slow
@@ -25,7 +25,7 @@ async def _heard(thread: Thread) -> list[str]:
     found: list[str] = []
     while not found or found[-1] not in ("turn/completed", "gone"):
         message = await thread.next()
-        found.append("gone" if isinstance(message, Gone) else message.method)
+        found.append("gone" if isinstance(message, SessionLost) else message.method)
     return found
 
 
@@ -101,7 +101,7 @@ def test_its_death_is_heard_by_every_thread_and_every_request(tmp_path: Path) ->
         os.kill(made.channel.pid, signal.SIGKILL)
         heard = await asyncio.gather(*map(_heard, threads))
         results = await asyncio.gather(*asking, return_exceptions=True)
-        with pytest.raises(Gone, match="signal 9"):
+        with pytest.raises(SessionLost, match="signal 9"):
             await made.ask("model/list", {})
         assert not made.is_alive
         await made.close()
@@ -109,7 +109,7 @@ def test_its_death_is_heard_by_every_thread_and_every_request(tmp_path: Path) ->
 
     heard, results = asyncio.run(main())
     assert [one[-1] for one in heard] == ["gone"] * 3
-    assert all(isinstance(result, Gone | Refused) for result in results)
+    assert all(isinstance(result, SessionLost | Refused) for result in results)
 
 
 def test_one_that_does_not_introduce_itself_runs_into_its_time(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ async def _ended(*said: bytes) -> tuple[str, int]:
     waiting = asyncio.create_task(made.ask("initialize", {}))
     for data in said:
         channel.say(data)
-    with pytest.raises(Gone) as caught:
+    with pytest.raises(SessionLost) as caught:
         await waiting
     answers = len(made._answering)
     await made.close()
@@ -259,7 +259,7 @@ def test_what_nobody_reads_is_not_kept_without_end(monkeypatch: pytest.MonkeyPat
         return [type(message).__name__ for message in thread.ready()]
 
     assert filled(500, 500) == ["Told", "Told"]
-    assert filled(500, 501, 1, 1) == ["Told", "Gone"]
+    assert filled(500, 501, 1, 1) == ["Told", "SessionLost"]
 
     async def read_meanwhile() -> None:
         thread = Thread({})

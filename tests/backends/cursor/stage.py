@@ -89,7 +89,7 @@ async def on_stage(
         finally:
             await backend.close()
             await transport.close()
-        assert (len(backend.parking), backend.parking.leaving) == (0, 0)
+        assert (len(backend.parking), backend.parking.stopping) == (0, 0)
         stage = Stage(simulator, backend)
         await stage.settled(lambda: not simulator.connections)
         assert not [run for run in simulator.journal.runs if run.state == "open"]

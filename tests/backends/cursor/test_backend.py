@@ -294,12 +294,12 @@ def test_a_run_that_nobody_comes_back_for_is_canceled_after_its_time(transport: 
     async def work(stage: Stage) -> None:
         stage.backend.parking._seconds = 0.05
         asked, answer = await parked(stage)
-        [turn] = [entry.turn for entry in stage.backend.parking._all]
+        [turn] = [entry.run for entry in stage.backend.parking._all]
         held = weakref.ref(turn)
         del turn
         await stage.settled(lambda: stage.runs[0].state != "open")
         assert is_left(stage)
-        await stage.settled(lambda: not stage.backend.parking.leaving)
+        await stage.settled(lambda: not stage.backend.parking.stopping)
         assert (len(stage.backend.parking), stage.backend.parking.counts.expired) == (0, 1)
         gc.collect()
         assert held() is None  # and with it its blobs

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from toolwire.backends.vscode.inbox import Gone, Inbox, Overflow
+from toolwire.backends.sessions import SessionLost
+from toolwire.backends.vscode.inbox import Inbox, Overflow
 from toolwire.backends.vscode.wire.shapes import End, Parts, TextPart
 
 pytestmark = pytest.mark.slow
@@ -67,10 +68,10 @@ def test_what_came_before_the_end_is_still_read() -> None:
     async def main() -> None:
         inbox = Inbox("r")
         inbox.put(parts(0), 10)
-        inbox.end(Gone("it left"))
-        inbox.end(Gone("again"))
+        inbox.end(SessionLost("it left"))
+        inbox.end(SessionLost("again"))
         assert await inbox.next() == parts(0)
-        with pytest.raises(Gone, match="it left"):
+        with pytest.raises(SessionLost, match="it left"):
             await inbox.next()
 
     asyncio.run(main())
@@ -81,8 +82,8 @@ def test_a_reader_that_waits_hears_of_the_end() -> None:
         inbox = Inbox("r")
         reading = asyncio.create_task(inbox.next())
         await asyncio.sleep(0)
-        inbox.end(Gone("it left"))
-        with pytest.raises(Gone, match="it left"):
+        inbox.end(SessionLost("it left"))
+        with pytest.raises(SessionLost, match="it left"):
             await asyncio.wait_for(reading, 1)
 
     asyncio.run(main())

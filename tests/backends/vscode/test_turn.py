@@ -9,9 +9,9 @@ import pytest
 
 from tests.backends.vscode.stage import used
 from tests.backends.vscode.test_window import chat, heard, hello, listed, parts
-from toolwire.backends.vscode.inbox import Gone
+from toolwire.backends.sessions import SessionLost
 from toolwire.backends.vscode.token_limit import LEAST
-from toolwire.backends.vscode.turn import Patience, Turn
+from toolwire.backends.vscode.turn import Turn, TurnTimeouts
 from toolwire.backends.vscode.usage import ESTIMATED
 from toolwire.backends.vscode.window import Window
 from toolwire.backends.vscode.wire.names import Names
@@ -27,7 +27,7 @@ USAGE = DataPart(mime="usage", data=used(5, 6)["data"])
 
 
 def turn_in(window: Window, first: float = 5.0, idle: float = 5.0) -> Turn:
-    return Turn(window, listed(), chat(), Names(), Patience(first=first, idle=idle, count=0.02))
+    return Turn(window, listed(), chat(), Names(), TurnTimeouts(first=first, idle=idle, count=0.02))
 
 
 def request(max_tokens: int | None = None, stop: tuple[str, ...] = ()) -> Request:
@@ -177,12 +177,12 @@ def test_a_failure_in_mid_answer_is_its_last_event() -> None:
 
 def test_a_window_that_goes_before_the_first_part_can_be_replaced_and_later_not() -> None:
     async def play(window: Window) -> None:
-        early, late = turn_in(window), Turn(window, listed(), chat("s"), Names(), Patience(first=5, idle=5))
+        early, late = turn_in(window), Turn(window, listed(), chat("s"), Names(), TurnTimeouts(first=5, idle=5))
         beginning, other = await asked(window, early), await asked(window, late)
         window.hear(parts("s"), 10)
         await other
         window.close("it crashed")
-        with pytest.raises(Gone):
+        with pytest.raises(SessionLost):
             await beginning
         last = (await rest(late))[-1]
         assert isinstance(last, Failed)

@@ -11,7 +11,8 @@ import pytest
 
 from tests.backends.vscode.stage import model
 from tests.telemetry.tracing import tracing
-from toolwire.backends.vscode.inbox import Gone, Overflow
+from toolwire.backends.sessions import SessionLost
+from toolwire.backends.vscode.inbox import Overflow
 from toolwire.backends.vscode.window import AT_ONCE, Window
 from toolwire.backends.vscode.wire.frames import decode_gateway
 from toolwire.backends.vscode.wire.shapes import (
@@ -123,9 +124,9 @@ def test_more_than_it_takes_at_once_wait_their_turn() -> None:
         window.leave(under_way[0], is_over=True)
         assert (await asyncio.wait_for(waiting[1], 1)).id == "later 1"
         window.close("it left")
-        with pytest.raises(Gone, match="it left"):
+        with pytest.raises(SessionLost, match="it left"):
             await waiting[2]
-        with pytest.raises(Gone):
+        with pytest.raises(SessionLost):
             await window.ask(chat("too late"))
 
     asyncio.run(main())
@@ -167,7 +168,7 @@ def test_its_end_is_the_end_of_all_that_it_worked_on() -> None:
         window.close("it crashed")
         window.close("again")
         assert not window.is_open
-        with pytest.raises(Gone, match="it crashed"):
+        with pytest.raises(SessionLost, match="it crashed"):
             await inbox.next()
 
     asyncio.run(main())

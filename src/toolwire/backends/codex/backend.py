@@ -6,7 +6,7 @@ import asyncio
 import os
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,24 @@ from ...events import Event
 from ...profiles import CODEX
 from ...types import Request
 from ..base import EventReply, Model
-from ..continuation import Continuation, answered_calls, place_after, place_of
+from ..continuation import ResumePoint, resume_point_after
 from ..http.refusals import check_tools
-from ..sessions import SECONDS, Parking, Place
+from ..sessions import (
+    PARKED_SECONDS,
+    AnswerTimeouts,
+    BackgroundTasks,
+    Delivery,
+    Parking,
+    RunReply,
+    SessionLost,
+)
 from . import kept_threads as kept
 from .bridge import SERVER, Bridge, Lane
 from .host import Host, Program
 from .kept_threads import Kept
 from .pool import Lease, died
 from .rate_limits import headers_of
-from .transport.channel import Gone
-from .turn import Patience, Turn
+from .turn import Turn
 from .wire import Setup, losses_of, offered, opening
 from .worker import Refused, Worker
 
@@ -36,17 +43,7 @@ _LISTING = 15.0  # 0.89 tries for 5 to reach its maker first
 _MOST_PAGES = 20
 _PARTING = 5.0  # seconds in which turns are stopped in order when everything ends
 _LONGEST_WAIT = 2.0  # a longer pause is the client's to make
-_HELD = SECONDS + 60  # seconds that a call over the bridge may wait: longer than its turn is parked
-
-
-class TurnReply(EventReply, kw_only=True):
-    """leave: nobody reads it, or on; also where reading never began."""
-
-    leave: Callable[[], None]
-
-    async def close(self) -> None:
-        await super().close()
-        self.leave()
+_HELD = PARKED_SECONDS + 60  # seconds that a call over the bridge may wait: longer than its turn is parked
 
 
 class CodexBackend:
@@ -62,11 +59,11 @@ class CodexBackend:
         self.name = config.name
         self.host = Host(config, os.environ if environ is None else environ, folder)
         self._config = config
-        self._patience = Patience(first=config.first_byte_timeout, idle=config.idle_timeout)
+        self._timeouts = AnswerTimeouts(first=config.first_byte_timeout, idle=config.idle_timeout)
         self._bridge = Bridge()
         self._parking: Parking[Turn] = Parking(self._let_go)
         self._kept: Parking[Kept] = Parking(self._drop, seconds=kept.SECONDS, most=kept.MOST)
-        self._leaving: set[asyncio.Task[None]] = set()
+        self._cleanup = BackgroundTasks()
         self._is_closing = False
         self._listing = asyncio.Lock()
         self._models: list[Model] = []
@@ -120,12 +117,12 @@ class CodexBackend:
         """Every turn is stopped and every process gone when this returns. Safe to call twice."""
         self._is_closing = True
         await asyncio.gather(self._parking.close(), self._kept.close())
-        if self._leaving:
-            await asyncio.wait(self._leaving, timeout=_PARTING)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_PARTING):
+                await self._cleanup.wait()
         await self._bridge.close()
         await self.host.close()
-        while self._leaving:  # nothing that they ask is answered any more
-            await asyncio.wait(self._leaving)
+        await self._cleanup.wait()
 
     async def _answered(self, request: Request) -> EventReply:
         lease = await self.host.pool.lease()
@@ -134,12 +131,12 @@ class CodexBackend:
         try:
             turn, losses = await asyncio.shield(beginning)
         except asyncio.CancelledError:
-            self._soon(self._left(beginning))
+            self._cleanup.start(self._left(beginning))
             raise
         try:
             first = await turn.first()
         except BaseException:
-            self._soon(self._let_go(turn))
+            self._cleanup.start(self._let_go(turn))
             raise
         return self._reply(turn, request, first, losses)
 
@@ -152,7 +149,7 @@ class CodexBackend:
             begun = opening(request, program.tier, program.abilities, self._setup(lease.worker, program, lane))
             places = kept.places_of(begun, request) if begun.is_kept else []
             lease, thread = await self._thread_at(places, lease)
-            turn = Turn(lease, program, self._patience)
+            turn = Turn(lease, program, self._timeouts)
             turn.place = places[0] if places else None
             await turn.begin(begun, request, lane, thread)
         except BaseException:
@@ -161,7 +158,7 @@ class CodexBackend:
             if turn is None:
                 lease.release(is_good=True)
             else:
-                self._soon(self._let_go(turn))
+                self._cleanup.start(self._let_go(turn))
             raise
         return turn, begun.losses
 
@@ -177,7 +174,7 @@ class CodexBackend:
             keeps=self.host.keeps and worker.can_keep,
         )
 
-    async def _thread_at(self, places: list[Place], lease: Lease) -> tuple[Lease, Kept | None]:
+    async def _thread_at(self, places: list[ResumePoint], lease: Lease) -> tuple[Lease, Kept | None]:
         """The thread that an earlier request of this conversation has left, and a lease of its worker in place of this one."""
         found = kept.taken(self._kept, places) if len(self._kept) else None
         if found is None:
@@ -188,7 +185,7 @@ class CodexBackend:
             return its_lease, found
         if its_lease is not None:
             its_lease.release(is_good=True)
-        self._soon(self._drop(found))
+        self._cleanup.start(self._drop(found))
         return lease, None
 
     async def _drop(self, thread: Kept) -> None:
@@ -196,7 +193,7 @@ class CodexBackend:
         await asyncio.wait([thread.resting])
         thread.worker.drop(thread.thread)
         if thread.worker.is_alive and not self._is_closing:
-            with suppress(Gone, Refused, TimeoutError):
+            with suppress(SessionLost, Refused, TimeoutError):
                 await thread.worker.ask("thread/delete", {"threadId": thread.thread.id}, _LISTING)
         if self.host.home is not None:
             self.host.home.forget_thread(thread.thread.id)
@@ -209,47 +206,43 @@ class CodexBackend:
 
     async def _continued(self, request: Request) -> EventReply | None:
         """The next answer of a turn that waits for these results; None where there is none, or it cannot go on."""
-        if not len(self._parking):
+        if (resumed := self._parking.resume(request)) is None:
             return None
-        found = place_of(request, request.owner)
-        turn = self._parking.take(found[0]) if found is not None else None
-        if found is None or turn is None:
-            self._parking.overtake(answered_calls(request), request.owner)
-            return None
+        turn, found = resumed
         try:
             if turn.is_alive:
-                events = await turn.give(request, _results(found[1]))
+                events = await turn.give(request, found.by_call())
                 events += [] if turn.is_over else await turn.first()
-                return self._reply(turn, request, events, (*found[1].losses, *losses_of(request)))
+                return self._reply(turn, request, events, (*found.losses, *losses_of(request)))
         except UpstreamError:
             pass  # the whole conversation is here, so it can be begun anew
         except BaseException:
-            self._soon(self._let_go(turn))
+            self._cleanup.start(self._let_go(turn))
             raise
-        self._soon(self._let_go(turn))
+        self._cleanup.start(self._let_go(turn))
         return None
 
-    def _reply(self, turn: Turn, request: Request, first: list[Event], losses: Any) -> TurnReply:
-        told = _Told(self, turn, request)
-        return TurnReply(
-            events=told.events(first),
+    def _reply(self, turn: Turn, request: Request, first: list[Event], losses: Any) -> RunReply:
+        delivery = Delivery(turn, lambda turn: self._settle(turn, request), self._abandon)
+        return RunReply(
+            events=delivery.events(first),
             losses=(*losses, *turn.skipped),
             headers=headers_of(turn.limits),
             how=str(turn.program),
-            leave=told.leave,
+            stop=delivery.stop,
         )
 
-    def settle(self, turn: Turn, request: Request) -> None:
+    def _settle(self, turn: Turn, request: Request) -> None:
         """An answer has ended: the turn waits for results, or is over."""
         if turn.is_waiting and turn.program.tier.is_held:
-            self._parking.park(turn, place_after(request, turn.calls, request.owner))
-        elif turn.place is not None and (thread := turn.keep(self._soon)) is not None:
+            self._parking.park(turn, resume_point_after(request, turn.calls))
+        elif turn.place is not None and (thread := turn.keep(self._cleanup)) is not None:
             self._kept.park(thread, turn.place)
         else:
-            self._soon(self._let_go(turn))
+            self._cleanup.start(self._let_go(turn))
 
-    def abandon(self, turn: Turn) -> None:
-        self._soon(self._let_go(turn))
+    def _abandon(self, turn: Turn) -> None:
+        self._cleanup.start(self._let_go(turn))
 
     async def _let_go(self, turn: Turn) -> None:
         await turn.leave(self.host.home)
@@ -259,12 +252,6 @@ class CodexBackend:
         await asyncio.wait([beginning])
         if not beginning.cancelled() and beginning.exception() is None:
             await self._let_go(beginning.result()[0])
-
-    def _soon(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
-        self._leaving.add(task)
-        task.add_done_callback(self._leaving.discard)
-        return task
 
     async def _list(self) -> list[Model]:
         lease = await self.host.pool.lease()
@@ -278,7 +265,7 @@ class CodexBackend:
                     cursor = page.get("nextCursor") if isinstance(page, dict) else None
                     if not cursor:
                         break
-        except Gone as error:
+        except SessionLost as error:
             raise died(error) from None
         except (Refused, TimeoutError) as error:
             why = str(error) or f"nothing came within {_LISTING:.0f} seconds"
@@ -290,43 +277,6 @@ class CodexBackend:
         finally:
             lease.release(is_good=lease.worker.is_alive)
         return found
-
-
-class _Told:
-    """One answer on its way to the client; the turn is handed on exactly once, whatever becomes of the client."""
-
-    def __init__(self, backend: CodexBackend, turn: Turn, request: Request) -> None:
-        self._backend = backend
-        self._turn = turn
-        self._request = request
-        self._is_done = False
-
-    async def events(self, first: list[Event]) -> AsyncIterator[list[Event]]:
-        try:
-            events = first
-            while True:
-                if self._turn.is_over:
-                    self._settle()  # before the client hears of it, who may be back at once
-                if events:
-                    yield events
-                if self._is_done:
-                    return
-                events = await self._turn.more()
-        finally:
-            self.leave()
-
-    def leave(self) -> None:
-        if not self._is_done:
-            self._is_done = True
-            self._backend.abandon(self._turn)
-
-    def _settle(self) -> None:
-        self._is_done = True
-        self._backend.settle(self._turn, self._request)
-
-
-def _results(found: Continuation) -> dict[str, Any]:
-    return {call.id: result for call, result in zip(found.calls, found.results, strict=True)}
 
 
 def _models_in(page: Any, owner: str) -> list[Model]:

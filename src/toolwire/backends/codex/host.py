@@ -15,10 +15,11 @@ from ...config.file import BackendConfig
 from ...errors import UpstreamError, quote
 from ...types import JsonObject
 from ...wire import json_rpc as rpc
+from ..sessions import SessionLost
 from .home import Home, no_room
 from .model_catalog import catalogue_of
 from .pool import Limits, Pool
-from .transport.channel import Channel, Gone
+from .transport.channel import Channel
 from .transport.process import is_secret_name, shown, start
 from .transport.websocket import connect, is_address
 from .wire import (
@@ -147,7 +148,7 @@ class Host:
         try:
             await worker.introduce(initialize_params(__version__), _INTRODUCTION)
             self.program(worker)
-        except (Gone, Refused, TimeoutError) as error:
+        except (SessionLost, Refused, TimeoutError) as error:
             await worker.close()
             self._last_words = worker.channel.last_words()
             raise _not_started(error) from None
@@ -238,7 +239,7 @@ def _answer(asked: rpc.Asked) -> JsonObject:
     return declined(asked.method).message(asked.id) or rpc.refusal(asked.id, {"code": -32601, "message": "not here"})
 
 
-def _not_started(error: Gone | Refused | TimeoutError) -> UpstreamError:
+def _not_started(error: SessionLost | Refused | TimeoutError) -> UpstreamError:
     if isinstance(error, TimeoutError):
         why = f"it did not introduce itself within {_INTRODUCTION:.0f} seconds."
     else:

@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from ...types import Json, Request
 from ...wire.exact_json import encode
-from ..sessions import Parking, Place
-from .transport.channel import Gone
+from ..continuation import ResumePoint
+from ..sessions import Parking, SessionLost
 from .wire import Opening, cache_key
 from .worker import Refused, Thread, Worker
 
@@ -46,24 +46,24 @@ class Kept(Struct, eq=False):
         try:
             params = {"threadId": self.thread.id, "beforeTurnId": self.turn_id}
             await self.worker.ask("thread/revert", params, _REVERTING)
-        except (Gone, Refused, TimeoutError):
+        except (SessionLost, Refused, TimeoutError):
             return False
         self.thread.ready()  # what was said of earlier turns
         return True
 
 
-def places_of(opening: Opening, request: Request) -> list[Place]:
+def places_of(opening: Opening, request: Request) -> list[ResumePoint]:
     """Where a thread for this request may wait: the place of the whole conversation first, then of ever less of it."""
     digest = blake2b(digest_size=16)
     _add(digest, [opening.params, opening.turn, cache_key(request)])
     places = []
     for item in opening.inject:
         _add(digest, item)
-        places.append(Place(frozenset(), digest.hexdigest(), request.owner))
+        places.append(ResumePoint(frozenset(), digest.hexdigest(), request.owner))
     return places[::-1]
 
 
-def taken(kept: Parking[Kept], places: list[Place]) -> Kept | None:
+def taken(kept: Parking[Kept], places: list[ResumePoint]) -> Kept | None:
     """The thread that has most of the conversation already."""
     for place in places:
         if (found := kept.take(place)) is not None:

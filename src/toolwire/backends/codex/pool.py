@@ -15,8 +15,8 @@ from collections.abc import Awaitable, Callable
 from msgspec import Struct
 
 from ...errors import GatewayError, UpstreamError
+from ..sessions import SessionLost
 from .process_memory import memory_of
-from .transport.channel import Gone
 from .worker import Worker
 
 _FIRST_PAUSE = 0.5
@@ -210,7 +210,7 @@ class Pool:
         task.add_done_callback(self._closing.discard)
 
 
-def died(fault: Gone | None) -> UpstreamError:
+def died(fault: SessionLost | None) -> UpstreamError:
     """What an open turn, and whoever asks next, hears of a worker that is gone."""
     return UpstreamError(
         f"Codex stopped before it had answered: {fault or 'the reason is not known.'}",

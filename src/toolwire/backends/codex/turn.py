@@ -7,28 +7,25 @@ another one: give() tells Codex the results, and reading goes on.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ...calls.stop_sequences import Stopping
 from ...errors import UpstreamError
-from ...events import Event, Failed, PartEnded, PartStarted, Started
+from ...events import Event, PartEnded, Started
 from ...ids import new_id
 from ...telemetry import wire_trace
 from ...types import JsonObject, Loss, Request, ToolCall, ToolResult
 from ...wire import json_rpc as rpc
-from ..sessions import Place
+from ..continuation import ResumePoint
+from ..sessions import AnswerTimeouts, BackgroundTasks, SessionLost, read_first
 from .answer_end import Ending
 from .bridge import Lane
 from .home import Home
 from .host import Program
 from .kept_threads import MOST_USES, Kept
 from .pool import Lease, died
-from .transport.channel import Gone
 from .wire import Names, Opening, TurnDecoder, refused, tool_answer
 from .worker import Declined, Heard, Refused, Thread
 
@@ -40,22 +37,15 @@ _SKIPPED = (
 _ERRED = 2.0  # after an error that ends the turn; 0.130 says nothing more of one that never began
 
 
-class Patience(Struct, frozen=True, kw_only=True):
-    """Seconds until the first word, and between two of them."""
-
-    first: float
-    idle: float
-
-
 class Turn:
     """Whoever has it must leave() it, whatever happens."""
 
-    def __init__(self, lease: Lease, program: Program, patience: Patience) -> None:
+    def __init__(self, lease: Lease, program: Program, timeouts: AnswerTimeouts) -> None:
         self.program = program
         self.calls: list[ToolCall] = []  # of the last answer
         self.is_over = False  # the last answer has come to its end
         self._lease = lease
-        self._patience = patience
+        self._timeouts = timeouts
         self._thread: Thread | None = None
         self._decoder = TurnDecoder("")
         self._names = Names()
@@ -64,7 +54,7 @@ class Turn:
         self._is_kept = False  # the thread can serve another request
         self._count = 0  # items that were put into it
         self._uses = 1  # requests that it has served, with this one
-        self.place: Place | None = None  # where the thread waits for the next request
+        self.place: ResumePoint | None = None  # where the thread waits for the next request
         self._is_running = False  # Codex works, or waits for results
         self._ending = Ending(program.version, program.abilities)
         self._results: dict[str, ToolResult] = {}  # that Codex has not asked for yet
@@ -118,28 +108,22 @@ class Turn:
                 await lane.ready()
             self._is_running = True
             started = await worker.ask("turn/start", opening.turn_of(thread.id), _STARTING)
-        except (Gone, Refused, TimeoutError) as error:
+        except (SessionLost, Refused, TimeoutError) as error:
             raise self._fault(error) from None
         self._decoder = TurnDecoder(thread.id, _turn_id(started), model=request.model, names=opening.names)
         self._listen(request)
 
     async def first(self) -> list[Event]:
         """Everything up to the first word. Raises UpstreamError where there is none."""
-        events: list[Event] = []
-        deadline = _now() + self._patience.first
-        while not any(isinstance(event, PartStarted) for event in events) and not self.is_over:
-            events += await self._heard(self._patience.first, deadline)
-        failed = events[-1] if events else None
-        if isinstance(failed, Failed) and not any(isinstance(event, PartStarted) for event in events):
-            raise failed.error.fresh()
-        return events
+        deadline = _now() + self._timeouts.first
+        return await read_first(self, lambda: self._heard(self._timeouts.first, deadline))
 
     async def more(self) -> list[Event]:
         """Messages that say nothing to the client do not count as words."""
         events: list[Event] = []
-        deadline = _now() + self._patience.idle
+        deadline = _now() + self._timeouts.idle
         while not events and not self.is_over:
-            events = await self._heard(self._patience.idle, deadline)
+            events = await self._heard(self._timeouts.idle, deadline)
         return events
 
     async def give(self, request: Request, results: dict[str, ToolResult]) -> list[Event]:
@@ -156,18 +140,18 @@ class Turn:
         self._listen(request)
         try:
             await self._give_all(told, results)
-        except (Gone, TimeoutError) as error:
+        except (SessionLost, TimeoutError) as error:
             raise self._fault(error) from None
         return self._kept(events)
 
-    def keep(self, soon: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]) -> Kept | None:
-        """The thread for the next request, in place of leave(): soon has the turn stopped and the worker freed. None where there
-        is no use for it."""
+    def keep(self, cleanup: BackgroundTasks) -> Kept | None:
+        """The thread for the next request, in place of leave(): the turn is stopped and the worker freed in the background.
+        None where the thread is of no use."""
         if not self._is_kept or self._thread is None or self._is_faulty or not self._lease.worker.is_alive:
             return None
         if self._uses >= MOST_USES:
             return None
-        resting = soon(self._rest(self._thread))
+        resting = cleanup.start(self._rest(self._thread))
         return Kept(self._lease.worker, self._thread, self._decoder.turn_id, self._count, self._uses, resting)
 
     async def leave(self, home: Home | None) -> None:
@@ -181,14 +165,14 @@ class Turn:
         except TimeoutError:
             self._is_faulty = True
             self._lease.distrust()
-        except Gone:
+        except SessionLost:
             self._is_faulty = True
         finally:
             self._forget(home)
             self._lease.release(is_good=not self._is_faulty)
 
     async def _opened(self, opening: Opening) -> Thread:
-        """Raises Gone, Refused or TimeoutError."""
+        """Raises SessionLost, Refused or TimeoutError."""
         worker = self._lease.worker
         try:
             return await worker.open(opening.method, opening.params, _STARTING)
@@ -205,7 +189,7 @@ class Turn:
         except TimeoutError:
             self._is_faulty = True
             self._lease.distrust()
-        except Gone:
+        except SessionLost:
             self._is_faulty = True
         finally:
             self._lease.release(is_good=not self._is_faulty)
@@ -229,7 +213,7 @@ class Turn:
         events = [event for message in messages for event in self._taken(message)]
         try:
             await self._deliver()
-        except Gone:
+        except SessionLost:
             pass  # the thread hears of it, too
         except TimeoutError as error:
             events += self._decoder.cut(self._fault(error))
@@ -244,7 +228,7 @@ class Turn:
 
     def _taken(self, message: Heard) -> list[Event]:
         match message:
-            case Gone():
+            case SessionLost():
                 self._is_faulty = True
                 return self._decoder.cut(died(message))
             case rpc.Asked():
@@ -315,11 +299,11 @@ class Turn:
         if self._is_kept:
             home.forget_thread(self._thread.id)
 
-    def _fault(self, error: Gone | Refused | TimeoutError) -> UpstreamError:
+    def _fault(self, error: SessionLost | Refused | TimeoutError) -> UpstreamError:
         match error:
             case Refused():
                 return refused(error.error)
-            case Gone():
+            case SessionLost():
                 self._is_faulty = True
                 return died(error)
             case _:

@@ -15,7 +15,8 @@ from msgspec import Struct
 from ...telemetry import wire_trace
 from ...types import Json, JsonObject
 from ...wire import json_rpc as rpc
-from .transport.channel import Channel, Gone
+from ..sessions import SessionLost
+from .transport.channel import Channel
 
 
 class Declined(Struct, frozen=True):
@@ -25,7 +26,7 @@ class Declined(Struct, frozen=True):
     params: JsonObject
 
 
-Heard: TypeAlias = rpc.Told | rpc.Asked | Declined | Gone
+Heard: TypeAlias = rpc.Told | rpc.Asked | Declined | SessionLost
 Answerer: TypeAlias = Callable[[rpc.Asked], JsonObject]  # the whole message that answers a request
 
 ANSWER_SECONDS = 60.0
@@ -49,7 +50,7 @@ class Refused(Exception):
 
 
 class Thread:
-    """One conversation there: what is said of it, in order. After a Gone nothing comes."""
+    """One conversation there: what is said of it, in order. After a SessionLost nothing comes."""
 
     def __init__(self, result: JsonObject) -> None:
         found = result.get("thread")
@@ -83,7 +84,7 @@ class Thread:
         self._bytes += size
         self._is_full = self._heard.qsize() >= _MOST_WAITING or self._bytes > _MOST_BYTES
         if self._is_full:
-            message = Gone("the answer came faster than it was read, and there was no more room for it.")
+            message = SessionLost("the answer came faster than it was read, and there was no more room for it.")
         self._heard.put_nowait(message)
 
 
@@ -102,7 +103,7 @@ class Worker:
         self._name = name
         self.about: JsonObject = {}  # what it said of itself
         self.limits: JsonObject = {}  # what the account may still use, as it was told last
-        self.fault: Gone | None = None
+        self.fault: SessionLost | None = None
         self.opened = 0  # threads so far
         self.can_keep = True  # threads that can be taken back, until it has refused one
         self._answerer = answerer
@@ -118,13 +119,13 @@ class Worker:
         return self.fault is None
 
     async def introduce(self, params: JsonObject, seconds: float) -> None:
-        """Raises Gone, Refused or TimeoutError."""
+        """Raises SessionLost, Refused or TimeoutError."""
         about = await self.ask("initialize", params, seconds)
         self.about = about if isinstance(about, dict) else {}
         await self._send(rpc.notification("initialized"))
 
     async def ask(self, method: str, params: JsonObject, seconds: float = ANSWER_SECONDS) -> Json:
-        """Raises Gone, Refused or TimeoutError."""
+        """Raises SessionLost, Refused or TimeoutError."""
         return await self._ask(method, params, seconds, opens=False)
 
     async def open(self, method: str, params: JsonObject, seconds: float = ANSWER_SECONDS) -> Thread:
@@ -133,7 +134,7 @@ class Worker:
         return thread
 
     async def reply(self, id: rpc.Id, value: Json, seconds: float = ANSWER_SECONDS) -> None:
-        """Raises Gone or TimeoutError."""
+        """Raises SessionLost or TimeoutError."""
         async with asyncio.timeout(seconds):
             await self._send(rpc.result(id, value))
 
@@ -146,11 +147,11 @@ class Worker:
         for task in (self._reading, *self._answering):
             task.cancel()
         await asyncio.gather(self._reading, *self._answering, return_exceptions=True)
-        self._end(Gone("the gateway has stopped this app-server."))
+        self._end(SessionLost("the gateway has stopped this app-server."))
 
     async def _ask(self, method: str, params: JsonObject, seconds: float, *, opens: bool) -> Json:
         if self.fault is not None:
-            raise Gone(str(self.fault))
+            raise SessionLost(str(self.fault))
         self._last_id += 1
         pending = _Pending(method, asyncio.get_running_loop().create_future(), opens, wire_trace.request_id())
         self._pending[id := self._last_id] = pending
@@ -176,7 +177,7 @@ class Worker:
             for message in lines.feed(data):
                 if not self._took(message, lines.size):
                     return
-        self._end(Gone(self.channel.story()))
+        self._end(SessionLost(self.channel.story()))
 
     def _took(self, message: rpc.Incoming, size: int) -> bool:
         if wire_trace.active:
@@ -211,7 +212,7 @@ class Worker:
             case rpc.Asked():
                 self._hear_request(message, size)
             case rpc.Garbled() if message.is_lost or self._garbled > _MOST_GARBLED:
-                self._end(Gone(f"it does not write what an app-server does: {message.why}."))
+                self._end(SessionLost(f"it does not write what an app-server does: {message.why}."))
             case rpc.Garbled():
                 pass  # a line that some library of theirs has printed
 
@@ -261,23 +262,23 @@ class Worker:
     def answer(self, message: JsonObject) -> None:
         """Sends it as soon as that can be; nobody waits for it."""
         if len(self._answering) >= _MOST_ANSWERS:
-            self._end(Gone("it asks without reading what it is answered."))
+            self._end(SessionLost("it asks without reading what it is answered."))
             return
         task = asyncio.create_task(self._answer(message))
         self._answering.add(task)
         task.add_done_callback(self._answering.discard)
 
     async def _answer(self, message: JsonObject) -> None:
-        with suppress(Gone):
+        with suppress(SessionLost):
             await self._send(message)
 
-    def _end(self, fault: Gone) -> None:
+    def _end(self, fault: SessionLost) -> None:
         if self.fault is not None:
             return
         self.fault = fault
         for pending in self._pending.values():
             if not pending.future.done():
-                pending.future.set_exception(Gone(str(fault)))
+                pending.future.set_exception(SessionLost(str(fault)))
         for thread in self._threads.values():
             thread.hear(fault)
         self._threads.clear()

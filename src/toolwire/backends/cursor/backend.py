@@ -24,7 +24,7 @@ from ...types import JsonObject, Loss, Request, Tool
 from ...wire.exact_json import encode
 from ..base import EventReply, Model
 from ..budget import CODE, Budget, conversation_of
-from ..continuation import Continuation, answered_calls, place_after, place_of
+from ..continuation import Continuation, resume_point_after
 from ..http.refusals import check_tools
 from ..http.transport import Transport
 from ..sessions import Parking
@@ -208,17 +208,13 @@ class CursorBackend:
 
     async def _continued(self, request: Request, allowance: Allowance) -> Begun | UpstreamError | None:
         """The next answer of a run that waits for these results; where it cannot go on, why not; None where there is no such run."""
-        if not len(self.parking):
+        if (resumed := self.parking.resume(request)) is None:
             return None
-        found = place_of(request, request.owner)
-        turn = self.parking.take(found[0]) if found is not None else None
-        if found is None or turn is None:
-            self.parking.overtake(answered_calls(request), request.owner)
-            return None
+        turn, found = resumed
         try:
             if turn.is_alive:
-                await turn.give(request, _results(found[1]), allowance)
-                return Begun(turn=turn, first=await turn.first(), losses=found[1].losses)
+                await turn.give(request, _results(found), allowance)
+                return Begun(turn=turn, first=await turn.first(), losses=found.losses)
         except UpstreamError as error:
             self._soon(turn.leave())
             if error.code in _LAST_WORDS:
@@ -245,7 +241,7 @@ class CursorBackend:
         turn.allowance.ended(turn.tokens, time.monotonic())
         if turn.is_waiting and self._config.park_seconds and time.monotonic() >= self._unparked_until:
             turn.died = lambda: self._died(turn)
-            self.parking.park(turn, place_after(request, turn.calls, request.owner))
+            self.parking.park(turn, resume_point_after(request, turn.calls))
         else:
             self._soon(turn.leave())
 
@@ -253,7 +249,7 @@ class CursorBackend:
         self._soon(turn.leave())
 
     def _died(self, turn: Turn) -> None:
-        if self.parking.forget(turn):
+        if self.parking.discard(turn):
             self._soon(turn.leave())
 
     def _soon(self, work: Coroutine[Any, Any, None]) -> None:

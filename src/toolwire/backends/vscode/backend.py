@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable
 
 from ...config.file import BackendConfig
 from ...errors import UpstreamError
-from ...events import Event
 from ...ids import new_id
 from ...profiles import VSCODE
 from ...types import Request
 from .. import budget
 from ..base import EventReply, Model
+from ..sessions import Delivery, RunReply, SessionLost
 from .hub import Hub, Picked, conversation_of
-from .inbox import Gone
-from .turn import Patience, Turn
+from .turn import Turn, TurnTimeouts
 from .wire.errors import MISSING, needs_consent, no_window, window_lost
 from .wire.models import listing
 from .wire.request_out import asked
-
-
-class TurnReply(EventReply, kw_only=True):
-    """leave: nobody reads it, or on; also where reading never began."""
-
-    leave: Callable[[], None]
-
-    async def close(self) -> None:
-        await super().close()
-        self.leave()
 
 
 class VSCodeBackend:
@@ -43,7 +31,7 @@ class VSCodeBackend:
         self.hub = Hub()
         self.budget = budget.Budget(config.max_requests_per_minute, 0)
         self._models = config.models
-        self._patience = Patience(first=config.first_byte_timeout, idle=config.idle_timeout)
+        self._timeouts = TurnTimeouts(first=config.first_byte_timeout, idle=config.idle_timeout)
 
     @property
     def absence(self) -> UpstreamError | None:
@@ -74,7 +62,7 @@ class VSCodeBackend:
             tried.add(picked.window.id)
             try:
                 return await self._answered(request, picked, conversation)
-            except Gone:
+            except SessionLost:
                 fault = window_lost()
             except UpstreamError as error:
                 if error.code != MISSING.code:
@@ -91,23 +79,15 @@ class VSCodeBackend:
         if model.key in window.refused:
             raise needs_consent(model.key)
         sent = asked(request, model, id=new_id("gen_"))
-        turn = Turn(window, model, sent.chat, sent.names, self._patience)
+        turn = Turn(window, model, sent.chat, sent.names, self._timeouts)
         try:
             first = await turn.begin(request)
         except BaseException:
             turn.leave()
             raise
         self.hub.stick(conversation, window)
-        return TurnReply(events=_told(turn, first), losses=sent.losses, how=_how(picked), leave=turn.leave)
-
-
-async def _told(turn: Turn, first: list[Event]) -> AsyncIterator[list[Event]]:
-    try:
-        yield first
-        while not turn.is_over:
-            yield await turn.more()
-    finally:
-        turn.leave()
+        delivery = Delivery(turn, Turn.leave, Turn.leave)
+        return RunReply(events=delivery.events(first), losses=sent.losses, how=_how(picked), stop=delivery.stop)
 
 
 def _how(picked: Picked) -> str:

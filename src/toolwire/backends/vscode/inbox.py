@@ -14,10 +14,6 @@ _FRAME = 256  # what one costs beside its text
 Heard: TypeAlias = Parts | End | Failure | Counted
 
 
-class Gone(Exception):
-    """The window has left, or was given up; its text says why."""
-
-
 class Overflow(Exception):
     """The window says more than is read."""
 
@@ -55,7 +51,7 @@ class Inbox:
         self._wake()
 
     async def next(self) -> Heard:
-        """Raises Gone or Overflow."""
+        """Raises SessionLost or Overflow."""
         while not self._frames:
             if self._fault is not None:
                 raise type(self._fault)(*self._fault.args)  # the stored one would refer to us by its traceback

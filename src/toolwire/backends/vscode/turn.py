@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import asyncio
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ...calls.stop_sequences import Stopping
 from ...errors import UpstreamError
-from ...events import Event, Failed, Finished, Noted, PartEnded, PartStarted, content_of
+from ...events import Event, Failed, Finished, Noted, PartEnded, content_of
 from ...types import Request
-from .inbox import Gone, Heard, Inbox, Overflow
+from ..sessions import AnswerTimeouts, SessionLost, read_first
+from .inbox import Heard, Inbox, Overflow
 from .token_limit import Limiting
 from .usage import SECONDS, measured
 from .window import Window
@@ -25,23 +25,21 @@ from .wire.shapes import Chat, Counted, End, Failure, ListedModel, Parts
 from .wire.usage import sends_usage
 
 
-class Patience(Struct, frozen=True, kw_only=True):
-    """Seconds until the first word, between two of them, and for a count at the end."""
+class TurnTimeouts(AnswerTimeouts, frozen=True, kw_only=True):
+    """count: for the count of tokens at the end."""
 
-    first: float
-    idle: float
     count: float = SECONDS
 
 
 class Turn:
     """Whoever has it must leave() it, whatever happens."""
 
-    def __init__(self, window: Window, model: ListedModel, chat: Chat, names: Names, patience: Patience) -> None:
+    def __init__(self, window: Window, model: ListedModel, chat: Chat, names: Names, timeouts: TurnTimeouts) -> None:
         self.window = window
         self.is_over = False
         self._model = model
         self._chat = chat
-        self._patience = patience
+        self._timeouts = timeouts
         self._inbox: Inbox | None = None
         self._is_ended = False  # VS Code has ended it
         self._said: list[str] = []
@@ -55,28 +53,22 @@ class Turn:
         )
 
     async def begin(self, request: Request) -> list[Event]:
-        """Ask, and give everything up to the first word. Raises UpstreamError where there is none, and Gone."""
+        """Ask, and give everything up to the first word. Raises UpstreamError where there is none, and SessionLost."""
         self._stopping = Stopping(request.sampling.stop) if any(request.sampling.stop) else None
         self._limiting = Limiting(request.max_tokens) if request.max_tokens is not None else None
-        deadline = _now() + self._patience.first
+        deadline = _now() + self._timeouts.first
         try:
             async with asyncio.timeout_at(deadline):
                 self._inbox = await self.window.ask(self._chat)
         except TimeoutError:
-            raise _too_slow(self._patience.first) from None
-        events: list[Event] = []
-        while not self.is_over and not any(isinstance(event, PartStarted) for event in events):
-            events += await self._heard(self._patience.first, deadline, is_first=True)
-        last = events[-1]
-        if isinstance(last, Failed) and not any(isinstance(event, PartStarted) for event in events):
-            raise last.error.fresh()
-        return events
+            raise _too_slow(self._timeouts.first) from None
+        return await read_first(self, lambda: self._heard(self._timeouts.first, deadline, is_first=True))
 
     async def more(self) -> list[Event]:
         events: list[Event] = []
-        deadline = _now() + self._patience.idle
+        deadline = _now() + self._timeouts.idle
         while not events and not self.is_over:
-            events = await self._heard(self._patience.idle, deadline)
+            events = await self._heard(self._timeouts.idle, deadline)
         return events
 
     def leave(self) -> None:
@@ -93,7 +85,7 @@ class Turn:
             return await self._kept(self._decoder.cut(_too_slow(seconds)))
         except Overflow:
             return await self._kept(self._decoder.cut(_not_read()))
-        except Gone:
+        except SessionLost:
             if is_first:
                 raise
             return await self._kept(self._decoder.cut(window_lost()))
@@ -142,7 +134,7 @@ class Turn:
     async def _measured(self, last: Finished) -> list[Event]:
         if (usage := self._decoder.usage) is not None:  # it was told, and cut off with the rest
             return [replace(last, usage=usage)]
-        found = await measured(self.window, self._model.key, self._chat, "\n".join(self._said), self._patience.count)
+        found = await measured(self.window, self._model.key, self._chat, "\n".join(self._said), self._timeouts.count)
         return [Noted(note=found.note), replace(last, usage=found.usage)]
 
 

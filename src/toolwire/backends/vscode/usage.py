@@ -10,7 +10,8 @@ from ...calls.turn import BYTES_PER_TOKEN
 from ...ids import new_id
 from ...types import Loss, Usage
 from ...wire.exact_json import encode
-from .inbox import Gone, Overflow
+from ..sessions import SessionLost
+from .inbox import Overflow
 from .window import Window
 from .wire.shapes import CallPart, Chat, ChatMessage, Part, ResultPart, TextPart, ThinkingPart
 
@@ -36,7 +37,7 @@ async def measured(window: Window, model: str, chat: Chat, said: str, seconds: f
         try:
             async with asyncio.timeout(seconds):
                 read, written = await asyncio.gather(_count(window, model, asked), _count(window, model, said))
-        except (TimeoutError, Gone, Overflow):
+        except (TimeoutError, SessionLost, Overflow):
             read = written = None
         if read is not None and written is not None:
             return Measured(Usage(input=read, output=written), COUNTED)

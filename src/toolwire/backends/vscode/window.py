@@ -10,7 +10,8 @@ import msgspec
 
 from ...errors import BadRequest
 from ...telemetry import wire_trace
-from .inbox import MOST, Gone, Heard, Inbox
+from ..sessions import SessionLost
+from .inbox import MOST, Heard, Inbox
 from .outbox import Outbox
 from .wire.frames import MAX_FRAME, Bad, encode
 from .wire.models import lent
@@ -72,7 +73,7 @@ class Window:
         self.outbox.put(text)
 
     async def ask(self, chat: Chat) -> Inbox:
-        """Send it once the window has a hand free. Raises Gone, and BadRequest for what no frame can hold."""
+        """Send it once the window has a hand free. Raises SessionLost, and BadRequest for what no frame can hold."""
         text = _written(chat)
         size = len(text) if text.isascii() else len(text.encode())
         if size > MAX_FRAME:
@@ -148,16 +149,16 @@ class Window:
             return
         self._why = why
         for inbox in self._inboxes.values():
-            inbox.end(Gone(why))
+            inbox.end(SessionLost(why))
         while self._waiting:
             waiter = self._waiting.popleft()
             if not waiter.done():
-                waiter.set_exception(Gone(why))
+                waiter.set_exception(SessionLost(why))
         self.outbox.close()
 
     def _opened(self, request_id: str) -> Inbox:
         if self._why is not None:
-            raise Gone(self._why)
+            raise SessionLost(self._why)
         inbox = self._inboxes[request_id] = Inbox(request_id, self._most)
         inbox.asker = wire_trace.request_id()
         return inbox
@@ -165,7 +166,7 @@ class Window:
     async def _take_place(self) -> None:
         """First come, first served."""
         if self._why is not None:
-            raise Gone(self._why)
+            raise SessionLost(self._why)
         if self._free:
             self._free -= 1
             return

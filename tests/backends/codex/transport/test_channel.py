@@ -12,9 +12,10 @@ import pytest
 
 from tests.backends.codex.listening import listening
 from tests.backends.codex.starting import environment, fake
-from toolwire.backends.codex.transport.channel import Channel, Gone
+from toolwire.backends.codex.transport.channel import Channel
 from toolwire.backends.codex.transport.process import start
 from toolwire.backends.codex.transport.websocket import connect
+from toolwire.backends.sessions import SessionLost
 
 pytestmark = pytest.mark.slow
 
@@ -63,7 +64,7 @@ def test_after_the_end_there_is_nothing_and_nobody_to_talk_to(kind: str, tmp_pat
         async with opened(kind, tmp_path) as channel:
             await channel.close()
             await channel.close()
-            with pytest.raises(Gone) as caught:
+            with pytest.raises(SessionLost) as caught:
                 await _flooded(channel)
             assert await channel.receive() == b""
         return str(caught.value)

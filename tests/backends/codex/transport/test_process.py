@@ -14,8 +14,8 @@ import pytest
 
 from tests.backends.codex.processes import all_gone, marked, zombies
 from tests.backends.codex.starting import environment, fake
-from toolwire.backends.codex.transport.channel import Gone
 from toolwire.backends.codex.transport.process import ChildProcess, start
+from toolwire.backends.sessions import SessionLost
 from toolwire.errors import UpstreamError
 
 pytestmark = pytest.mark.slow
@@ -105,7 +105,7 @@ def test_what_it_said_last_is_told_to_the_log_alone_and_without_secrets(
         assert await child.receive() == b""
         story = child.story()
         await child.close()
-        with pytest.raises(Gone, match="code 3"):
+        with pytest.raises(SessionLost, match="code 3"):
             await child.send(_HELLO)
         return story
 
@@ -207,7 +207,7 @@ def test_nothing_is_written_to_one_that_was_closed(tmp_path: Path, caplog: pytes
         child = await start(fake(), tmp_path, environment()[0])
         await child.close()
         for _ in range(20):
-            with pytest.raises(Gone):
+            with pytest.raises(SessionLost):
                 await child.send(_HELLO)
 
     asyncio.run(main())

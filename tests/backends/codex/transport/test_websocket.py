@@ -10,9 +10,9 @@ import pytest
 from tests.backends.codex.listening import listening
 from tests.backends.codex.starting import refuse
 from tests.wire.test_websocket import served
-from toolwire.backends.codex.transport.channel import Gone
 from toolwire.backends.codex.transport.websocket import connect, is_address
 from toolwire.backends.codex.worker import Worker
+from toolwire.backends.sessions import SessionLost
 from toolwire.errors import UpstreamError
 from toolwire.wire.websocket import PING, TEXT
 
@@ -35,7 +35,7 @@ def test_a_turn_over_it_is_as_over_a_pipe() -> None:
             heard: list[str] = []
             while not heard or heard[-1] != "turn/completed":
                 message = await thread.next()
-                assert not isinstance(message, Gone)
+                assert not isinstance(message, SessionLost)
                 heard.append(message.method)
             await made.close()
             return heard, listener.pongs, listener.heads[0]
@@ -53,7 +53,7 @@ def test_its_end_is_heard_with_its_reason() -> None:
             made = Worker(await connect(listener.address), refuse)
             thread = await made.open("thread/start", {})
             await made.ask("turn/start", {"threadId": thread.id, "input": [{"type": "text", "text": "DO=die"}]})
-            while not isinstance(message := await thread.next(), Gone):
+            while not isinstance(message := await thread.next(), SessionLost):
                 pass
             await made.close()
             return str(message)

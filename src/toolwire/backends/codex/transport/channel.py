@@ -5,10 +5,6 @@ from __future__ import annotations
 from typing import Protocol
 
 
-class Gone(Exception):
-    """The app-server is not there any more; the text is a sentence that says what is known of why."""
-
-
 class Channel(Protocol):
     """Messages are JSON texts, one a line in both directions."""
 
@@ -17,7 +13,7 @@ class Channel(Protocol):
         """Of the process whose memory counts; 0 where it is not ours."""
 
     async def send(self, line: bytes) -> None:
-        """Raises Gone where nobody reads on."""
+        """Raises SessionLost where nobody reads on."""
 
     async def receive(self) -> bytes:
         """Whatever has come, cut anywhere; b"" at the end."""

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from .... import subprocesses as children
 from ....errors import UpstreamError, quote
+from ...sessions import SessionLost
 from ..wire import skipped_tool
-from .channel import Gone
 
 _log = logging.getLogger(__name__)
 _log.addHandler(logging.NullHandler())  # whoever has no log is told by the error alone
@@ -97,13 +97,13 @@ class ChildProcess:
 
     async def send(self, line: bytes) -> None:
         if self._stdin.is_closing():  # asyncio would write a line into the log for each
-            raise Gone(self.story())
+            raise SessionLost(self.story())
         try:
             self._stdin.write(line)
             await self._stdin.drain()
         except (OSError, RuntimeError):  # RuntimeError: of a transport that is closed already
             await self._last_breath()
-            raise Gone(self.story()) from None
+            raise SessionLost(self.story()) from None
 
     async def receive(self) -> bytes:
         data = b""

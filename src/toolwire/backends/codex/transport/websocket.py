@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from ....errors import UpstreamError, quote
 from ....wire.websocket import BINARY, CLOSE, PING, PONG, TEXT, BadFrame, Frames, accept_of, frame
-from .channel import Gone
+from ...sessions import SessionLost
 
 _CONNECTING = 10.0  # seconds
 _CHUNK = 1 << 18
@@ -79,7 +79,7 @@ class WebSocket:
                         lines.append(incoming.data.replace(b"\n", b" ") + b"\n")
                     else:
                         await self._control(incoming.kind, incoming.data)
-            except (OSError, Gone):
+            except (OSError, SessionLost):
                 break
             except BadFrame as error:
                 self._fault = str(error)
@@ -97,7 +97,7 @@ class WebSocket:
         return ""
 
     async def close(self) -> None:
-        with suppress(Gone, OSError, TimeoutError):
+        with suppress(SessionLost, OSError, TimeoutError):
             async with asyncio.timeout(_LEAVING):
                 await self._write(CLOSE, (1000).to_bytes(2, "big"))
                 self._writer.close()
@@ -113,12 +113,12 @@ class WebSocket:
 
     async def _write(self, kind: int, data: bytes) -> None:
         if self._writer.is_closing():
-            raise Gone(self.story())
+            raise SessionLost(self.story())
         try:
             self._writer.write(frame(kind, data, secrets.token_bytes(4)))
             await self._writer.drain()
         except OSError:
-            raise Gone(self.story()) from None
+            raise SessionLost(self.story()) from None
 
 
 async def _shake_hands(

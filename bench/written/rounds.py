@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from toolwire.backends.base import EventReply, Model
+from toolwire.backends.base import Backend, EventReply, Model
 from toolwire.calls.arguments import Invalid
 from toolwire.calls.schemas import Schemas
 from toolwire.catalog.router import Router
@@ -52,7 +52,7 @@ SETTINGS = (
 
 
 @dataclass
-class Fallible:
+class Fallible(Backend):
     """A back end whose model writes its calls badly so often; when it is told, it makes the same mistake again as often."""
 
     case: Case

@@ -192,16 +192,17 @@ class Runtime:
         kept = await self._kept(request, backend, owner)
         if kept is not None and kept.is_here:
             request = replace(kept.request, wire=encode(kept.request.source))
-        ask = getattr(backend, "count", None)
         outgoing = replace(request, model=route.model, wire=with_model(request.wire, request.model, route.model))
-        counted: bytes | None = await ask(outgoing) if ask is not None else None
-        return counted or encode({"input_tokens": max(1, len(request.wire) // BYTES_PER_TOKEN)})
+        counted = await backend.count(outgoing)
+        if counted is not None:
+            return counted.body or encode({"input_tokens": counted.tokens})
+        return encode({"input_tokens": max(1, len(request.wire) // BYTES_PER_TOKEN)})
 
     async def route(self, model: str) -> Route:
         """Raises BadRequest (404) for a name that leads nowhere, or only to a default that cannot answer now."""
         route = await self._routed(model)
-        absence = getattr(self.backends[route.backend], "absence", None) if route.is_guess else None
-        if isinstance(absence, GatewayError):
+        absence = self.backends[route.backend].absence if route.is_guess else None
+        if absence is not None:
             raise BadRequest(
                 f"no back end lists the model {quote(model)}, and the default {quote(route.backend)} cannot answer: {absence.message}",
                 status=404,

@@ -1,8 +1,8 @@
-"""Things that answer: where I/O with a model lives."""
+"""Back ends: what answers requests, and how it is found."""
 
 from __future__ import annotations
 
-from .base import Backend, EventReply, Model, WireReply
+from .base import Backend, EventReply, Model, TokenCount, WireReply
 from .registry import build
 
-__all__ = ["Backend", "EventReply", "Model", "WireReply", "build"]
+__all__ = ["Backend", "EventReply", "Model", "TokenCount", "WireReply", "build"]

@@ -1,20 +1,30 @@
-"""What the runtime asks of a back end: answer one request, as events or as the bytes of a dialect."""
+"""The interface of a back end: it answers one request at a time, as events or as the bytes of a dialect.
+
+A back end is a subclass of `Backend` that an entry point of the group `toolwire.backends` names. Only `open` is required; see
+docs/backend-plugin.md for a complete one.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 from msgspec import Struct
 
 from ..calls.counts import LocalCall
+from ..errors import UpstreamError
 from ..events import Event
-from ..profiles import Profile
+from ..profiles import PLAIN, Profile
 from ..types import Loss, Request
+
+if TYPE_CHECKING:
+    from ..config.values import BackendConfig
+    from .http.transport import Transport
 
 
 class Model(Struct, frozen=True, kw_only=True):
-    """One line of a model list. also: other names that mean it, which need no line."""
+    """One entry of a model list. also: other names of the same model, which get no entry of their own."""
 
     id: str
     owner: str = ""
@@ -23,12 +33,19 @@ class Model(Struct, frozen=True, kw_only=True):
     also: tuple[str, ...] = ()
 
 
+class TokenCount(Struct, frozen=True):
+    """tokens: of the whole prompt. body: the back end's own response, if it is in the dialect of the request."""
+
+    tokens: int
+    body: bytes = b""
+
+
 class WireReply(Protocol):
-    """An answer in a dialect's own bytes; a decoder of that dialect makes events of them."""
+    """An answer in the bytes of a dialect, which a decoder of that dialect turns into events."""
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """What a client may see of the back end's headers: rate limits, its request id."""
+        """Headers of the back end that the client may see: rate limits, the request id."""
 
     @property
     def content_type(self) -> str: ...
@@ -38,18 +55,18 @@ class WireReply(Protocol):
 
     @property
     def is_complete(self) -> bool:
-        """Whether the last byte is on this side, read or not."""
+        """Whether the last byte has been received, read or not."""
 
     async def read(self) -> bytes:
-        """What has come since the last read; b"" at the end. Raises UpstreamError when the answer is cut or stalls."""
+        """The bytes received since the last read; b"" at the end. Raises UpstreamError when the answer is cut or stalls."""
 
     def abort(self) -> None:
-        """The client is gone: stop the back end now. Safe to call at any time, also twice."""
+        """Stop the back end now, because the client disconnected. Safe to call at any time, also twice."""
 
 
 class EventReply(Struct):
-    """An answer made in this process. how: by what means, for the debug report. local: tools that the gateway ran for it, a list
-    that grows while the answer is read."""
+    """An answer made in this process. how: the means, for the debug report. local: tools that the gateway ran for it, a list that grows
+    while the answer is read."""
 
     events: AsyncIterator[list[Event]]
     losses: tuple[Loss, ...] = ()
@@ -58,9 +75,56 @@ class EventReply(Struct):
     local: list[LocalCall] = []
 
     async def close(self) -> None:
-        """Nobody reads on: whoever makes it stops now, not when memory is tidied up."""
+        """Stop the producer now instead of when it is garbage collected."""
         if isinstance(self.events, AsyncGenerator):
             await self.events.aclose()
+
+
+class Backend(ABC):
+    """Answers requests. One instance per configured back end, used by one event loop.
+
+    name: as in the configuration. dialect: the wire format of its replies, "" if it answers in events. profile: quirks that requests are
+    adapted to. tool_kinds: the kinds of tools of its dialect that it accepts beside functions.
+    """
+
+    name: str
+    dialect: str = ""
+    profile: Profile = PLAIN
+    tool_kinds: frozenset[str] = frozenset()
+
+    @classmethod
+    def from_config(cls, config: BackendConfig, transport: Transport) -> Self:
+        """Build it from its table of the configuration. transport: the HTTP client that all back ends of this process share."""
+        return cls(config)  # type: ignore[call-arg]  # what most constructors take
+
+    @abstractmethod
+    async def open(self, request: Request, *, is_verbatim: bool) -> WireReply | EventReply:
+        """Send the request and return its answer, which is read afterwards. Raises UpstreamError if the back end refuses it.
+
+        is_verbatim: `request.wire` is the body to send as it is; only for back ends with a dialect. When the reply is aborted or closed,
+        also before its first token, the model must stop.
+        """
+
+    async def models(self) -> list[Model]:
+        """The models that it offers now. Optional: a request may name any model as NAME/MODEL."""
+        return []
+
+    async def count(self, request: Request) -> TokenCount | None:
+        """How many tokens the prompt has. Optional: None makes the gateway estimate it by length."""
+        return None
+
+    async def relay(self, method: str, path: str, query: str, headers: Mapping[str, str]) -> WireReply | None:
+        """Forward a request without a body for something that the back end stores. Optional: None if it stores nothing."""
+        return None
+
+    @property
+    def absence(self) -> UpstreamError | None:
+        """Why it cannot answer any request now. Optional: None if it can, or if only a request tells."""
+        return None
+
+    async def close(self) -> None:
+        """Release what it holds: processes, connections, tasks. The shared transport is closed by its owner."""
+        return
 
 
 def how_of(reply: WireReply | EventReply) -> str:
@@ -72,30 +136,6 @@ def local_of(reply: WireReply | EventReply) -> list[LocalCall]:
 
 
 def is_streamed(reply: WireReply, request: Request) -> bool:
-    """By what it calls itself; a reply that does not say is what was asked for."""
+    """By its content type; a reply without one is what the request wanted."""
     kind = reply.content_type.lower()
     return "event-stream" in kind or (request.stream and "json" not in kind)
-
-
-class Backend(Protocol):
-    """dialect is the wire format it speaks, "" where it answers in events."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def dialect(self) -> str: ...
-
-    @property
-    def profile(self) -> Profile: ...
-
-    @property
-    def tool_kinds(self) -> frozenset[str]:
-        """Which tools of its dialect it knows beside functions."""
-
-    async def models(self) -> list[Model]: ...
-
-    async def open(self, request: Request, *, is_verbatim: bool) -> WireReply | EventReply:
-        """Send it. Raises UpstreamError when the back end refuses, before the first byte of an answer."""
-
-    async def close(self) -> None: ...

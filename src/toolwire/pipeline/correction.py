@@ -50,7 +50,7 @@ class Terms(Struct, frozen=True, kw_only=True):
     reminder: str = ""
 
 
-class CorrectingBackend:
+class CorrectingBackend(Backend):
     """The back end of one request: its answer is made here, of all that the real one says."""
 
     dialect = ""

@@ -49,7 +49,7 @@ class Searching:
         return _SearchingBackend(backend, Means(self._searcher, form, wanted, function)), lowered
 
 
-class _SearchingBackend:
+class _SearchingBackend(Backend):
     """The back end of one request: its answer is made here, of all that the real one says."""
 
     dialect = ""

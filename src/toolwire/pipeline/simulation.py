@@ -65,7 +65,7 @@ def told_profile(profile: Profile) -> Profile:
     )
 
 
-class ListeningBackend:
+class ListeningBackend(Backend):
     """The back end of one request: what it writes is looked through for calls."""
 
     dialect = ""

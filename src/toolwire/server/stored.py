@@ -8,7 +8,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from ..backends.http.backend import HttpBackend, HttpReply
+from ..backends.base import Backend, WireReply
 from ..dialects.base import Context
 from ..dialects.responses import encoder
 from ..dialects.responses.answer_in import body_events
@@ -109,20 +109,12 @@ class Stored:
         if current is not None:
             yield replay(current, after)
 
-    async def _keeper(self, pointer: Entry | None, answer_id: str) -> HttpBackend:
-        """The back end that keeps this answer; one that nobody knows may be older than this gateway."""
+    async def _keeper(self, pointer: Entry | None, answer_id: str) -> Backend | None:
+        """The back end that stores this answer; an answer without a pointer may be older than this gateway."""
         names = [pointer.keeper] if pointer is not None else []
         if pointer is None and _ID.fullmatch(answer_id) and await self._keeping.is_strange(answer_id):
             names = [name for name in self._keeping.keepers if self._runtime.backends[name].dialect == NAME]
-        backend = self._runtime.backends.get(names[0]) if len(names) == 1 else None
-        if not isinstance(backend, HttpBackend):
-            raise BadRequest(
-                f"there is no stored response {quote(answer_id)}; expected the id of one that was kept for this key.",
-                status=404,
-                code="response_not_found",
-                details={"type": "invalid_request_error"},
-            )
-        return backend
+        return self._runtime.backends.get(names[0]) if len(names) == 1 else None
 
     async def _relay(self, asked: Asked, reply: Reply) -> None:
         """As the back end has it, but with the model's name that the client gave."""
@@ -130,8 +122,15 @@ class Stored:
         backend = await self._keeper(pointer, asked.path[1])
         model = decode(pointer.body).get("model") if pointer is not None else None
         renamer = Renamer(NAME, model) if model else None
-        path = "/" + "/".join(asked.path)
-        answer = await backend.relay(asked.method, path, asked.relayed_query(), asked.headers)
+        path, query = "/" + "/".join(asked.path), asked.relayed_query()
+        answer = None if backend is None else await backend.relay(asked.method, path, query, asked.headers)
+        if answer is None:
+            raise BadRequest(
+                f"there is no stored response {quote(asked.path[1])}; expected the id of one that was kept for this key.",
+                status=404,
+                code="response_not_found",
+                details={"type": "invalid_request_error"},
+            )
         try:
             if "event-stream" in answer.content_type:
                 await send_pieces(_frames(answer, renamer), reply, self._interval)
@@ -188,14 +187,14 @@ def _input_items(entry: Entry) -> list[Item]:
     return items
 
 
-async def _frames(answer: HttpReply, renamer: Renamer | None) -> AsyncGenerator[bytes, None]:
+async def _frames(answer: WireReply, renamer: Renamer | None) -> AsyncGenerator[bytes, None]:
     reader = SseReader()
     while piece := await answer.read():
         frames = reader.feed(piece)
         yield b"".join([(frame if renamer is None else renamer.frame(frame)).raw for frame in frames])
 
 
-async def _whole(answer: HttpReply) -> bytes:
+async def _whole(answer: WireReply) -> bytes:
     body = bytearray()
     while piece := await answer.read():
         body += piece

@@ -16,7 +16,7 @@ from ...errors import UpstreamError
 from ...events import Event
 from ...profiles import CODEX
 from ...types import Request
-from ..base import EventReply, Model
+from ..base import Backend, EventReply, Model
 from ..continuation import ResumePoint, resume_point_after
 from ..http.refusals import check_tools
 from ..sessions import (
@@ -46,7 +46,7 @@ _LONGEST_WAIT = 2.0  # a longer pause is the client's to make
 _HELD = PARKED_SECONDS + 60  # seconds that a call over the bridge may wait: longer than its turn is parked
 
 
-class CodexBackend:
+class CodexBackend(Backend):
     """Answers in events. Belongs to one event loop."""
 
     dialect = ""

@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -22,7 +22,7 @@ from ...profiles import CURSOR
 from ...tools.workspace.sandbox import Shell
 from ...types import JsonObject, Loss, Request, Tool
 from ...wire.exact_json import encode
-from ..base import EventReply, Model
+from ..base import Backend, EventReply, Model
 from ..budget import CODE, Budget, conversation_of
 from ..continuation import Continuation, resume_point_after
 from ..http.refusals import check_tools
@@ -68,12 +68,16 @@ class Begun(Struct, frozen=True, kw_only=True):
     losses: tuple[Loss, ...] = ()
 
 
-class CursorBackend:
+class CursorBackend(Backend):
     """Answers in events. Belongs to one event loop."""
 
     dialect = ""
     profile = CURSOR
     tool_kinds: frozenset[str] = frozenset()
+
+    @classmethod
+    def from_config(cls, config: BackendConfig, transport: Transport) -> Self:
+        return cls(config, transport)
 
     def __init__(self, config: BackendConfig, transport: Transport, *, limits: Limits | None = None) -> None:
         self.name = config.name

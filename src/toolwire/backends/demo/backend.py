@@ -13,9 +13,9 @@ from itertools import chain
 
 from msgspec.structs import replace
 
+from ...config.values import BackendConfig
 from ...events import Event, Finished, Started
 from ...ids import new_id
-from ...profiles import PLAIN
 from ...types import (
     Choice,
     Json,
@@ -31,7 +31,7 @@ from ...types import (
     ToolChoice,
     ToolResult,
 )
-from ..base import EventReply, Model
+from ..base import Backend, EventReply, Model
 from ..synthesis import batches, choices_asked, estimated_usage, in_words, results_of, tell, text_of
 from .examples import NoExample, example_of
 from .prompt_match import Hints, hints_of, named_tools, score
@@ -47,13 +47,11 @@ _GOOD_SCORE = 2
 _THOUGHT = "The demo model picks a tool by words."
 
 
-class Demo:
-    """The same request gets the same answer, ids of answers aside."""
+class Demo(Backend):
+    """The same request gets the same answer, except for the ids of answers."""
 
-    name = "demo"
-    dialect = ""
-    profile = PLAIN
-    tool_kinds: frozenset[str] = frozenset()
+    def __init__(self, config: BackendConfig | None = None) -> None:
+        self.name = "demo" if config is None else config.name
 
     async def models(self) -> list[Model]:
         return [Model(id=_MODEL, owner="toolwire", title="toolwire demo")]
@@ -63,9 +61,6 @@ class Demo:
         # A hostile schema may take a second to give up on: other requests must not wait for that.
         first = await asyncio.to_thread(_parts, request)
         return EventReply(events=_told(request, [_renewed(first, index) for index in range(count)]))
-
-    async def close(self) -> None:
-        pass
 
 
 async def _told(request: Request, choices: Sequence[Sequence[Part]]) -> AsyncIterator[list[Event]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Mapping
+from typing import Self
 from urllib.parse import quote
 
 from ...config.file import BackendConfig
@@ -16,7 +17,7 @@ from ...profiles import ALL_KINDS, profile_for
 from ...telemetry import wire_trace
 from ...types import LOOP_HEADER, Loss, Request
 from ...wire.exact_json import object_of
-from ..base import Model
+from ..base import Backend, Model, TokenCount
 from .refusals import check_tools, is_passing, mended
 from .transport import Response, Timeouts, Transport
 
@@ -53,7 +54,11 @@ class HttpReply:
         self._response.abort()
 
 
-class HttpBackend:
+class HttpBackend(Backend):
+    @classmethod
+    def from_config(cls, config: BackendConfig, transport: Transport) -> Self:
+        return cls(config, transport)
+
     def __init__(self, config: BackendConfig, transport: Transport) -> None:
         self.name = config.name
         self.dialect = DIALECT_OF[config.kind]
@@ -116,8 +121,8 @@ class HttpBackend:
                 body = better.body
                 losses.append(better.loss)
 
-    async def count(self, request: Request) -> bytes | None:
-        """The back end's own count of the prompt's tokens, in its words; None where it gives none."""
+    async def count(self, request: Request) -> TokenCount | None:
+        """Only for requests of its own dialect, whose body is sent as it is."""
         if not self._wire.count_path or request.origin != self.dialect:
             return None
         self._need_key()
@@ -128,25 +133,23 @@ class HttpBackend:
             if error.status not in (404, 405, 501):
                 raise
             return None  # many servers of this dialect cannot count
-        counted = await response.read_all(_MAX_ERROR)
-        value = object_of(counted.decode("utf-8", "replace"))
-        return counted if value is not None and any(isinstance(value.get(key), int) for key in _COUNTED) else None
+        body = await response.read_all(_MAX_ERROR)
+        value = object_of(body.decode("utf-8", "replace")) or {}
+        tokens = next((value[key] for key in _COUNTED if isinstance(value.get(key), int)), None)
+        return None if tokens is None else TokenCount(tokens, body)
 
-    async def relay(self, method: str, path: str, query: str, given: Mapping[str, str]) -> HttpReply:
-        """A request without a body for something that this back end keeps, asked once; its refusal is an UpstreamError."""
+    async def relay(self, method: str, path: str, query: str, headers: Mapping[str, str]) -> HttpReply:
+        """Sent once; a refusal is an UpstreamError."""
         self._need_key()
-        headers = {
+        sent = {
             "accept": "*/*",
             "user-agent": "toolwire",
-            **self._wire.headers(self.profile, self._key, given),
+            **self._wire.headers(self.profile, self._key, headers),
             **self._config.headers,
         }
         if method == "POST":
-            headers["content-type"] = "application/json"
-        return HttpReply(await self._once(self._url(path) + query, headers, b"", method), (), self.name)
-
-    async def close(self) -> None:
-        """The transport is shared and closed by its owner."""
+            sent["content-type"] = "application/json"
+        return HttpReply(await self._once(self._url(path) + query, sent, b"", method), (), self.name)
 
     def _url(self, path: str) -> str:
         base = self._base

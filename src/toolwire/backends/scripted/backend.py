@@ -7,12 +7,12 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
+from ...config.values import BackendConfig
 from ...errors import BadRequest, ConfigError, GatewayError, UpstreamError, quote
 from ...events import Event, Failed, Finished, PartDelta, Started
 from ...ids import new_id
-from ...profiles import PLAIN
 from ...types import (
     Choice,
     Json,
@@ -29,7 +29,8 @@ from ...types import (
     Usage,
 )
 from ...wire.exact_json import encode, object_of
-from ..base import EventReply, Model
+from ..base import Backend, EventReply, Model
+from ..http.transport import Transport
 from ..synthesis import (
     batches,
     choices_asked,
@@ -65,16 +66,16 @@ _RETRYABLE = frozenset({408, 429, 500, 502, 503, 504, 529})
 _T = TypeVar("_T")
 
 
-class Scripted:
-    """A script in the prompt goes before the one in the file."""
-
-    dialect = ""
-    profile = PLAIN
-    tool_kinds: frozenset[str] = frozenset()
+class Scripted(Backend):
+    """A script in the prompt takes precedence over the one in the file."""
 
     def __init__(self, name: str, path: Path | None = None) -> None:
         self.name = name
         self._file = ScriptFile() if path is None else _read(path)
+
+    @classmethod
+    def from_config(cls, config: BackendConfig, transport: Transport) -> Self:
+        return cls(config.name, Path(config.script) if config.script else None)
 
     async def models(self) -> list[Model]:
         return [Model(id=model, owner=self.name) for model in self._file.models or ("scripted",)]
@@ -90,9 +91,6 @@ class Scripted:
             await asyncio.sleep(turn.delay)
             raise _failure(turn.error)
         return EventReply(events=_play(request, turn, choices))
-
-    async def close(self) -> None:
-        pass
 
     def _cue_in_file(self, request: Request) -> Cue | None:
         script = self._file.script_for(request.model)

@@ -10,7 +10,7 @@ from ...ids import new_id
 from ...profiles import VSCODE
 from ...types import Request
 from .. import budget
-from ..base import EventReply, Model
+from ..base import Backend, EventReply, Model
 from ..sessions import Delivery, RunReply, SessionLost
 from .hub import Hub, Picked, conversation_of
 from .turn import Turn, TurnTimeouts
@@ -19,7 +19,7 @@ from .wire.models import listing
 from .wire.request_out import asked
 
 
-class VSCodeBackend:
+class VSCodeBackend(Backend):
     """Answers in events. hub is where windows join it. Belongs to one event loop."""
 
     dialect = ""

@@ -169,8 +169,8 @@ def test_a_file_that_cannot_be_read(content: bytes | None) -> None:
     [
         (
             '[backends.openai]\nkey = "x"\nkind = "opena-chat"',
-            'toolwire.toml, line 3, backends.openai.kind: found "opena-chat"; expected one of "openai-chat", '
-            '"openai-responses", "anthropic", "gemini", "cursor", "codex", "vscode", "demo", "scripted"; did you mean "openai-chat"?',
+            'toolwire.toml, line 3, backends.openai.kind: found "opena-chat"; expected one of "anthropic", '
+            '"codex", "cursor", "demo", "gemini", "openai-chat", "openai-responses", "scripted", "vscode"; did you mean "openai-chat"?',
         ),
         (
             '[backends.a]\nkind = "demo"\nguards = { "x-*" = "retyr" }',

@@ -19,6 +19,7 @@ from tests.contract.strict.upstream import judge, strict_upstream
 from tests.server.harness import ask, gateway, server_config
 from tests.thorough import is_thorough
 from toolwire.backends.base import Backend
+from toolwire.backends.http.transport import Transport
 from toolwire.backends.registry import build
 from toolwire.calls.ledger.repair import Reader, settle
 from toolwire.config.file import BackendConfig, Config
@@ -36,7 +37,8 @@ UPSTREAMS = {
     "messages": BackendConfig(name="messages", kind="anthropic", base_url="https://api.anthropic.com"),
 }
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
-BACKENDS: dict[str, Backend] = {name: build(config) for name, config in UPSTREAMS.items()}
+TRANSPORT = Transport()
+BACKENDS: dict[str, Backend] = {name: build(config, TRANSPORT) for name, config in UPSTREAMS.items()}
 PREPARING = Preparing()
 
 

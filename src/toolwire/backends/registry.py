@@ -1,48 +1,83 @@
-"""From configuration to back ends: one line a kind."""
+"""Back ends by kind, found through the entry-point group `toolwire.backends`: ours and those of other packages.
+
+A kind is imported when it is first built, so nobody pays for back ends that are not configured. Our own entry points are looked up first;
+all installed packages are searched only for a kind that is not among them, and no other package can replace one of ours.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tomllib
+from functools import cache
+from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, distribution, entry_points
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from ..config.file import BackendConfig
+from ..config.values import BackendConfig
+from ..errors import ConfigError, quote
 from .base import Backend
-from .demo.backend import Demo
-from .http.backend import HttpBackend
-from .http.transport import Transport
-from .scripted.backend import Scripted
 
-_KINDS: dict[str, Callable[[BackendConfig, Transport], Backend]] = {
-    "openai-chat": HttpBackend,
-    "openai-responses": HttpBackend,
-    "anthropic": HttpBackend,
-    "gemini": HttpBackend,
-    "cursor": lambda config, transport: _cursor(config, transport),
-    "codex": lambda config, transport: _codex(config),
-    "vscode": lambda config, transport: _vscode(config),
-    "demo": lambda config, transport: Demo(),
-    "scripted": lambda config, transport: Scripted(config.name, Path(config.script) if config.script else None),
-}
+if TYPE_CHECKING:
+    from .http.transport import Transport
+
+GROUP = "toolwire.backends"
+_PACKAGE = "toolwire"
 
 
-def _cursor(config: BackendConfig, transport: Transport) -> Backend:
-    from .cursor.backend import CursorBackend  # only for those who have it
-
-    return CursorBackend(config, transport)
-
-
-def _codex(config: BackendConfig) -> Backend:
-    from .codex.backend import CodexBackend  # only for those who have it
-
-    return CodexBackend(config)
+def kinds() -> list[str]:
+    """Every installed kind, ours first."""
+    return list(dict.fromkeys([*sorted(_own()), *sorted(_foreign())]))
 
 
-def _vscode(config: BackendConfig) -> Backend:
-    from .vscode.backend import VSCodeBackend
-
-    return VSCodeBackend(config)
+def is_kind(kind: str) -> bool:
+    return is_own(kind) or kind in _foreign()
 
 
-def build(config: BackendConfig, transport: Transport | None = None) -> Backend:
-    """A back end ready to be asked; those of one process share a transport and so its kept connections."""
-    return _KINDS[config.kind](config, transport or Transport())
+def is_own(kind: str) -> bool:
+    """Whether it is part of toolwire, not of another package."""
+    return kind in _own()
+
+
+def load(kind: str) -> type[Backend]:
+    """The class of a kind, imported now. Raises ConfigError with the command that installs what is missing."""
+    entry = _own().get(kind) or _foreign().get(kind)
+    if entry is None:
+        raise ConfigError(f"no installed package has a back end of kind {quote(kind)}.", where="kind")
+    try:
+        loaded: type[Backend] = entry.load()
+    except (ImportError, AttributeError) as error:
+        message = f"back ends of kind {quote(kind)} cannot be imported: {error}."
+        raise ConfigError(message, where="kind", hint=f"Install what they need: {_install_command(entry)}") from error
+    return loaded
+
+
+def build(config: BackendConfig, transport: Transport) -> Backend:
+    """Back ends that are given the same transport share its connections."""
+    return load(config.kind).from_config(config, transport)
+
+
+def _install_command(entry: EntryPoint) -> str:
+    """With the extra of the kind's name if its package has one."""
+    owner: Distribution | None = entry.dist
+    name = _PACKAGE if owner is None else owner.name
+    extras = [] if owner is None else owner.metadata.get_all("Provides-Extra") or []
+    return f"pip install '{name}[{entry.name}]'" if entry.name in extras else f"pip install --force-reinstall {name}"
+
+
+@cache
+def _own() -> dict[str, EntryPoint]:
+    try:
+        found = {entry.name: entry for entry in distribution(_PACKAGE).entry_points.select(group=GROUP)}
+    except PackageNotFoundError:
+        found = {}
+    return found or _declared()
+
+
+@cache
+def _foreign() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=GROUP)}
+
+
+def _declared() -> dict[str, EntryPoint]:
+    """As pyproject.toml has them: for a source tree that was not installed, or was before it had entry points."""
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return {name: EntryPoint(name, value, GROUP) for name, value in project["entry-points"][GROUP].items()}

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from ..config.file import BASE_URLS, DEFAULT_PORT, BackendConfig, Kind, is_loopback, url_fault
+from ..config.file import BASE_URLS, DEFAULT_PORT, BackendConfig, is_loopback, url_fault
 from ..config.secret import Resolver, Secret
 from ..errors import ConfigError
 
@@ -25,7 +25,7 @@ class Account(Struct, frozen=True, kw_only=True):
     """A provider, known by the variable its key is kept in."""
 
     name: str
-    kind: Kind
+    kind: str
     key: str
     base_url: str
     base_url_from: str = ""

@@ -47,6 +47,9 @@ def cursor(
     any_model: Annotated[bool, Parameter(help="Take every model name.", negative="")] = False,
 ) -> int:
     """Speak Cursor's Agent API on 127.0.0.1, over HTTP/1.1 and HTTP/2, until interrupted. Nothing leaves this machine."""
+    from ..backends import registry
+
+    registry.load("cursor")  # names the extra if it is not installed
     from ..backends.cursor.simulator import Settings, Simulator, load, parse
 
     try:

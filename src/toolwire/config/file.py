@@ -15,6 +15,7 @@ from msgspec import Struct
 from platformdirs import user_config_path, user_data_path, user_log_path
 
 from .. import profiles
+from ..backends import registry
 from ..errors import ConfigError, quote
 from . import toml_lines
 from .secret import Resolver, Secret
@@ -23,7 +24,6 @@ from .values import DEFAULT_PORT as DEFAULT_PORT
 from .values import BackendConfig as BackendConfig
 from .values import Config as Config
 from .values import Guard as Guard
-from .values import Kind as Kind
 from .values import SearchConfig as SearchConfig
 from .values import ServerConfig as ServerConfig
 from .values import StoreConfig as StoreConfig
@@ -38,7 +38,6 @@ BASE_URLS: dict[str, str] = {
     "cursor": "https://api2.cursor.sh",
 }
 
-_KINDS: tuple[str, ...] = get_args(Kind)
 _HIDDEN = {"key", "keys", "token", "headers", "config"}
 _ONLY = {  # keys that only some kinds of back ends have
     "scripted": ("script",),
@@ -266,7 +265,9 @@ class _Reader:
         return BackendConfig(name=name, missing="; ".join(missing), **fields)
 
     def _check_owned(self, path: KeyPath, fields: dict[str, Any]) -> None:
-        """Most keys are for every kind; some make sense for one alone."""
+        """Most keys are for every kind; some make sense for one alone. Kinds of other packages may use any of them."""
+        if not registry.is_own(fields["kind"]):
+            return
         for key in fields:
             kinds = [kind for kind, keys in _ONLY.items() if key in keys]
             if kinds and fields["kind"] not in kinds:
@@ -298,7 +299,9 @@ class _Reader:
     def _check_kind(self, path: KeyPath, table: dict[str, Any]) -> None:
         kind = table.get("kind")
         if kind is None:
-            raise self._document.error(path, f"kind is missing; expected one of {_listed(_KINDS)}.")
+            raise self._document.error(path, f"kind is missing; expected one of {_listed(registry.kinds())}.")
+        if isinstance(kind, str) and not registry.is_kind(kind):
+            raise self._unexpected((*path, "kind"), kind, registry.kinds())
 
     def _headers(self, path: KeyPath, headers: dict[str, str], resolver: Resolver) -> dict[str, str]:
         resolved: dict[str, str] = {}

@@ -10,9 +10,6 @@ from .secret import Secret
 
 DEFAULT_PORT = 18741
 
-Kind: TypeAlias = Literal[
-    "openai-chat", "openai-responses", "anthropic", "gemini", "cursor", "codex", "vscode", "demo", "scripted"
-]
 Port: TypeAlias = Annotated[int, Meta(ge=1, le=65535, description="a whole number from 1 to 65535")]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=1_000_000, description="a whole number from 1 to 1000000")]
 Days: TypeAlias = Annotated[int, Meta(ge=1, le=36500, description="a whole number of days from 1 to 36500")]
@@ -58,7 +55,7 @@ class BackendConfig(Struct, frozen=True, kw_only=True):
     """missing says which secret was referred to and is not there; the back end then cannot answer."""
 
     name: str
-    kind: Kind
+    kind: str  # one of backends.registry.kinds()
     base_url: str = ""
     key: Secret = Secret()
     tools: Literal["auto", "native", "simulate"] = "auto"

@@ -118,7 +118,7 @@ def test_frames_alike_are_read_as_if_they_were_parsed(dialect: str) -> None:
     for wire in streams(dialect):
         quick, careful = (DIALECTS[dialect].stream_decoder(request) for _ in range(2))
         for frame in SseReader().feed(wire):
-            assert _seen(quick, quick.feed(frame.raw)) == _seen(careful, careful.frame(frame)), frame
+            assert _seen(quick, quick.feed(frame.raw)) == _seen(careful, careful.parse(frame)), frame
         assert _seen(quick, quick.close()) == _seen(careful, [] if careful.is_over else careful.close())
 
 
@@ -137,7 +137,7 @@ def test_typed_readers_see_what_the_general_ones_see(dialect: str) -> None:
     for wire in streams(dialect):
         typed, general = (DIALECTS[dialect].stream_decoder(request) for _ in range(2))
         for frame, respelled in zip(SseReader().feed(wire), SseReader().feed(wire.replace(usual, other)), strict=True):
-            found, expected = _seen(typed, typed.frame(frame)), _seen(general, general.frame(respelled))
+            found, expected = _seen(typed, typed.parse(frame)), _seen(general, general.parse(respelled))
             assert (found[0], bool(found[1]), *found[2:]) == (expected[0], bool(expected[1]), *expected[2:]), frame
 
 

@@ -468,9 +468,9 @@ def test_frames_like_the_last_one_are_renamed_on_the_short_way(monkeypatch: pyte
     """The shortcut has learned the client's name, so a stream with another name takes it as often as any."""
     taken = {}
     for name, tap in (("m", tapped("chat")), ("mine/x", renaming("chat", "mine/x"))):
-        quick, found = tap._frames.quick, list[Any]()
+        match, found = tap._frames.match, list[Any]()
         monkeypatch.setattr(
-            tap._frames, "quick", lambda data, quick=quick, found=found: found.append(quick(data)) or found[-1]
+            tap._frames, "match", lambda block, match=match, found=found: found.append(match(block)) or found[-1]
         )
         deltas = [chunk({"content": f"word {number} "}) for number in range(50)]
         out, _ = through(

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ..calls.ledger.repetition import noticed, repeats
 from ..calls.turn import BYTES_PER_TOKEN
-from ..dialects.shared.text_joints import Seams, joined
+from ..dialects.shared.answer_out import Seams, joined
 from ..errors import GatewayError
 from ..events import Event, Failed, Finished, PartDelta, PartEnded, PartStarted
 from ..pipeline.answer import Answering

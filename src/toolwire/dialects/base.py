@@ -9,16 +9,12 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeGuard
 from msgspec import Struct
 
 from ..errors import GatewayError, UpstreamError, quote
-from ..events import Answer, Event, Failed, Folder, PartDelta
+from ..events import Event, PartDelta
 from ..profiles import Profile
 from ..types import JsonObject, Loss, Request
-from ..wire.exact_json import BadJson, decode, encode, object_of
-from ..wire.frame_template import Shortcut
-from ..wire.sse import Frame, FrameTooLarge, SseReader
-from .shared.assembly import Assembly, Growing
+from ..wire.exact_json import encode, object_of
+from ..wire.sse import Frame
 
-_BOM = b"\xef\xbb\xbf"
-_FIELDS = (b"data:", b"event:", b":", b"id:", b"retry:")  # what a line of a stream begins with, and no JSON
 _FORWARDED = (
     "idempotency-key",
     "session-id",
@@ -105,13 +101,11 @@ class StreamDecoder(ResponseDecoder, Protocol):
     is_ending: bool
     is_over: bool
 
-    def frame(self, frame: Frame) -> list[Event]: ...
+    def match(self, block: bytes) -> PartDelta | None:
+        """The delta of a frame that differs from the last one only in its text. Without parsing; block is its lines."""
 
     def read(self, frame: Frame) -> list[Event]:
-        """As frame(), without parsing where the frame is like the one before it."""
-
-    def quick(self, data: bytes) -> PartDelta | None:
-        """The one delta that these bytes are, if they are one frame like the one before it."""
+        """The events of a frame that did not match."""
 
 
 class ResponseEncoder(Protocol):
@@ -193,163 +187,6 @@ class Dialect(Struct, frozen=True, kw_only=True):
     decode_models: Callable[[bytes], list[ModelLine]]
 
 
-class FrameDecoder:
-    """Base of the stream decoders: bytes to frames, frames to events, nothing after the end.
-
-    A frame that differs from the previous one only in its text is not parsed. The decoder calls only_grows() while it reads a frame whose only
-    effect is more text for one part; the text of a frame like it is then added to that part. A decoder must not call it for a frame with any
-    other effect, also on its own state, because that effect would be skipped.
-    """
-
-    def __init__(self) -> None:
-        self.irregular = ""
-        self.is_ending = False
-        self.is_over = False
-        self._sse = SseReader()
-        self._assembly = Assembly()
-        self._shortcut = Shortcut()
-        self._grown: Growing | None = None  # where the text of a frame like the last one goes
-        self._is_between = False  # two frames: what comes begins one
-
-    def frame(self, frame: Frame) -> list[Event]:
-        raise NotImplementedError
-
-    def end(self) -> list[Event]:
-        """The stream has ended without a terminal event."""
-        raise NotImplementedError
-
-    def feed(self, data: bytes) -> list[Event]:
-        if self._is_between and (delta := self.quick(data)) is not None:
-            return [delta]
-        events: list[Event] = []
-        try:
-            for frame in self._sse.feed(data):
-                events += self.read(frame)
-        except FrameTooLarge as fault:
-            events += self.fail(garbage(str(fault)))
-        self._is_between = self._sse.is_idle
-        return events
-
-    def read(self, frame: Frame) -> list[Event]:
-        growing = self._grown
-        if growing is not None and (text := self._shortcut.text_in(frame.block)) is not None:
-            return [growing.grow(text)]
-        self.parse_next()
-        events = self.frame(frame)
-        if self._grown is not None and len(events) == 1 and type(event := events[0]) is PartDelta:
-            self._shortcut.learn(frame.block, event.text)
-        else:
-            self.parse_next()
-        return events
-
-    def quick(self, data: bytes) -> PartDelta | None:
-        growing = self._grown
-        if growing is None or (text := self._shortcut.text_in_frame(data)) is None:
-            return None
-        return growing.grow(text)
-
-    def only_grows(self, growing: Growing) -> Growing:
-        """The frame that is being read adds text to this part, and changes nothing else."""
-        self._grown = None if self.is_ending else growing
-        return growing
-
-    def parse_next(self) -> None:
-        """The next frame must be parsed, whatever it is like."""
-        self._grown = None
-
-    def close(self) -> list[Event]:
-        events: list[Event] = []
-        for frame in last_frames(self._sse):
-            events += self.frame(frame)
-        if not self.is_over:
-            events += self.end()
-        return events
-
-    def fail(self, error: GatewayError) -> list[Event]:
-        if self.is_over:
-            return []
-        self.is_over = True
-        self.parse_next()
-        self.irregular = self.irregular or "an error"
-        return [Failed(error=error)]
-
-
-class BodyDecoder:
-    """A whole answer: collects the body, then gives all its events at once; a stream that is called a body is read as one."""
-
-    def __init__(
-        self,
-        events_of: Callable[[JsonObject], tuple[list[Event], str]],
-        stream: Callable[[], StreamDecoder] | None = None,
-    ) -> None:
-        self.irregular = ""
-        self.value: JsonObject | None = None
-        self._events_of = events_of
-        self._stream = stream
-        self._pieces: list[bytes] = []
-
-    def feed(self, data: bytes) -> list[Event]:
-        self._pieces.append(data)
-        return []
-
-    def close(self) -> list[Event]:
-        given = b"".join(self._pieces)
-        body = given.removeprefix(_BOM)
-        if self._stream is not None and body.lstrip().startswith(_FIELDS):
-            return self._streamed(self._stream(), given)
-        try:
-            value = decode(body)
-        except BadJson as fault:
-            return self._broken(f"the back end's answer is not JSON ({fault}): {shown(body)}")
-        if not isinstance(value, dict):
-            return self._broken(f"the back end's answer is not a JSON object: {shown(body)}")
-        self.value = value
-        events, self.irregular = self._events_of(value)
-        if body != given:
-            self.irregular = self.irregular or "a byte order mark"
-        return events
-
-    def _streamed(self, decoder: StreamDecoder, data: bytes) -> list[Event]:
-        self.irregular = "a stream where a body was due"
-        return decoder.feed(data) + decoder.close()
-
-    def _broken(self, message: str) -> list[Event]:
-        self.irregular = "not JSON"
-        return [Failed(error=garbage(message))]
-
-
-class BodyEncoder:
-    """The whole answer in one body, once its last event has come; an answer that failed raises its error instead."""
-
-    content_type = "application/json"
-
-    def __init__(self, context: Context, body_of: Callable[[Answer, Context], JsonObject]) -> None:
-        self._context = context
-        self._body_of = body_of
-        self._folder = Folder()
-        self._value: JsonObject | None = None
-
-    def send(self, event: Event) -> bytes:
-        self._folder.send(event)
-        return b""
-
-    def observe(self, event: Event) -> None:
-        self._folder.send(event)
-
-    def passed(self, frame: Frame) -> None:
-        pass
-
-    def resume(self, last: Frame | None) -> None:
-        pass
-
-    def close(self) -> bytes:
-        self._value = self._body_of(self._folder.answer(), self._context)
-        return encode(self._value)
-
-    def final(self) -> JsonObject | None:
-        return self._value
-
-
 def count_member(body: bytes, name: str) -> int | None:
     """The token count under this name in a response body."""
     value = (object_of(body.decode("utf-8", "replace")) or {}).get(name)
@@ -367,28 +204,6 @@ def cut(message: str) -> UpstreamError:
 def shown(data: bytes) -> str:
     """The start of foreign bytes, for a message."""
     return quote(data[:300].decode("utf-8", "replace"))
-
-
-def object_in(frame: Frame) -> JsonObject | None:
-    """The JSON object a frame carries, or None."""
-    try:
-        value = decode(frame.data)
-    except BadJson:
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def last_frames(reader: SseReader) -> list[Frame]:
-    """A frame whose blank line never came counts only if it is whole; half of one says that the stream was cut."""
-    frames = reader.close()
-    if reader.is_document:
-        return frames
-    return [frame for frame in frames if is_mark(frame.data) or object_in(frame) is not None]
-
-
-def is_mark(data: bytes) -> bool:
-    """The words by which two of the dialects end a stream, and some servers any."""
-    return data.strip() == b"[DONE]"
 
 
 def count_of(value: object) -> int:

@@ -11,7 +11,8 @@ from __future__ import annotations
 from msgspec import Struct
 
 from ..calls.turn import Turn
-from ..dialects.base import ResponseDecoder, ResponseEncoder, StreamDecoder, garbage, last_frames
+from ..dialects.base import ResponseDecoder, ResponseEncoder, StreamDecoder, garbage
+from ..dialects.shared.answer_in import last_frames
 from ..dialects.shared.model_field import Renamer, model_places
 from ..errors import GatewayError
 from ..events import Event, Failed, Finished, PartDelta, PartStarted, Started
@@ -129,8 +130,10 @@ class Tap(Translator):
         self._held: list[tuple[Frame, list[Event]]] = []  # frames from the first on that tells an end
 
     def feed(self, data: bytes) -> Batch:
-        if self._is_between and not self.took_over and (delta := self._frames.quick(data)) is not None:
-            return Batch(data, [delta]) if self._turn.passes(delta) else self._looked_at(data, delta)
+        if self._is_between and not self.took_over and data[-2:] == b"\n\n":
+            delta = self._frames.match(data[:-2])
+            if delta is not None:
+                return Batch(data, [delta]) if self._turn.passes(delta) else self._looked_at(data, delta)
         try:
             batch = self._pass(self._sse.feed(data))
         except FrameTooLarge as fault:
@@ -177,7 +180,8 @@ class Tap(Translator):
         for frame in frames:
             if self.is_over:
                 break
-            events = decoder.read(frame)
+            delta = decoder.match(frame.block)
+            events: list[Event] = decoder.read(frame) if delta is None else [delta]
             if self.took_over:
                 batch = self.send(events)
                 output.append(batch.wire)

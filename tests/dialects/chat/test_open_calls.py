@@ -6,7 +6,7 @@ import pytest
 
 from toolwire.dialects.chat.open_calls import OpenCall, OpenCalls
 from toolwire.dialects.chat.shapes import Call, Function
-from toolwire.dialects.shared.assembly import Assembly
+from toolwire.dialects.shared.answer_in import Assembly
 
 
 def opened(calls: OpenCalls, name: str, raw: str, index: int | None = 0, call_id: str | None = None) -> OpenCall:

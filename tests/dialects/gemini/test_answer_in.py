@@ -11,7 +11,7 @@ from tests.dialects.playing import answer_in, asking, body_in, events_in, failur
 from tests.dialects.wires import gemini_call, gemini_chunk, sse
 from toolwire.dialects.base import OTHER_CHOICES
 from toolwire.dialects.gemini.answer_in import Candidate, Nameless
-from toolwire.dialects.shared.assembly import Assembly
+from toolwire.dialects.shared.answer_in import Assembly
 from toolwire.events import Event, Finished, Noted, PartEnded, Started, fold
 from toolwire.types import Citation, Opaque, Part, Reasoning, Refusal, Request, Text, ToolCall
 

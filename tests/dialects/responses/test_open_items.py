@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toolwire.dialects.responses.open_items import OpenItem, OpenItems, matched, same_part
-from toolwire.dialects.shared.assembly import Assembly
+from toolwire.dialects.shared.answer_in import Assembly
 from toolwire.types import Reasoning, Text, ToolCall
 
 

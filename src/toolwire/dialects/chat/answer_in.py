@@ -25,8 +25,8 @@ from ...types import (
 )
 from ...wire.exact_json import BadJson
 from ...wire.sse import Frame
-from ..base import FrameDecoder, cut, garbage, is_mark, shown
-from ..shared.assembly import Growing
+from ..base import cut, garbage, shown
+from ..shared.answer_in import FrameDecoder, OpenPart, is_mark
 from ..shared.error_bodies import error_from
 from .body_in import (
     FAILED,
@@ -75,12 +75,12 @@ class _Choice:
     )
 
     def __init__(self) -> None:
-        self.text: Growing | None = None
-        self.reasoning: Growing | None = None
+        self.text: OpenPart | None = None
+        self.reasoning: OpenPart | None = None
         self.details: Details | None = None  # of the open reasoning
         self.has_details = False
         self.has_thoughts = False  # told in words of their own, so that those in the details repeat them
-        self.refusal: Growing | None = None
+        self.refusal: OpenPart | None = None
         self.calls = OpenCalls()
         self.finish: str | None = None
         self.ended_by = 0
@@ -104,7 +104,7 @@ class StreamDecoder(FrameDecoder):
         self._usage: Usage | None = None
         self._has_usage = False  # in a chunk of its own
 
-    def frame(self, frame: Frame) -> list[Event]:
+    def parse(self, frame: Frame) -> list[Event]:
         if self.is_over:
             return []
         data = frame.data
@@ -269,13 +269,13 @@ class StreamDecoder(FrameDecoder):
             self._say(state, growing, delta.content, logprobs_in(choice.logprobs, "content"), events)
 
     def _say(
-        self, state: _Choice, growing: Growing, text: str, logprobs: tuple[Json, ...] | None, events: list[Event]
+        self, state: _Choice, growing: OpenPart, text: str, logprobs: tuple[Json, ...] | None, events: list[Event]
     ) -> None:
         if state.calls.current is not None:
             self._turn_to(None, state, events)
         events.append(self.only_grows(growing).grow(text) if logprobs is None else growing.grow(text, logprobs))
 
-    def _think(self, state: _Choice, choice: int, thought: str, events: list[Event]) -> Growing:
+    def _think(self, state: _Choice, choice: int, thought: str, events: list[Event]) -> OpenPart:
         growing = state.reasoning
         if growing is None:
             part = Reasoning(text="", is_continuation=Reasoning in state.kinds, extra={NAME: {}})
@@ -318,7 +318,7 @@ class StreamDecoder(FrameDecoder):
         if state.finish is None or finish != "stop" or choice.index == state.ended_by:
             state.finish, state.ended_by = finish, choice.index
 
-    def _begin(self, state: _Choice, choice: int, part: Part, events: list[Event]) -> Growing:
+    def _begin(self, state: _Choice, choice: int, part: Part, events: list[Event]) -> OpenPart:
         """Start a part; whatever is certainly complete ends first, so that parts do not overlap."""
         self._prove(state)
         for growing in (state.reasoning, state.text, state.refusal):

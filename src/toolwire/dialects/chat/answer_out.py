@@ -22,9 +22,9 @@ from ...types import (
 )
 from ...wire.exact_json import encode
 from ...wire.sse import Frame
-from ..base import BodyEncoder, Context
+from ..base import Context
+from ..shared.answer_out import BodyEncoder, Seams, joined
 from ..shared.error_bodies import error_object
-from ..shared.text_joints import Seams, joined
 from .reasoning_details import MEMBER, details_of
 from .shapes import NAME, read_by_hand
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from ...events import PartDelta
 from ...types import CallKind, Extra, JsonObject, ToolCall
-from ..shared.assembly import Growing, GrowingCall
+from ..shared.answer_in import OpenCallPart, OpenPart
 from .shapes import NAME, Call
 
 _NO_PART = ToolCall(id="", name="", raw="")
@@ -33,7 +33,7 @@ class OpenCall:
         self.members: JsonObject = {}
         self.twin = twin
         self.places: list[int] = []  # where a doubtful one stands instead of its twin
-        self._arguments: Growing | None = None
+        self._arguments: OpenPart | None = None
 
     def opening(self) -> ToolCall:
         """The part at its start, without arguments."""
@@ -41,7 +41,7 @@ class OpenCall:
         extra: Extra = {NAME: dict(self.members)} if self.members else {}
         return ToolCall(id=self.id, name=self.name, raw="", kind=kind, extra=extra)
 
-    def start(self, growing: Growing) -> list[PartDelta]:
+    def start(self, growing: OpenPart) -> list[PartDelta]:
         """Attach the part; returns deltas for the arguments that came before the start."""
         early, self._arguments = self._arguments, growing
         self.is_started = True
@@ -50,11 +50,11 @@ class OpenCall:
     def add(self, arguments: str) -> None:
         """Buffer arguments until the call has started."""
         if self._arguments is None:
-            self._arguments = (Growing if self.is_custom else GrowingCall)(-1, _NO_PART, 0)
+            self._arguments = (OpenPart if self.is_custom else OpenCallPart)(-1, _NO_PART, 0)
         self._arguments.grow(arguments)
 
     @property
-    def growing(self) -> Growing | None:
+    def growing(self) -> OpenPart | None:
         """The attached part; None before the start."""
         return self._arguments if self.is_started else None
 

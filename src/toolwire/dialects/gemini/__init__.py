@@ -14,7 +14,8 @@ from urllib.parse import parse_qs
 from ...profiles import Profile
 from ...types import Request
 from ...wire.exact_json import encode
-from ..base import BodyDecoder, Dialect, Endpoint, bearer, count_member, forwarded_headers
+from ..base import Dialect, Endpoint, bearer, count_member, forwarded_headers
+from ..shared.answer_in import BodyDecoder
 from .answer_in import StreamDecoder, body_events
 from .answer_out import encoder
 from .errors import decode_error, decode_models, encode_error, encode_model, encode_models

@@ -12,8 +12,8 @@ from ...events import Event, Failed, Finished, Noted, PartDelta, PartEnded, Part
 from ...types import Choice, Extra, Json, JsonObject, Opaque, Part, Reason, Reasoning, Refusal, Request, Text, ToolCall
 from ...wire.exact_json import BadJson, decode, encode
 from ...wire.sse import Frame
-from ..base import OTHER_CHOICES, FrameDecoder, cut, garbage, is_mark, shown
-from ..shared.assembly import Assembly, Growing
+from ..base import OTHER_CHOICES, cut, garbage, shown
+from ..shared.answer_in import Assembly, FrameDecoder, OpenPart, is_mark
 from ..shared.error_bodies import error_details
 from .errors import stream_error
 from .shapes import NAME, REASONS, SIGNATURE, citations_in, logprobs_in, name_in, text_in, usage_in
@@ -36,11 +36,11 @@ class Candidate:
         self._index = index
         self._offered = offered
         self._members: JsonObject = {}
-        self._open: Growing | None = None
+        self._open: OpenPart | None = None
         self._signature = ""  # of what comes next
         self._logprobs: tuple[Json, ...] = ()  # of the text that comes next
         self._has_calls = False
-        self.grown: Growing | None = None  # the part to which the last chunk added text, if it did nothing else
+        self.grown: OpenPart | None = None  # the part to which the last chunk added text, if it did nothing else
         self._last: type | None = None  # type of the last part with content
         self._is_partial = False  # arguments come in pieces of their own form, which only their client understands
 
@@ -216,7 +216,7 @@ class StreamDecoder(FrameDecoder):
         self._members: JsonObject = {}
         self._blocked = ""
 
-    def frame(self, frame: Frame) -> list[Event]:
+    def parse(self, frame: Frame) -> list[Event]:
         if self.is_over:
             return []
         try:

@@ -25,8 +25,8 @@ from ...types import (
 )
 from ...wire.exact_json import encode
 from ...wire.sse import Frame
-from ..base import BodyEncoder, Context
-from ..shared.text_joints import Seams, with_seams
+from ..base import Context
+from ..shared.answer_out import BodyEncoder, Seams, with_seams
 from .errors import error_object
 from .shapes import FINISH, NAME, REASONS, SIGNATURE, args_of, citation_out, logprobs_out, sealed_out, usage_out
 

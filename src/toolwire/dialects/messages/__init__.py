@@ -7,7 +7,8 @@ from functools import partial
 
 from ...profiles import Profile
 from ...types import Request
-from ..base import BodyDecoder, Dialect, Endpoint, bearer, forwarded_headers
+from ..base import Dialect, Endpoint, bearer, forwarded_headers
+from ..shared.answer_in import BodyDecoder
 from .answer_in import StreamDecoder, body_events
 from .answer_out import encoder
 from .errors import decode_error, decode_models, encode_error, encode_model, encode_models

@@ -12,8 +12,8 @@ from ...events import Answer, Event, Failed, Finished, Noted, PartEnded, Started
 from ...types import Choice, Extra, JsonObject, Opaque, Part, Reasoning, Request, Text, ToolCall
 from ...wire.exact_json import encode, object_of
 from ...wire.sse import Frame
-from ..base import FrameDecoder, cut, garbage, is_count, is_mark, object_in, shown
-from ..shared.assembly import Growing
+from ..base import cut, garbage, is_count, shown
+from ..shared.answer_in import FrameDecoder, OpenPart, is_mark, object_in
 from ..shared.error_bodies import error_details
 from .errors import stream_error
 from .shapes import NAME, REASONS, Piece, citation_in, read_delta, reason_of, usage_in
@@ -35,7 +35,7 @@ class _Block:
 
     __slots__ = ("given", "growing", "signature")
 
-    def __init__(self, growing: Growing, given: str = "") -> None:
+    def __init__(self, growing: OpenPart, given: str = "") -> None:
         self.growing = growing
         self.given = given  # input that stood in the start already; used only if no fragment comes (H010)
         self.signature = ""
@@ -52,11 +52,11 @@ class StreamDecoder(FrameDecoder):
         self._sequence: str | None = None
         self._extra: JsonObject = {}
         self._has_calls = False
-        self._empty: Growing | None = None
-        self._ended: dict[int, Growing] = {}  # calls whose block has stopped
+        self._empty: OpenPart | None = None
+        self._ended: dict[int, OpenPart] = {}  # calls whose block has stopped
         self._is_resumed = False  # something came after the end was told
 
-    def frame(self, frame: Frame) -> list[Event]:
+    def parse(self, frame: Frame) -> list[Event]:
         if self.is_over:
             return []
         if frame.event == "content_block_delta" and frame.data.startswith(_HOT):
@@ -261,7 +261,7 @@ class StreamDecoder(FrameDecoder):
             return self._assembly.end(growing, signature=block.signature)
         return self._assembly.end(growing)
 
-    def _close_call(self, index: int, growing: Growing, given: str) -> list[Event]:
+    def _close_call(self, index: int, growing: OpenPart, given: str) -> list[Event]:
         self._ended[index] = growing
         if not growing.is_empty:
             if not growing.content.strip():
@@ -429,7 +429,7 @@ def _fits(part: Part, piece: Piece) -> bool:
     return isinstance(part, Reasoning | Opaque)
 
 
-def _is_half(growing: Growing) -> bool:
+def _is_half(growing: OpenPart) -> bool:
     """A call whose arguments have begun and are not complete."""
     content = growing.content if isinstance(growing.part, ToolCall) else ""
     return bool(content.strip()) and object_of(content) is None

@@ -26,7 +26,8 @@ from ...types import (
 )
 from ...wire.exact_json import encode
 from ...wire.sse import Frame, event_name
-from ..base import BodyEncoder, Context
+from ..base import Context
+from ..shared.answer_out import BodyEncoder
 from ..shared.call_ids import fit_id
 from ..shared.sealed_reasoning import seal
 from .errors import error_object

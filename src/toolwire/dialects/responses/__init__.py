@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from ...types import Request
-from ..base import BodyDecoder, Dialect, Endpoint
+from ..base import Dialect, Endpoint
+from ..shared.answer_in import BodyDecoder
 from ..shared.error_bodies import decode_error, decode_models, encode_error, encode_model, encode_models
 from .answer_in import StreamDecoder, body_events
 from .answer_out import encoder

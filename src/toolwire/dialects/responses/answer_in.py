@@ -10,8 +10,8 @@ from ...events import Event, Finished, Noted, emptied
 from ...types import Choice, JsonObject, Opaque, Part, Reasoning, Refusal, Request, Text, ToolCall
 from ...wire.exact_json import encode
 from ...wire.sse import Frame
-from ..base import FrameDecoder, cut, garbage, is_mark, object_in, shown
-from ..shared.assembly import Growing, GrowingCall
+from ..base import cut, garbage, shown
+from ..shared.answer_in import FrameDecoder, OpenCallPart, OpenPart, is_mark, object_in
 from .body_in import NAMELESS, body_events, failure, is_counted, members, reason_of, started
 from .open_items import CALLS, OpenItem, OpenItems, matched, same_part, text_in
 from .shapes import NAME, call_in, citation_in, parts_in, read_delta, usage_in
@@ -38,7 +38,7 @@ class StreamDecoder(FrameDecoder):
         self._has_calls = False
         self._sequence = -1
 
-    def frame(self, frame: Frame) -> list[Event]:
+    def parse(self, frame: Frame) -> list[Event]:
         if self.is_over:
             return []
         if frame.data.startswith(_HOT) and (events := self._delta(frame)) is not None:
@@ -58,7 +58,7 @@ class StreamDecoder(FrameDecoder):
             return None
         is_text = event.type == "response.output_text.delta"
         growing = item.parts.get(("text", event.content_index) if is_text else ("call", 0))
-        if growing is None or isinstance(growing, GrowingCall) == is_text:
+        if growing is None or isinstance(growing, OpenCallPart) == is_text:
             return None
         self._sequence += 1
         return self._grow(growing, event.delta, tuple(event.logprobs) if event.logprobs else None)
@@ -203,9 +203,9 @@ class StreamDecoder(FrameDecoder):
         item.counts[key[0]] = item.counts.get(key[0], 0) + 1
         return [started]
 
-    def _grow(self, growing: Growing, text: str, logprobs: tuple[Any, ...] | None = None) -> list[Event]:
+    def _grow(self, growing: OpenPart, text: str, logprobs: tuple[Any, ...] | None = None) -> list[Event]:
         if not self._assembly.is_open(growing):
-            if text.strip() or not isinstance(growing, GrowingCall):
+            if text.strip() or not isinstance(growing, OpenCallPart):
                 self.irregular = self.irregular or "a delta for a part that is done"
             return []
         if not text:
@@ -282,7 +282,7 @@ class StreamDecoder(FrameDecoder):
             return events
         return self._open(item, key, Text(text="", item_id=item.id))
 
-    def _fill(self, growing: Growing, text: str, logprobs: tuple[Any, ...] | None = None) -> list[Event]:
+    def _fill(self, growing: OpenPart, text: str, logprobs: tuple[Any, ...] | None = None) -> list[Event]:
         """A full copy after the pieces only fills what is missing (H015)."""
         part = growing.part
         if isinstance(part, ToolCall) and part.kind == "function" and not (growing.content + text).strip():
@@ -293,7 +293,7 @@ class StreamDecoder(FrameDecoder):
         self.irregular = self.irregular or "a text without its deltas"
         return self._grow(growing, text[len(content) :], logprobs if not content else None)
 
-    def _close(self, item: OpenItem, growing: Growing) -> list[Event]:
+    def _close(self, item: OpenItem, growing: OpenPart) -> list[Event]:
         if growing is item.last:
             return []
         return self._assembly.end(growing)
@@ -338,7 +338,7 @@ class StreamDecoder(FrameDecoder):
         growing, started = self._assembly.start(emptied(part))
         return [started, *self._complete(growing, part, part.encrypted if isinstance(part, Reasoning) else None)]
 
-    def _complete(self, growing: Growing, whole: Part | None, encrypted: str | None) -> list[Event]:
+    def _complete(self, growing: OpenPart, whole: Part | None, encrypted: str | None) -> list[Event]:
         """End a part with what only the finished item tells."""
         match growing.part, whole:
             case ToolCall(), ToolCall(raw=raw):

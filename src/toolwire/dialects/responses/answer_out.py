@@ -28,7 +28,9 @@ from ...types import (
 )
 from ...wire.exact_json import encode
 from ...wire.sse import Frame, event_name
-from ..base import BodyEncoder, Context, object_in
+from ..base import Context
+from ..shared.answer_in import object_in
+from ..shared.answer_out import BodyEncoder
 from .resource import (
     call_item,
     failed,

@@ -12,7 +12,7 @@ from typing import Any
 
 from ...types import JsonObject, Part, ToolCall
 from ...wire.exact_json import object_of
-from ..shared.assembly import Growing
+from ..shared.answer_in import OpenPart
 
 CALLS = ("function_call", "custom_tool_call")
 _LOOKED_AT = 64  # open items compared with an end that has no id and no index
@@ -28,9 +28,9 @@ class OpenItem:
         self.id = item_id
         self.is_done = False
         self.is_left = False  # its texts were ended early by an event for another item; more text starts a new part
-        self.parts: dict[tuple[str, int], Growing] = {}
+        self.parts: dict[tuple[str, int], OpenPart] = {}
         self.counts: dict[str, int] = {}  # parts by slot
-        self.last: Growing | None = None  # a reasoning part whose end waits for what the item's end tells
+        self.last: OpenPart | None = None  # a reasoning part whose end waits for what the item's end tells
         self.held: list[str] = []  # arguments of a call whose name is not known yet
 
     @property

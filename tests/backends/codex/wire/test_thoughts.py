@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolwire.backends.codex.wire.thoughts import Thoughts
-from toolwire.dialects.shared.assembly import Assembly
+from toolwire.dialects.shared.answer_in import Assembly
 from toolwire.events import Event, PartEnded
 from toolwire.types import Reasoning
 

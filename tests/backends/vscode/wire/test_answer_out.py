@@ -13,7 +13,7 @@ from tests.backends.vscode.wire.agreed import from_gateway
 from toolwire.backends.vscode.wire import AnswerDecoder, PartsEncoder, decode_gateway, encode
 from toolwire.backends.vscode.wire import shapes as bridge
 from toolwire.backends.vscode.wire.usage import usage_part
-from toolwire.dialects.shared.text_joints import joined
+from toolwire.dialects.shared.answer_out import joined
 from toolwire.errors import UpstreamError
 from toolwire.events import (
     Answer,

@@ -22,7 +22,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from ....dialects.shared.assembly import Assembly, Growing
+from ....dialects.shared.answer_in import Assembly, OpenPart
 from ....errors import GatewayError, UpstreamError
 from ....events import Event, Failed, Finished, Noted, Started
 from ....types import Choice, JsonObject, Loss, Reason, Text, ToolCall, Usage
@@ -67,7 +67,7 @@ class TurnDecoder:
         self._names = names or Names()
         self._assembly = Assembly()
         self._thoughts = Thoughts(self._assembly)
-        self._texts: dict[str, Growing] = {}  # open ones, by item
+        self._texts: dict[str, OpenPart] = {}  # open ones, by item
         self._ended: set[str] = set()  # items whose text is all told
         self._raws: dict[str, JsonObject] = {}  # raw calls that may be ours, or Codex's own
         self._meter = Meter()
@@ -349,7 +349,7 @@ def _begun_anew(error: UpstreamError) -> UpstreamError:
     )
 
 
-def _grow(growing: Growing, text: str) -> list[Event]:
+def _grow(growing: OpenPart, text: str) -> list[Event]:
     return [growing.grow(text)] if text else []
 
 

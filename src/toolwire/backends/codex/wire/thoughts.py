@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....dialects.shared.assembly import Assembly, Growing
+from ....dialects.shared.answer_in import Assembly, OpenPart
 from ....events import Event
 from ....types import JsonObject, Reasoning
 
@@ -16,7 +16,7 @@ class Thoughts:
 
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
-        self._open: Growing | None = None
+        self._open: OpenPart | None = None
         self._place: tuple[str, str, int] | None = None  # of the open part: item, kind, number
         self._items: set[str] = set()  # that have parts
         self._done: set[str] = set()

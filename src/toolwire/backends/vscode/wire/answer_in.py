@@ -9,7 +9,7 @@ has an empty object then (Copilot 0.67), as a call without arguments has; so suc
 from __future__ import annotations
 
 from ....dialects.base import garbage
-from ....dialects.shared.assembly import Assembly, Growing
+from ....dialects.shared.answer_in import Assembly, OpenPart
 from ....dialects.shared.call_ids import fit_id
 from ....errors import GatewayError
 from ....events import Event, Failed, Finished, Noted, Started
@@ -41,7 +41,7 @@ class AnswerDecoder:
         self._names = names or Names()
         self._sends_usage = sends_usage
         self._assembly = Assembly()
-        self._open: Growing | None = None  # a text, a thought, or a call without arguments
+        self._open: OpenPart | None = None  # a text, a thought, or a call without arguments
         self._seq = 0
         self._has_started = False
         self._ids: set[str] = set()
@@ -186,7 +186,7 @@ class AnswerDecoder:
         return [*events, Finished(choices=(Choice(reason=reason, raw_reason=raw),), usage=self.usage)]
 
 
-def _grow(growing: Growing, text: str) -> list[Event]:
+def _grow(growing: OpenPart, text: str) -> list[Event]:
     return [growing.grow(text)] if text else []
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct, field
 
-from ....dialects.shared.text_joints import Seams
+from ....dialects.shared.answer_out import Seams
 from ....errors import GatewayError, UpstreamError, quote
 from ....events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
 from ....types import Loss, Media, Opaque, Part, Reasoning, Refusal, Text, ToolCall, ToolResult, Usage

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .....dialects.shared.assembly import Assembly, Growing
+from .....dialects.shared.answer_in import Assembly, OpenPart
 from .....events import Event
 from .....types import Reasoning, Text, ToolCall
 from .....wire.exact_json import object_of
@@ -18,7 +18,7 @@ class Speech:
         self.has_parts = False
         self._assembly = Assembly()
         self._splitter = Splitter()
-        self._open: Growing | None = None
+        self._open: OpenPart | None = None
         self._kind: Kind = "text"
         self._untold = untold
 

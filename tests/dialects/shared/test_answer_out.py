@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.dialects.playing import ALL, asking, body_in, body_out, events_in, out
 from tests.dialects.wires import block, json_delta, message_end, message_start, text_delta, tool_use
-from toolwire.dialects.shared.text_joints import Seams, joined, seam, with_seams
+from toolwire.dialects.shared.answer_out import Seams, joined, seam, with_seams
 from toolwire.events import Answer, Event, Finished, PartDelta, PartEnded, PartStarted, Started, fold, unfold
 from toolwire.types import Choice, Citation, Part, Reasoning, Refusal, Text, ToolCall
 from toolwire.wire.exact_json import encode

@@ -1,4 +1,5 @@
-"""Joining texts that are separate parts in one dialect and one string in another: which separator goes between two of them.
+"""Answers out, the part that all dialects share: whole bodies, and joining texts that are separate parts in one dialect and one string in
+another.
 
 Two texts of a message are two paragraphs, so the separator is a blank line, with three exceptions: there is white space at the seam already; the
 first text has citations, so it is a piece of a sentence that the second continues; the second is marked as a continuation, because the two
@@ -8,17 +9,52 @@ and a whole one are equal.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from ...events import PartDelta, PartEnded, PartStarted
-from ...types import Part, Reasoning, Refusal, Text
+from ...events import Answer, Event, Folder, PartDelta, PartEnded, PartStarted
+from ...types import JsonObject, Part, Reasoning, Refusal, Text
+from ...wire.exact_json import encode
+from ...wire.sse import Frame
+from ..base import Context
 
 Words: TypeAlias = Text | Refusal | Reasoning
 
 BLANK_LINE = "\n\n"
+
+
+class BodyEncoder:
+    """The whole answer in one body, once its last event has come; an answer that failed raises its error instead."""
+
+    content_type = "application/json"
+
+    def __init__(self, context: Context, body_of: Callable[[Answer, Context], JsonObject]) -> None:
+        self._context = context
+        self._body_of = body_of
+        self._folder = Folder()
+        self._value: JsonObject | None = None
+
+    def send(self, event: Event) -> bytes:
+        self._folder.send(event)
+        return b""
+
+    def observe(self, event: Event) -> None:
+        self._folder.send(event)
+
+    def passed(self, frame: Frame) -> None:
+        pass
+
+    def resume(self, last: Frame | None) -> None:
+        pass
+
+    def close(self) -> bytes:
+        self._value = self._body_of(self._folder.answer(), self._context)
+        return encode(self._value)
+
+    def final(self) -> JsonObject | None:
+        return self._value
 
 
 def seam(before: Words, after: Words, text: str) -> str:

@@ -1,0 +1,357 @@
+"""Answers in, the part that all dialects share: frames to events, parts under construction, whole bodies.
+
+A part that is open grows in one place, OpenPart.grow(); everything else about it, such as whether the arguments of a call are complete, is
+derived from what it has collected.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from msgspec.structs import replace
+
+from ...errors import GatewayError
+from ...events import Event, Failed, PartDelta, PartEnded, PartStarted
+from ...types import Citation, Json, JsonObject, Part, Reasoning, Refusal, Text, ToolCall
+from ...wire.exact_json import BadJson, decode, object_of
+from ...wire.sse import Frame, FrameTooLarge, SseReader
+from ..base import StreamDecoder, garbage, shown
+
+_BOM = b"\xef\xbb\xbf"
+_FIELDS = (b"data:", b"event:", b":", b"id:", b"retry:")  # how lines of a stream begin, and JSON does not
+_MARKS = re.compile(r'["\\{}\[\]]')
+
+
+class FrameDecoder:
+    """Base of the stream decoders: bytes to frames, frames to events, no events after the end.
+
+    Most frames of an answer differ from the frame before them only in a piece of plain text, and match() finds that text without parsing: if
+    the bytes before and after it are those of a frame that was parsed, and the text needs no unescaping, the frame means the same with this
+    text. A decoder calls only_grows() while it parses a frame whose only effect is more text for one part. It must not call it for a frame
+    with any other effect, also on its own state, because match() would skip that effect.
+    """
+
+    def __init__(self) -> None:
+        self.irregular = ""
+        self.is_ending = False
+        self.is_over = False
+        self._sse = SseReader()
+        self._assembly = Assembly()
+        self._is_between = False  # two frames: the next byte begins one
+        self._grown: OpenPart | None = None  # gets the text of a frame like the last one
+        self._head = b""  # of that frame, before and after its text
+        self._tail = b""
+
+    def parse(self, frame: Frame) -> list[Event]:
+        """The events of one frame."""
+        raise NotImplementedError
+
+    def end(self) -> list[Event]:
+        """The stream has ended without a terminal event."""
+        raise NotImplementedError
+
+    def feed(self, data: bytes) -> list[Event]:
+        if self._is_between and data[-2:] == b"\n\n" and (delta := self.match(data[:-2])) is not None:
+            return [delta]
+        events: list[Event] = []
+        try:
+            for frame in self._sse.feed(data):
+                if (delta := self.match(frame.block)) is not None:
+                    events.append(delta)
+                else:
+                    events += self.read(frame)
+        except FrameTooLarge as fault:
+            events += self.fail(garbage(str(fault)))
+        self._is_between = self._sse.is_idle
+        return events
+
+    def match(self, block: bytes) -> PartDelta | None:
+        growing, tail = self._grown, self._tail
+        if growing is None or not block.startswith(self._head) or not block.endswith(tail):
+            return None
+        try:
+            text = block[len(self._head) : -len(tail)].decode("utf-8")
+        except UnicodeDecodeError:
+            return None
+        # is_plain(), inlined: this runs for every frame of every stream
+        is_text = text and text.isprintable() and '"' not in text and "\\" not in text
+        return growing.grow(text) if is_text else None
+
+    def read(self, frame: Frame) -> list[Event]:
+        self._grown = None
+        events = self.parse(frame)
+        if len(events) == 1 and type(event := events[0]) is PartDelta:
+            self._learn(frame.block, event.text)
+        else:
+            self._grown = None
+        return events
+
+    def _learn(self, block: bytes, text: str) -> None:
+        """Match frames like this one, if it only grows a part, its text stands in it once, and nothing in it is escaped."""
+        head, quoted, tail = block.partition(b'"' + text.encode("utf-8", "replace") + b'"')
+        if self._grown is None or not is_plain(text) or b"\\" in block or not quoted or quoted in tail:
+            self._grown = None
+        else:
+            self._head, self._tail = head + b'"', b'"' + tail
+
+    def only_grows(self, growing: OpenPart) -> OpenPart:
+        """The frame that is being parsed adds text to this part, and changes nothing else."""
+        self._grown = None if self.is_ending else growing
+        return growing
+
+    def parse_next(self) -> None:
+        """The frame that is being parsed has other effects: the next one must be parsed, too."""
+        self._grown = None
+
+    def close(self) -> list[Event]:
+        events: list[Event] = []
+        for frame in last_frames(self._sse):
+            events += self.parse(frame)
+        if not self.is_over:
+            events += self.end()
+        return events
+
+    def fail(self, error: GatewayError) -> list[Event]:
+        if self.is_over:
+            return []
+        self.is_over = True
+        self._grown = None
+        self.irregular = self.irregular or "an error"
+        return [Failed(error=error)]
+
+
+class BodyDecoder:
+    """A whole answer: collects the body, then gives all its events at once; a stream that is called a body is read as one."""
+
+    def __init__(
+        self,
+        events_of: Callable[[JsonObject], tuple[list[Event], str]],
+        stream: Callable[[], StreamDecoder] | None = None,
+    ) -> None:
+        self.irregular = ""
+        self.value: JsonObject | None = None
+        self._events_of = events_of
+        self._stream = stream
+        self._pieces: list[bytes] = []
+
+    def feed(self, data: bytes) -> list[Event]:
+        self._pieces.append(data)
+        return []
+
+    def close(self) -> list[Event]:
+        given = b"".join(self._pieces)
+        body = given.removeprefix(_BOM)
+        if self._stream is not None and body.lstrip().startswith(_FIELDS):
+            return self._streamed(self._stream(), given)
+        try:
+            value = decode(body)
+        except BadJson as fault:
+            return self._broken(f"the back end's answer is not JSON ({fault}): {shown(body)}")
+        if not isinstance(value, dict):
+            return self._broken(f"the back end's answer is not a JSON object: {shown(body)}")
+        self.value = value
+        events, self.irregular = self._events_of(value)
+        if body != given:
+            self.irregular = self.irregular or "a byte order mark"
+        return events
+
+    def _streamed(self, decoder: StreamDecoder, data: bytes) -> list[Event]:
+        self.irregular = "a stream where a body was due"
+        return decoder.feed(data) + decoder.close()
+
+    def _broken(self, message: str) -> list[Event]:
+        self.irregular = "not JSON"
+        return [Failed(error=garbage(message))]
+
+
+class Assembly:
+    """Open parts by index; start() and end() return the events to emit."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.open: dict[int, OpenPart] = {}
+
+    def start(self, part: Part, choice: int = 0) -> tuple[OpenPart, Event]:
+        is_function = isinstance(part, ToolCall) and part.kind == "function"
+        growing = (OpenCallPart if is_function else OpenPart)(self.count, part, choice)
+        self.open[self.count] = growing
+        self.count += 1
+        return growing, PartStarted(index=growing.index, part=part, choice=choice)
+
+    def end(self, growing: OpenPart, *, is_cut: bool = False, **changes: Any) -> list[Event]:
+        """Close it; a call that got no arguments has the empty object, said in one delta, unless the answer was cut there."""
+        if self.open.pop(growing.index, None) is None:
+            return []
+        events: list[Event] = []
+        is_function = isinstance(growing.part, ToolCall) and growing.part.kind == "function"
+        if is_function and not is_cut and not growing.content.strip():
+            events.append(growing.grow("{}"))
+        part = _complete(growing)
+        if changes:
+            part = replace(part, **changes)
+        events.append(PartEnded(index=growing.index, part=part, choice=growing.choice))
+        return events
+
+    def is_open(self, growing: OpenPart) -> bool:
+        return growing.index in self.open
+
+    def end_all(self, *, is_cut: bool = False) -> list[Event]:
+        events: list[Event] = []
+        for growing in list(self.open.values()):
+            events += self.end(growing, is_cut=is_cut)
+        return events
+
+
+class OpenPart:
+    """One open part: what it was at its start, and what has come since. Its content changes in grow() and nowhere else."""
+
+    __slots__ = ("_pieces", "choice", "citations", "index", "logprobs", "part")
+
+    def __init__(self, index: int, part: Part, choice: int) -> None:
+        self.index = index
+        self.part = part
+        self.choice = choice
+        self._pieces: list[str] = []
+        self.citations: list[Citation] = []
+        self.logprobs: list[Json] = []
+
+    def grow(self, text: str, logprobs: tuple[Json, ...] | None = None) -> PartDelta:
+        self._pieces.append(text)
+        if logprobs is None:
+            return PartDelta(self.index, text)
+        self.logprobs += logprobs
+        return PartDelta(self.index, text, logprobs)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._pieces
+
+    @property
+    def pieces(self) -> list[str]:
+        return [piece for piece in self._pieces if piece]
+
+    @property
+    def content(self) -> str:
+        if len(self._pieces) > 1:
+            self._pieces = ["".join(self._pieces)]
+        return self._pieces[0] if self._pieces else ""
+
+    @property
+    def value(self) -> JsonObject | None:
+        """Only a call's arguments are a value."""
+        return None
+
+
+class OpenCallPart(OpenPart):
+    """An open function call. value is its arguments once they are a complete JSON object; it is computed on demand and reads each
+    piece once."""
+
+    __slots__ = ("_balance", "_seen", "_value")
+
+    def __init__(self, index: int, part: Part, choice: int, balance: Balance | None = None) -> None:
+        super().__init__(index, part, choice)
+        self._balance = balance
+        self._seen = 0  # pieces that the balance has read
+        self._value: JsonObject | None = None
+
+    @property
+    def value(self) -> JsonObject | None:
+        balance = self._balance = self._balance or Balance()
+        was_closed = balance.is_closed
+        while self._seen < len(self._pieces):
+            balance.read(self._pieces[self._seen])
+            self._seen += 1
+        if balance.is_spoilt:
+            self._value = None
+        elif balance.is_closed and not was_closed:
+            self._value = object_of(self.content)
+        return self._value
+
+    @property
+    def content(self) -> str:
+        pieces, seen = self._pieces, self._seen
+        if len(pieces) > 2:
+            self._pieces = ["".join(pieces[:seen]), "".join(pieces[seen:])]
+            self._seen = 1
+        return "".join(self._pieces)
+
+
+class Balance:
+    """Whether the text so far is one closed JSON value; each character is looked at once."""
+
+    __slots__ = ("_depth", "_is_escaped", "_is_text", "is_closed", "is_spoilt")
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._is_text = False
+        self._is_escaped = False
+        self.is_closed = False
+        self.is_spoilt = False  # something came behind the end
+
+    def read(self, text: str) -> None:
+        if self.is_closed:
+            self.is_spoilt = self.is_spoilt or bool(text.strip())
+            return
+        skipped = 1 if self._is_escaped and text else 0
+        for match in _MARKS.finditer(text, skipped):
+            at, mark = match.start(), match.group()
+            if at < skipped:
+                continue
+            if self._is_text:
+                if mark == "\\":
+                    skipped = at + 2
+                self._is_text = mark != '"'
+            elif mark == '"':
+                self._is_text = True
+            elif mark in "{[":
+                self._depth += 1
+            elif mark in "}]":
+                self._depth -= 1
+                if self._depth <= 0:
+                    self.is_closed = True
+                    self.is_spoilt = bool(text[at + 1 :].strip())
+                    return
+        self._is_escaped = skipped > len(text) if text else self._is_escaped
+
+
+def _complete(growing: OpenPart) -> Part:
+    part, content = growing.part, growing.content
+    match part:
+        case Text():
+            logprobs = tuple(growing.logprobs) if growing.logprobs else None
+            return replace(part, text=content, citations=tuple(growing.citations), logprobs=logprobs)
+        case Refusal() | Reasoning():
+            return replace(part, text=content)
+        case ToolCall():
+            return replace(part, raw=content, args=object_of(content) if part.kind == "function" else None)
+        case _:
+            return part
+
+
+def object_in(frame: Frame) -> JsonObject | None:
+    """The JSON object a frame carries, or None."""
+    try:
+        value = decode(frame.data)
+    except BadJson:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def last_frames(reader: SseReader) -> list[Frame]:
+    """A frame whose blank line never came counts only if it is whole; half of one says that the stream was cut."""
+    frames = reader.close()
+    if reader.is_document:
+        return frames
+    return [frame for frame in frames if is_mark(frame.data) or object_in(frame) is not None]
+
+
+def is_mark(data: bytes) -> bool:
+    """The words by which two of the dialects end a stream, and some servers any."""
+    return data.strip() == b"[DONE]"
+
+
+def is_plain(text: str) -> bool:
+    """Whether JSON contains this text as it is: not empty, no quote, no backslash, nothing that cannot be printed."""
+    return bool(text) and text.isprintable() and '"' not in text and "\\" not in text

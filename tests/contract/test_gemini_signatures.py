@@ -8,8 +8,7 @@ import pytest
 
 from tests.dialects.playing import answer_in
 from tests.dialects.wires import gemini_call, gemini_chunk
-from toolwire.calls.signatures.entries import Needs, lacking, packed, secrets_of, unpacked
-from toolwire.calls.signatures.restore import restored
+from toolwire.calls.signatures import Needs, lacking, packed, restored, secrets_of, unpacked
 from toolwire.dialects.gemini import encode_request
 from toolwire.profiles import GEMINI_API
 from toolwire.types import Message, Part, Request, Text, ToolCall, ToolResult

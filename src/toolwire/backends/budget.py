@@ -11,7 +11,7 @@ from hashlib import blake2b
 
 from msgspec import Struct
 
-from ..calls.signatures.fingerprint import Leading, print_of
+from ..calls.signatures import Leading, print_of
 from ..errors import RUNAWAY, UpstreamError
 from ..types import Request, ToolCall
 

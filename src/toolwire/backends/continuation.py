@@ -12,7 +12,7 @@ from hashlib import blake2b
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..calls.signatures.fingerprint import is_random, print_of
+from ..calls.signatures import is_random, print_of
 from ..types import Loss, Media, Message, Part, Refusal, Request, Text, ToolCall, ToolResult
 from ..wire.exact_json import encode, object_of
 

@@ -16,9 +16,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..backends.base import Backend
-from ..calls.signatures.entries import Needs, Secrets, Span, is_carried, lacking, packed, secrets_of, unpacked
-from ..calls.signatures.fingerprint import Leading, is_random
-from ..calls.signatures.restore import restored
+from ..calls.signatures import (
+    Leading,
+    Needs,
+    Secrets,
+    Span,
+    is_carried,
+    is_random,
+    lacking,
+    packed,
+    restored,
+    secrets_of,
+    unpacked,
+)
 from ..dialects.shared.call_ids import fit_id
 from ..errors import GatewayError
 from ..profiles import Profile

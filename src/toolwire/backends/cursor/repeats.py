@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ...calls.signatures.fingerprint import print_of
+from ...calls.signatures import print_of
 from ...types import Loss, Message, ToolCall, ToolResult
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 
 from msgspec import Struct
 
-from ...calls.signatures.fingerprint import Leading
+from ...calls.signatures import Leading
 from ...errors import UpstreamError
 from ...types import Request
 from .window import Window

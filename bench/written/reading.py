@@ -8,9 +8,8 @@ from itertools import count
 from typing import Any, Literal
 
 from toolwire.calls.arguments import Repaired, Valid
-from toolwire.calls.counts import Tally
 from toolwire.calls.schemas import Schemas
-from toolwire.calls.validation import Checking, Offer
+from toolwire.calls.validation import Checking, Offer, Tally
 from toolwire.calls.written.splitter import Manner, Spoken
 from toolwire.events import Event, Finished, PartDelta, PartEnded, PartStarted, Started
 from toolwire.pipeline.simulation import Tools

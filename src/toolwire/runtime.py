@@ -10,8 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .backends.base import Backend, EventReply, Model, WireReply, how_of, is_streamed, local_of
-from .calls.stream_checks import Count, Watch, has_tools
-from .calls.turn import BYTES_PER_TOKEN, Turn, Watcher
+from .calls.turn import BYTES_PER_TOKEN, Count, Turn, Watch, Watcher, has_tools
 from .calls.validation import Checking, Offer
 from .calls.written.request import Wanted, reminder, wanted_of
 from .calls.written.splitter import Manner, Spoken

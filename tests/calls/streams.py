@@ -9,10 +9,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from toolwire.calls.counts import Tally
 from toolwire.calls.schemas import Schemas
 from toolwire.calls.tools.names import Names
-from toolwire.calls.validation import Checking, Offer
+from toolwire.calls.validation import Checking, Offer, Tally
 from toolwire.events import (
     Event,
     Finished,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toolwire.calls.ledger.repair import settle
-from toolwire.calls.ledger.report import Repair
+from toolwire.calls.ledger.rules import Repair
 from toolwire.types import Message, Request, Source, Text, ToolCall, ToolResult
 
 

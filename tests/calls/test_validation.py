@@ -8,14 +8,56 @@ import pytest
 
 from tests.calls.streams import BROKEN, REPAIRABLE, RIGHT, SCHEMA, WEATHER, WRONG, call, checking
 from toolwire.calls.arguments import Invalid, Repaired, Valid
-from toolwire.calls.counts import Tally
 from toolwire.calls.schemas import Schemas
 from toolwire.calls.tools.encoded_arguments import ArgumentDecoder, Encoding
 from toolwire.calls.tools.names import Names
-from toolwire.calls.validation import Checking, Cut, Finding, Offer, Unknown, cut_choices, reason_of, words_of
-from toolwire.calls.written.spans import with_span, without_end
+from toolwire.calls.validation import (
+    CallMade,
+    Checking,
+    Cut,
+    Finding,
+    Offer,
+    Tally,
+    Unknown,
+    cut_choices,
+    is_open,
+    readable,
+    reason_of,
+    span_of,
+    why_of,
+    with_span,
+    without_end,
+    words_of,
+)
 from toolwire.events import Finished
 from toolwire.types import Choice, Tool, ToolCall
+
+
+def test_what_is_neither_wrong_nor_unknown_nor_cut_was_accepted() -> None:
+    assert Tally(made=10, invalid=4, repaired=3, unknown=2, cut=1).accepted == 3
+
+
+def test_two_answers_share_no_numbers() -> None:
+    first, second = Tally(), Tally()
+    first.repairs["typed"] += 1
+    assert not second.repairs
+    assert second.accepted == 0
+
+
+def test_calls_are_named_up_to_a_bound_and_names_that_are_none_are_not() -> None:
+    tally = Tally()
+    for number in range(200):
+        tally.note(ToolCall(id=f"c{number}", name="f", raw=""), "right")
+    assert len(tally.calls) == 100
+    assert tally.unknown_names == ()
+
+    tally = Tally()
+    for name, outcome in (("a", "unknown"), ("a", "unasked"), ("b", "barred"), ("some words", "unknown"), ("c", "cut")):
+        tally.note(ToolCall(id="i" * 300, name=name, raw=""), outcome)
+    assert tally.unknown_names == ("a", "b", "a name that no tool can have")
+    assert tally.calls[0] == CallMade("i" * 100, "a", "unknown")
+    assert Tally().calls == []
+
 
 SECRET = "sk-very-secret"
 
@@ -247,3 +289,27 @@ def test_written_calls_that_have_no_end(made: ToolCall, is_cut: bool, kind: type
     if isinstance(finding, Invalid):
         assert found.feedback(made, finding)["error"] == "unreadable_call"
         assert words_of(made, "x") == "<tool_call>{"
+
+
+CALL = ToolCall(id="call_1", name="weather", raw="{", extra={"chat": {"x": 1}})
+
+
+def test_a_span_comes_back_and_goes_away() -> None:
+    marked = with_span(CALL, "<tool_call>{", "it has no end")
+    assert (span_of(marked), why_of(marked)) == ("<tool_call>{", "it has no end")
+    assert marked.extra["chat"] == {"x": 1}
+    assert readable(marked) == CALL
+
+
+def test_any_other_call_has_none() -> None:
+    assert (span_of(CALL), why_of(CALL)) == ("", "")
+    assert readable(CALL) is CALL
+
+
+def test_a_call_without_its_end_says_so() -> None:
+    marked = without_end(CALL)
+    assert is_open(marked)
+    assert (span_of(marked), why_of(marked)) == ("", "")
+    assert not is_open(CALL)
+    assert not is_open(with_span(CALL, "x", "y"))
+    assert readable(marked) == CALL

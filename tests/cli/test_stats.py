@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.server.harness import ask, gateway, server_config
-from toolwire.calls.counts import Tally
+from toolwire.calls.validation import Tally
 from toolwire.cli.app import run
 from toolwire.cli.stats import Found, as_json, rates, shown, stats
 from toolwire.config.file import Config, StoreConfig, with_backends

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.dialects.answers import JSON, WORDS
 from tests.dialects.playing import ALL, NAMES
-from toolwire.calls.tools.ids import fit_ids
+from toolwire.calls.tools.adapter import fit_ids
 from toolwire.dialects import DIALECTS
 from toolwire.errors import BadRequest
 from toolwire.profiles import ANTHROPIC, GEMINI_API, PLAIN_CHAT, RESPONSES

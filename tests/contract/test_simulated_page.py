@@ -9,7 +9,7 @@ import pytest
 
 from toolwire import profiles
 from toolwire.backends.codex.wire.versions import TIERS
-from toolwire.calls.written.tool_prompt import rules
+from toolwire.calls.written.request import rules
 from toolwire.config.file import load
 from toolwire.types import Tool
 

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from toolwire.backends.base import EventReply, Model
-from toolwire.calls.counts import Tally
 from toolwire.calls.schemas import Schemas
-from toolwire.calls.validation import Checking, Offer
+from toolwire.calls.validation import Checking, Offer, Tally
 from toolwire.calls.written.splitter import Manner
 from toolwire.events import Event, Finished, PartDelta, PartEnded, PartStarted, Started, fold
 from toolwire.pipeline.correction import CorrectingBackend, Terms

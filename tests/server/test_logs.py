@@ -17,7 +17,7 @@ import pytest
 from tests.server.answers import ARGUMENTS, PATHS, question, streamed
 from tests.server.conftest import backends_of
 from tests.server.harness import Upstream, ask, gateway, server_config, wait_until
-from toolwire.calls.counts import Tally
+from toolwire.calls.validation import Tally
 from toolwire.config.file import Config, with_backends
 from toolwire.server.logs import Log
 from toolwire.telemetry import Record

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.calls.counts import Tally
+from toolwire.calls.validation import Tally
 from toolwire.telemetry import Record, Telemetry
 from toolwire.telemetry.hourly import HOUR, Counts, HourlyCounts, Line
 from toolwire.types import Loss, Usage

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from toolwire.calls.counts import Tally
+from toolwire.calls.validation import Tally
 from toolwire.telemetry import Record
 from toolwire.telemetry.prometheus import Prometheus
 from toolwire.types import Loss, Usage
@@ -186,7 +186,7 @@ def test_accuracy_is_of_what_several_records_add_up_to() -> None:
 
 SHARED = """
 import os, sys
-from toolwire.calls.counts import Tally
+from toolwire.calls.validation import Tally
 from toolwire.telemetry import Record
 from toolwire.telemetry import prometheus
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = sys.argv[1]

@@ -11,9 +11,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..calls.arguments import Invalid, Repaired, Valid
-from ..calls.counts import Tally
 from ..calls.schemas import Schemas
-from ..calls.validation import Checking, Offer, Unknown
+from ..calls.validation import Checking, Offer, Tally, Unknown
 from ..tools import Runnable
 from ..tools.runner import INTERRUPTED, NOT_MADE, Bounds, Ran, Running, run_all
 from ..types import JsonObject, Message, Part, Text, Tool, ToolCall, ToolResult

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 from msgspec import Struct
 
-from ..calls.counts import LocalCall
+from ..calls.validation import LocalCall
 from ..errors import UpstreamError
 from ..events import Event
 from ..profiles import PLAIN, Profile

@@ -19,8 +19,7 @@ from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartS
 from ..types import Opaque, Part, Reasoning, Text, ToolCall, Usage
 from .arguments import Invalid, Repaired
 from .parts import PartIndexes
-from .validation import Checking, Cut, Finding, Unknown, cut_choices, reason_of, words_of
-from .written.spans import is_open, readable, span_of
+from .validation import Checking, Cut, Finding, Unknown, cut_choices, is_open, readable, reason_of, span_of, words_of
 
 _UNKNOWN = {"emit": "pass", "text": "text", "error": "error"}
 

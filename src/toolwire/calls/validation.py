@@ -2,21 +2,81 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ..errors import quote
 from ..events import Finished
 from ..types import JsonObject, Loss, Tool, ToolCall
 from .arguments import Invalid, Problem, Repaired, Valid, judge, tool_error, unknown_tool
-from .counts import Tally
 from .schemas import Schemas
 from .tools.encoded_arguments import ArgumentDecoder
 from .tools.names import Names, is_legal
-from .written.spans import is_open, span_of, why_of
+
+_MOST_CALLS = 100  # that are named; all are counted
+_LONGEST = 100  # characters of an id or a name
+_NAMELESS = "a name that no tool can have"
+_UNKNOWN = ("unknown", "barred", "unasked")
+
+
+class CallMade(Struct, frozen=True):
+    """One call for the log. outcome: right, repaired, invalid, unknown (no such tool), barred (may not be called now), unasked (no
+    tool was offered), cut (the answer ended in it), unchecked."""
+
+    id: str
+    name: str
+    outcome: str
+
+
+class LocalCall(Struct, frozen=True, kw_only=True):
+    """A tool that the gateway ran itself because the back end's agent asked for it. confinement: how a command was confined."""
+
+    name: str
+    outcome: Literal["ok", "failed", "refused"]
+    seconds: float
+    confinement: str = ""
+
+
+class Tally(Struct, kw_only=True):
+    """made counts every call of an answer that came to its end, also those that the client never saw.
+
+    invalid: its arguments did not fit, before any repair. corrected: in its place a later round gave one that fits.
+    """
+
+    made: int = 0
+    invalid: int = 0
+    repaired: int = 0
+    unknown: int = 0  # calls of tools that nobody offered
+    cut: int = 0  # calls that the answer ended in
+    corrections: int = 0  # times that the model was asked again
+    corrected: int = 0
+    refused: int = 0  # times that the back end took the request for it as wrong (400)
+    exhausted: int = 0  # answers in which calls stayed wrong to the end of the corrections
+    held_seconds: float = 0.0
+    last_round: int = 0  # the index of the first part that came from the last time the model was asked
+    repairs: Counter[str] = field(default_factory=Counter)  # by what was done
+    calls: list[CallMade] = []
+
+    def note(self, call: ToolCall, outcome: str) -> None:
+        """For the log, where a name that is no name may be a word of the arguments."""
+        if len(self.calls) < _MOST_CALLS:
+            name = call.name[:_LONGEST] if outcome not in _UNKNOWN or is_legal(call.name) else _NAMELESS
+            self.calls.append(CallMade(call.id[:_LONGEST], name, outcome))
+
+    @property
+    def unknown_names(self) -> tuple[str, ...]:
+        """Tools that the model called and nobody offered, each once."""
+        return tuple(dict.fromkeys(call.name for call in self.calls if call.outcome in _UNKNOWN))
+
+    @property
+    def accepted(self) -> int:
+        """Calls that fitted as the model wrote them."""
+        return self.made - self.invalid - self.unknown - self.cut
+
 
 _SHOWN = 300
 _MOST_REPAIRS = 100  # of one answer: who gets more of them wrong did not mean them
@@ -221,3 +281,35 @@ def _member(path: str, known: frozenset[str]) -> str:
     """The member of the whole in which this place is: below it, names may be the model's own."""
     found = [name for name in known if path == name or path.startswith((f"{name}.", f"{name}["))]
     return max(found, key=len, default="the whole")
+
+
+_KEY = "toolwire"  # no dialect has this name, so nobody writes it
+
+
+def with_span(call: ToolCall, text: str, why: str) -> ToolCall:
+    return replace(call, extra={**call.extra, _KEY: {"text": text, "why": why}})
+
+
+def without_end(call: ToolCall) -> ToolCall:
+    return replace(call, extra={**call.extra, _KEY: {"is_open": True}})
+
+
+def span_of(call: ToolCall) -> str:
+    """All that the model wrote for it, tags included; "" for any other call."""
+    return str(call.extra.get(_KEY, {}).get("text", ""))
+
+
+def why_of(call: ToolCall) -> str:
+    return str(call.extra.get(_KEY, {}).get("why", ""))
+
+
+def is_open(call: ToolCall) -> bool:
+    """Whether more of it may have been to come."""
+    return bool(call.extra.get(_KEY, {}).get("is_open", False))
+
+
+def readable(call: ToolCall) -> ToolCall:
+    """The same call, now that it has been judged and is good."""
+    if _KEY not in call.extra:
+        return call
+    return replace(call, extra={key: value for key, value in call.extra.items() if key != _KEY})

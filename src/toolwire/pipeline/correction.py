@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ..backends.base import Backend, EventReply, Model, WireReply, how_of, local_of
 from ..calls.held_calls import HeldCall, Holding
 from ..calls.ledger.repair import Reader, settle
-from ..calls.tools.ids import fit_ids
+from ..calls.tools.adapter import fit_ids
 from ..calls.validation import Checking, Unknown
 from ..calls.written.splitter import UnknownTool
 from ..errors import GatewayError, UpstreamError, quote

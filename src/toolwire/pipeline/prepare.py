@@ -11,12 +11,11 @@ from msgspec.structs import replace
 from ..backends.base import Backend
 from ..calls.ledger.repair import Reader, losses_of, settle
 from ..calls.ledger.repetition import noticed
-from ..calls.ledger.report import Repair
+from ..calls.ledger.rules import Repair
 from ..calls.schemas import Schemas, ToolSets
-from ..calls.schemas.tool_sets import ToolSet
-from ..calls.tools.adapter import Fitter
+from ..calls.schemas.cache import ToolSet
+from ..calls.tools.adapter import Fitter, fit_ids
 from ..calls.tools.encoded_arguments import ArgumentDecoder, Encoding
-from ..calls.tools.ids import fit_ids
 from ..calls.tools.kinds import lower
 from ..calls.tools.names import Names
 from ..config.file import Guard

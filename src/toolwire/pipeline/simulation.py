@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ..backends.base import Backend, EventReply, Model, how_of, local_of
 from ..calls.arguments import Valid, judge
 from ..calls.schemas import Schemas
-from ..calls.stream_checks import has_tools
+from ..calls.turn import has_tools
 from ..calls.validation import Offer
 from ..calls.written.request import wanted_of, written
 from ..calls.written.splitter import Manner, Spoken

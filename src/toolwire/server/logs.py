@@ -10,7 +10,7 @@ import time
 from functools import lru_cache
 from typing import TextIO
 
-from ..calls.counts import CallMade, LocalCall
+from ..calls.validation import CallMade, LocalCall
 from ..errors import quote
 from ..telemetry import Record
 from ..wire.exact_json import encode

@@ -26,7 +26,7 @@ Key: TypeAlias = tuple[int, str, str]
 
 
 class Counts(Struct, kw_only=True, omit_defaults=True):
-    """calls and their outcomes are those of calls.counts.Tally; refused counts requests that the back end answered with 400;
+    """calls and their outcomes are those of calls.validation.Tally; refused counts requests that the back end answered with 400;
     max_iterations counts agent tasks that reached their request limit."""
 
     requests: int = 0

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
-from ..calls.counts import LocalCall, Tally
+from ..calls.validation import LocalCall, Tally
 from ..types import JsonObject, Loss, Usage
 
 _COUNTS = ("made", "invalid", "repaired", "unknown", "cut", "corrections", "corrected", "refused", "exhausted")

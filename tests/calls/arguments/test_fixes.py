@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from toolwire.calls.arguments.edits import Drop, Put, Rename
 from toolwire.calls.arguments.fixes import View, plans, whole_number
+from toolwire.calls.arguments.members import Drop, Put, Rename
 from toolwire.calls.schemas import Schemas
 
 pytestmark = pytest.mark.slow

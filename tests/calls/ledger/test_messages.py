@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from tests.calls.telling import assistant, call, result, shown, system, user
 from toolwire.calls.ledger.messages import as_function, tidied
-from toolwire.calls.ledger.report import Repair
-from toolwire.calls.ledger.rules import Asked
+from toolwire.calls.ledger.rules import Asked, Repair
 from toolwire.types import Message, Opaque, Reasoning, ToolCall
 
 

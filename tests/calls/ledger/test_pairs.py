@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.calls.telling import assistant, call, mended, result, settled, shown, tool, user
 from toolwire.calls.ledger.pairs import paired
-from toolwire.calls.ledger.report import Placed, Repair
+from toolwire.calls.ledger.rules import Placed, Repair
 from toolwire.types import Message, Text, ToolCall, ToolResult
 
 

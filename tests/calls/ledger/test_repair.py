@@ -18,8 +18,8 @@ from tests.calls.telling import assistant, call, mended, result, settled, shown,
 from toolwire.calls.ledger.order import OPENING
 from toolwire.calls.ledger.pairs import INTERRUPTED
 from toolwire.calls.ledger.repair import Reader, Settled, losses_of, settle
-from toolwire.calls.ledger.report import Repair
-from toolwire.calls.tools.ids import fit_ids
+from toolwire.calls.ledger.rules import Repair
+from toolwire.calls.tools.adapter import fit_ids
 from toolwire.calls.tools.kinds import lower
 from toolwire.dialects import DIALECTS
 from toolwire.profiles import ANTHROPIC, OPENAI_CHAT, RESPONSES

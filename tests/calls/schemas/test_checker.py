@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.calls.schemas.test_cost import chain
 from toolwire.calls.schemas import Checker, TooCostly
-from toolwire.calls.schemas.checker import depth, has_at_most
+from toolwire.calls.schemas.checker import MOST, cost_of, depth, has_at_most
 from toolwire.calls.schemas.reader import read
 from toolwire.wire.exact_json import encode
 
@@ -148,3 +147,40 @@ def test_objects_to_choose_from_count_in_full() -> None:
     with pytest.raises(TooCostly):
         made.fits({"a": [{"k": 4999}] * 2000}, 30_000)
     assert made.fits({"a": [{"k": 4999}]}, 20)
+
+
+pytestmark = pytest.mark.slow
+
+
+def chain(length: int, key: str = "anyOf") -> dict[str, Any]:
+    definitions: dict[str, Any] = {
+        f"d{number}": {key: [{"$ref": f"#/$defs/d{number + 1}"}, {"$ref": f"#/$defs/d{number + 1}"}]}
+        for number in range(length)
+    }
+    return {"$ref": "#/$defs/d0", "$defs": {**definitions, f"d{length}": {"type": "string"}}}
+
+
+def test_a_plain_object_costs_one_look_at_each_place() -> None:
+    schema = {"properties": {name: {"type": "string"} for name in "abcdef"}, "required": ["a"]}
+    assert cost_of(schema) == (1, False, 1)
+
+
+def test_ways_multiply() -> None:
+    assert cost_of(chain(10)).looks > 1000
+    started = time.process_time()
+    assert cost_of(chain(200)).looks == MOST
+    assert time.process_time() - started < 1
+
+
+def test_ways_multiply_on_the_way_down_too() -> None:
+    definitions: dict[str, Any] = {"d30": {}}
+    for number in range(30):
+        inner = {"properties": {"a": {"$ref": f"#/$defs/d{number + 1}"}}}
+        definitions[f"d{number}"] = {"allOf": [inner, inner]}
+    assert cost_of({"$ref": "#/$defs/d0", "$defs": definitions}).looks == MOST
+
+
+def test_recursion_is_seen_and_counted_once() -> None:
+    cost = cost_of({"properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}}})
+    assert cost.is_recursive
+    assert cost.looks < 5

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from toolwire.calls.schemas.keywords import children, pointer, target
+from toolwire.calls.schemas.keywords import (
+    children,
+    declared,
+    either,
+    local,
+    merged,
+    pointer,
+    schemas_at,
+    target,
+    types_of,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -54,3 +64,68 @@ def test_references_are_followed_inside_only() -> None:
 def test_paths_read_well() -> None:
     assert pointer(("properties", "a", "anyOf", 0)) == "properties.a.anyOf.0"
     assert pointer(()) == ""
+
+
+pytestmark = pytest.mark.slow
+
+SCHEMA = {
+    "properties": {
+        "list": {"type": "array", "prefixItems": [{"type": "null"}], "items": {"$ref": "#/$defs/r0"}},
+        "any": {"anyOf": [{"type": "object", "properties": {"x": {}}}, {"$ref": "#/$defs/r0"}]},
+    },
+    "additionalProperties": {"type": "boolean"},
+    "$defs": {"r0": {"type": "object", "properties": {"y": {"$ref": "#"}}}},
+}
+
+
+def test_paths_go_through_lists_references_and_unions() -> None:
+    assert [types_of(found) for found in schemas_at(SCHEMA, ("list", 0))] == [{"null"}]
+    assert declared(SCHEMA, ("list", 5)) == {"y"}
+    assert declared(SCHEMA, ("any",)) == {"x", "y"}
+    assert declared(SCHEMA, ("list", 1, "y")) == {"list", "any"}
+    assert [types_of(found) for found in schemas_at(SCHEMA, ("other",))] == [{"boolean"}]
+    assert schemas_at(SCHEMA, ("list", 1, "z")) == []
+
+
+def test_circles_end() -> None:
+    schema = {"$ref": "#/$defs/r0", "$defs": {"r0": {"anyOf": [{"$ref": "#"}, {"$ref": "#/$defs/r0"}]}}}
+    assert len(schemas_at(schema, ())) < 6
+
+
+pytestmark = pytest.mark.slow
+
+A = {"properties": {"a": {"type": "string"}, "kind": {"const": "a"}}, "required": ["kind", "a"]}
+B = {"properties": {"b": {"type": "string"}, "kind": {"const": "b"}}, "required": ["kind"]}
+
+
+def test_variants_unite_their_properties_and_require_what_all_require() -> None:
+    found = merged({"description": "d", "required": ["x"]}, [A, B], "some")
+    assert found["properties"] == {"a": {"type": "string"}, "kind": {"enum": ["a", "b"]}, "b": {"type": "string"}}
+    assert found["required"] == ["x", "kind"]
+    assert merged({}, [A, B], "all")["required"] == ["kind", "a"]
+    assert "additionalProperties" not in found
+
+
+def test_closed_variants_make_a_closed_object() -> None:
+    closed = [{**A, "additionalProperties": False}, {**B, "additionalProperties": False}]
+    assert merged({}, closed, "some")["additionalProperties"] is False
+    assert "additionalProperties" not in merged({}, closed, "all")
+
+
+def test_either() -> None:
+    assert either({"type": "string"}, {"type": "string"}) == {"type": "string"}
+    union = either({"type": "string"}, {"type": "null"})
+    assert union == {"anyOf": [{"type": "string"}, {"type": "null"}]}
+    assert either(union, {"type": "null"}) == union
+    assert either({"enum": [1]}, {"const": 2}) == {"enum": [1, 2]}
+
+
+def test_local_keeps_the_words_beside_a_reference_and_ends_in_circles() -> None:
+    root = {"$defs": {"a": {"$ref": "#/$defs/b", "title": "a"}, "b": {"type": "string"}, "c": {"$ref": "#/$defs/c"}}}
+    assert local({"$ref": "#/$defs/a", "description": "d"}, root) == {
+        "type": "string",
+        "title": "a",
+        "description": "d",
+    }
+    assert local({"$ref": "#/$defs/c"}, root) == {"$ref": "#/$defs/c"}
+    assert local({"$ref": "http://127.0.0.1:9/x"}, root) == {"$ref": "http://127.0.0.1:9/x"}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.calls.refusing import refusals
-from toolwire.calls.tools.ids import fit_ids
+from toolwire.calls.tools.adapter import fit_ids
 from toolwire.calls.tools.kinds import Lowered, Restorer, lower
 from toolwire.dialects import DIALECTS
 from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted

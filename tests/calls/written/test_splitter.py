@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire.calls.schemas import Schemas
-from toolwire.calls.validation import Offer
-from toolwire.calls.written.spans import span_of
+from toolwire.calls.validation import Offer, span_of
 from toolwire.calls.written.splitter import Manner, Spoken
 from toolwire.errors import UpstreamError
 from toolwire.events import (

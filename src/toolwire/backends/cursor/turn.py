@@ -15,8 +15,8 @@ from contextlib import suppress
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...calls.counts import LocalCall
 from ...calls.stop_sequences import Stopping
+from ...calls.validation import LocalCall
 from ...errors import GatewayError, InternalError, UpstreamError
 from ...events import Event, Failed, Finished, Noted, PartEnded, PartStarted, Started
 from ...ids import new_id

@@ -16,12 +16,10 @@ import jsonschema_rs
 from ...types import Json, JsonObject
 from ...wire.exact_json import BadJson, decode
 from ..schemas import Fault
-from ..schemas.keywords import Path
-from ..schemas.subschemas import declared
-from .edits import Drop, Edit, Put, Rename, find
+from ..schemas.keywords import Path, declared
 from .loose_json import NotLoose
+from .members import Drop, Edit, Put, Rename, find, same_name
 from .object_text import encoded
-from .property_names import same_name
 from .quotes import Steps
 
 Plan: TypeAlias = tuple[Edit, ...]

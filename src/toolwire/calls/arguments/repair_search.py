@@ -7,19 +7,21 @@ other reading helps.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from decimal import Decimal
 from itertools import islice
+
+from msgspec import Struct
 
 from ...types import Json, JsonObject
 from ...wire.exact_json import encode
 from ..schemas import Checker, TooCostly
-from ..schemas.subschemas import schemas_at, types_of
-from .ambiguity import Fixed, is_doubtful
-from .edits import changed
-from .fixes import Plan, View, plans
+from ..schemas.keywords import Path, schemas_at, types_of
+from .fixes import Plan, View, plans, whole_number
 from .loose_json import NotLoose
+from .members import Put, changed, is_open, put_all, same_name
 from .object_text import encoded
-from .property_names import same_name
 from .quotes import Steps
 
 _ROUNDS = 8
@@ -181,3 +183,152 @@ def _object(value: Json) -> JsonObject | None:
 def _is_schema(inner: JsonObject) -> bool:
     """The tool's own schema told back, perhaps with values in it, is no arguments."""
     return any(isinstance(value, dict) and "type" in value for value in inner.values())
+
+
+_MOST = 2000
+_LITERAL = re.compile(
+    r"\s*(?:true|false|null|none|-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*|\s*[\[{].*", re.IGNORECASE | re.DOTALL
+)
+
+
+_BRACKETS = frozenset({"syntax.bracket", "syntax.closers"})
+_SURROUNDINGS = frozenset({"junk", "unlisted", "wrapped"})  # what was found inside may not be the arguments at all
+_UNQUOTED = frozenset({"syntax.bare", "text"})  # texts came without their quotes
+_STRUCTURE = _BRACKETS | {"syntax.closed", "syntax.braces", "syntax.no_comma", "syntax.bare"}
+
+
+class Fixed(Struct, frozen=True):
+    arguments: JsonObject
+    repairs: tuple[str, ...]
+
+
+def is_doubtful(fixed: Fixed, schema: JsonObject) -> bool:
+    repairs = set(fixed.repairs)
+    if "listed" in repairs and not repairs.isdisjoint(_BRACKETS):  # an opening bracket was lost, and nobody knows where
+        return True
+    slips = repairs & {"typed", "encoded", "null", *_UNQUOTED}
+    if "null" in slips and not slips.isdisjoint(_UNQUOTED):  # a null among texts without quotes may be a text
+        return True
+    is_bent = not repairs.isdisjoint(_STRUCTURE | _SURROUNDINGS)
+    for path, value in _values(fixed.arguments):
+        if isinstance(value, dict):
+            if _has_doubtful_keys(value, schemas_at(schema, path), is_bent):
+                return True
+        elif slips and _could_be_a_slip(value, slips) and _takes_anything(schemas_at(schema, path)):
+            return True
+    return False
+
+
+def _has_doubtful_keys(value: JsonObject, schemas: list[JsonObject], is_bent: bool) -> bool:
+    """Where brackets or what stood around was mended, a key that the schema does not have may be of another object."""
+    known = {name for schema in schemas for name in schema.get("properties", ())}
+    if is_bent and known and not value.keys() <= known and not any(map(is_open, schemas)):
+        return True
+    return _has_other_spelling(value, known)
+
+
+def _has_other_spelling(value: JsonObject, known: set[str]) -> bool:
+    """A key that the schema allows without knowing it, and that is one of its own names but for the spelling."""
+    others = [key for key in value if key not in known]
+    return bool(others and known) and not {same_name(name) for name in known}.isdisjoint(map(same_name, others))
+
+
+def _could_be_a_slip(value: Json, slips: set[str]) -> bool:
+    if not isinstance(value, str):
+        return not slips.isdisjoint(_UNQUOTED) or (value is None and "null" in slips)
+    return not slips <= {"null", *_UNQUOTED} and _LITERAL.fullmatch(value) is not None
+
+
+def _takes_anything(schemas: list[JsonObject]) -> bool:
+    """No schema there says what it must be, or one says that it may be a text and something else as well."""
+    types = [names for schema in schemas if (names := types_of(schema))]
+    is_limited = any("enum" in schema or "const" in schema for schema in schemas)
+    return not is_limited and (not types or len(set().union(*types)) > 1)
+
+
+def _values(value: Json) -> Iterator[tuple[Path, Json]]:
+    """Everything but lists."""
+    waiting: list[tuple[Path, Json]] = [((), value)]
+    for _ in range(_MOST):
+        if not waiting:
+            return
+        path, item = waiting.pop()
+        if isinstance(item, dict):
+            waiting += [((*path, key), inner) for key, inner in item.items()]
+            yield path, item
+        elif isinstance(item, list):
+            waiting += [((*path, place), inner) for place, inner in enumerate(item[:_MOST])]
+        else:
+            yield path, item
+
+
+_READ_STEPS = 8_000
+_MOST_LEAVES = 10_000  # values that are looked at
+
+
+def preferred(arguments: JsonObject, raw: str, checker: Checker) -> Fixed | None:
+    """The same call as its tool would rather have it; None where that is as it stands."""
+    if not (("." in raw or "e" in raw or "E" in raw) and checker.has_integers) and not checker.has_text_unions:
+        return None
+    edits = list(_edits(arguments, checker))
+    if not edits:
+        return None
+    better = put_all(arguments, [(edit.path, edit.value) for edit in edits])
+    if not checker.fits(better, len(raw)):
+        return None
+    return Fixed(better, tuple(dict.fromkeys(edit.repair for edit in edits)))
+
+
+def _edits(arguments: JsonObject, checker: Checker) -> Iterator[Put]:
+    steps = Steps(_READ_STEPS)
+    for path, value in _leaves(arguments):
+        if isinstance(value, Decimal):
+            whole = whole_number(value)
+            if whole is not None and _is_integer(checker.schema, path):
+                yield Put(path, whole, "whole_number")
+        elif value.startswith(("{", "[")) and checker.has_text_unions:
+            held = _held(value, steps)
+            if held is not None and _is_declared(held, schemas_at(checker.schema, path)):
+                yield Put(path, held, "encoded")
+
+
+def _leaves(arguments: JsonObject) -> Iterator[tuple[Path, Json]]:
+    """Texts and decimals."""
+    waiting: list[tuple[Path, Json]] = [((), arguments)]
+    for _ in range(_MOST_LEAVES):
+        if not waiting:
+            return
+        path, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [((*path, key), item) for key, item in value.items()]
+        elif isinstance(value, list):
+            waiting += [((*path, place), item) for place, item in enumerate(value[:_MOST_LEAVES])]
+        elif isinstance(value, str | Decimal):
+            yield path, value
+
+
+def _is_integer(schema: JsonObject, path: Path) -> bool:
+    types = [types_of(found) for found in schemas_at(schema, path) if "type" in found]
+    return any("integer" in names for names in types) and not any("number" in names for names in types)
+
+
+def _held(text: str, steps: Steps) -> Json:
+    try:
+        return encoded(text, steps)
+    except NotLoose:
+        return None
+
+
+def _is_declared(value: Json, schemas: list[JsonObject]) -> bool:
+    """Whether a member of the union describes just this, not merely any object or list."""
+    if not any("string" in types_of(schema) for schema in schemas):
+        return False
+    if isinstance(value, dict):
+        return bool(value) and any(set(value) <= set(schema.get("properties", ())) for schema in schemas)
+    inner = [schema["items"] for schema in schemas if isinstance(schema.get("items"), dict)]
+    return isinstance(value, list) and bool(value) and any(_describes(schema, value) for schema in inner)
+
+
+def _describes(schema: JsonObject, items: list[Json]) -> bool:
+    names = set(schema.get("properties", ()))
+    return all(isinstance(item, dict) and item and set(item) <= names for item in items)

@@ -7,8 +7,7 @@ from msgspec.structs import replace
 from ...types import Message, Opaque, Part, Reasoning, Text, ToolCall
 from ...wire.exact_json import encode
 from .hosted_tools import Faults, faults_in
-from .report import Placed, Repair
-from .rules import Asked, is_blank, is_mute, is_telling, is_void, unproven
+from .rules import Asked, Placed, Repair, is_blank, is_mute, is_telling, is_void, unproven
 
 RAW = "_raw"  # the member that keeps what was no object (H022, H024)
 EMPTY = "(empty message)"

@@ -6,11 +6,9 @@ from msgspec.structs import replace
 
 from ...errors import quote
 from ...types import Message, Part, Text, ToolCall, ToolResult
-from .attachments import attached
 from .hosted_tools import may_be_answer
 from .pairs import Fate, Pairs, Slot, paired
-from .report import Placed, Repair
-from .rules import Asked, has_loose_end, is_blank, loose_thoughts
+from .rules import Asked, Placed, Repair, attached, has_loose_end, is_blank, loose_thoughts
 
 OPENING = "(The conversation begins here.)"
 ENDING = "Go on."

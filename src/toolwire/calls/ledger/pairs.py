@@ -13,10 +13,8 @@ from typing import Literal, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from ...types import Message, Opaque, Text, ToolCall, ToolResult
-from .item_ids import LOST_THOUGHT
 from .messages import as_function
-from .report import Placed, Repair
-from .rules import fits
+from .rules import LOST_THOUGHT, Placed, Repair, fits
 
 INTERRUPTED = (
     "Interrupted: no result of this call was recorded. The tool may have run completely, in part, or not at all; "

@@ -27,11 +27,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...types import Loss, Message, Reasoning, Request
-from .item_ids import thoughtless, without_copies, without_lost
 from .messages import tidied
 from .order import framed, rearranged, without_loose_thoughts
-from .report import Repair
-from .rules import Asked, is_proven, is_settled, lacks_thought
+from .rules import Asked, Repair, is_proven, is_settled, lacks_thought, thoughtless, without_copies, without_lost
 
 _TRIES = 3  # one is enough, unless what is told as the user's words parts what belonged together
 _ITEMS = frozenset({"responses"})  # dialects in which each part of a turn is a message of its own

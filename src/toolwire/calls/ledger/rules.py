@@ -3,12 +3,209 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
-from ...types import Message, Opaque, Part, Reasoning, Refusal, Text, ToolCall, ToolResult
-from .attachments import is_loaded
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ...errors import quote
+from ...types import Media, Message, Opaque, Part, Reasoning, Refusal, Source, Text, ToolCall, ToolResult
 from .hosted_tools import faults_in, may_be_answer
-from .item_ids import has_copies, has_lost
+
+Kind: TypeAlias = Literal[
+    "missing_result",
+    "orphan_result",
+    "duplicate_result",
+    "duplicate_call",
+    "duplicate_id",
+    "duplicate_item",
+    "order",
+    "kind",
+    "media",
+    "arguments",
+    "empty",
+    "reasoning",
+    "thinking",
+    "hosted",
+    "opening",
+    "ending",
+]
+
+
+class Repair(Struct, frozen=True):
+    """raw is text that was replaced, for telemetry alone: it may hold secrets, so it is in none of the other members."""
+
+    kind: Kind
+    where: str
+    why: str
+    raw: str = ""
+
+
+class Placed(NamedTuple):
+    """A message, and which one of the request's it was."""
+
+    place: int
+    message: Message
+
+    @property
+    def where(self) -> str:
+        return f"messages[{self.place}]"
+
+    def having(self, message: Message) -> Placed:
+        return Placed(self.place, message)
+
+
+_NAMELESS = (Opaque, Media)  # parts without a member for the id of their item; isinstance() would cost half of all
+
+
+def item_id(message: Message) -> str:
+    """The id that the item has for its provider, "" if it has none."""
+    if not message.parts:
+        return ""
+    part = message.parts[0]
+    return _id_of(part) if isinstance(part, Opaque) else str(getattr(part, "item_id", ""))
+
+
+def has_copies(messages: tuple[Message, ...]) -> bool:
+    """Whether two items have one id. Every request of such a dialect pays for this look."""
+    firsts = [message.parts[0] for message in messages if message.parts]
+    ids = [part.item_id for part in firsts if type(part) not in _NAMELESS and part.item_id]  # type: ignore[union-attr] # see there
+    ids += [known for part in firsts if type(part) is Opaque and (known := _id_of(part))]
+    return len(set(ids)) != len(ids)
+
+
+def has_lost(messages: tuple[Message, ...]) -> bool:
+    """Whether there is any that is thoughtless."""
+    has_thought = False
+    for message in messages:
+        if message.role != "assistant":
+            has_thought = False
+        elif not has_thought and message.parts:
+            part = message.parts[0]
+            if type(part) is Reasoning:
+                has_thought = True
+            elif type(part) not in _NAMELESS and part.item_id:  # type: ignore[union-attr] # see there
+                return True
+    return False
+
+
+def thoughtless(lines: list[Placed], messages: tuple[Message, ...]) -> set[int]:
+    """Places of items with ids before which no thought stands in their turn, or one that is not among the lines any more."""
+    kept = {line.place for line in lines}
+    gone = (number for number, message in enumerate(messages) if number not in kept and _is_thought(message))
+    found: set[int] = set()
+    has_thought, next_gone = False, next(gone, len(messages))
+    for place, message in lines:
+        while next_gone < place:
+            has_thought, next_gone = False, next(gone, len(messages))
+        if message.role != "assistant":
+            has_thought = False
+        elif _is_thought(message):
+            has_thought = True
+        elif not has_thought and item_id(message) and not isinstance(message.parts[0], Opaque):
+            found.add(place)
+    return found
+
+
+def without_copies(lines: list[Placed], repairs: list[Repair]) -> list[Placed]:
+    """Copies of thoughts and of what is not interpreted are gone, others have no id; calls are left to those who know their
+    results."""
+    seen: dict[str, Message] = {}
+    kept: list[Placed] = []
+    for line in lines:
+        known = item_id(line.message)
+        if not known or known not in seen or isinstance(line.message.parts[0], ToolCall):
+            kept.append(line)
+        elif _is_copy(line.message, seen[known]):
+            repairs.append(Repair("duplicate_item", line.where, "the same item stood there twice"))
+        else:
+            repairs.append(Repair("duplicate_item", line.where, "two items had one id"))
+            kept.append(line.having(_without_id(line.message)))
+        seen.setdefault(known, line.message)
+    return kept
+
+
+def without_lost(lines: list[Placed], lost: set[int], repairs: list[Repair]) -> list[Placed]:
+    """What stands at the lost places goes on without its id; calls again are left to others."""
+    kept = list(lines)
+    for number, line in enumerate(lines):
+        if line.place in lost and item_id(line.message) and not isinstance(line.message.parts[0], ToolCall):
+            repairs.append(Repair("reasoning", line.where, LOST_THOUGHT))
+            kept[number] = line.having(_without_id(line.message))
+    return kept
+
+
+LOST_THOUGHT = "the thought before an item is lost, so it goes on without its id"
+
+
+def _id_of(part: Opaque) -> str:
+    known = part.value.get("id")
+    return known if isinstance(known, str) else ""
+
+
+def _is_thought(message: Message) -> bool:
+    return bool(message.parts) and isinstance(message.parts[0], Reasoning)
+
+
+def _is_copy(message: Message, other: Message) -> bool:
+    if isinstance(message.parts[0], Reasoning):
+        return True
+    return isinstance(message.parts[0], Opaque) and message.parts == other.parts
+
+
+def _without_id(message: Message) -> Message:
+    """The same item otherwise, also in the client's own words."""
+    source = message.source
+    if source is not None:
+        source = Source(source.dialect, {key: value for key, value in source.value.items() if key != "id"})
+    return replace(message, parts=tuple(_new(part) for part in message.parts), source=source)
+
+
+def _new(part: Part) -> Part:
+    if isinstance(part, Opaque):
+        return replace(part, value={key: value for key, value in part.value.items() if key != "id"})
+    return replace(part, item_id="") if getattr(part, "item_id", "") else part
+
+
+ATTACHED = "[its output is attached behind the results]"
+
+
+def is_loaded(result: ToolResult) -> bool:
+    """Whether it failed and holds more than words."""
+    return result.is_error and any(isinstance(part, Media) for part in result.parts)
+
+
+def attached(lines: list[Placed], repairs: list[Repair]) -> list[Placed]:
+    written: list[Placed] = []
+    waiting: list[Part] = []
+    for line in lines:
+        results = [part for part in line.message.parts if isinstance(part, ToolResult)]
+        if waiting and not results:
+            written.append(line.having(Message(role="user", parts=tuple(waiting))))
+            waiting = []
+        if any(map(is_loaded, results)):
+            repairs.append(Repair("media", line.where, "media of a failed result were moved behind it"))
+            waiting += [part for result in results if is_loaded(result) for part in _moved(result)]
+            line = line.having(line.message.with_parts(tuple(map(_in_words, line.message.parts))))
+        if waiting and len(results) < len(line.message.parts):  # the user has more to say in the same message
+            rest = [part for part in line.message.parts if not isinstance(part, ToolResult)]
+            line = line.having(line.message.with_parts((*map(_in_words, results), *waiting, *rest)))
+            waiting = []
+        written.append(line)
+    return [*written, Placed(lines[-1].place, Message(role="user", parts=tuple(waiting)))] if waiting else written
+
+
+def _moved(result: ToolResult) -> list[Part]:
+    head = Text(text=f"Attachment(s) of failed tool result {quote(result.call_id)}:")
+    return [head, *(part for part in result.parts if isinstance(part, Media))]
+
+
+def _in_words(part: Part) -> Part:
+    if not isinstance(part, ToolResult) or not is_loaded(part):
+        return part
+    said = tuple(piece for piece in part.parts if not isinstance(piece, Media))
+    return replace(part, parts=said or (Text(text=ATTACHED),))
+
 
 ANSWERED_AS_FUNCTIONS = frozenset({"local_shell"})  # typed tools whose results some clients tell as a function's
 _TEXTS = (Text, Refusal)  # as `X | Y` the union would be made anew for each part

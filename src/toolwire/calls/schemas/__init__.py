@@ -1,11 +1,10 @@
 """What tools take: schemas read, compiled, and cleaned for those who understand less of them."""
 
-from .cache import Compiled, Schemas, check_schema
+from .cache import Compiled, Schemas, ToolSets, check_schema
 from .checker import Checker, Fault, TooCostly
 from .clean import Change, Cleaned, cleaned
 from .strict import without_added_nulls
 from .subset import Texts
-from .tool_sets import ToolSets
 
 __all__ = [
     "Checker",

@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from ...profiles import SchemaRules
 from ...types import Json, JsonObject
-from .keywords import Path, children, pointer, properties_of, required_of
-from .merge import local, merged
+from .keywords import Path, children, local, merged, pointer, properties_of, required_of
 from .strict import Impossible, strict
 from .subset import Texts, subset
 

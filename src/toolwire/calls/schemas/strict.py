@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...types import Json, JsonObject
-from .keywords import Path, properties_of, required_of
-from .merge import local, merged
-from .subschemas import schemas_at, types_of
+from .keywords import Path, local, merged, properties_of, required_of, schemas_at, types_of
 
 _DEEPEST = 40
 _MOST = 5000

@@ -15,10 +15,8 @@ from msgspec import Struct
 
 from ...types import Json, JsonObject
 from ...wire.exact_json import encode
-from .keywords import Path, properties_of, required_of
-from .merge import local, merged
+from .keywords import Path, local, merged, properties_of, required_of, types_of
 from .reader import type_name
-from .subschemas import types_of
 
 _MOST = 2000
 _DEEPEST = 30

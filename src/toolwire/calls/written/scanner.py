@@ -21,9 +21,8 @@ from functools import cache
 from msgspec import Struct
 
 from .formats import GRAMMARS, ONLY_TOLD
-from .formats.attempt import Trial, Until
 from .formats.base import Broken, Closed, Grammar, Imagined, Known, Piece, Read, Words
-from .formats.openers import STRAY_TAG, Openers, Opening
+from .formats.openers import STRAY_TAG, Openers, Opening, Trial, Until
 from .formats.text_position import Lines
 
 SLICE = 1024

@@ -17,10 +17,9 @@ from ...events import Event, Failed, Finished, Noted, PartDelta, PartEnded, Part
 from ...types import Loss, Reasoning, Text, ToolCall
 from ...wire.exact_json import object_of
 from ..parts import PartIndexes
-from ..validation import Offer, Unknown, reason_of, words_of
+from ..validation import Offer, Unknown, reason_of, with_span, without_end, words_of
 from .formats.base import Broken, Closed, Grew, Imagined, Known, Opened, Piece, Thought, Words
 from .scanner import Sentinel
-from .spans import with_span, without_end
 
 UnknownTool: TypeAlias = Literal["correct", "emit", "text", "error"]
 

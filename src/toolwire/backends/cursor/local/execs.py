@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
-from ....calls.counts import LocalCall
+from ....calls.validation import LocalCall
 from ....config.file import BackendConfig
 from ....errors import ConfigError, quote
 from ....tools.workspace.confinement import Root

@@ -2,10 +2,8 @@
 
 from . import dsml, glm, harmony, kimi, llama, mistral, pythonic, qwen
 from .base import Grammar
-from .hermes.malformed import SLIPPED
-from .hermes.other_tags import BehindTag
-from .hermes.tagged import TOOL_CALL
-from .hermes.unreadable import UNREAD
+from .hermes.malformed import SLIPPED, UNREAD
+from .hermes.tagged import TOOL_CALL, BehindTag
 from .hermes.variants import DRIFTED, INVOKE, LINE, WHOLE, WRAPPED
 
 __all__ = ["GRAMMARS", "ONLY_TOLD"]

@@ -10,9 +10,9 @@ from ....types import Json, JsonObject
 from ....wire.exact_json import BadJson, decode, encode, object_of
 from ...arguments.loose_json import Loose, NotLoose
 from ...arguments.object_text import encoded
+from ...schemas.keywords import schemas_at, types_of
 from ...schemas.reader import Uncheckable, read
 from ...schemas.reader import Unreadable as UnreadableSchema
-from ...schemas.subschemas import schemas_at, types_of
 from .base import Known
 from .lexer import Marks, NoCall, Steps, Tape, Unreadable
 

@@ -8,14 +8,15 @@ at most so many words may stand between them, no empty line, and no code.
 
 from __future__ import annotations
 
+import re
 from itertools import product
 
 from .....wire.exact_json import BadJson, decode, object_of
 from ..arguments import CUT, NOT_JSON, meant
 from ..base import Closed, Grammar, Known
 from ..lexer import LONGEST_NAME, Marks, NoCall, Scripted, Steps, Tape, Unreadable
-from .inline import Careful, Exacting
-from .tagged import Tagged
+from .inline import MOST_UNNAMED, Careful, Exacting
+from .tagged import OPENERS, Tagged
 
 _MOST_WORDS = 200
 _MOST_ATTRIBUTES = 8
@@ -130,3 +131,38 @@ def _unquoted(text: str) -> str:
 
 
 SLIPPED: Grammar = Scripted("slipped", _OPENERS, _block, "line")
+
+
+_WHY = "it holds no JSON object"
+_LONGEST = 1 << 16  # letters that are held for a closing tag once a tool is named
+_ENDS = Marks(*CLOSING, *OPENERS)
+_NOTHING = ("", "null", "None")
+_FORM = re.compile(r"[(\[{:=]")
+_NAME = re.compile(r"\w[\w.-]*")
+_BEGINS = re.compile(r"\S|[^\S\n]*\n")  # right behind the tag, or on the next line: a sentence goes on behind a blank
+_FENCES = ("```", "~~~")
+
+
+def _block_without_json(tape: Tape) -> Steps[None]:
+    if not tape.known.is_told or not (yield from tape.past(_TAG_END)):
+        raise NoCall
+    body, mark = yield from tape.upto(_ENDS, MOST_UNNAMED)
+    if not mark and _BEGINS.match(body) and _names_tool(body, tape.known):
+        more, mark = yield from tape.upto(_ENDS, _LONGEST)
+        body += more
+    if mark not in CLOSING or not _is_meant(body.strip(), tape.known) or not (yield from tape.ends_line()):
+        raise NoCall
+    raise Unreadable(_WHY)
+
+
+def _is_meant(body: str, known: Known) -> bool:
+    if "`" in body and not body.startswith(_FENCES):
+        return False
+    return body in _NOTHING or _FORM.search(body) is not None or _names_tool(body[:MOST_UNNAMED], known)
+
+
+def _names_tool(text: str, known: Known) -> bool:
+    return any(known.tool(name.rstrip(".-")) is not None for name in _NAME.findall(text))
+
+
+UNREAD: Grammar = Scripted("unread", OPENERS, _block_without_json, "line")

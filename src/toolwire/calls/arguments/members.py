@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TypeAlias
 
 from msgspec import Struct
 
-from ...types import Json
-from ..schemas.keywords import Path
+from ...types import Json, JsonObject
+from ..schemas.keywords import Path, children, schemas_at
 
 
 class Put(Struct, frozen=True):
@@ -74,3 +75,44 @@ def _changed(value: Json, edit: Edit, path: Path) -> Json:
     if edit.name in value:
         return value
     return {edit.name if key == step else key: item for key, item in value.items()}
+
+
+_SEPARATORS = re.compile(r"[\W_]+")
+_MOST_NODES = 5_000
+
+
+def same_name(name: str) -> str:
+    """What is left of a name without its case, separators and quotes."""
+    return _SEPARATORS.sub("", name).casefold()
+
+
+def all_names(schema: JsonObject) -> frozenset[str]:
+    """Of properties at any depth, as far as anybody would look."""
+    found: set[str] = set()
+    waiting: list[Json] = [schema]
+    for _ in range(_MOST_NODES):
+        if not waiting:
+            break
+        node = waiting.pop()
+        if isinstance(node, dict):
+            found.update(node.get("properties", ()))
+            waiting += [item for _, item in children(node)]
+    return frozenset(found)
+
+
+def is_whole(arguments: JsonObject, unclosed: list[Path], schema: JsonObject) -> bool:
+    return all(_is_full(find(arguments, path), schemas_at(schema, path)) for path in unclosed)
+
+
+def _is_full(value: Json, schemas: list[JsonObject]) -> bool:
+    if isinstance(value, list):
+        limits = [schema["maxItems"] for schema in schemas if "maxItems" in schema]
+        return bool(limits) and len(value) >= max(limits)
+    named = {name for schema in schemas for name in schema.get("properties", ())}
+    return (bool(named) or not value) and named <= set(value) and not any(map(is_open, schemas))
+
+
+def is_open(schema: JsonObject) -> bool:
+    """Made for names that it does not list."""
+    others = schema.get("additionalProperties")
+    return others is True or isinstance(others, dict) or "patternProperties" in schema

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from tests.backends.event_contract import check_events
 from toolwire.backends.base import EventReply
 from toolwire.backends.cursor.backend import CursorBackend
+from toolwire.backends.cursor.run import Limits
 from toolwire.backends.cursor.simulator import TOKEN, Faults, Model, Settings, Simulator
-from toolwire.backends.cursor.turn import Limits
 from toolwire.backends.http.transport import Transport
 from toolwire.config.file import BackendConfig
 from toolwire.config.secret import Secret

@@ -29,6 +29,7 @@ from tests.backends.cursor.stage import (
 )
 from tests.backends.event_contract import check_events
 from toolwire.backends.cursor.allowance import MOST_DECLINED, MOST_UNOFFERED
+from toolwire.backends.cursor.run import Turn
 from toolwire.backends.cursor.simulator import (
     Call,
     CallTogether,
@@ -48,7 +49,6 @@ from toolwire.backends.cursor.simulator import (
     With,
     play,
 )
-from toolwire.backends.cursor.turn import Turn
 from toolwire.calls.written.request import written
 from toolwire.errors import UpstreamError
 from toolwire.events import Answer, Finished, PartDelta, fold

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from toolwire.backends.cursor.simulator import Native, Result, Say, Seen, Settings, Simulator, Step
-from toolwire.backends.cursor.simulator.script import filled
-from toolwire.backends.cursor.simulator.steps import parts_of
+from toolwire.backends.cursor.simulator.script import filled, parts_of
 
 _MARK = re.compile(r"\[\[built-in:([A-Za-z0-9+/=]+)\]\]")
 

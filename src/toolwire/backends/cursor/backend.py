@@ -32,12 +32,11 @@ from .allowance import MOST_DECLINED, MOST_UNOFFERED, Allowance
 from .local.execs import LocalTools
 from .machine import branches_in, folder_of, this_machine
 from .repeats import Repeats
+from .run import EMPTY, STALLED, Limits, Turn, stalled
 from .transport.channel import Gone
-from .transport.retry import Tries
-from .transport.service import Service, Way
-from .turn import EMPTY, STALLED, Limits, Turn, stalled
+from .transport.service import Service, Tries, Way
 from .wire import Opening, Outlook, Setup, TurnDecoder, offered, opening
-from .wire.visible_tools import allowed_tools
+from .wire.execs import allowed_tools
 
 _LISTED = 300.0  # seconds that a list of models is good for
 _UNPARKED = 600.0  # seconds without parking after a continued run gave no answer

@@ -3,13 +3,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import tracemalloc
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 import pytest
 from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
 
+from tests.backends.cursor.channels import everything, failure, refusal, until
 from tests.backends.cursor.serving import Call, Server, attempt, serving, sockets
 from tests.backends.http.test_connection import Loopback, Run, run_each
 from tests.backends.http.test_transport import Tls
@@ -19,7 +20,6 @@ from toolwire.backends.cursor.transport.channel import Channel, Gone
 from toolwire.backends.cursor.transport.run_http2 import Connections, open_run
 from toolwire.backends.cursor.transport.stream import Limits
 from toolwire.backends.cursor.transport.target import Target
-from toolwire.errors import UpstreamError
 from toolwire.wire.connect import End, Fault, Frame, end, frame
 
 pytestmark = pytest.mark.slow
@@ -37,36 +37,6 @@ async def connections(limits: Limits | None = None, **environ: str) -> AsyncIter
         yield pool
     finally:
         await pool.close()
-
-
-async def everything(channel: Channel) -> list[Frame | End]:
-    """All items up to the end."""
-    items: list[Frame | End] = []
-    while not (items and isinstance(items[-1], End)):
-        items += await channel.receive()
-    return items
-
-
-async def failure(channel: Channel) -> UpstreamError:
-    try:
-        while True:
-            await channel.receive()
-    except Gone as gone:
-        return gone.error
-
-
-async def refusal(opening: Awaitable[Channel]) -> UpstreamError:
-    """Of a run that is refused, be it at once or in the first answer."""
-    try:
-        return await failure(await opening)
-    except Gone as gone:
-        return gone.error
-
-
-async def until(condition: object) -> None:
-    async with asyncio.timeout(2):
-        while not condition():  # type: ignore[operator]
-            await asyncio.sleep(0.005)
 
 
 async def answering(call: Call) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.backends.cursor.channels import everything, failure, until
 from tests.backends.cursor.plain import Asked, Halves, Plain
 from tests.backends.cursor.serving import attempt, sockets
-from tests.backends.cursor.transport.test_run_http2 import everything, failure, until
 from toolwire.backends.cursor.transport.channel import Channel, Gone
 from toolwire.backends.cursor.transport.run_sse import open_sse
 from toolwire.backends.cursor.wire import agent

@@ -10,7 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolwire.backends.cursor.wire import agent
-from toolwire.backends.cursor.wire.errors import error_of, error_of_status
+from toolwire.backends.cursor.wire.errors import (
+    BARE,
+    BY_CODE,
+    BY_NAME,
+    BY_STATUS,
+    BY_WORDS,
+    CUT,
+    OUTDATED,
+    POLICY,
+    UNKNOWN,
+    error_of,
+    error_of_status,
+)
 from toolwire.errors import UpstreamError
 from toolwire.wire.connect import Detail, Fault, FrameDecoder, end
 from toolwire.wire.exact_json import encode
@@ -275,3 +287,26 @@ def test_a_fault_is_the_same_after_the_wire() -> None:
     (item,) = FrameDecoder().feed(end(fault))
     assert item.fault == fault
     assert error_of(item.fault, has_spoken=False).headers == {"retry-after": "5"}
+
+
+KINDS = [*BY_NAME.values(), *BY_CODE.values(), *BY_STATUS.values(), *(kind for _, kind in BY_WORDS)]
+KINDS += [BARE, CUT, OUTDATED, POLICY, UNKNOWN]
+
+
+def test_every_name_is_one_of_the_schema() -> None:
+    assert set(BY_NAME) <= set(agent.ErrorDetails_Error.keys())
+
+
+def test_what_is_final_is_not_tried_again() -> None:
+    assert not [kind for kind in KINDS if kind.is_final and kind.is_retryable]
+
+
+def test_what_the_owner_can_mend_comes_with_a_hint() -> None:
+    assert not [kind for kind in KINDS if kind.status in (401, 404, 426) and kind.code != "not_found" and not kind.hint]
+    assert all(400 <= kind.status < 600 and not kind.what.endswith(".") for kind in KINDS)
+
+
+def test_only_limits_are_limits() -> None:
+    assert {kind.code for kind in KINDS if kind.status == 429} == {"rate_limited", "insufficient_quota"}
+    assert OUTDATED.status != 429
+    assert not OUTDATED.is_retryable

@@ -7,9 +7,14 @@ import pytest
 from tests.backends.cursor.wire.saying import read
 from toolwire.backends.cursor.wire import agent
 from toolwire.backends.cursor.wire.execs import (
+    CANCEL,
     CLIENT_HEARTBEAT,
+    NOBODY,
+    QUERY_REFUSALS,
     REFUSALS,
     Exec,
+    allowed_tools,
+    answer_query,
     answered,
     exec_of,
     heartbeat,
@@ -104,3 +109,49 @@ def test_half_a_surrogate_pair_can_be_said() -> None:
     exec = asked("read_args")
     assert read(rejected(exec, "a\ud800b")[0]).exec_client_message.read_result.rejected.reason == "a?b"
     assert read(thrown(exec, "\udfff")[0]).exec_client_control_message.throw.error == "?"
+
+
+QUERIES = {field.name: field for field in agent.InteractionQuery.DESCRIPTOR.oneofs_by_name["query"].fields}
+RESPONSES = {field.name: field for field in agent.InteractionResponse.DESCRIPTOR.oneofs_by_name["result"].fields}
+
+
+@pytest.mark.parametrize("member", QUERIES)
+def test_every_kind_of_the_schema_is_declined(member: str) -> None:
+    query = agent.InteractionQuery(id=4)
+    if QUERIES[member].message_type is None:
+        setattr(query, member, b"x")
+    else:
+        getattr(query, member).SetInParent()
+    response = read(answer_query(query)).interaction_response
+    name = response.WhichOneof("result")
+    assert response.id == 4
+    assert name is not None
+    assert RESPONSES[name].number == QUERIES[member].number
+    if member in QUERY_REFUSALS:
+        place = getattr(response, name)
+        for step in QUERY_REFUSALS[member].way:
+            assert place.HasField(step)
+            place = getattr(place, step)
+        assert getattr(place, QUERY_REFUSALS[member].words) == NOBODY
+
+
+def test_a_query_that_nobody_knows_is_answered_all_the_same() -> None:
+    response = read(answer_query(agent.InteractionQuery(id=6))).interaction_response
+    assert response.id == 6
+    assert response.WhichOneof("result") is None
+
+
+def test_a_run_is_cancelled_by_an_action() -> None:
+    message = agent.AgentClientMessage.FromString(CANCEL)
+    assert message.conversation_action.WhichOneof("action") == "cancel_action"
+    assert CANCEL.hex(" ") == "22 02 1a 00"
+
+
+def test_the_model_sees_the_clients_tools_and_those_that_run_here() -> None:
+    assert allowed_tools() == ("mcp_tool_call",)
+    assert allowed_tools(("read", "shell")) == ("mcp_tool_call", "read_tool_call", "shell_tool_call")
+
+
+def test_every_name_is_one_of_the_schema() -> None:
+    known = {field.name for field in agent.ToolCall.DESCRIPTOR.fields}
+    assert set(allowed_tools(("read", "list", "glob", "grep", "write", "shell"))) <= known

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from .faults import ERRORS, PLACES, TROUBLES, Faults, parse
 from .journal import CallRecord, Entry, Journal, Run
 from .model import Brain, Obliging, demo, prompted
-from .script import Script, load, play
-from .server import Simulator
-from .settings import API_KEY, TOKEN, Settings
-from .steps import (
+from .script import (
     Call,
     CallTogether,
     Checkpoint,
@@ -23,6 +19,7 @@ from .steps import (
     Raw,
     Result,
     Say,
+    Script,
     Seen,
     SetBlob,
     Stall,
@@ -30,7 +27,11 @@ from .steps import (
     Think,
     Usage,
     With,
+    load,
+    play,
 )
+from .server import Simulator
+from .settings import API_KEY, ERRORS, PLACES, TOKEN, TROUBLES, Faults, Settings, parse
 
 __all__ = [
     "Simulator",

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ....types import JsonObject
-from .faults import ERRORS, Error, Refused, refused
-from .settings import Settings
-from .steps import Offered, parts_of
+from .journal import Run
+from .script import Offered, Seen, parts_of
+from .settings import ERRORS, Error, Refused, Settings, refused
 
 BUILT_IN = frozenset({"read", "write", "ls", "delete", "grep", "glob", "shell", "web_search", "web_fetch"})
 _LEGAL_ID = re.compile(r"[A-Za-z0-9_-]+")
@@ -202,3 +203,49 @@ def _numbers(version: str) -> list[int]:
     """The date or the digits that it starts with; a build after that says nothing about its age."""
     found = re.search(r"\d+(?:\.\d+)*", version)
     return [int(number) for number in found[0].split(".")] if found else []
+
+
+_USER = 2
+
+
+def seen_by(request: Any, context: Any, run: Run, headers: Mapping[str, str]) -> Seen:
+    """A system message among the blobs is fetched and dropped: the model has the vendor's own."""
+    action = request.action.user_message_action
+    said = [*action.prepend_user_messages, *([action.user_message] if action.HasField("user_message") else [])]
+    history = [message for message in run.messages if message["role"] != "system"]
+    requested = request.requested_model
+    return Seen(
+        messages=(*history, *map(_as_message, said)),
+        user_text=action.user_message.text,
+        images=tuple(_images(action.user_message)),
+        is_resumed=request.action.HasField("resume_action"),
+        rules=tuple(rules_in(context)),
+        tools=offered(context.tools or request.mcp_tools.mcp_tools),
+        model=run.model or model_of(request),
+        parameters={parameter.id: parameter.value for parameter in requested.parameters},
+        max_mode=requested.max_mode or request.model_details.max_mode,
+        allowed_tools=tuple(filter(None, headers.get("x-cursor-agent-allowed-tools", "").split(","))),
+        number=run.number,
+    )
+
+
+def rules_in(context: Any) -> Iterator[str]:
+    """Rules that reach the model always: global ones of the user, and the rule of the cloud."""
+    for rule in context.rules:
+        if rule.type.HasField("global") and rule.source == _USER:
+            yield rule.content
+    if context.cloud_rule:
+        yield context.cloud_rule
+
+
+def _as_message(message: Any) -> JsonObject:
+    images = [
+        {"type": "image", "image": f"data:{mime};base64,{base64.b64encode(data).decode()}", "mediaType": mime}
+        for mime, data in _images(message)
+    ]
+    return {"role": "user", "content": [{"type": "text", "text": message.text}, *images]}
+
+
+def _images(message: Any) -> Iterator[tuple[str, bytes]]:
+    for image in message.selected_context.selected_images:
+        yield image.mime_type, bytes(image.data)

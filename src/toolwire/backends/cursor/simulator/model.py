@@ -17,7 +17,7 @@ from ....types import JsonObject, Media, Message, Part, Reasoning, Request, Text
 from ...base import Backend, EventReply
 from ...demo.backend import Demo
 from ...scripted.backend import Scripted
-from .steps import (
+from .script import (
     Call,
     CallTogether,
     Ended,

@@ -6,9 +6,9 @@ import asyncio
 from typing import Any
 
 from ..wire import agent
-from .faults import Refused, refused
 from .journal import CallRecord, Journal, Run
-from .steps import Result
+from .script import Result
+from .settings import Refused, refused
 
 _STREAMED = "shell_stream"
 

@@ -13,11 +13,10 @@ from msgspec.structs import replace
 
 from ....types import JsonObject
 from ..wire import agent
-from .faults import ERRORS, Error, Faults, Refused, refused
 from .journal import CallRecord, Journal, Run
+from .outlet import Outlet
 from .pending import Pending, exec_message
-from .settings import Settings
-from .steps import (
+from .script import (
     Call,
     CallTogether,
     Checkpoint,
@@ -38,7 +37,7 @@ from .steps import (
     Usage,
     With,
 )
-from .transport.outlet import Outlet
+from .settings import ERRORS, Error, Faults, Refused, Settings, refused
 
 _QUERY_ENDINGS = ("_request_query", "_interaction_query", "_args")
 

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import json
-import zlib
+import secrets
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from google.protobuf.message import DecodeError
 
+from ....types import JsonObject
+from ....wire.connect import Broken, Frame, FrameDecoder, end, fault_object, frame
 from ..wire import agent
-from .faults import Error, Faults, Refused, refused
+from .http1 import Exchange, Hungup
 from .journal import Run
-from .tokens import Passes
-from .transport.appends import Appends
-from .transport.exchange import Exchange, Hungup
-from .transport.frames import BadFrame, Frames, enveloped
-from .turn import Turn, World
+from .run import Turn, World
+from .settings import ERRORS, Error, Faults, Refused, Settings, refused
 
 _STATUS = {
     "unauthenticated": 401,
@@ -92,10 +93,10 @@ class Routes:
             await asyncio.gather(reading, serving, return_exceptions=True)
 
     async def _run_sse(self, exchange: Exchange) -> None:
-        frames = Frames(may_zip=True).feed(await exchange.body())
-        if len(frames) != 1:
+        frames = FrameDecoder().feed(await exchange.body())
+        if len(frames) != 1 or not isinstance(frames[0], Frame):
             return await _end(exchange, refused("invalid_argument", "expected one message").error)
-        request_id = agent.BidiRequestId.FromString(frames[0]).request_id
+        request_id = agent.BidiRequestId.FromString(frames[0].data).request_id
         if request_id in self._appends or exchange.headers.get("x-request-id", request_id) != request_id:
             return await _end(exchange, refused("invalid_argument", "Invalid request id").error)
         turn = await self._begin(exchange, request_id, "sse")
@@ -168,7 +169,7 @@ class Routes:
             listed = [{"modelId": model["model_id"], "displayName": model["display_name"]} for model in models]
             return await exchange.answer_json(200, {"models": listed})
         data = agent.GetUsableModelsResponse(models=models).SerializeToString()
-        body = enveloped(data) + enveloped(b"{}", 2) if self._world.settings.is_enveloped else data
+        body = frame(data) + end() if self._world.settings.is_enveloped else data
         return await exchange.answer(200, "application/proto", body)
 
     async def _config(self, exchange: Exchange) -> None:
@@ -191,23 +192,99 @@ class Routes:
 
 
 async def _read_into(turn: Turn, exchange: Exchange) -> None:
-    frames = Frames(may_zip="gzip" in exchange.headers.get("connect-content-encoding", ""))
+    decoder = FrameDecoder()
     try:
         while data := await exchange.read():
-            for message in frames.feed(data):
-                turn.receive(message)
+            for item in decoder.feed(data):
+                if not isinstance(item, Frame):
+                    raise Broken("a client must not send an end frame")
+                turn.receive(item.data)
         turn.half_close()
-    except (BadFrame, zlib.error) as fault:
+    except Broken as fault:
         turn.refuse(refused("invalid_argument", f"protocol error: {fault}"))
 
 
 async def _end(exchange: Exchange, error: Error) -> None:
     """A stream that is over before it begins: errors come in its end frame, whatever the status."""
     await exchange.start(200, {"content-type": "application/connect+proto"})
-    await exchange.write(enveloped(json.dumps({"error": error.as_json()}).encode(), 2))
+    await exchange.write(end(error.as_fault()))
     await exchange.finish()
 
 
 async def _fail(exchange: Exchange, error: Error) -> None:
     """The error of a unary method has a status."""
-    await exchange.answer_json(_STATUS.get(error.code, 500), error.as_json())
+    await exchange.answer_json(_STATUS.get(error.code, 500), fault_object(error.as_fault()))
+
+
+class Passes:
+    """The tokens of one simulator."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._issued: dict[str, float] = {}  # token -> when it expires
+        self._refreshing: set[str] = set()
+        self.revoked: set[str] = set()
+
+    def check(self, authorization: str) -> None:
+        """Raises Refused for who is not known, or no longer."""
+        token = authorization.removeprefix("Bearer ")
+        if token in self.revoked or (token not in self._settings.tokens and token not in self._issued):
+            raise Refused(ERRORS["unauthorized"])
+        if token in self._issued and self._issued[token] <= time.time():
+            raise Refused(ERRORS["token_expired"])
+
+    def exchange(self, authorization: str) -> tuple[int, JsonObject]:
+        """Status and body; a refresh token is as good as a key."""
+        key = authorization.removeprefix("Bearer ")
+        if key not in self._settings.api_keys and key not in self._refreshing:
+            return 401, {"code": "unauthenticated", "message": "Invalid API key"}
+        if self._settings.is_sign_in_barred:
+            return 403, {"code": "permission_denied", "message": "sign_in_policy_violation"}
+        return 200, self._issue()
+
+    def _issue(self) -> JsonObject:
+        expires = time.time() + self._settings.token_seconds
+        claims = {"sub": "auth0|simulated", "exp": int(expires), "type": "session", "jti": secrets.token_hex(8)}
+        token = f"{_encoded({'alg': 'HS256', 'typ': 'JWT'})}.{_encoded(claims)}.{secrets.token_urlsafe(32)}"
+        refresh = f"refresh_{secrets.token_hex(16)}"
+        self._issued[token] = expires
+        self._refreshing.add(refresh)
+        return {"accessToken": token, "refreshToken": refresh}
+
+
+def _encoded(value: JsonObject) -> str:
+    return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+
+class Appends:
+    """Numbers start at 0 and have no gaps. is_ordered: what comes too early is kept until its turn."""
+
+    def __init__(self, turn: Turn, *, is_ordered: bool) -> None:
+        self._turn = turn
+        self._is_ordered = is_ordered
+        self._next = 0
+        self._early: dict[int, bytes] = {}
+        self._is_closed = False
+
+    def take(self, number: int, data: bytes) -> None:
+        """Raises Refused for a number that is not the next."""
+        if self._is_closed:
+            raise refused("not_found", "The run of this request id is over")
+        if number < self._next or number in self._early:
+            raise self._refused(f"Duplicate append_seqno {number}; expected {self._next}")
+        if number > self._next and not self._is_ordered:
+            raise self._refused(f"append_seqno {number} is out of order; expected {self._next}")
+        self._early[number] = data
+        while self._next in self._early:
+            message = self._early.pop(self._next)
+            self._next += 1
+            self._turn.run.appends += 1
+            self._turn.receive(message)
+
+    def close(self) -> None:
+        self._is_closed = True
+        self._early.clear()
+
+    def _refused(self, why: str) -> Exception:
+        self._turn.run.offences.append(why)
+        return refused("invalid_argument", why)

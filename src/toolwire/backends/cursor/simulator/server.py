@@ -9,15 +9,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from .faults import Faults
+from .http1 import serve_http1
+from .http2 import serve_http2
 from .journal import Journal
 from .model import Obliging
 from .routes import Routes
-from .settings import Settings
-from .steps import Model
-from .transport.http1 import serve_http1
-from .transport.http2 import serve_http2
-from .turn import World
+from .run import World
+from .script import Model
+from .settings import Faults, Settings
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _HOST = "127.0.0.1"

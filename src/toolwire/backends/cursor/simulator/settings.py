@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
+import msgspec
 from msgspec import Struct
+
+from ....errors import BadRequest, quote
+from ....wire.connect import Detail, Fault
+from ..wire import agent
 
 API_KEY = "key_simulator"
 TOKEN = "token_simulator"
@@ -38,3 +45,175 @@ class Settings(Struct, frozen=True, kw_only=True):
     is_enveloped: bool = False  # the list of models comes in an envelope
     parked_seconds: float = 0.05  # until a trouble of a parked run happens
     http2_config: int = 2
+
+
+PLACES = ("open", "text", "call", "parked", "result", "end")
+TROUBLES = {
+    "stall": "nothing more but heartbeats",
+    "silence": "nothing more, not even heartbeats",
+    "drop": "the connection is cut",
+    "close": "the answer ends as if all were well, but without an end frame",
+    "reset": "the stream is reset (on HTTP/1.1 the connection is cut)",
+    "goaway": "GOAWAY, then the connection is closed (on HTTP/1.1 it is just closed)",
+    "half_frame": "a frame that stops in the middle, then the end of the answer",
+    "huge_frame": "a frame that claims to have a gibibyte",
+    "junk_frame": "a frame that is no message",
+    "error:NAME": "the end frame with one of the errors",
+}
+
+
+class Faults(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The defaults are a server that does everything right."""
+
+    calls: int = 1  # every call comes so often, with an id each
+    late: float = 0.0  # seconds until the next of them
+    newline_ids: bool = False  # two ids in tool_call_id
+    prefixed_names: bool = False  # mcp_<provider>_<tool>
+    native: str = ""  # this exec comes before every call, whatever tools are allowed
+    query: str = ""  # this question comes before the first text
+    repeat_exec: bool = False  # the same exec is sent twice
+    text_as_blob: bool = False  # no text deltas: the answer is only left as a blob
+    endless: Literal["", "text", "nothing"] = (
+        ""  # after results: the text only as a blob, or none, then heartbeats for ever
+    )
+    think_tags: bool = False  # thinking comes as <think> in the text
+    empty_usage: bool = False  # turn_ended without numbers
+    no_turn_ended: bool = False
+    gzip: bool = False  # where the client allows it
+    split: bool = False  # every byte is written on its own
+    slow: float = 0.0  # seconds before every message
+    unknown: bool = False  # messages and members that nobody knows in between
+    poison: bool = False  # the conversation id is poisoned: bare resource_exhausted, now and ever after
+    status: int = 0  # this HTTP status and no more, in place of a stream
+    at: dict[str, str] = {}  # place -> trouble
+
+
+class Error(Struct, frozen=True, kw_only=True):
+    """number 0 is a bare error: no details."""
+
+    code: str
+    number: int = 0
+    name: str = ""
+    message: str = "Error"
+    title: str = ""
+    detail: str = ""
+    is_retryable: bool = False
+
+    def as_fault(self) -> Fault:
+        if not self.number:
+            return Fault(self.code, self.message)
+        details: Any = {"title": self.title, "detail": self.detail, "is_retryable": self.is_retryable}
+        value = agent.ErrorDetails(error=self.number, details=details, is_expected=True).SerializeToString()
+        told = {"title": self.title, "detail": self.detail, "isRetryable": self.is_retryable}
+        debug = {"error": self.name, "details": told, "isExpected": True}
+        return Fault(self.code, self.message, (Detail("aiserver.v1.ErrorDetails", value, debug),))
+
+
+class Refused(Exception):
+    """The run ends with this error."""
+
+    def __init__(self, error: Error) -> None:
+        super().__init__(f"{error.code}: {error.message}")
+        self.error = error
+
+
+def refused(code: str, message: str) -> Refused:
+    return Refused(Error(code=code, message=message))
+
+
+def _known(code: str, number: int, name: str, title: str, detail: str, *, is_retryable: bool = False) -> Error:
+    return Error(code=code, number=number, name=f"ERROR_{name}", title=title, detail=detail, is_retryable=is_retryable)
+
+
+ERRORS: dict[str, Error] = {
+    "unauthorized": _known("unauthenticated", 38, "UNAUTHORIZED", "Unauthorized", "Invalid token."),
+    "not_logged_in": _known("unauthenticated", 2, "NOT_LOGGED_IN", "Not logged in", "Please log in."),
+    "token_expired": _known("unauthenticated", 12, "AUTH_TOKEN_EXPIRED", "Token expired", "Log in again."),
+    "update_required": _known(
+        "resource_exhausted", 28, "GPT_4_VISION_PREVIEW_RATE_LIMIT", "Update Required", "Your client is too old."
+    ),
+    "outdated_client": _known("failed_precondition", 30, "OUTDATED_CLIENT", "Outdated client", "Update your client."),
+    "rate_limited": _known(
+        "resource_exhausted", 50, "RATE_LIMITED", "Too many requests", "Slow down.", is_retryable=True
+    ),
+    "rate_limited_changeable": _known(
+        "resource_exhausted", 51, "RATE_LIMITED_CHANGEABLE", "Too many requests", "Slow down.", is_retryable=True
+    ),
+    "free_rate_limit": _known(
+        "resource_exhausted", 7, "FREE_USER_RATE_LIMIT_EXCEEDED", "Rate limit", "Free plan: too many requests."
+    ),
+    "pro_rate_limit": _known(
+        "resource_exhausted", 8, "PRO_USER_RATE_LIMIT_EXCEEDED", "Rate limit", "Pro plan: too many requests."
+    ),
+    "free_usage_limit": _known(
+        "resource_exhausted", 9, "FREE_USER_USAGE_LIMIT", "Usage limit", "You have hit the limit of the free plan."
+    ),
+    "pro_usage_limit": _known(
+        "resource_exhausted", 10, "PRO_USER_USAGE_LIMIT", "Usage limit", "You have hit your usage limit."
+    ),
+    "generic_limit": _known(
+        "resource_exhausted", 22, "GENERIC_RATE_LIMIT_EXCEEDED", "Rate limit", "Too many requests.", is_retryable=True
+    ),
+    "high_load": _known(
+        "resource_exhausted", 41, "RESOURCE_EXHAUSTED", "High Load", "Try again in a moment.", is_retryable=True
+    ),
+    "pricing_required": _known(
+        "resource_exhausted", 44, "USAGE_PRICING_REQUIRED", "Usage-based pricing required", "Turn it on to go on."
+    ),
+    "slow_pool": _known(
+        "resource_exhausted", 63, "SLOW_POOL", "Slow pool", "You are in the slow pool.", is_retryable=True
+    ),
+    "bad_model": _known("not_found", 5, "BAD_MODEL_NAME", "AI Model Not Found", "Model name is not valid."),
+    "model_blocked": _known("permission_denied", 58, "MODEL_BLOCKED", "Model blocked", "An admin blocked this model."),
+    "max_mode_required": _known(
+        "failed_precondition", 60, "MAX_MODE_REQUIRED", "Max mode required", "This model needs max mode."
+    ),
+    "unsupported_region": _known(
+        "permission_denied", 64, "UNSUPPORTED_REGION", "Unsupported region", "This model is not offered here."
+    ),
+    "too_long": _known(
+        "invalid_argument", 43, "CONVERSATION_TOO_LONG", "Conversation too long", "Start a new conversation."
+    ),
+    "bare": Error(code="resource_exhausted"),
+    "internal": Error(code="internal", message="Internal error"),
+    "unavailable": Error(code="unavailable", message="upstream connect error"),
+    "permission_denied": Error(code="permission_denied", message="Permission denied"),
+    "canceled": Error(code="canceled", message="This operation was aborted"),
+    "failed_precondition": Error(code="failed_precondition", message="Failed precondition"),
+}
+
+
+def parse(names: list[str] | tuple[str, ...]) -> Faults:
+    """The faults of a command line; raises BadRequest for what there is not."""
+    members: dict[str, Any] = {}
+    troubles: dict[str, str] = {}
+    for written in names:
+        name, _, value = written.partition("=")
+        if is_trouble(name):
+            if value and value not in PLACES:
+                raise _unknown(written)
+            troubles[value or "text"] = name
+        elif name in Faults.__struct_fields__ and name != "at":
+            members[name] = value or True
+        else:
+            raise _unknown(written)
+    try:
+        return msgspec.convert({**members, "at": troubles}, Faults, strict=False)
+    except msgspec.ValidationError as fault:
+        raise BadRequest(f"a fault has the wrong value: {quote(str(fault))}.", code="bad_fault") from None
+
+
+def is_trouble(name: str) -> bool:
+    """Whether something can be made to happen at a place by this name."""
+    kind, _, error = name.partition(":")
+    return error in ERRORS if kind == "error" else name in TROUBLES
+
+
+def _unknown(written: str) -> BadRequest:
+    members = [name for name in Faults.__struct_fields__ if name != "at"]
+    known = ", ".join([*members, *(f"{trouble}=PLACE" for trouble in TROUBLES)])
+    return BadRequest(
+        f"found the fault {quote(written)}; expected one of {known}; places: {', '.join(PLACES)}; "
+        f"errors: {', '.join(ERRORS)}.",
+        code="bad_fault",
+    )

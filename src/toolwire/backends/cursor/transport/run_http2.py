@@ -19,8 +19,7 @@ from ...http.transport import parse_target
 from .channel import Channel, Gone
 from .http2 import Connection
 from .stream import Limits, Stream
-from .target import RUN, Attempt, Target, headers_of
-from .unary import garbage
+from .target import RUN, Attempt, Target, garbage, headers_of
 
 _OTHER_WAY = 'Set transport = "sse" for this back end; that works over HTTP/1.1 and through proxies.'
 _LEAVING = 2.0

@@ -18,8 +18,7 @@ from ...http.transport import Response, Timeouts, Transport
 from ..wire import agent
 from .channel import Channel, Gone
 from .run_http2 import ended
-from .target import APPEND, RUN_SSE, Attempt, Target, headers_of
-from .unary import check, garbage, judged, unary
+from .target import APPEND, RUN_SSE, Attempt, Target, check, garbage, headers_of, judged, unary
 
 # Seconds that the first message gives RunSSE to arrive, where the server is silent until there is news.
 _HEAD_START = 0.25

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -16,13 +17,13 @@ from ....telemetry import wire_trace
 from ...http.connection import TransportError
 from ...http.transport import Transport
 from ..auth import Credentials
-from ..wire.request.models import Usable, usable
+from ..run import EMPTY
+from ..wire.models import Usable, usable
 from .channel import Channel
 from .run_http2 import Connections, open_run
 from .run_sse import open_sse
-from .target import USABLE_MODELS, Attempt, Target
+from .target import USABLE_MODELS, Attempt, Target, unary
 from .trace import traced
-from .unary import unary
 
 _REMEMBERED = 600.0  # seconds that Run is not tried again where it did not get through
 
@@ -139,3 +140,42 @@ def _attempt(way: Way, original_id: str, allowed: Sequence[str]) -> Attempt:
 def _is_of_http2(error: UpstreamError) -> bool:
     """The other transport may do better: the way to the server has no HTTP/2, or none that works."""
     return error.code == "http2_required" or (isinstance(error, TransportError) and error.kind == "protocol")
+
+
+_LONGEST_WAIT = 2.0  # a longer pause is the client's to make
+
+
+class Tries:
+    """Of one request. until: no try begins later, so that limits of time do not add up. was_empty: a try without output came before."""
+
+    def __init__(self, service: Service, retries: int, until: float, *, was_empty: bool = False) -> None:
+        self._service = service
+        self._left = retries
+        self._until = until
+        self._count = 0
+        self._has_renewed = False
+        self._was_empty = was_empty
+
+    def pause(self, error: UpstreamError, way: Way | None, now: float) -> float | None:
+        """Seconds until the next try; None: there is none, and the error is told. way is None where there was no token."""
+        if way is not None and error.status == 401 and not self._has_renewed and self._service.renew(way):
+            self._has_renewed = True
+            return 0.0
+        if way is not None and self._service.fall_back(way, error):
+            return 0.0
+        if error.code == EMPTY:
+            was_empty, self._was_empty = self._was_empty, True
+            return None if was_empty else 0.0
+        seconds = _pause(error, self._count)
+        if not error.retryable or self._count >= self._left or seconds > _LONGEST_WAIT or now + seconds > self._until:
+            return None
+        self._count += 1
+        return seconds
+
+
+def _pause(error: UpstreamError, count: int) -> float:
+    """What the service asks for, else a quarter of a second, doubled each time, with a little chance in it."""
+    try:
+        return max(0.0, float(error.headers["retry-after"]))
+    except (KeyError, ValueError):
+        return float(0.25 * 2**count * random.uniform(0.8, 1.2))

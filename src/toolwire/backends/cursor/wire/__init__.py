@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from .answer.decoder import Outlook, Reply, TurnDecoder
+from .decoder import Outlook, Reply, TurnDecoder
 from .errors import error_of, error_of_status
-from .execs import CLIENT_HEARTBEAT, Exec, answered, exec_of, heartbeat, rejected, thrown
-from .request.models import requested, usable
-from .request.names import Names
-from .request.request_out import NAME, Opening, Setup, losses_of, offered, opening
-from .request.results import mcp_result
-from .visible_tools import CANCEL, allowed_tools
+from .execs import CANCEL, CLIENT_HEARTBEAT, Exec, allowed_tools, answered, exec_of, heartbeat, rejected, thrown
+from .history import mcp_result
+from .models import requested, usable
+from .names import Names
+from .request import NAME, Opening, Setup, losses_of, offered, opening
 
 __all__ = [
     "CANCEL",

@@ -8,6 +8,7 @@ has no room for words.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import Struct
@@ -171,3 +172,80 @@ def _written(text: str) -> str:
 
 def _control(message: agent.ExecClientControlMessage) -> bytes:
     return agent.AgentClientMessage(exec_client_control_message=message).SerializeToString()
+
+
+NOBODY = "Nobody can be asked here: this client answers for itself and approves nothing. Go on without it, with the tools you have."
+
+
+class QueryRefusal(Struct, frozen=True):
+    """The member of the response, the way to the refusal in it, and the member there that takes the words."""
+
+    member: str
+    way: tuple[str, ...] = ("rejected",)
+    words: str = "reason"
+
+
+QUERY_REFUSALS: dict[str, QueryRefusal] = {
+    "web_search_request_query": QueryRefusal("web_search_request_response"),
+    "ask_question_interaction_query": QueryRefusal("ask_question_interaction_response", ("result", "rejected")),
+    "switch_mode_request_query": QueryRefusal("switch_mode_request_response"),
+    "create_plan_request_query": QueryRefusal("create_plan_request_response", ("result", "error"), "error"),
+    "web_fetch_request_query": QueryRefusal("web_fetch_request_response"),
+    "pr_management_request_query": QueryRefusal("pr_management_result"),
+    "mcp_auth_request_query": QueryRefusal("mcp_auth_request_response"),
+    "generate_image_request_query": QueryRefusal("generate_image_request_response"),
+    "replace_env_args": QueryRefusal("replace_env_result", ("failure",), "error_message"),
+    "connect_scm_request_query": QueryRefusal("connect_scm_request_response"),
+}
+
+# Whose messages are not modelled. The first two have the form of a web search's, for the third an empty result is one.
+_OPAQUE = {
+    "exa_search_request_query": "exa_search_request_response",
+    "exa_fetch_request_query": "exa_fetch_request_response",
+    "setup_vm_environment_args": "setup_vm_environment_result",
+}
+
+
+def answer_query(query: agent.InteractionQuery, why: str = NOBODY) -> bytes:
+    """One response, with the number of the query; of a kind that nobody knows it has nothing but that."""
+    response = agent.InteractionResponse(id=query.id)
+    member = query.WhichOneof("query") or ""
+    if (refusal := QUERY_REFUSALS.get(member)) is not None:
+        _refuse_query(response, refusal, why)
+    elif member in _OPAQUE:
+        rejected = agent.WebSearchRequestResponse_Rejected(reason=why)
+        body = (
+            b"" if member.startswith("setup") else agent.WebSearchRequestResponse(rejected=rejected).SerializeToString()
+        )
+        setattr(response, _OPAQUE[member], body)
+    return agent.AgentClientMessage(interaction_response=response).SerializeToString()
+
+
+def _refuse_query(response: agent.InteractionResponse, refusal: QueryRefusal, why: str) -> None:
+    place: Any = getattr(response, refusal.member)
+    for step in refusal.way:
+        place = getattr(place, step)
+    place.SetInParent()
+    setattr(place, refusal.words, why)
+
+
+# The client's tools come to the model as those of an MCP server; the service's own stay out of its sight unless the gateway runs them.
+_CLIENTS = "mcp_tool_call"
+_OWN = {
+    "read": "read_tool_call",
+    "list": "ls_tool_call",
+    "glob": "glob_tool_call",
+    "grep": "grep_tool_call",
+    "write": "edit_tool_call",
+    "delete": "delete_tool_call",
+    "shell": "shell_tool_call",
+}
+
+CANCEL = agent.AgentClientMessage(
+    conversation_action=agent.ConversationAction(cancel_action=agent.CancelAction())
+).SerializeToString()
+
+
+def allowed_tools(local: Iterable[str] = ()) -> tuple[str, ...]:
+    """For the header that names them. local: those that run here, by the owner's words for them."""
+    return (_CLIENTS, *(_OWN[name] for name in local))

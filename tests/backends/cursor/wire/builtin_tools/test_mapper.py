@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.backends.cursor.wire.lending import BASH, TEXT, TEXTS, client, fits, lent, result, tool
 from toolwire.backends.cursor.wire import agent
-from toolwire.backends.cursor.wire.builtin_tools.mapper import borrowed
-from toolwire.backends.cursor.wire.builtin_tools.table import ABILITIES
+from toolwire.backends.cursor.wire.builtin_tools.mapper import borrowed, properties_of, required_of, types_of
+from toolwire.backends.cursor.wire.builtin_tools.requests import ABILITIES
 from toolwire.backends.cursor.wire.execs import Exec
 from toolwire.types import Text, Tool, ToolResult
 
@@ -219,3 +219,11 @@ def test_whatever_a_client_answers_is_a_typed_result(
 def test_half_a_character_is_no_exception() -> None:
     call = lent("shell", agent.ShellArgs(command="a"), [BASH])
     assert result(call, "x\ud800y").success.stdout == "x?y"
+
+
+def test_odd_schemas_have_no_members() -> None:
+    assert properties_of(None) == {}
+    assert properties_of({"properties": {"a": True, "b": {}}}) == {"b": {}}
+    assert required_of({"required": ["a", 5]}) == ["a"]
+    assert required_of({"required": "a"}) == []
+    assert types_of({"anyOf": [{"type": "string"}, {"type": "null"}, True]}) == {"string", "null"}

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from toolwire.backends.cursor.wire import agent
-from toolwire.backends.cursor.wire.builtin_tools.requests import Wish, content_of, wish_of
+from toolwire.backends.cursor.wire.builtin_tools.requests import ABILITIES, DEMANDED, Wish, content_of, wish_of
 from toolwire.backends.cursor.wire.execs import Exec
 
 
@@ -36,3 +36,19 @@ def test_content_is_text_where_it_can_be() -> None:
     assert content_of(Exec(1, "", "write", agent.WriteArgs(path="a", file_bytes="ü".encode()))) == "ü"
     assert content_of(Exec(1, "", "write", agent.WriteArgs(path="a", file_bytes=b"\xff"))) == b"\xff"
     assert content_of(Exec(1, "", "pi_write", agent.PiWriteExecArgs(path="a", content="x"))) == "x"
+
+
+def test_no_tool_stands_for_two_abilities() -> None:
+    names = [name for ability in ABILITIES.values() for name in ability.tools]
+    assert len(names) == len(set(names))
+
+
+def test_no_parameter_is_filled_twice() -> None:
+    for ability in ABILITIES.values():
+        places = [place for argument in ability.parameters.values() for place in dict.fromkeys(argument)]
+        assert len(places) == len(set(places))
+
+
+def test_nothing_demanded_makes_a_tool_less_careful() -> None:
+    assert DEMANDED["requires_approval"] is True
+    assert not any("danger" in name or "sandbox" in name for name in DEMANDED)

@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
 from .....types import Json, JsonObject, Tool, ToolResult
 from ..execs import Exec, answered
 from .commands import command_of, in_folder
-from .requests import Wish, wish_of
+from .requests import ABILITIES, DEMANDED, Ability, Wish, wish_of
 from .results import Call, Known, results_of
-from .schema import Fits, properties_of, required_of, types_of
-from .table import ABILITIES, DEMANDED, Ability
 
 _PARTS = re.compile(r"__|[./:]")
 _ZERO_BASED = re.compile(r"0-based|zero-based|0-indexed|zero-indexed|base ?zero", re.IGNORECASE)
@@ -175,3 +173,29 @@ def _timed(milliseconds: int, place: str, schema: JsonObject) -> Json:
     else:
         return None
     return min(value, int(most)) if isinstance(most, int | float) else value
+
+
+# Whether arguments certainly fit the schema of a tool. Handed in, because the one judge of schemas belongs to calls.
+Fits: TypeAlias = Callable[[Tool, JsonObject], bool]
+
+
+def properties_of(schema: JsonObject | None) -> dict[str, JsonObject]:
+    """The members of an object by name; those whose schema is no object are left out."""
+    found = schema.get("properties") if isinstance(schema, dict) else None
+    return {name: item for name, item in found.items() if isinstance(item, dict)} if isinstance(found, dict) else {}
+
+
+def required_of(schema: JsonObject | None) -> list[str]:
+    found = schema.get("required") if isinstance(schema, dict) else None
+    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
+
+
+def types_of(schema: JsonObject) -> frozenset[str]:
+    """The types that it names, also as plain alternatives; none if it does not say."""
+    named = schema.get("type")
+    names = [named] if isinstance(named, str) else named if isinstance(named, list) else []
+    for key in ("anyOf", "oneOf"):
+        choices = schema.get(key)
+        for choice in choices if isinstance(choices, list) else ():
+            names = [*names, choice.get("type")] if isinstance(choice, dict) else names
+    return frozenset(name for name in names if isinstance(name, str))

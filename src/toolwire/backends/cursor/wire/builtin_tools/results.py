@@ -13,11 +13,18 @@ from msgspec import Struct
 from .....types import Media, Text, Tool, ToolResult
 from .. import agent
 from ..execs import Exec
-from .client_output import is_failed_read, is_failed_search, is_refusal, is_timeout, said
+from .client_output import content_of as file_in
+from .client_output import (
+    is_failed_read,
+    is_failed_search,
+    is_refusal,
+    is_timeout,
+    said,
+    says_numbers,
+    without_reminders,
+)
 from .commands import Framed, framed, has_range, is_folder, is_missing
 from .listings import files_in, folder_in, grep_result, tree_in
-from .numbered_files import content_of as file_in
-from .numbered_files import says_numbers, without_reminders
 from .requests import Wish, content_of
 
 _NOT_FOUND = re.compile(r"no such file|not found|does not exist|ENOENT", re.IGNORECASE)

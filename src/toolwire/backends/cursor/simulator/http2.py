@@ -1,0 +1,184 @@
+"""HTTP/2 as the simulator serves it: many exchanges on one connection, with prior knowledge."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import h2.config
+import h2.connection
+import h2.events
+import h2.exceptions
+
+from .http1 import Exchange, Handler, Hungup
+
+_CANCEL = 8
+_READ = 65536
+
+
+class Http2Exchange(Exchange):
+    version = "2"
+
+    def __init__(self, link: _Link, stream: int, headers: dict[str, str]) -> None:
+        self.method = headers.get(":method", "")
+        self.path = headers.get(":path", "")
+        self.headers = {name: value for name, value in headers.items() if not name.startswith(":")}
+        self._link = link
+        self._stream = stream
+        self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue()  # None: gone
+        self._is_read = False
+        self._is_finished = False
+        self.task: asyncio.Task[None] | None = None
+
+    def feed(self, data: bytes | None) -> None:
+        self._pieces.put_nowait(data)
+
+    def hang_up(self) -> None:
+        """The stream is reset or the connection lost."""
+        self.feed(None)
+        if self.task is not None:
+            self.task.cancel()
+
+    async def read(self) -> bytes:
+        if self._is_read:
+            return b""
+        piece = await self._pieces.get()
+        if piece is None:
+            raise Hungup
+        self._is_read = not piece
+        return piece
+
+    async def start(self, status: int, headers: dict[str, str], *, is_last: bool = False) -> None:
+        self.status = status
+        self._is_finished = is_last
+        listed = [(":status", str(status)), *headers.items()]
+        self._link.guard(self._link.http.send_headers, self._stream, listed, end_stream=is_last)
+        await self._link.flush()
+
+    async def write(self, data: bytes) -> None:
+        while data:
+            size = await self._link.room(self._stream)
+            self._link.guard(self._link.http.send_data, self._stream, data[:size])
+            data = data[size:]
+            await self._link.flush()
+
+    async def finish(self) -> None:
+        if not self._is_finished:
+            self._is_finished = True
+            self._link.guard(self._link.http.end_stream, self._stream)
+            await self._link.flush()
+
+    async def cut(self, how: str) -> None:
+        self._is_finished = True
+        if how == "reset":
+            self._link.guard(self._link.http.reset_stream, self._stream, _CANCEL)
+            await self._link.flush()
+        elif how == "goaway":
+            self._link.guard(self._link.http.close_connection)
+            await self._link.flush()
+            self._link.writer.close()
+        else:
+            self._link.writer.transport.abort()
+
+
+class _Link:
+    """The connection under the exchanges."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handler: Handler) -> None:
+        configuration = h2.config.H2Configuration(client_side=False, header_encoding="utf-8")
+        self.http = h2.connection.H2Connection(configuration)
+        self.reader = reader
+        self.writer = writer
+        self._handler = handler
+        self._exchanges: dict[int, Http2Exchange] = {}
+        self._window = asyncio.Event()
+
+    async def serve(self, data: bytes) -> None:
+        self.http.initiate_connection()
+        try:
+            while data:
+                for event in self.http.receive_data(data):
+                    self._take(event)
+                await self.flush()
+                data = await self.reader.read(_READ)
+        except (h2.exceptions.ProtocolError, Hungup, ConnectionError):
+            pass
+        finally:
+            await self._end()
+
+    def guard(self, act: Any, *arguments: Any, **named: Any) -> None:
+        """What the connection no longer allows means that the client is gone."""
+        try:
+            act(*arguments, **named)
+        except h2.exceptions.ProtocolError:
+            raise Hungup from None
+
+    async def flush(self) -> None:
+        try:
+            self.writer.write(self.http.data_to_send())
+            await self.writer.drain()
+        except ConnectionError:
+            raise Hungup from None
+        if self.writer.transport.is_closing():
+            raise Hungup
+
+    async def room(self, stream: int) -> int:
+        """How many bytes may be sent now; waits for one."""
+        while True:
+            try:
+                size = min(self.http.local_flow_control_window(stream), self.http.max_outbound_frame_size)
+            except h2.exceptions.ProtocolError:
+                raise Hungup from None
+            if size > 0:
+                return size
+            self._window.clear()
+            await self._window.wait()
+
+    def _take(self, event: h2.events.Event) -> None:
+        match event:
+            case h2.events.RequestReceived():
+                self._open(event)
+            case h2.events.DataReceived(stream_id=int() as stream, data=data):
+                self.http.acknowledge_received_data(event.flow_controlled_length or 0, stream)
+                if data and stream in self._exchanges:
+                    self._exchanges[stream].feed(bytes(data))
+            case h2.events.StreamEnded(stream_id=int() as stream):
+                if stream in self._exchanges:
+                    self._exchanges[stream].feed(b"")
+            case h2.events.StreamReset(stream_id=int() as stream):
+                if stream in self._exchanges:
+                    self._exchanges[stream].hang_up()
+            case h2.events.WindowUpdated() | h2.events.RemoteSettingsChanged():
+                self._window.set()
+
+    def _open(self, event: h2.events.RequestReceived) -> None:
+        stream = event.stream_id or 0
+        headers = {_text(name): _text(value) for name, value in event.headers or []}
+        exchange = self._exchanges[stream] = Http2Exchange(self, stream, headers)
+        exchange.task = asyncio.create_task(self._handle(stream, self._handler(exchange)))
+
+    async def _handle(self, stream: int, handling: Any) -> None:
+        try:
+            await handling
+        except Hungup:
+            pass
+        finally:
+            self._exchanges.pop(stream, None)
+
+    async def _end(self) -> None:
+        exchanges = list(self._exchanges.values())
+        for exchange in exchanges:
+            exchange.hang_up()
+        tasks = [exchange.task for exchange in exchanges if exchange.task is not None]
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def serve_http2(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handler: Handler, ahead: bytes
+) -> None:
+    """ahead was read already. Until the connection ends; every exchange on it ends with it."""
+    await _Link(reader, writer, handler).serve(ahead)
+
+
+def _text(value: str | bytes) -> str:
+    return value if isinstance(value, str) else value.decode("latin-1")

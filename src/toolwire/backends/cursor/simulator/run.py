@@ -1,0 +1,248 @@
+"""One run from its first message to the end frame: the checks, the blobs, the context, and then the model."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Generator
+from typing import Any
+
+from google.protobuf.message import DecodeError
+from msgspec import Struct
+
+from ..wire import agent
+from .checks import (
+    blob_missing,
+    check_blob_id,
+    check_headers,
+    check_history,
+    check_opening,
+    message_in,
+    model_of,
+    offered,
+    rules_in,
+    seen_by,
+)
+from .http1 import Exchange, Hungup
+from .journal import Journal, Run
+from .outlet import Cut, Outlet
+from .pending import Pending
+from .player import Ending, Player
+from .script import Model, Result, Seen, Step
+from .settings import ERRORS, Error, Faults, Refused, Settings, refused
+
+
+class World(Struct):
+    """What all runs of one simulator share."""
+
+    settings: Settings
+    model: Model
+    journal: Journal
+    poisoned: set[str] = set()
+
+
+class Turn:
+    """receive and half_close take what the client sends; serve answers until the end."""
+
+    def __init__(self, exchange: Exchange, run: Run, world: World, faults: Faults) -> None:
+        self.run = run
+        self._exchange = exchange
+        self._world = world
+        self._out = Outlet(exchange, faults)
+        self._pending = Pending(run, world.journal, needs_close=world.settings.needs_close)
+        self._player = Player(self._out, self._pending, run, world.journal, world.settings)
+        loop = asyncio.get_running_loop()
+        self._opening: asyncio.Future[Any] = loop.create_future()
+        self._broken: asyncio.Future[None] = loop.create_future()  # by the client
+        self.is_over = False
+
+    def receive(self, data: bytes) -> None:
+        """One AgentClientMessage."""
+        try:
+            message = agent.AgentClientMessage.FromString(data)
+        except DecodeError:
+            return self._break(refused("invalid_argument", "cannot decode the message"))
+        kind = message.WhichOneof("message") or "nothing"
+        self.run.received[kind] += 1
+        if not self._opening.done():
+            return self._open(kind, message, data)
+        match kind:
+            case "exec_client_message":
+                self._pending.exec(message.exec_client_message)
+            case "exec_client_control_message":
+                self._pending.control(message.exec_client_control_message)
+            case "kv_client_message":
+                self._take_blob(message.kv_client_message)
+            case "interaction_response":
+                response = message.interaction_response
+                self._pending.other("query", response.id, response)
+            case "client_heartbeat":
+                self.run.heartbeats.append(self._world.journal.now)
+                self._world.journal.note("heartbeat", self.run)
+            case "conversation_action" if message.conversation_action.HasField("cancel_action"):
+                self._break(Refused(ERRORS["canceled"]))
+            case _:
+                self._world.journal.offence(f"{kind} in the middle of a run", self.run)
+        return None
+
+    def half_close(self) -> None:
+        """The client will say no more, so what is still to be asked stays without an answer."""
+        if not self.is_over and not self._out.trouble_made:
+            self._world.journal.offence("half closed before the end", self.run)
+            self._break(refused("internal", "No exec result"))
+
+    def refuse(self, error: Refused) -> None:
+        self._break(error)
+
+    async def serve(self) -> None:
+        """Until the end frame, or until the client is gone."""
+        journal = self._world.journal
+        tasks = [asyncio.create_task(self._play()), asyncio.create_task(self._beat())]
+        try:
+            await self._out.start()
+            await asyncio.wait({tasks[0], self._broken}, return_when=asyncio.FIRST_COMPLETED)
+            first = self._broken if self._broken.done() else tasks[0]
+            error = first.exception()
+            await _stopped(tasks)
+            self.is_over = True
+            await self._end(error)
+        except (asyncio.CancelledError, Hungup):
+            made = self._out.trouble_made
+            journal.close(self.run, "cut" if made else "gone", made)
+            raise
+        finally:
+            self.is_over = True
+            await _stopped(tasks)
+
+    async def _end(self, error: BaseException | None) -> None:
+        journal = self._world.journal
+        match error:
+            case None | Ending():
+                await self._out.end()
+                journal.close(self.run, "ended")
+            case Refused():
+                told = error.error
+                journal.close(self.run, "refused", f"{told.code}: {told.message} {told.name}".strip())
+                await self._out.end(told)
+            case Cut():
+                journal.close(self.run, "cut", str(error))
+            case Hungup():
+                raise error
+            case _:
+                journal.close(self.run, "refused", f"the model failed: {error!r}")
+                journal.note("model_failed", self.run, error=repr(error))
+                await self._out.end(Error(code="internal", message=f"the model failed: {error!r}"[:500]))
+
+    async def _play(self) -> None:
+        request = await self._opening
+        self._note(request)
+        check_headers(self._exchange.headers, self._world.settings)
+        check_opening(request, self._world.settings)
+        if self._out.faults.poison or request.conversation_id in self._world.poisoned:
+            self._world.poisoned.add(request.conversation_id)
+            raise Refused(ERRORS["bare"])
+        await self._player.at("open")
+        if request.action.user_message_action.HasField("conversation_history"):
+            await self._out.trouble("stall")
+        await self._fetch()
+        context = await self._context()
+        seen = seen_by(request, context, self.run, self._exchange.headers)
+        self._player.tools = seen.tools
+        await self._follow(seen)
+
+    def _open(self, kind: str, message: Any, data: bytes) -> None:
+        if kind == "run_request":
+            self.run.opening = data
+            self._opening.set_result(message.run_request)
+        elif kind == "client_heartbeat":
+            self.run.heartbeats.append(self._world.journal.now)
+        elif kind != "prewarm_request":
+            self._break(refused("invalid_argument", "First message must be run_request"))
+
+    def _note(self, request: Any) -> None:
+        run = self.run
+        run.request = request
+        run.conversation_id = request.conversation_id
+        run.action = request.action.WhichOneof("action") or ""
+        run.model = model_of(request)
+        run.roots = [bytes(root) for root in request.conversation_state.root_prompt_messages_json]
+        run.user_text = request.action.user_message_action.user_message.text
+        detail = {"action": run.action, "model": run.model, "roots": len(run.roots), "text": run.user_text[:500]}
+        self._world.journal.note("opened", run, transport=run.transport, http=run.http, **detail)
+
+    async def _fetch(self) -> None:
+        for root in self.run.roots:
+            check_blob_id(root)
+            data = await self._player.blob(root)
+            if not data:
+                raise blob_missing(root)
+            message = message_in(root, data)
+            self.run.messages.append(message)
+            self._world.journal.note("root", self.run, message=message)
+        check_history(self.run.messages)
+        # The echo of the server has the user's entries blanked.
+        pairs = zip(self.run.roots, self.run.messages, strict=True)
+        self._player.roots = [b"" if message["role"] == "user" else root for root, message in pairs]
+
+    async def _context(self) -> Any:
+        result = await self._player.ask("request_context", {})
+        if not result.messages or not result.messages[0].HasField("success"):
+            raise refused("internal", "Request context failed")
+        context = result.messages[0].success.request_context
+        listed = self.run.request.mcp_tools.mcp_tools
+        offered(listed)
+        self.run.tools = [tool.name for tool in offered(context.tools or listed)]
+        if sorted(tool.name for tool in listed) != sorted(tool.name for tool in context.tools):
+            self._world.journal.offence("mcp_tools and the tools of the context differ", self.run)
+        self.run.rules = list(rules_in(context))
+        return context
+
+    async def _follow(self, seen: Seen) -> None:
+        """The model's steps, and its answers back into it."""
+        steps = self._world.model.start(seen)
+        results: list[Result] | None = None
+        try:
+            while (step := await _next(steps, results)) is not None:
+                results = await self._player.play(step)
+        finally:
+            if isinstance(steps, Generator):
+                steps.close()
+            else:
+                await steps.aclose()
+        await self._player.finish()
+
+    def _take_blob(self, message: Any) -> None:
+        kind = (message.WhichOneof("message") or "").removesuffix("_result")
+        answer = message.get_blob_result if kind == "get_blob" else message.set_blob_result
+        self._pending.other(kind, message.id, answer)
+
+    def _break(self, error: Refused) -> None:
+        if not self._broken.done():
+            self._broken.set_exception(error)
+            self._broken.exception()  # the run may be over, and nobody there to ask
+
+    async def _beat(self) -> None:
+        beat: Any = {"heartbeat": {}}
+        with contextlib.suppress(Hungup):
+            while True:
+                await asyncio.sleep(self._world.settings.heartbeat)
+                if not self._out.is_silent and self.run.request is not None:
+                    await self._out.send(agent.AgentServerMessage(interaction_update=beat))
+
+
+async def _next(
+    steps: Generator[Step, list[Result], None] | AsyncGenerator[Step, list[Result]], results: list[Result] | None
+) -> Step | None:
+    """None at the end; a model starts with nothing."""
+    try:
+        if isinstance(steps, Generator):
+            return next(steps) if results is None else steps.send(results)
+        return await (anext(steps) if results is None else steps.asend(results))
+    except (StopIteration, StopAsyncIteration):
+        return None
+
+
+async def _stopped(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

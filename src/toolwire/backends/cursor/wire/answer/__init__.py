@@ -1,1 +1,0 @@
-"""Messages of a run as the events of one or several answers."""

@@ -1,0 +1,40 @@
+"""What tests read from the channel of a run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+
+from toolwire.backends.cursor.transport.channel import Channel, Gone
+from toolwire.errors import UpstreamError
+from toolwire.wire.connect import End, Frame
+
+
+async def everything(channel: Channel) -> list[Frame | End]:
+    """All items up to the end."""
+    items: list[Frame | End] = []
+    while not (items and isinstance(items[-1], End)):
+        items += await channel.receive()
+    return items
+
+
+async def failure(channel: Channel) -> UpstreamError:
+    try:
+        while True:
+            await channel.receive()
+    except Gone as gone:
+        return gone.error
+
+
+async def refusal(opening: Awaitable[Channel]) -> UpstreamError:
+    """Of a run that is refused, be it at once or in the first answer."""
+    try:
+        return await failure(await opening)
+    except Gone as gone:
+        return gone.error
+
+
+async def until(condition: object) -> None:
+    async with asyncio.timeout(2):
+        while not condition():  # type: ignore[operator]
+            await asyncio.sleep(0.005)

@@ -1,0 +1,430 @@
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.backends.cursor.stage import QUICK, Stage, calls_of, failure, next_request, on_stage, request, text_of, told
+from tests.backends.cursor.wire import saying
+from tests.backends.cursor.wire.lending import fits
+from toolwire.backends.cursor.run import Limits, Turn
+from toolwire.backends.cursor.simulator import (
+    Call,
+    CallTogether,
+    Drop,
+    Faults,
+    Pause,
+    Raw,
+    Say,
+    Script,
+    Settings,
+    Stall,
+    Think,
+    play,
+)
+from toolwire.backends.cursor.transport.channel import Gone
+from toolwire.backends.cursor.wire import Outlook, Setup, TurnDecoder, agent, opening
+from toolwire.errors import InternalError, UpstreamError
+from toolwire.events import Event, PartDelta
+from toolwire.wire.connect import End, Frame
+
+pytestmark = pytest.mark.slow
+
+CALLING = play([Say("Looking. "), Call("look", {"city": "Rome"})], [Say("Sunny.")])
+
+
+def played(work: Callable[[Stage], Coroutine[Any, Any, None]], model: Script = CALLING, **options: Any) -> None:
+    async def main() -> None:
+        async with on_stage(model, **options) as stage:
+            async with asyncio.timeout(10):
+                await work(stage)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("transport", ["run", pytest.param("sse", marks=pytest.mark.slow)])
+def test_a_parked_run_is_kept_alive_by_heartbeats_in_time(transport: str) -> None:
+    async def work(stage: Stage) -> None:
+        asked = request("hi")
+        answer = await stage.ask(asked)
+        await asyncio.sleep(0.45)
+        [run] = stage.runs
+        assert len(run.heartbeats) >= 3
+        assert max(after - before for before, after in pairwise(run.heartbeats)) < 0.2
+        beats = run.calls[0].heartbeats
+        assert len(beats) >= 5
+        assert max(after - before for before, after in pairwise(beats)) < 0.15
+        assert text_of(await stage.ask(next_request(asked, answer))) == "Sunny."
+        assert len(stage.runs) == 1
+        assert run.offences == []
+
+    played(work, transport=transport)
+
+
+def test_a_call_that_was_answered_gets_no_more_heartbeats() -> None:
+    async def work(stage: Stage) -> None:
+        asked = request("hi")
+        answer = await stage.ask(asked)
+        await stage.ask(next_request(asked, answer))
+        [call] = stage.runs[0].calls
+        assert all(beat <= (call.answered_at or 0.0) + 0.01 for beat in call.heartbeats)
+
+    played(work, play(Call("look", {"city": "Rome"}), [Pause(0.2), Say("Sunny.")]))
+
+
+def test_the_end_of_a_run_is_read_before_it_is_left() -> None:
+    async def work(stage: Stage) -> None:
+        assert text_of(await stage.ask(request("hi"))) == "Hello."
+        await stage.settled(lambda: not stage.backend._leaving)
+        assert stage.runs[0].state == "ended"
+
+    played(work, play(Say("Hello.")), faults=Faults(slow=0.01))
+
+
+def test_heartbeats_alone_are_not_progress_but_thinking_is() -> None:
+    async def work(stage: Stage) -> None:
+        events = await stage.events(request("hi"))
+        assert failure(events).error.code == "upstream_timeout"
+        assert "said nothing" in failure(events).error.message
+
+    played(work, play([Think("well, " * 40, pieces=2), Stall()]), limits=replace(QUICK, idle=0.2))
+    slow = play([Say("abcdef", pieces=6, pause=0.06)])
+
+    async def patient(stage: Stage) -> None:
+        assert text_of(await stage.ask(request("hi"))) == "abcdef"
+
+    played(patient, slow, limits=replace(QUICK, first=0.2, idle=0.2))
+
+
+def test_a_broken_connection_after_calls_leaves_the_calls_whole() -> None:
+    async def work(stage: Stage) -> None:
+        asked = request("hi")
+        answer = await stage.ask(asked)
+        assert len(calls_of(answer)) == 1
+        assert len(stage.backend.parking) == 0
+        assert text_of(await stage.ask(next_request(asked, answer))) == "Sunny."
+        assert [sum(run.results.values()) for run in stage.runs] == [0, 0]
+
+    limits = replace(QUICK, quiet=0.3, silent=5.0)
+    faults = [Faults(at={"parked": "drop"})]
+    played(work, faults=faults, limits=limits, settings=Settings(heartbeat=0.1, parked_seconds=0.01))
+
+
+def test_what_comes_after_the_turn_has_ended_is_not_an_error() -> None:
+    async def work(stage: Stage) -> None:
+        assert text_of(await stage.ask(request("hi"))) == "Hello."
+
+    played(work, play(Say("Hello.")), faults=Faults(at={"end": "error:internal"}))
+
+
+def test_many_calls_together_are_one_answer() -> None:
+    calls = tuple(Call("look", {"city": str(number)}) for number in range(40))
+
+    async def work(stage: Stage) -> None:
+        asked = request("hi")
+        answer = await stage.ask(asked)
+        assert [(call.args or {})["city"] for call in calls_of(answer)] == [str(number) for number in range(40)]
+        assert len({call.id for call in calls_of(answer)}) == 40
+        assert text_of(await stage.ask(next_request(asked, answer))) == "All."
+        assert set(stage.runs[0].results.values()) == {1}
+
+    played(work, play(CallTogether(calls), Say("All.")))
+
+
+def test_a_message_of_junk_fails_the_answer_and_keeps_what_was_said() -> None:
+    async def work(stage: Stage) -> None:
+        events = await stage.events(request("hi"))
+        assert told(events) == "Some words. "
+        assert failure(events).error.code == "upstream_garbage"
+
+    played(work, play([Say("Some words. "), Raw("ff" * 11), Say("never")]))
+
+
+@pytest.mark.slow
+def test_a_huge_answer_takes_time_in_proportion_to_its_size() -> None:
+    sizes = (1_000_000, 4_000_000)
+    times: list[float] = []
+
+    async def work(stage: Stage) -> None:
+        began = asyncio.get_running_loop().time()
+        answer = await stage.ask(request("hi"))
+        times.append(asyncio.get_running_loop().time() - began)
+        assert len(text_of(answer)) in sizes
+
+    limits = replace(QUICK, first=10.0, idle=10.0, silent=10.0)
+    for size in sizes:
+        played(work, play([Say("x" * size, pieces=size // 2000, pause=0.00001)]), limits=limits)
+    assert times[1] < times[0] * 12
+
+
+class Wire:
+    """A Channel that plays what a test tells it, for what no server does on purpose."""
+
+    how = "run"
+
+    def __init__(self) -> None:
+        self.items: asyncio.Queue[list[Frame | End] | Exception] = asyncio.Queue()
+        self.sent: list[bytes] = []
+        self.taken = 0
+        self.is_closed = False
+
+    async def send(self, message: bytes) -> None:
+        self.sent.append(message)
+
+    async def receive(self) -> list[Frame | End]:
+        item = await self.items.get()
+        self.taken += 1
+        if isinstance(item, Exception):
+            raise item
+        return item
+
+    def abort(self) -> None:
+        self.is_closed = True
+
+    async def close(self) -> None:
+        self.is_closed = True
+
+
+class Clock:
+    """Stands still until a test sets it."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def turn_on(wire: Wire, limits: Limits = QUICK, clock: Callable[[], float] = time.monotonic) -> Turn:
+    asked = request("hi")
+    opened = opening(asked, Setup(conversation_id="c", run_id="r", message_id="m"))
+    decoder = TurnDecoder(Outlook(model="m", opening=opened, mint=lambda: "call_1", fits=fits))
+    turn = Turn(wire, decoder, limits, clock=clock)
+    turn.listen(asked)
+    return turn
+
+
+async def all_read(wire: Wire) -> None:
+    """Returns when the run has read everything, or no longer reads because too much is unread."""
+    before = -1
+    while wire.taken != before:
+        before = wire.taken
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+
+def text(words: str) -> Frame:
+    update: Any = {"text_delta": {"text": words}}
+    return Frame(agent.AgentServerMessage(interaction_update=update).SerializeToString())
+
+
+def test_a_fault_of_our_own_in_the_reader_is_told_at_once() -> None:
+    async def main() -> None:
+        wire = Wire()
+        turn = turn_on(wire)
+        wire.items.put_nowait(RuntimeError("a bug"))
+        with pytest.raises(InternalError):
+            await turn.first()
+        await turn.leave()
+        assert wire.is_closed
+
+    asyncio.run(main())
+
+
+def test_only_so_much_is_read_ahead_of_the_client_in_events_and_in_bytes() -> None:
+    async def main() -> None:
+        for words, most in (("x", 1100), ("x" * 10_000, 200)):
+            wire = Wire()
+            turn = turn_on(wire)
+            for _ in range(2000):
+                wire.items.put_nowait([text(words)])
+            await all_read(wire)
+            assert wire.taken <= most
+            wire.items.put_nowait(Gone(UpstreamError("cut", code="upstream_cut", retryable=True)))
+            got = 0
+            while not turn.is_over:
+                got += sum(isinstance(event, PartDelta) for event in await turn.more())
+            assert got == 2000
+            await turn.leave()
+
+    asyncio.run(main())
+
+
+def test_a_pause_of_the_client_is_not_the_servers_silence() -> None:
+    async def main() -> None:
+        wire, clock = Wire(), Clock()
+        turn = turn_on(wire, clock=clock)
+        for _ in range(1200):
+            wire.items.put_nowait([text("x")])
+        await turn.first()
+        for _ in range(1200):
+            wire.items.put_nowait([text("x")])
+        await all_read(wire)
+        assert wire.taken < 2400
+        clock.now += 10 * QUICK.silent
+        await turn.more()
+        wire.items.put_nowait([text("the end")])
+        events = []
+        while not events or not isinstance(events[-1], PartDelta) or events[-1].text != "the end":
+            assert not turn.is_over
+            events = await turn.more()
+        await turn.leave()
+
+    asyncio.run(main())
+
+
+BLOB = b'{"role": "assistant", "content": [{"type": "text", "text": "It is sunny."}]}'
+PATIENT = replace(QUICK, first=600.0, idle=600.0, silent=60.0, heartbeats=10, stall=15.0)
+
+
+async def continued(wire: Wire, clock: Clock, limits: Limits = PATIENT) -> tuple[Turn, asyncio.Task[list[Event]]]:
+    """A run that got its result at 0 s, stored text as a blob at 1 s and sends a heartbeat every 5 s; and the client's read."""
+    turn = turn_on(wire, limits, clock)
+    wire.items.put_nowait([Frame(saying.call(1, name="look", city="Rome"))])
+    await turn.first()
+    clock.now += limits.quiet
+    await turn.more()
+    assert turn.is_waiting
+    await turn.give(request("hi"), saying.results("call1"))
+    reading = asyncio.create_task(turn.first())
+    clock.now += 1.0
+    wire.items.put_nowait([Frame(saying.set_blob(1, b"blob", BLOB))])
+    await all_read(wire)
+    return turn, reading
+
+
+async def beat(wire: Wire, clock: Clock, times: int, *, before: bytes = b"") -> None:
+    for _ in range(times):
+        clock.now += 5.0
+        wire.items.put_nowait([Frame(data) for data in (before, saying.heartbeat()) if data])
+        await all_read(wire)
+
+
+def test_a_continued_run_that_stored_its_text_stalls_by_time() -> None:
+    async def main() -> None:
+        wire, clock = Wire(), Clock()
+        turn, reading = await continued(wire, clock)
+        await beat(wire, clock, 2)
+        assert not reading.done()
+        await beat(wire, clock, 1)
+        assert "text It is sunny." in saying.shown(await reading)
+        assert turn.is_over
+        await turn.leave()
+
+    asyncio.run(main())
+
+
+def test_progress_restarts_the_stall_time() -> None:
+    async def main() -> None:
+        wire, clock = Wire(), Clock()
+        turn, reading = await continued(wire, clock)
+        await beat(wire, clock, 8, before=saying.tokens(1))
+        assert not reading.done()
+        await beat(wire, clock, 3)
+        assert "text It is sunny." in saying.shown(await reading)
+        await turn.leave()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("stall", [0.0, 15.0])
+def test_a_run_stalls_by_time_only_with_a_limit_and_after_a_heartbeat(stall: float) -> None:
+    async def main() -> None:
+        wire, clock = Wire(), Clock()
+        turn, reading = await continued(wire, clock, replace(PATIENT, stall=stall))
+        clock.now += 30.0  # without a heartbeat the connection may be slow
+        wire.items.put_nowait([Frame(b"")])
+        await all_read(wire)
+        assert not reading.done()
+        await beat(wire, clock, 1)
+        assert reading.done() is bool(stall)
+        reading.cancel()
+        await turn.leave()
+
+    asyncio.run(main())
+
+
+def test_stored_text_that_was_sent_before_is_no_stall() -> None:
+    async def main() -> None:
+        wire, clock = Wire(), Clock()
+        turn, reading = await continued(wire, clock, replace(PATIENT, heartbeats=0))
+        wire.items.put_nowait([Frame(saying.text("It is sunny."))])
+        await all_read(wire)
+        await reading
+        reading = asyncio.create_task(turn.more())
+        await beat(wire, clock, 4)
+        wire.items.put_nowait([Frame(saying.turn_ended())])
+        await all_read(wire)
+        await reading
+        assert turn.is_over
+        await turn.leave()
+
+    asyncio.run(main())
+
+
+def test_a_connection_that_broke_after_a_word_is_not_retryable() -> None:
+    async def main() -> None:
+        for words, is_retryable in (("", True), ("word", False)):
+            wire = Wire()
+            turn = turn_on(wire)
+            wire.items.put_nowait([text(words)])
+            wire.items.put_nowait(Gone(UpstreamError("cut", code="upstream_cut", retryable=True)))
+            events = []
+            try:
+                while not turn.is_over:
+                    events += await turn.more()
+            finally:
+                await turn.leave()
+            error = failure(events).error
+            assert isinstance(error, UpstreamError)
+            assert error.retryable is is_retryable
+
+    asyncio.run(main())
+
+
+def test_one_error_for_many_runs_is_judged_by_what_each_has_seen() -> None:
+    async def main() -> None:
+        error = UpstreamError("the connection is gone", code="upstream_cut", retryable=True)
+        wires = [Wire(), Wire()]
+        turns = [turn_on(wire) for wire in wires]
+        wires[0].items.put_nowait([text("word")])
+        await turns[0].first()
+        for wire in wires:
+            wire.items.put_nowait(Gone(error))
+        last = failure(await turns[0].more()).error
+        assert isinstance(last, UpstreamError)
+        assert (last.code, last.retryable) == ("upstream_cut", False)
+        with pytest.raises(UpstreamError) as caught:
+            await turns[1].first()
+        assert caught.value.retryable
+        await asyncio.gather(*(turn.leave() for turn in turns))
+
+    asyncio.run(main())
+
+
+def test_leaving_twice_or_at_once_is_the_same() -> None:
+    async def main() -> None:
+        wire = Wire()
+        turn = turn_on(wire)
+        await asyncio.gather(turn.leave(), turn.leave())
+        await turn.leave()
+        assert wire.is_closed
+        assert not turn.is_alive
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(main())
+
+
+def test_a_drop_right_after_the_first_word_is_told_in_the_stream() -> None:
+    async def work(stage: Stage) -> None:
+        events = await stage.events(request("hi"))
+        assert told(events) == "One."
+        assert failure(events).error.code == "upstream_cut"
+        assert len(stage.runs) == 1
+
+    played(work, play([Say("One.", pieces=1), Drop("reset")]))

@@ -1,0 +1,150 @@
+"""One answer: it begins once, ends once, and says what is known of it."""
+
+from __future__ import annotations
+
+from tests.backends.cursor.wire.saying import read, shown
+from tests.backends.event_contract import check_events
+from toolwire.backends.cursor.wire import agent
+from toolwire.backends.cursor.wire.answer import SAID, Meter, Speech, Telling
+from toolwire.backends.cursor.wire.blobs import Blobs, Untold
+from toolwire.errors import UpstreamError
+from toolwire.events import Event, Finished, Started
+from toolwire.types import Loss, Usage
+
+UPDATES = {field.name for field in agent.InteractionUpdate.DESCRIPTOR.oneofs_by_name["message"].fields}
+
+
+def telling() -> Telling:
+    return Telling("m", Blobs({}))
+
+
+def test_updates_that_say_something_exist() -> None:
+    assert set(SAID) <= UPDATES
+
+
+def test_it_begins_once_and_only_when_there_is_something() -> None:
+    told = telling()
+    assert told.after_begin([]) == []
+    assert told.begin() == [Started(id="", model="m")]
+    assert told.begin() == []
+
+
+def test_losses_of_the_blobs_are_told_when_something_else_is() -> None:
+    blobs = Blobs({})
+    told = Telling("m", blobs)
+    blobs.losses.append(Loss("cursor.blob", "x", "why"))
+    events = told.say("text_delta", agent.TextDeltaUpdate(text="a")) + told.finish()
+    check_events(events)
+    assert shown(events) == ["noted cursor.blob", "text a", "stop"]
+
+
+def test_how_it_ended() -> None:
+    told = telling()
+    told.speech.call("1", "f", "{}")
+    ended = told.finish()[-1]
+    assert isinstance(ended, Finished)
+    assert (ended.choices[0].reason, ended.choices[0].raw_reason) == ("tool_calls", "exec")
+    told.next()
+    ended = (told.say("text_delta", agent.TextDeltaUpdate(text="a")) + told.say("turn_ended", agent.TurnEndedUpdate()))[
+        -1
+    ]
+    assert isinstance(ended, Finished)
+    assert (ended.choices[0].reason, ended.choices[0].raw_reason) == ("stop", "turn_ended")
+
+
+def test_a_failure_tells_what_was_held() -> None:
+    told = telling()
+    events = told.say("text_delta", agent.TextDeltaUpdate(text="<thi")) + told.fail(UpstreamError("x", code="gone"))
+    check_events(events)
+    assert shown(events) == ["text <thi", "failed gone"]
+
+
+def test_a_turn_without_text_waits_for_a_blob() -> None:
+    blobs = Blobs({})
+    told = Telling("m", blobs)
+    events = told.say("thinking_delta", agent.ThinkingDeltaUpdate(text="hm"))
+    events += told.say("turn_ended", agent.TurnEndedUpdate())
+    assert not told.is_over
+    data = b'{"role":"assistant","content":"Hi"}'
+    message = agent.KvServerMessage(id=1, set_blob_args=agent.SetBlobArgs(blob_id=b"i", blob_data=data))
+    assert read(blobs.answer(message)).kv_client_message.id == 1
+    events += told.finish()
+    check_events(events)
+    assert shown(events) == ["thought hm", "text Hi", "stop"]
+
+
+def checked(events: list[Event]) -> list[str]:
+    check_events([Started(id="", model="m"), *events], is_cut=True)
+    return shown(events)
+
+
+def test_whatever_begins_ends_what_was_open() -> None:
+    untold = Untold()
+    speech = Speech(untold)
+    events = speech.say("a") + speech.think("b") + speech.say("c") + speech.call("1", "f", "{}") + speech.say("d")
+    assert checked(events + speech.pause()) == ["text a", "thought b", "text c", "call 1 f {}", "text d"]
+    assert untold.came("acd!")
+    assert untold.next() == "!"  # thoughts and calls are no text
+    assert [(call.id, call.args) for call in speech.calls] == [("1", {})]
+
+
+def test_nothing_said_begins_nothing() -> None:
+    untold = Untold()
+    speech = Speech(untold)
+    assert speech.say("") + speech.think("") + speech.thought() + speech.pause() == []
+    assert not untold.has_spoken
+
+
+def test_a_mark_that_was_none_is_text() -> None:
+    speech = Speech(Untold())
+    assert checked(speech.say("<thi") + speech.call("1", "f", "{}")) == ["text <thi", "call 1 f {}"]
+
+
+def test_a_thought_that_is_complete_ends() -> None:
+    speech = Speech(Untold())
+    events = speech.think("a") + speech.thought() + speech.think("b") + speech.say("c") + speech.thought()
+    assert checked(events + speech.say("d") + speech.pause()) == ["thought a", "thought b", "text cd"]
+
+
+def test_nothing_known_is_nothing_told() -> None:
+    assert Meter().stop() is None
+    assert Meter().end(agent.TurnEndedUpdate()) is None
+
+
+def test_an_answer_that_stops_counts_what_came_in_it() -> None:
+    meter = Meter()
+    meter.checkpoint(agent.ConversationTokenDetails(used_tokens=50, max_tokens=90))
+    meter.checkpoint(agent.ConversationTokenDetails())
+    meter.tokens(3)
+    meter.tokens(-9)
+    assert meter.stop() == Usage(input=50, output=3)
+    meter.tokens(2)
+    assert meter.stop() == Usage(input=50, output=2)
+    assert meter.limit == 90
+
+
+def test_the_last_answer_is_the_turn_without_the_answers_before() -> None:
+    meter = Meter()
+    meter.tokens(30)
+    meter.stop()
+    meter.tokens(5)
+    turn = agent.TurnEndedUpdate(
+        input_tokens=100, output_tokens=36, cache_read_tokens=70, cache_write_tokens=10, reasoning_tokens=2
+    )
+    assert meter.end(turn) == Usage(input=100, output=6, cached=70, cache_written=10, reasoning=2)
+
+
+def test_no_count_is_negative_and_no_part_larger_than_the_whole() -> None:
+    meter = Meter()
+    meter.tokens(30)
+    meter.stop()
+    turn = agent.TurnEndedUpdate(input_tokens=5, output_tokens=20, cache_read_tokens=7, reasoning_tokens=9)
+    assert meter.end(turn) == Usage(input=7, output=0, cached=7)
+    turn = agent.TurnEndedUpdate(input_tokens=-5, output_tokens=-20, cache_write_tokens=-7, reasoning_tokens=-9)
+    assert meter.end(turn) == Usage()
+
+
+def test_a_turn_that_says_nothing_is_counted_as_it_came() -> None:
+    meter = Meter()
+    meter.tokens(4)
+    assert meter.end(agent.TurnEndedUpdate()) == Usage(output=4)

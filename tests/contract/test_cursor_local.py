@@ -20,7 +20,7 @@ from toolwire.cli.doctor import doctor, of_local_tools
 from toolwire.config.file import BackendConfig
 from toolwire.tools.workspace import Shell
 from toolwire.tools.workspace.limits import Budget
-from toolwire.tools.workspace.sandbox import walls
+from toolwire.tools.workspace.sandbox import find_sandbox
 
 pytestmark = pytest.mark.slow
 
@@ -75,7 +75,7 @@ def test_the_owner_can_do_without_a_sandbox(workspace: Path, sandbox: str) -> No
 
 
 def test_in_the_sandbox_hooks_and_configuration_cannot_be_written(workspace: Path) -> None:
-    found = walls(Shell(), str(workspace), "/bin/bash", Budget(20))
+    found = find_sandbox(Shell(), str(workspace), "/bin/bash", Budget(20))
     if found.why_not:
         pytest.skip(f"commands cannot be sandboxed here: {found.why_not}")
     (workspace / ".git/hooks").mkdir(parents=True)
@@ -188,7 +188,7 @@ local_tools = ["shell"]
 
 def test_doctor_tells_that_commands_are_confined(workspace: Path) -> None:
     backend = BackendConfig(name="c", kind="cursor", local_tools=("shell",), workspace=str(workspace))
-    if (why_not := walls(Shell(), str(workspace), "/bin/bash", Budget(20)).why_not) != "":
+    if (why_not := find_sandbox(Shell(), str(workspace), "/bin/bash", Budget(20)).why_not) != "":
         pytest.skip(f"commands cannot be sandboxed here: {why_not}")
     [finding] = of_local_tools(backend)
     assert finding.text == f"commands of the service are confined to {workspace} by bubblewrap."

@@ -12,7 +12,7 @@ import pytest
 
 from tests.tools.workspace.using import CANARY, Box, text_of
 from toolwire.errors import ConfigError
-from toolwire.tools.workspace.confinement import Root, contents
+from toolwire.tools.workspace.confinement import Root, read_all
 from toolwire.tools.workspace.messages import Refused
 
 pytestmark = pytest.mark.slow
@@ -33,7 +33,7 @@ def test_a_root_that_is_reached_by_a_link_has_both_names(tmp_path: Path) -> None
     for path in (tmp_path / "real" / "a", tmp_path / "alias" / "a"):
         with root.file(str(path)) as (place, file):
             assert place.inside == "a"
-            assert contents(file, 100, "a") == b"hello"
+            assert read_all(file, 100, "a") == b"hello"
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_what_is_no_root_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_is_too_large_is_refused_with_its_size(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"x" * 11)
     with pytest.raises(Refused, match="has 11 bytes, expected at most 10"), Root(tmp_path).file("a") as (_, file):
-        contents(file, 10, "a")
+        read_all(file, 10, "a")
 
 
 def test_a_name_that_is_nearly_right_is_suggested(tmp_path: Path) -> None:

@@ -17,10 +17,10 @@ def test_a_budget_is_over_when_its_time_is() -> None:
     Budget(0).check()
 
 
-def test_a_budget_that_is_given_up_stops_the_work() -> None:
+def test_a_budget_that_is_cancelled_stops_the_work() -> None:
     budget = Budget(10)
     shorter = budget.shortened(5)
-    budget.give_up()
+    budget.cancel()
     assert budget.is_over
     assert shorter.is_over
     with pytest.raises(Stopped):
@@ -43,7 +43,7 @@ def test_cancelling_tells_the_work_and_waits_for_it() -> None:
     steps = list[str]()
 
     def work(budget: Budget) -> None:
-        while not budget.is_given_up:
+        while not budget.is_cancelled:
             time.sleep(0.005)
         steps.append("told")
         budget.check()

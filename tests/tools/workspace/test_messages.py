@@ -7,44 +7,37 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.tools.workspace.messages import Refused, cut, explaining, fitting, meant, shown, size_of
+from toolwire.tools.workspace.messages import Refused, display_path, os_errors_refused, parse_name
 
 pytestmark = pytest.mark.slow
 
 
 @given(st.binary(min_size=1, max_size=40).filter(lambda name: not {0, 47} & set(name)))
 def test_every_name_is_shown_in_one_line_and_meant_again(name: bytes) -> None:
-    text = shown(os.fsdecode(name))
+    text = display_path(os.fsdecode(name))
     assert text.encode("utf-8")
     assert len(text.splitlines()) == 1
     if b"\\x" not in name:
-        assert os.fsencode(meant(text)) == name
+        assert os.fsencode(parse_name(text)) == name
 
 
 @given(st.text(st.characters(blacklist_categories=("Cs",)), max_size=60))
 def test_what_is_meant_has_no_separator_or_dots_of_its_own(text: str) -> None:
     for letter in ("/", "\0", "."):
-        assert meant(text).count(letter) == text.count(letter)
+        assert parse_name(text).count(letter) == text.count(letter)
 
 
 def test_escapes_that_would_make_a_separator_stay_text() -> None:
-    assert meant("\\x2f\\x2e\\x2e\\x00") == "\\x2f\\x2e\\x2e\\x00"
+    assert parse_name("\\x2f\\x2e\\x2e\\x00") == "\\x2f\\x2e\\x2e\\x00"
 
 
 @pytest.mark.parametrize("number", [errno.ENOENT, errno.EACCES, errno.ENOSPC, errno.EIO])
 def test_a_fault_becomes_a_sentence_about_the_path(number: int) -> None:
-    with pytest.raises(Refused, match=r'"some/path".*\.$'), explaining("some/path"):
+    with pytest.raises(Refused, match=r'"some/path".*\.$'), os_errors_refused("some/path"):
         raise OSError(number, os.strerror(number), "/secret/place")
 
 
 def test_a_fault_does_not_tell_where_the_root_is() -> None:
-    with pytest.raises(Refused) as refusal, explaining("a"):
+    with pytest.raises(Refused) as refusal, os_errors_refused("a"):
         raise OSError(errno.EIO, "broken", "/secret/place")
     assert "secret" not in str(refusal.value)
-
-
-def test_sizes_lines_and_cuts() -> None:
-    assert [size_of(999), size_of(1500), size_of(2_500_000)] == ["999 B", "1.5 kB", "2.5 MB"]
-    assert fitting(["abc", "de", "f"], 7) == ["abc", "de"]
-    assert cut("abcdef", 6) == "abcdef"
-    assert cut("abcdef", 2) == "ab [... 4 more characters in this line]"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from toolwire.tools.workspace.limits import Budget
-from toolwire.tools.workspace.programs import Ended, environment, is_secret, program, run
+from toolwire.tools.workspace.programs import Ended, find_program, is_secret, program_environment, run
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +25,9 @@ def ended(folder: Path, script: str, *, seconds: float = 10, with_strays: bool =
         return len(printed) < 1_000_000
 
     arguments = ["/bin/bash", "-c", script]
-    result = run(arguments, Budget(seconds), take, folder=str(folder), variables=environment(), with_strays=with_strays)
+    result = run(
+        arguments, Budget(seconds), take, folder=str(folder), variables=program_environment(), with_strays=with_strays
+    )
     return result, bytes(printed)
 
 
@@ -117,8 +119,8 @@ def test_a_program_sees_no_secret(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     monkeypatch.setenv("LC_TIME", "C")
     assert b"hidden-value" not in ended(tmp_path, "env")[1]
     assert b"LC_TIME=C" in ended(tmp_path, "env")[1]
-    assert "CI" in environment(["CI"], {"CI": "1"})
-    assert "A_TOKEN" not in environment(["A_TOKEN"], {"A_TOKEN": "1"})
+    assert "CI" in program_environment(["CI"], {"CI": "1"})
+    assert "A_TOKEN" not in program_environment(["A_TOKEN"], {"A_TOKEN": "1"})
     assert is_secret("x_api_key")
     assert not is_secret("PATH")
 
@@ -138,7 +140,7 @@ def test_a_program_in_the_root_is_not_trusted(tmp_path: Path, monkeypatch: pytes
     (inside / "tool").chmod(0o755)
     (outside / "link").symlink_to(inside / "tool")
     monkeypatch.setenv("PATH", f"{inside}:{outside}:/usr/bin:/bin")
-    assert program("tool", str(tmp_path / "root")) is None
-    assert program("link", str(tmp_path / "root")) is None
-    assert program("bash", str(tmp_path / "root")) is not None
-    assert program("no-such-program", str(tmp_path / "root")) is None
+    assert find_program("tool", str(tmp_path / "root")) is None
+    assert find_program("link", str(tmp_path / "root")) is None
+    assert find_program("bash", str(tmp_path / "root")) is not None
+    assert find_program("no-such-program", str(tmp_path / "root")) is None

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.tools.workspace.using import Box, text_of
 from toolwire.tools.workspace import Limits, Shell
-from toolwire.tools.workspace.shell import Kept
+from toolwire.tools.workspace.shell import BoundedOutput
 
 pytestmark = pytest.mark.slow
 
@@ -116,9 +116,9 @@ def test_many_commands_at_once(tmp_path: Path) -> None:
 
 @given(st.lists(st.binary(max_size=30), max_size=10), st.integers(0, 40))
 def test_what_is_kept_is_the_beginning_and_the_end(pieces: list[bytes], most: int) -> None:
-    kept, whole = Kept(most, 1 << 20), b"".join(pieces)
+    kept, whole = BoundedOutput(most, 1 << 20), b"".join(pieces)
     for piece in pieces:
-        assert kept.take(piece)
+        assert kept.feed(piece)
     half = most // 2
     assert kept.size == len(whole)
     if len(whole) <= 2 * half:

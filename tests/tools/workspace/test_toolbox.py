@@ -3,12 +3,15 @@ from __future__ import annotations
 from decimal import Decimal
 from pathlib import Path
 
+import jsonschema_rs
+import msgspec
 import pytest
 
 from tests.tools.workspace.using import Box
 from toolwire.errors import ConfigError
 from toolwire.tools import Runnable
 from toolwire.tools.workspace import Shell, workspace
+from toolwire.tools.workspace.toolbox import Command, Edit, Glob, Grep, ListFolder, Read, Write, tool_of
 
 pytestmark = pytest.mark.slow
 
@@ -57,3 +60,28 @@ def test_absent_and_null_are_the_same(tmp_path: Path) -> None:
     box.file("a", "one\n")
     assert box.text("read", path="a", offset=None, limit=None) == box.text("read", path="a")
     assert box.text("list", path=None, depth=None) == box.text("list")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    {
+        "read": Read,
+        "list": ListFolder,
+        "glob": Glob,
+        "grep": Grep,
+        "write": Write,
+        "edit": Edit,
+        "shell": Command,
+    }.items(),
+)
+def test_the_schema_describes_the_arguments(name: str, arguments: type[msgspec.Struct]) -> None:
+    tool = tool_of(name, arguments)
+    assert tool.schema is not None
+    jsonschema_rs.validator_for(tool.schema)
+    fields = msgspec.structs.fields(arguments)
+    assert list(tool.schema["properties"]) == [field.name for field in fields]
+    assert tool.schema["required"] == [field.name for field in fields if field.required]
+    assert tool.schema["additionalProperties"] is False
+    assert "null" not in str(tool.schema)
+    assert all(property["description"].endswith((".", "py")) for property in tool.schema["properties"].values())
+    assert tool.description

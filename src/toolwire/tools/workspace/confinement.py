@@ -1,12 +1,12 @@
-"""One folder, and no way out of it.
+"""Confinement of paths to one folder, the root.
 
-A path is walked from the root, a component at a time, each opened relative to the folder before it (openat) and never through a
-link (O_NOFOLLOW). Links are read and their targets walked in the same way: an absolute target begins at the root again, if it
-names the root at all, and ".." goes back along the folders that are open, never above the first. So there is no moment between a
-check and a use: whoever swaps a folder for a link in between makes the next open fail. What is held at the end is the folder of
-the last component, and everything done to a file is done relative to it, again without following links.
+A path is resolved from the root, one component at a time. Each component is opened relative to the folder before it (openat) and
+never through a link (O_NOFOLLOW). Links are read and their targets resolved in the same way: an absolute target starts at the root
+again, if it is inside the root at all, and ".." goes back along the open folders, never above the first. So there is no moment
+between check and use: if another program swaps a folder for a link in between, the next open fails. The result is the open folder
+of the last component, and every operation on the file is relative to that folder, again without following links.
 
-Out of reach: a hard link is a file of the root like any other; a mount inside the root belongs to it; and a folder that another
+Not covered: a hard link is a file of the root like any other; a mount inside the root belongs to it; and a folder that another
 program moves away while it is open is still that folder.
 """
 
@@ -26,7 +26,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from ...errors import ConfigError, quote
-from .messages import Refused, explaining, meant, shown
+from .limits import Budget, Limits
+from .messages import Refused, display_path, os_errors_refused, parse_name
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -46,7 +47,7 @@ _KINDS = {
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """Where a path leads: name in an open folder, "" for that folder itself; parts is the same from the root."""
+    """A resolved path: a name in an open folder, or "" for that folder itself; parts are the components from the root."""
 
     folder: int
     name: str
@@ -54,7 +55,7 @@ class Place(Struct, frozen=True, kw_only=True):
 
     @property
     def inside(self) -> str:
-        return shown("/".join(self.parts)) or "."
+        return display_path("/".join(self.parts)) or "."
 
 
 class Root:
@@ -78,18 +79,18 @@ class Root:
     def place(
         self, path: str, *, for_writing: bool = False, create: bool = False, follow: bool = True
     ) -> Iterator[Place]:
-        """Where path leads, with all links followed, or all but the last component; create makes the folders on the way. Faults
-        inside become refusals."""
-        with explaining(path):
-            walk = _Walk(self, path, for_writing, create, follow)
+        """Resolve path through all links; follow=False leaves out the last component, create makes missing folders. An OSError
+        inside the block becomes a Refused."""
+        with os_errors_refused(path):
+            resolver = _Resolver(self, path, for_writing, create, follow)
             try:
-                yield walk.place()
+                yield resolver.resolve()
             finally:
-                walk.close()
+                resolver.close()
 
     @contextmanager
     def folder(self, path: str) -> Iterator[Place]:
-        """The folder at path, open."""
+        """The folder at path, opened."""
         with self.place(path) as place:
             if not place.name:
                 yield place
@@ -102,11 +103,11 @@ class Root:
 
     @contextmanager
     def file(self, path: str) -> Iterator[tuple[Place, int]]:
-        """The file at path, open for reading."""
-        with self.place(path) as place, opened(place, path) as file:
+        """The file at path, opened for reading."""
+        with self.place(path) as place, open_file(place, path) as file:
             yield place, file
 
-    def within(self, path: str) -> list[str]:
+    def components_below(self, path: str) -> list[str]:
         """The components of an absolute path below the root."""
         components = _components(path)
         for spelling in self._spellings:
@@ -115,15 +116,23 @@ class Root:
         raise Refused(f"{quote(path)} lies outside of the workspace; name a path in it, relative to its root.")
 
 
+class Scope(Struct, frozen=True):
+    """What one call may work on, and within which limits."""
+
+    root: Root
+    limits: Limits
+    budget: Budget
+
+
 @contextmanager
-def opened(place: Place, path: str) -> Iterator[int]:
-    """The regular file of a place; anything else is refused without being opened, or at once after it."""
+def open_file(place: Place, path: str) -> Iterator[int]:
+    """Opens a regular file for reading; anything else is refused, mostly before it is opened."""
     if not place.name:
         raise Refused(f"{quote(path)} is a folder, expected a file; look with list what is in it.")
     try:
         _require_file(os.lstat(place.name, dir_fd=place.folder), path)
     except FileNotFoundError:
-        raise Refused(_nothing_at(place, path)) from None
+        raise Refused(_missing_message(place, path), is_missing=True) from None
     file = os.open(place.name, _FILE, dir_fd=place.folder)
     try:
         _require_file(os.fstat(file), path)
@@ -132,8 +141,8 @@ def opened(place: Place, path: str) -> Iterator[int]:
         os.close(file)
 
 
-def contents(file: int, most: int, path: str) -> bytes:
-    """All of an open file, or a refusal if it is larger than most (or grows while it is read)."""
+def read_all(file: int, most: int, path: str) -> bytes:
+    """The whole of an open file; Refused if it has more than `most` bytes, or grows beyond that while it is read."""
     pieces, size = list[bytes](), 0
     while piece := os.read(file, min(1 << 20, most + 1 - size)):
         pieces.append(piece)
@@ -151,17 +160,17 @@ def _require_file(found: os.stat_result, path: str) -> None:
         raise Refused(f"{quote(path)} is {kind}, expected a file{hint}.")
 
 
-def _nothing_at(place: Place, path: str) -> str:
+def _missing_message(place: Place, path: str) -> str:
     with os.scandir(place.folder) as entries:
-        names = [shown(entry.name) for entry in islice(entries, 2000)]
-    near = difflib.get_close_matches(shown(place.name)[:100], names, n=3)
+        names = [display_path(entry.name) for entry in islice(entries, 2000)]
+    near = difflib.get_close_matches(display_path(place.name)[:100], names, n=3)
     hint = f"beside it are {', '.join(map(quote, near))}." if near else "look with list or glob what there is."
     home = ' "~" is not expanded: paths begin at the workspace.' if path.startswith("~") else ""
     return f"there is nothing at {quote(path)}; {hint}{home}"
 
 
-class _Walk:
-    """The folders that are open on the way to a path, the root first."""
+class _Resolver:
+    """Resolves one path and holds the folders open that lead to it, the root first."""
 
     def __init__(self, root: Root, path: str, for_writing: bool, create: bool, follow: bool) -> None:
         self._root = root
@@ -171,11 +180,11 @@ class _Walk:
         self._follow_last = follow
         self._parts = list[str]()
         self._links = 0
-        self._pending = deque(self._begin(path))
+        self._pending = deque(self._split(path))
         self._folders = [os.open(root.path, FOLDER)]
 
-    def place(self) -> Place:
-        name = self._last()
+    def resolve(self) -> Place:
+        name = self._last_name()
         if name:
             self._parts.append(name)
         return Place(folder=self._folders[-1], name=name, parts=tuple(self._parts))
@@ -184,7 +193,7 @@ class _Walk:
         while self._folders:
             os.close(self._folders.pop())
 
-    def _begin(self, path: str) -> list[str]:
+    def _split(self, path: str) -> list[str]:
         if "\0" in path:
             raise Refused("a path holds a NUL character, which no file name can; leave it out.")
         try:
@@ -193,17 +202,17 @@ class _Walk:
             raise Refused(f"{quote(path)} holds half a character (a lone surrogate); write the name in full.") from None
         if size > _MAX_PATH:
             raise Refused(f"{quote(path)} has {size:,} bytes, expected at most {_MAX_PATH}; use a shorter path.")
-        return self._root.within(path) if path.startswith("/") else _components(path)
+        return self._root.components_below(path) if path.startswith("/") else _components(path)
 
-    def _last(self) -> str:
-        """Walk to the last component and give its name, "" if the path ends at a folder that is open already."""
+    def _last_name(self) -> str:
+        """Opens the folders up to the last component and returns its name, "" if the path ends at a folder that is open already."""
         while self._pending:
             name = self._pending.popleft()
             if name == "..":
                 self._up()
                 continue
-            name = self._spelled(name)
-            if (self._pending or self._follow_last) and (target := self._link(name)) is not None:
+            name = self._unescaped(name)
+            if (self._pending or self._follow_last) and (target := self._link_target(name)) is not None:
                 self._follow(target)
                 continue
             if self._for_writing and _is_protected(name):
@@ -228,7 +237,7 @@ class _Walk:
         self._folders.append(os.open(name, FOLDER, dir_fd=self._folders[-1]))
         self._parts.append(name)
 
-    def _link(self, name: str) -> str | None:
+    def _link_target(self, name: str) -> str | None:
         try:
             return os.readlink(name, dir_fd=self._folders[-1])
         except OSError as fault:
@@ -242,7 +251,7 @@ class _Walk:
             raise Refused(f"{quote(self._path)} goes through more than {_MAX_LINKS} links; they may go in a circle.")
         if target.startswith("/"):
             try:
-                steps = self._root.within(target)
+                steps = self._root.components_below(target)
             except Refused:
                 raise Refused(
                     f"{quote(self._path)} is a link that leads out of the workspace; it is not followed."
@@ -253,9 +262,9 @@ class _Walk:
             steps = _components(target)
         self._pending.extendleft(reversed(steps))
 
-    def _spelled(self, name: str) -> str:
-        """A name that is shown with \\xNN means the file that has those bytes, unless there is one that is spelled so."""
-        other = meant(name) if "\\x" in name else name
+    def _unescaped(self, name: str) -> str:
+        """A name with \\xNN means the file that has those bytes, unless a file has that literal name."""
+        other = parse_name(name) if "\\x" in name else name
         if other != name:
             try:
                 os.lstat(name, dir_fd=self._folders[-1])
@@ -269,6 +278,6 @@ def _components(path: str) -> list[str]:
 
 
 def _is_protected(name: str) -> bool:
-    """.git by any spelling that a file system may take for it: other case, characters without a width."""
+    """Whether a file system may take the name for .git: other case, characters without width."""
     plain = "".join(letter for letter in unicodedata.normalize("NFKC", name) if unicodedata.category(letter) != "Cf")
     return plain.casefold() == _PROTECTED

@@ -1,4 +1,4 @@
-"""How much one use of a tool may read, give back and take of time."""
+"""Limits of one tool call: sizes, output and time; and the threads that the calls run in."""
 
 from __future__ import annotations
 
@@ -13,66 +13,65 @@ from msgspec import Struct
 
 _T = TypeVar("_T")
 
-QUEUE_SECONDS = 60.0  # that a tool may wait for a free thread before the caller's own time limit ends it
-_LAST_STEPS = 5.0  # seconds a thread that was told to stop gets before it is left to itself
+QUEUE_SECONDS = 60.0  # a call may wait this long for a free thread before the caller's own time limit ends it
+_STOP_SECONDS = 5.0  # to wait for a thread whose call was cancelled
 
 
 class Limits(Struct, frozen=True, kw_only=True):
     """Sizes in bytes, texts in characters, times in seconds."""
 
-    file_bytes: int = 16 << 20  # the largest file that read, write, edit and grep take
-    image_bytes: int = 3_750_000  # 5 MB as base64, which every provider takes
-    lines: int = 2000  # that read gives at once
-    line_characters: int = 2000  # of one line; what is longer is cut
-    output_characters: int = 60_000  # of one answer
-    entries: int = 1000  # that list and glob give
-    matches: int = 200  # that grep gives
-    depth: int = 32  # folders in folders
-    scanned: int = 1_000_000  # files and folders that one search looks at
+    file_bytes: int = 16 << 20  # the largest file that read, write, edit and grep accept
+    image_bytes: int = 3_750_000  # 5 MB as base64, which every provider accepts
+    lines: int = 2000  # in one result of read
+    line_characters: int = 2000  # longer lines are cut
+    output_characters: int = 60_000  # of one result
+    entries: int = 1000  # in one result of list and glob
+    matches: int = 200  # in one result of grep
+    depth: int = 32  # of nested folders
+    scanned: int = 1_000_000  # files and folders that one search visits
     seconds: float = 20.0  # for everything but a command
     command_characters: int = 100_000
-    command_seconds: float = 600.0  # the most a command may ask for
-    command_output_bytes: int = 60_000  # kept, half from its beginning and half from its end
-    command_flood_bytes: int = 256 << 20  # printed; then the command is stopped
+    command_seconds: float = 600.0  # the longest time-out that a command may have
+    command_output_bytes: int = 60_000  # kept of the output: half from its beginning, half from its end
+    command_flood_bytes: int = 256 << 20  # of output, after which the command is stopped
 
 
 class Stopped(Exception):
-    """Nobody waits for the answer any more."""
+    """The call was cancelled."""
 
 
 class Budget:
-    """Until when work in a thread may go on: its time is over, or it was given up. The time starts when this is made."""
+    """The time of one call, and whether the call was cancelled. The time starts at construction."""
 
-    def __init__(self, seconds: float, given_up: threading.Event | None = None) -> None:
+    def __init__(self, seconds: float, cancelled: threading.Event | None = None) -> None:
         self._until = time.monotonic() + seconds
-        self._given_up = given_up or threading.Event()
+        self._cancelled = cancelled or threading.Event()
 
-    def give_up(self) -> None:
-        self._given_up.set()
+    def cancel(self) -> None:
+        self._cancelled.set()
 
     @property
     def is_over(self) -> bool:
-        return self._given_up.is_set() or time.monotonic() >= self._until
+        return self._cancelled.is_set() or time.monotonic() >= self._until
 
     @property
-    def is_given_up(self) -> bool:
-        return self._given_up.is_set()
+    def is_cancelled(self) -> bool:
+        return self._cancelled.is_set()
 
     def shortened(self, seconds: float) -> Budget:
-        """One that is over after so many seconds, or together with this one."""
-        shorter = Budget(seconds, self._given_up)
+        """A budget that ends after these seconds or with this one, whichever is first."""
+        shorter = Budget(seconds, self._cancelled)
         shorter._until = min(shorter._until, self._until)
         return shorter
 
     def check(self) -> None:
-        """Raises Stopped where going on would do something nobody asked for any more."""
-        if self._given_up.is_set():
+        """Raises Stopped if the call was cancelled."""
+        if self._cancelled.is_set():
             raise Stopped
 
 
 class Pool:
-    """Threads for one kind of work, made when the first is needed. They are not the loop's own, where long commands would keep
-    everything else from resolving host names."""
+    """Threads for one kind of work. Long commands in the event loop's own executor would block the resolution of host names."""
 
     def __init__(self, name: str, threads: int = 32) -> None:
         self._name = name
@@ -93,23 +92,23 @@ COMMANDS = Pool("commands", 64)
 
 
 async def off_loop(work: Callable[[Budget], _T], seconds: float, pool: Pool = FILES) -> _T:
-    """Do the work in a thread, with so many seconds from when a thread is free for it.
+    """Run the work in a thread; its time starts when a thread is free.
 
-    When cancelled, the work is asked to stop and awaited, so that nothing happens afterwards.
+    On cancellation the work is asked to stop and awaited, so that it has no later effects.
     """
-    given_up = threading.Event()
-    running = pool.submit(lambda: work(Budget(seconds, given_up)))
+    cancelled = threading.Event()
+    running = pool.submit(lambda: work(Budget(seconds, cancelled)))
     future = asyncio.wrap_future(running)
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:
-        given_up.set()
-        future.add_done_callback(_forget)
+        cancelled.set()
+        future.add_done_callback(_consume_exception)
         if not running.cancel():
-            await asyncio.wait({future}, timeout=_LAST_STEPS)
+            await asyncio.wait({future}, timeout=_STOP_SECONDS)
         raise
 
 
-def _forget(future: asyncio.Future[_T]) -> None:
+def _consume_exception(future: asyncio.Future[_T]) -> None:
     if not future.cancelled():
         future.exception()

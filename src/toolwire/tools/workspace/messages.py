@@ -1,17 +1,17 @@
-"""What a model is told: why something was refused, and file names as text that can stand in a line."""
+"""Refusals, and file names as text that fits in one line."""
 
 from __future__ import annotations
 
 import errno
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ...errors import quote
 
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
-# No byte that means something in a path: not NUL, not "." and not "/".
+# No byte that has a meaning in a path: not NUL, not "." and not "/".
 _ESCAPED = re.compile(rb"\\x(0[1-9a-f]|1[0-9a-f]|7f|[89a-f][0-9a-f])")
 
 _REASONS = {
@@ -31,49 +31,31 @@ _REASONS = {
 
 
 class Refused(Exception):
-    """What was asked cannot be done; the text is the sentence for the model."""
+    """The tool cannot do this; the message is for the model. is_missing: there is no file at the path."""
+
+    def __init__(self, message: str, *, is_missing: bool = False) -> None:
+        super().__init__(message)
+        self.is_missing = is_missing
 
 
 @contextmanager
-def explaining(path: str) -> Iterator[None]:
-    """Faults of the operating system as refusals that name the path as the model wrote it."""
+def os_errors_refused(path: str) -> Iterator[None]:
+    """Turns an OSError into a Refused that names the path as the model wrote it."""
     try:
         yield
-    except OSError as fault:
-        reason = _REASONS.get(fault.errno or 0, "{path} cannot be used: " + (fault.strerror or "unknown fault") + ".")
+    except OSError as error:
+        reason = _REASONS.get(error.errno or 0, "{path} cannot be used: " + (error.strerror or "unknown fault") + ".")
         home = ' "~" is not expanded: paths begin at the workspace.' if path.startswith("~") else ""
-        raise Refused(reason.format(path=quote(path)) + home) from fault
+        message = reason.format(path=quote(path)) + home
+        raise Refused(message, is_missing=error.errno == errno.ENOENT) from error
 
 
-def shown(path: str) -> str:
-    """A path of the file system as text: control characters, and bytes that are no UTF-8, as \\xNN."""
+def display_path(path: str) -> str:
+    """Control characters, and bytes that are not UTF-8, become \\xNN."""
     text = os.fsencode(path).decode("utf-8", "backslashreplace")
     return _UNPRINTABLE.sub(lambda found: "".join(f"\\x{byte:02x}" for byte in found.group().encode()), text)
 
 
-def meant(name: str) -> str:
-    """The name that was shown like this; it never has a separator or dots that the text did not have."""
-    return os.fsdecode(_ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), os.fsencode(name)))
-
-
-def size_of(count: int) -> str:
-    if count < 1000:
-        return f"{count} B"
-    return f"{count / 1000:.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
-
-
-def fitting(lines: Iterable[str], characters: int) -> list[str]:
-    """As many of these lines as fit."""
-    kept = list[str]()
-    for line in lines:
-        characters -= len(line) + 1
-        if characters < 0:
-            break
-        kept.append(line)
-    return kept
-
-
-def cut(line: str, characters: int) -> str:
-    if len(line) <= characters:
-        return line
-    return f"{line[:characters]} [... {len(line) - characters:,} more characters in this line]"
+def parse_name(text: str) -> str:
+    """The inverse of display_path for one name. The result has no separator or dot that the text does not have."""
+    return os.fsdecode(_ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), os.fsencode(text)))

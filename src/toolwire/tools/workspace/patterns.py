@@ -1,7 +1,7 @@
-"""Which paths a pattern means, as .gitignore and ripgrep's --glob read it: * ? [...] within a name, ** for any folders.
+"""Path patterns as in .gitignore and ripgrep's --glob: * ? [...] within a name, ** for any folders.
 
-Time is linear in the pattern and the path: a star never gives back more than one name, because only the last ** is ever tried again
-and fnmatch writes the stars of one name as atomic groups.
+Matching is linear in the pattern and the path: only the last ** is ever retried, and fnmatch compiles the stars of one name to atomic
+groups.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ _Name = Callable[[str], object]
 
 
 class Pattern:
-    """A pattern without a slash in it (but at its end) means a name at any depth; any other means a path from its base."""
+    """A pattern without a slash, except at its end, matches a name at any depth; any other matches a path from its base."""
 
     def __init__(self, text: str) -> None:
         is_floating = "/" not in text.rstrip("/")
         names = [name for name in text.split("/") if name]
         if names and names[-1] == "**":
-            names.append("*")  # a/** is what lies in a, not a itself
-        self._names: list[_Name | None] = [None if name == "**" else _name(name) for name in names]
+            names.append("*")  # a/** matches what is in a, not a itself
+        self._names: list[_Name | None] = [None if name == "**" else _name_matcher(name) for name in names]
         self._only = self._names[0] if is_floating and len(names) == 1 else None
 
     def matches(self, parts: Sequence[str]) -> bool:
         if self._only is not None:
             return bool(self._only(parts[-1]))
-        return bool(self._names) and _fits(self._names, parts)
+        return bool(self._names) and _match_path(self._names, parts)
 
 
 class Patterns:
-    """A pattern of a model, with {a,b} for alternatives."""
+    """A pattern from a model, with {a,b} for alternatives."""
 
     def __init__(self, text: str) -> None:
         if len(text) > _MAX_PATTERN:
@@ -55,15 +55,15 @@ class Patterns:
 
 
 class IgnoreFile:
-    """The lines of one .gitignore; depth is how far below the root it lies."""
+    """The rules of one .gitignore; depth is the number of folders between the root and the file."""
 
     def __init__(self, text: str, depth: int) -> None:
         self._depth = depth
-        lines = [line for line in map(_tidied, text.splitlines()) if line and len(line) <= _MAX_PATTERN]
-        self._rules = [_Rule(line) for line in lines if "//" not in line]  # no path has an empty name in it
+        lines = [line for line in map(_clean_line, text.splitlines()) if line and len(line) <= _MAX_PATTERN]
+        self._rules = [_Rule(line) for line in lines if "//" not in line]  # no path has an empty component
 
     def verdict(self, parts: Sequence[str], *, is_folder: bool) -> bool | None:
-        """Whether it is ignored by the last line that means it; None if no line does."""
+        """Whether the last rule that matches ignores it; None if no rule matches."""
         below = parts[self._depth :]
         for rule in reversed(self._rules):
             if (is_folder or not rule.is_for_folders) and rule.pattern.matches(below):
@@ -72,7 +72,7 @@ class IgnoreFile:
 
 
 def is_ignored(files: Sequence[IgnoreFile], parts: Sequence[str], *, is_folder: bool) -> bool:
-    """By the deepest file that says something about it."""
+    """The deepest file with a matching rule decides."""
     for file in reversed(files):
         if (verdict := file.verdict(parts, is_folder=is_folder)) is not None:
             return verdict
@@ -87,21 +87,21 @@ class _Rule:
         self.pattern = Pattern(line)
 
 
-def _tidied(line: str) -> str:
+def _clean_line(line: str) -> str:
     if line.startswith("#"):
         return ""
     stripped = line.rstrip(" \t")
     return stripped + " " if stripped.endswith("\\") and stripped != line else stripped
 
 
-def _fits(names: Sequence[_Name | None], parts: Sequence[str]) -> bool:
+def _match_path(names: Sequence[_Name | None], parts: Sequence[str]) -> bool:
     at = position = retry = 0
     any_folders = -1
     while position < len(parts):
         if at < len(names) and names[at] is None:
             any_folders, retry = at, position
             at += 1
-        elif at < len(names) and _is_named(names[at], parts[position]):
+        elif at < len(names) and (name := names[at]) is not None and name(parts[position]):
             at += 1
             position += 1
         elif any_folders >= 0:
@@ -112,24 +112,20 @@ def _fits(names: Sequence[_Name | None], parts: Sequence[str]) -> bool:
     return all(name is None for name in names[at:])
 
 
-def _is_named(name: _Name | None, part: str) -> bool:
-    return name is not None and bool(name(part))
-
-
-def _name(text: str) -> _Name:
+def _name_matcher(text: str) -> _Name:
     if not _WILD.search(text):
         return text.__eq__
     if text.startswith("*") and not _WILD.search(text, 1):
         ending = text[1:]
         return lambda name: name.endswith(ending)
     try:
-        return re.compile(fnmatch.translate(_in_fnmatch(text))).match
+        return re.compile(fnmatch.translate(_to_fnmatch(text))).match
     except re.error:
         return lambda name: False
 
 
-def _in_fnmatch(text: str) -> str:
-    """fnmatch knows no backslash and writes [!a] where others also write [^a]."""
+def _to_fnmatch(text: str) -> str:
+    """fnmatch has no backslash escapes, and only [!a] where others also have [^a]."""
     text = re.sub(r"\\(.?)", lambda found: f"[{found[1]}]" if found[1] in tuple("*?[") else found[1], text)
     return text.replace("[^", "[!")
 

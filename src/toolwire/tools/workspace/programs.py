@@ -1,4 +1,4 @@
-"""Other programs: which are trusted, what of the environment they see, and that they end with all they have started."""
+"""Child programs of the tools: which ones are trusted, what they see of the environment, and that they end with all their children."""
 
 from __future__ import annotations
 
@@ -19,39 +19,38 @@ from msgspec import Struct
 
 from .limits import Budget
 
-_KEPT = re.compile(r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|XDG_RUNTIME_DIR")
+_PASSED_ON = re.compile(r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|XDG_RUNTIME_DIR")
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE|SESSION", re.IGNORECASE)
 _MARK = "TOOLWIRE_COMMAND"
-_TICK = 0.05  # seconds between two looks at whether it is time to stop
-_LAST_BYTES = 0.2  # seconds for what was printed just before the end
-_ROUNDS = 20
-_PIECE = 1 << 16
+_TICK = 0.05  # seconds between two checks of the budget
+_LAST_OUTPUT = 0.2  # seconds to read output after the program has exited
+_KILL_ROUNDS = 20
+_READ_SIZE = 1 << 16
 _IS_LINUX = sys.platform == "linux"
 
 
 class Ended(Struct, frozen=True, kw_only=True):
-    """code is None if it was stopped; left_running: it had ended, and something it had started had not."""
+    """code is None for a program that was stopped; left_running: it exited, and a child was still running."""
 
     code: int | None
     left_running: bool = False
 
 
-def program(name: str, root: str) -> str | None:
-    """Where a program is, if it is none that a tool could have written."""
+def find_program(name: str, root: str) -> str | None:
+    """The path of a program; None if it is inside the root, where a tool could have written it."""
     found = shutil.which(name)
     if found is None or not os.path.isabs(found):
         return None
-    for path in (found, os.path.realpath(found)):
-        if Path(path).is_relative_to(root):
-            return None
+    if any(Path(path).is_relative_to(root) for path in (found, os.path.realpath(found))):
+        return None
     return found
 
 
-def environment(wanted: Sequence[str] = (), source: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """What programs see: what is needed to run at all and what the owner named; never what is named like a secret."""
-    kept = {name: value for name, value in source.items() if _KEPT.fullmatch(name) or name in wanted}
-    kept = {name: value for name, value in kept.items() if not is_secret(name)}
-    return kept | {"TERM": "dumb", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
+def program_environment(wanted: Sequence[str] = (), source: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """What a program needs to run and what the owner named, without variables that are named like secrets."""
+    passed = {name: value for name, value in source.items() if _PASSED_ON.fullmatch(name) or name in wanted}
+    passed = {name: value for name, value in passed.items() if not is_secret(name)}
+    return passed | {"TERM": "dumb", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
 
 
 def is_secret(name: str) -> bool:
@@ -61,7 +60,7 @@ def is_secret(name: str) -> bool:
 def run(
     arguments: Sequence[str],
     budget: Budget,
-    take: Callable[[bytes], bool],
+    feed: Callable[[bytes], bool],
     *,
     folder: str,
     variables: Mapping[str, str],
@@ -69,9 +68,9 @@ def run(
     with_strays: bool = False,
     errors: int = subprocess.STDOUT,
 ) -> Ended:
-    """Run a program and hand over what it prints until it ends, take() has had enough or the budget is over.
+    """Run a program and feed its output to feed() until it exits, feed() returns False or the budget is over.
 
-    Its group is ended in any case; with_strays looks for what left the group, too.
+    Its process group is killed in any case; with_strays also finds children that left the group.
     """
     mark = secrets.token_hex(16)
     process = subprocess.Popen(
@@ -88,34 +87,34 @@ def run(
     with process.stdout:
         is_running = True
         try:
-            is_all = _hand_over(process, process.stdout.fileno(), budget, take)
-            while is_all and not _has_exited(process) and not budget.is_over:
+            is_drained = _read_output(process, process.stdout.fileno(), budget, feed)
+            while is_drained and not _has_exited(process) and not budget.is_over:
                 time.sleep(_TICK / 10)
             is_running = not _has_exited(process)
         finally:
-            left_running = _end(process, mark if with_strays else "")
+            left_running = _kill(process, mark if with_strays else "")
     return Ended(code=None if is_running else process.returncode, left_running=left_running and not is_running)
 
 
-def _hand_over(process: subprocess.Popen[bytes], pipe: int, budget: Budget, take: Callable[[bytes], bool]) -> bool:
-    """Whether it was heard to its end: the end of its output, or its own while others still hold the pipe."""
+def _read_output(process: subprocess.Popen[bytes], pipe: int, budget: Budget, feed: Callable[[bytes], bool]) -> bool:
+    """Whether the output was read to its end, or until the program exited while a child still holds the pipe."""
     poll = select.poll()
     poll.register(pipe, select.POLLIN)
     last = float("inf")
     while not budget.is_over and time.monotonic() < last:
         if poll.poll(_TICK * 1000):
-            piece = os.read(pipe, _PIECE)
-            if not piece:
+            data = os.read(pipe, _READ_SIZE)
+            if not data:
                 return True
-            if not take(piece):
+            if not feed(data):
                 return False
         if last == float("inf") and _has_exited(process):
-            last = time.monotonic() + _LAST_BYTES
+            last = time.monotonic() + _LAST_OUTPUT
     return not budget.is_over
 
 
 def _has_exited(process: subprocess.Popen[bytes]) -> bool:
-    """Without taking its status where that can be helped: until then its number, and its group's, is no other's."""
+    """Leaves the process unreaped where possible, so that its id and its group's are not reused before the group is killed."""
     if process.returncode is not None:
         return True
     if not _IS_LINUX:
@@ -123,43 +122,42 @@ def _has_exited(process: subprocess.Popen[bytes]) -> bool:
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-def _end(process: subprocess.Popen[bytes], mark: str) -> bool:
-    """Kill its group and what left the group; whether anything but itself was there to be killed."""
-    others = bool(mark) and _others_in(process.pid)
+def _kill(process: subprocess.Popen[bytes], mark: str) -> bool:
+    """Kill the group and the processes with the mark; whether there was any besides the program itself."""
+    has_children = bool(mark) and _has_children(process.pid)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    return _kill_marked(mark) or others
+    return _kill_marked(mark) or has_children
 
 
-def _others_in(group: int) -> bool:
-    for number in _processes():
+def _has_children(group: int) -> bool:
+    for pid in _pids():
         with contextlib.suppress(OSError, ValueError):
-            state, _, found = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[:3]
-            if int(found) == group and number != group and state not in "ZX":
+            state, _, found = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:3]
+            if int(found) == group and pid != group and state not in "ZX":
                 return True
     return False
 
 
 def _kill_marked(mark: str) -> bool:
-    """What began a session of its own still has the environment it was started with."""
-    was_any = False
-    for _ in range(_ROUNDS if mark else 0):
-        killed = [number for number in _processes() if _kill_if_marked(number, f"{_MARK}={mark}".encode())]
-        if not killed:
+    """A process that started a session of its own still has the environment of its parent."""
+    has_killed = False
+    for _ in range(_KILL_ROUNDS if mark else 0):
+        if not [pid for pid in _pids() if _kill_if_marked(pid, f"{_MARK}={mark}".encode())]:
             break
-        was_any = True
+        has_killed = True
         time.sleep(_TICK / 10)
-    return was_any
+    return has_killed
 
 
-def _kill_if_marked(number: int, mark: bytes) -> bool:
+def _kill_if_marked(pid: int, mark: bytes) -> bool:
     try:
-        handle = os.pidfd_open(number)
+        handle = os.pidfd_open(pid)
     except OSError:
         return False
     try:
-        if mark not in Path(f"/proc/{number}/environ").read_bytes().split(b"\0"):
+        if mark not in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
             return False
         signal.pidfd_send_signal(handle, signal.SIGKILL)
     except OSError:
@@ -169,5 +167,5 @@ def _kill_if_marked(number: int, mark: bytes) -> bool:
     return True
 
 
-def _processes() -> list[int]:
+def _pids() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit()] if _IS_LINUX else []

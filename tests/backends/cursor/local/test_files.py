@@ -92,3 +92,70 @@ def test_no_pipe_or_device_is_opened(place: Path) -> None:
     os.mkfifo(place / "pipe")
     assert is_declined(read(place, "pipe"))
     assert is_declined(answer(place, "write", agent.WriteArgs(path="pipe", file_text="x")))
+
+
+def test_a_folder_is_a_tree_with_counts(place: Path) -> None:
+    (place / "src/inner").mkdir(parents=True)
+    for name in ("a.py", "src/b.py", "src/inner/c.txt", "src/inner/Makefile", "src/x.log"):
+        (place / name).touch()
+    (place / ".gitignore").write_text("*.log\n")
+    root = answer(place, "ls", agent.LsArgs(path=str(place))).success.directory_tree_root
+    assert root.abs_path == str(place)
+    assert root.children_were_processed
+    assert {file.name for file in root.children_files} == {".gitignore", "a.py"}
+    (source,) = root.children_dirs
+    assert (source.abs_path, source.num_files) == (f"{place}/src", 3)
+    assert dict(root.full_subtree_extension_counts) == {".py": 2, ".txt": 1, "": 2}
+    assert root.num_files == 5
+    ignoring = answer(place, "ls", agent.LsArgs(path=".", ignore=["src"])).success.directory_tree_root
+    assert not ignoring.children_dirs
+    assert answer(place, "pi_ls", agent.PiLsExecArgs()).success.output.startswith("src/")
+
+
+def test_a_tree_has_a_bound(place: Path) -> None:
+    for number in range(30):
+        (place / f"{number}.txt").touch()
+    root = answer(place, "ls", agent.LsArgs(path="."), limits=Limits(entries=10)).success.directory_tree_root
+    assert len(root.children_files) == 10
+    assert not root.children_were_processed
+    assert root.num_files == 30
+
+
+def test_lines_are_found_by_file(place: Path) -> None:
+    (place / "a.py").write_text("x\nneedle 1\ny\n")
+    (place / "b.txt").write_text("needle 2\nNeedle 3\n")
+    found = answer(place, "grep", agent.GrepArgs(pattern="needle", context=1)).success
+    content = found.workspace_results[str(place)].content
+    assert [file.file for file in content.matches] == ["a.py", "b.txt"]
+    assert [(line.line_number, line.is_context_line) for line in content.matches[0].matches] == [
+        (1, True),
+        (2, False),
+        (3, True),
+    ]
+    assert content.total_matched_lines == 2
+    counted = answer(
+        place, "grep", agent.GrepArgs(pattern="needle", output_mode="count", case_insensitive=True)
+    ).success
+    assert counted.workspace_results[str(place)].count.total_matches == 3
+    files = answer(place, "grep", agent.GrepArgs(pattern="needle", output_mode="files_with_matches", glob="*.py"))
+    assert list(files.success.workspace_results[str(place)].files.files) == ["a.py"]
+    typed = answer(place, "grep", agent.GrepArgs(pattern="needle", type="python", path="."))
+    assert typed.success.workspace_results[str(place)].content.total_matched_lines == 1
+    pi = answer(place, "pi_grep", agent.PiGrepExecArgs(pattern="needle 1", literal=True))
+    assert pi.success.output == "a.py:2:needle 1"
+
+
+def test_a_search_without_pattern_is_for_names(place: Path) -> None:
+    (place / "src").mkdir()
+    (place / "src/a.py").touch()
+    (place / "b.txt").touch()
+    found = answer(place, "grep", agent.GrepArgs(glob="**/*.py")).success
+    assert list(found.workspace_results[str(place)].files.files) == ["src/a.py"]
+    assert answer(place, "pi_find", agent.PiFindExecArgs(pattern="*.txt")).success.output == "b.txt"
+
+
+def test_a_pattern_that_cannot_be_read_is_an_error(place: Path) -> None:
+    (place / "a.txt").write_text("x\n")
+    assert is_declined(answer(place, "grep", agent.GrepArgs(pattern="(")))
+    assert is_declined(answer(place, "grep", agent.GrepArgs(pattern="a\nb")))
+    assert is_declined(answer(place, "grep", agent.GrepArgs(pattern="x", output_mode="poem")))

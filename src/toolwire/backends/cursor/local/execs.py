@@ -1,7 +1,7 @@
-"""Built-in execs run here, on the owner's workspace, for clients that have no tools of their own.
+"""Cursor's built-in execs, run in the owner's workspace for clients without tools of their own.
 
-Only what the owner listed, and only in the folder that he named: paths are walked by the workspace's own confinement, searches and
-commands have its limits, and all of it runs in its threads. Whatever goes wrong is told in the exec's own result.
+Only the kinds that the owner lists run, and only in the folder that the owner names, with the confinement, the limits and the threads of the
+workspace tools. Every error becomes a result of the exec.
 """
 
 from __future__ import annotations
@@ -16,16 +16,14 @@ from msgspec import Struct
 from ....calls.validation import LocalCall
 from ....config.file import BackendConfig
 from ....errors import ConfigError, quote
-from ....tools.workspace.confinement import Root
+from ....tools.workspace.confinement import Root, Scope
 from ....tools.workspace.limits import Budget, Limits, off_loop
 from ....tools.workspace.messages import Refused
-from ....tools.workspace.programs import program
-from ....tools.workspace.sandbox import Shell, walls
+from ....tools.workspace.programs import find_program
+from ....tools.workspace.sandbox import Shell, find_sandbox
 from ....tools.workspace.shell import Runner
 from ..wire.execs import Exec, answered, rejected
 from . import files as local_files
-from . import listing as local_listing
-from . import search as local_searching
 from . import shell as local_shell
 
 KINDS: dict[str, frozenset[str]] = {
@@ -41,12 +39,12 @@ _WORK = {
     "read": local_files.read,
     "write": local_files.write,
     "delete": local_files.delete,
-    "list": local_listing.list_tree,
-    "glob": local_searching.glob,
-    "grep": local_searching.grep,
+    "list": local_files.ls,
+    "glob": local_files.glob,
+    "grep": local_files.grep,
 }
 _LIMITS = Limits()
-_TRIAL = 20.0  # seconds
+_TRIAL_SECONDS = 20.0
 
 Outcome: TypeAlias = Literal["ok", "failed", "refused"]
 # A remote service chooses the commands, and no person approves them.
@@ -54,13 +52,13 @@ _CONFINED = Shell(sandbox="required")
 
 
 class Confinement(Struct, frozen=True, kw_only=True):
-    """is_refused: no command can run as things are."""
+    """What commands can do on this machine. is_refused: no command can run."""
 
     text: str
     is_refused: bool = False
 
 
-class Ran(Struct, frozen=True):
+class LocalResult(Struct, frozen=True):
     """The messages that answer an exec, and the record of the call."""
 
     messages: list[bytes]
@@ -68,7 +66,7 @@ class Ran(Struct, frozen=True):
 
 
 class LocalTools:
-    """kinds are the abilities that the owner allows; exec_kinds the execs that they serve."""
+    """kinds are the tools that the owner allows; exec_kinds the execs that they serve."""
 
     def __init__(
         self,
@@ -87,8 +85,8 @@ class LocalTools:
         self._runner = Runner(self._root, limits, shell)
         self.exec_kinds = frozenset[str]().union(*(KINDS[kind] for kind in self._kinds))
 
-    async def run(self, exec: Exec) -> Ran:
-        """What is not allowed is declined in the words of its kind."""
+    async def run(self, exec: Exec) -> LocalResult:
+        """A tool that is not allowed is declined in a result of its kind."""
         began = time.monotonic()
         kind = _kind(exec)
         outcome: Outcome = "refused"
@@ -103,7 +101,7 @@ class LocalTools:
         confinement = self._runner.confinement if kind == "shell" else ""
         seconds = time.monotonic() - began
         name = kind or exec.kind or "unknown"
-        return Ran(messages, LocalCall(name=name, outcome=outcome, seconds=seconds, confinement=confinement))
+        return LocalResult(messages, LocalCall(name=name, outcome=outcome, seconds=seconds, confinement=confinement))
 
     async def _results(self, kind: str, exec: Exec) -> list[Any]:
         if kind == "shell":
@@ -111,23 +109,23 @@ class LocalTools:
 
         def work(budget: Budget) -> Any:
             try:
-                return _WORK[kind](self._root, self._limits, budget, exec)
+                return _WORK[kind](Scope(self._root, self._limits, budget), exec)
             except Refused as refusal:
                 return refusal
 
         result = await off_loop(work, self._limits.seconds)
         if isinstance(result, Refused):
-            return [local_files.failed(exec, str(result), is_missing=_is_missing(result))]
+            return [local_files.error_result(exec, str(result), is_missing=result.is_missing)]
         return [result]
 
 
 def confinement(config: BackendConfig) -> Confinement | None:
-    """What commands of the service can do on this machine, found by trying; None where it may run none."""
+    """Tries what commands of the service can do on this machine; None if it may run none."""
     if "shell" not in config.local_tools:
         return None
     root = Root(Path(config.workspace or "."))
-    bash = program("bash", root.path) or "bash"
-    why_not = walls(Shell(sandbox=config.sandbox), root.path, bash, Budget(_TRIAL)).why_not
+    bash = find_program("bash", root.path) or "bash"
+    why_not = find_sandbox(Shell(sandbox=config.sandbox), root.path, bash, Budget(_TRIAL_SECONDS)).why_not
     if not why_not:
         return Confinement(text=f"commands of the service are confined to {root.path} by bubblewrap.")
     if config.sandbox == "required":
@@ -149,7 +147,3 @@ def _outcome(result: Any) -> Outcome:
     if member == "exit":
         return "ok" if result.exit.code == 0 else "failed"
     return "ok" if member == "success" else "refused" if member == "rejected" else "failed"
-
-
-def _is_missing(refusal: Refused) -> bool:
-    return isinstance(refusal.__cause__ or refusal.__context__, FileNotFoundError)

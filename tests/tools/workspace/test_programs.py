@@ -9,11 +9,22 @@ from pathlib import Path
 
 import pytest
 
+from tests.server.harness import wait_until
 from toolwire.tools.workspace.limits import Budget
 from toolwire.tools.workspace.programs import Ended, find_program, is_secret, program_environment, run
 
 pytestmark = pytest.mark.slow
 
+# Ignores every signal that can be ignored, and kills the process that reads its output.
+_STUBBORN = "trap '' HUP INT TERM; echo $$ > stubborn; echo ready; while true; do sleep 60; done"
+_KILLED = """
+import os, signal, sys
+from toolwire.tools.workspace.limits import Budget
+from toolwire.tools.workspace.programs import program_environment, run
+def feed(data):
+    os.kill(os.getpid(), signal.SIGKILL)
+run(["/bin/bash", "-c", sys.argv[1]], Budget(60), feed, folder=sys.argv[2], variables=program_environment())
+"""
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="strays are found by /proc")
 
 
@@ -144,3 +155,11 @@ def test_a_program_in_the_root_is_not_trusted(tmp_path: Path, monkeypatch: pytes
     assert find_program("link", str(tmp_path / "root")) is None
     assert find_program("bash", str(tmp_path / "root")) is not None
     assert find_program("no-such-program", str(tmp_path / "root")) is None
+
+
+@on_linux
+def test_a_program_ends_with_a_gateway_that_is_killed(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _KILLED, _STUBBORN, str(tmp_path)]
+    done = subprocess.run(command, timeout=60, check=False)
+    assert done.returncode == -signal.SIGKILL
+    wait_until(lambda: not is_alive(tmp_path, "stubborn"))

@@ -1,4 +1,7 @@
-"""Child programs of the tools: which ones are trusted, what they see of the environment, and that they end with all their children."""
+"""Child programs of the tools: which ones are trusted, what they see of the environment, and that they end with all their children.
+
+The watchdog ends their process groups if this process is killed.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from ...watchdog import WATCHDOG
 from .limits import Budget
 
 _PASSED_ON = re.compile(r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|XDG_RUNTIME_DIR")
@@ -87,6 +91,7 @@ def run(
     with process.stdout:
         is_running = True
         try:
+            WATCHDOG.add(process.pid)
             is_drained = _read_output(process, process.stdout.fileno(), budget, feed)
             while is_drained and not _has_exited(process) and not budget.is_over:
                 time.sleep(_TICK / 10)
@@ -125,6 +130,7 @@ def _has_exited(process: subprocess.Popen[bytes]) -> bool:
 def _kill(process: subprocess.Popen[bytes], mark: str) -> bool:
     """Kill the group and the processes with the mark; whether there was any besides the program itself."""
     has_children = bool(mark) and _has_children(process.pid)
+    WATCHDOG.remove(process.pid)
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

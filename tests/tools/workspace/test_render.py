@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from toolwire.tools.workspace.files import Edited, Written
-from toolwire.tools.workspace.folders import Folder, Item, Tree
+from toolwire.tools.workspace.files import EditedFile, WrittenFile
+from toolwire.tools.workspace.folders import Item, Tree, TreeFolder
 from toolwire.tools.workspace.grep import Hit, Matches
 from toolwire.tools.workspace.limits import Limits
 from toolwire.tools.workspace.render import (
@@ -32,7 +32,7 @@ def test_a_tree_shows_what_an_entry_is() -> None:
         Item(name="c", parts=("c",), kind="link", is_ignored=False, target="b"),
         Item(name="d", parts=("d",), kind="gone", is_ignored=True),
     )
-    tree = Tree(path=".", base=(), folders={(): Folder(items, 3)}, is_cut=True)
+    tree = Tree(path=".", base=(), folders={(): TreeFolder(items, 3)}, is_cut=True)
     assert render_tree(tree, Limits()).splitlines() == [
         "./",
         "  a/ (ignored)",
@@ -45,9 +45,9 @@ def test_a_tree_shows_what_an_entry_is() -> None:
 
 
 def test_changes_are_reported_in_one_sentence() -> None:
-    assert render_written(Written(path="a", size=3, replaced_bytes=None)) == "wrote a (3 B, new)."
-    assert render_written(Written(path="a", size=3, replaced_bytes=0)) == "wrote a (3 B, replaced, before 0 B)."
-    assert render_edited(Edited(path="a", count=1, line=1200)) == "edited a: 1 passage, in line 1,200."
+    assert render_written(WrittenFile(path="a", size=3, replaced_bytes=None)) == "wrote a (3 B, new)."
+    assert render_written(WrittenFile(path="a", size=3, replaced_bytes=0)) == "wrote a (3 B, replaced, before 0 B)."
+    assert render_edited(EditedFile(path="a", count=1, line=1200)) == "edited a: 1 passage, in line 1,200."
 
 
 def test_matches_are_lines_files_or_counts() -> None:

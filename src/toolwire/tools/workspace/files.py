@@ -56,7 +56,7 @@ class TextPage(Struct, frozen=True, kw_only=True):
     traits: tuple[Trait, ...]
 
 
-class Written(Struct, frozen=True, kw_only=True):
+class WrittenFile(Struct, frozen=True, kw_only=True):
     """replaced_bytes is None for a new file."""
 
     path: str
@@ -64,7 +64,7 @@ class Written(Struct, frozen=True, kw_only=True):
     replaced_bytes: int | None
 
 
-class Edited(Struct, frozen=True, kw_only=True):
+class EditedFile(Struct, frozen=True, kw_only=True):
     """line: where the first replaced passage begins."""
 
     path: str
@@ -107,7 +107,7 @@ def read(scope: Scope, path: str, offset: int | None = None, limit: int | None =
     return TextPage(lines=page, first=first, total=len(lines), traits=traits)
 
 
-def write(scope: Scope, path: str, content: str) -> Written:
+def write(scope: Scope, path: str, content: str) -> WrittenFile:
     """Creates the file, with its folders, or replaces it."""
     data, most = _encode(content, "content"), scope.limits.file_bytes
     if len(data) > most:
@@ -118,10 +118,10 @@ def write(scope: Scope, path: str, content: str) -> Written:
     ):
         before = _replaceable(place, path)
         _replace(place, data, before, scope.budget)
-    return Written(path=place.inside, size=len(data), replaced_bytes=before.st_size if before else None)
+    return WrittenFile(path=place.inside, size=len(data), replaced_bytes=before.st_size if before else None)
 
 
-def edit(scope: Scope, path: str, changes: list[tuple[str, str]], *, everywhere: bool = False) -> Edited:
+def edit(scope: Scope, path: str, changes: list[tuple[str, str]], *, everywhere: bool = False) -> EditedFile:
     """Applies (old text, new text) pairs in order, all of them or none."""
     with scope.root.place(path, for_writing=True) as place, _folder_locked(place.folder, scope.budget):
         with open_file(place, path) as file:
@@ -135,7 +135,7 @@ def edit(scope: Scope, path: str, changes: list[tuple[str, str]], *, everywhere:
         if now is None or _version(now) != _version(before):
             raise Refused(f"{quote(path)} was changed by another program in the meantime; read it again.")
         _replace(place, data, before, scope.budget)
-    return Edited(path=place.inside, count=count, line=line)
+    return EditedFile(path=place.inside, count=count, line=line)
 
 
 def delete(scope: Scope, path: str) -> int:

@@ -49,7 +49,7 @@ class Item(Struct, frozen=True, kw_only=True):
     target: str = ""
 
 
-class Folder(Struct, frozen=True):
+class TreeFolder(Struct, frozen=True):
     """left_out: entries for which the tree has no room."""
 
     items: tuple[Item, ...]
@@ -61,7 +61,7 @@ class Tree(Struct, frozen=True, kw_only=True):
 
     path: str
     base: Parts
-    folders: dict[Parts, Folder]
+    folders: dict[Parts, TreeFolder]
     is_cut: bool
 
 
@@ -140,7 +140,7 @@ def list_tree(
     """
     depth = min(max(depth or _DEFAULT_DEPTH, 1), scope.limits.depth)
     room = scope.limits.entries
-    folders, is_cut = dict[Parts, Folder](), False
+    folders, is_cut = dict[Parts, TreeFolder](), False
     with scope.root.folder(path) as place:
         waiting = deque([place.parts])
         while waiting:
@@ -159,7 +159,7 @@ def list_tree(
             except Refused:  # deleted, not readable, or not a folder any more
                 continue
             room -= len(items)
-            folders[parts] = Folder(items, len(entries) - len(items))
+            folders[parts] = TreeFolder(items, len(entries) - len(items))
             if len(parts) - len(place.parts) < depth - 1:
                 waiting += [item.parts for item in items if _is_open(item)]
     return Tree(path=place.inside, base=place.parts, folders=folders, is_cut=is_cut)

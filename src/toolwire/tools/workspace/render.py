@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from ...types import Media, Text
 from ..base import Output
-from .files import Edited, File, TextPage, Trait, Written
+from .files import EditedFile, File, TextPage, Trait, WrittenFile
 from .folders import FoundFiles, Item, Parts, Tree
 from .grep import Hit, Matches, Mode
 from .limits import Limits
@@ -42,13 +42,13 @@ def render_file(found: TextPage | File, limits: Limits) -> Output:
     )
 
 
-def render_written(written: Written) -> str:
+def render_written(written: WrittenFile) -> str:
     before = written.replaced_bytes
     done = "new" if before is None else f"replaced, before {render_size(before)}"
     return f"wrote {written.path} ({render_size(written.size)}, {done})."
 
 
-def render_edited(edited: Edited) -> str:
+def render_edited(edited: EditedFile) -> str:
     if edited.count == 1:
         return f"edited {edited.path}: 1 passage, in line {edited.line:,}."
     return f"edited {edited.path}: {edited.count:,} passages, the first in line {edited.line:,}."

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from ..config.values import BackendConfig
 from .base import Backend, EventReply, Model, TokenCount, WireReply
 from .registry import build
 
-__all__ = ["Backend", "EventReply", "Model", "TokenCount", "WireReply", "build"]
+__all__ = ["Backend", "BackendConfig", "EventReply", "Model", "TokenCount", "WireReply", "build"]

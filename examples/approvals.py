@@ -1,4 +1,4 @@
-"""Somebody is asked before a tool changes things: python examples/approvals.py [MODEL]"""
+"""Approve calls of tools that change something: python examples/approvals.py [MODEL]"""
 
 import sys
 
@@ -21,9 +21,9 @@ def delete_file(name: str) -> str:
 
 def approve(call: ToolCallEvent, called: Runnable) -> Decision | None:
     if not called.changes_things:
-        return None  # nobody is asked
+        return None  # needs no approval
     if not sys.stdin.isatty():
-        return Decision(is_allowed=False, reason="Nobody is here to be asked.")
+        return Decision(is_allowed=False, reason="No terminal to ask for approval.")
     answer = input(f"{call.name} {call.arguments}? [y/n, or another name] ")
     return Decision(is_allowed=answer != "n", arguments=None if answer in ("y", "n") else {"name": answer})
 

@@ -1,6 +1,6 @@
-"""One tool call and its result in every dialect, with nothing but Python: python examples/every_dialect.py [MODEL]
+"""One tool call and its result in every dialect, with only the standard library: python examples/every_dialect.py [MODEL]
 
-The gateway must run (toolwire serve). TOOLWIRE_URL and TOOLWIRE_KEY name another address and a key.
+The gateway must run (toolwire serve). Set TOOLWIRE_URL and TOOLWIRE_KEY for another address and a key.
 """
 
 import json
@@ -49,8 +49,8 @@ def responses() -> str:
         if call["type"] == "function_call":
             result = get_weather(**json.loads(call["arguments"]))
             items.append({"type": "function_call_output", "call_id": call["call_id"], "output": result})
-    said = [item for item in post("/v1/responses", body)["output"] if item["type"] == "message"]
-    return str(said[0]["content"][0]["text"])
+    texts = [item for item in post("/v1/responses", body)["output"] if item["type"] == "message"]
+    return str(texts[0]["content"][0]["text"])
 
 
 def messages() -> str:
@@ -72,13 +72,13 @@ def gemini() -> str:
     contents: list[dict[str, Any]] = [{"role": "user", "parts": [{"text": QUESTION}]}]
     declared = {"name": "get_weather", "description": ABOUT, "parameters": SCHEMA}
     body = {"contents": contents, "tools": [{"functionDeclarations": [declared]}]}
-    said = post(path, body)["candidates"][0]["content"]
-    calls = [part["functionCall"] for part in said["parts"] if "functionCall" in part]
+    answer = post(path, body)["candidates"][0]["content"]
+    calls = [part["functionCall"] for part in answer["parts"] if "functionCall" in part]
     results = [
         {"functionResponse": {"name": call["name"], "response": {"result": get_weather(**call["args"])}}}
         for call in calls
     ]
-    contents += [said, {"role": "user", "parts": results}]
+    contents += [answer, {"role": "user", "parts": results}]
     return str(post(path, body)["candidates"][0]["content"]["parts"][0]["text"])
 
 

@@ -7,7 +7,7 @@ from toolwire import MCP, Agent
 
 
 def serve() -> None:
-    """A small server, so that there is one to try; usually it is somebody else's program."""
+    """A small MCP server for this example; usually it is a separate program."""
     from mcp.server.mcpserver import MCPServer
 
     server = MCPServer("stock")

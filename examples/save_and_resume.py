@@ -1,4 +1,4 @@
-"""A conversation in a file, gone on with by another model: python examples/save_and_resume.py [MODEL [OTHER]]"""
+"""Save a conversation and continue it with another model: python examples/save_and_resume.py [MODEL [OTHER]]"""
 
 import sys
 import tempfile

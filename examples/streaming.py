@@ -1,4 +1,4 @@
-"""Events as they come: python examples/streaming.py [MODEL]"""
+"""Print the events of an agent: python examples/streaming.py [MODEL]"""
 
 import asyncio
 import sys

@@ -25,7 +25,7 @@ SAID = {
     'search_files said: ["notes.txt","todo.txt"].\n(done)\n',
     "save_and_resume": "demo/echo-tools: roll_dice said: 4.\n" * 2 + "4 messages then, 8 now\n",
     "approvals": 'list_files said: ["notes.txt","old.txt"].\n'
-    "delete_file failed: Denied: the user did not allow this call, and it was not made. Nobody is here to be asked.\n",
+    "delete_file failed: Denied: the user did not allow this call, and it was not made. No terminal to ask for approval.\n",
 }
 
 

@@ -43,7 +43,7 @@ def test_main_leaves_with_the_exit_code(capsys: pytest.CaptureFixture[str]) -> N
     [
         ("chat hi <&-", 0, ANSWER, "model play/scripted"),
         ("chat <&-", 2, "", "chat: found an empty prompt"),
-        ("chat hi >&- </dev/null", 2, "", "chat: found standard output closed"),
+        ("chat hi >&- </dev/null", 2, "", "chat: standard output is closed"),
         ("chat hi 2>&- </dev/null", 0, ANSWER, ""),
         ("nonsense 2>&-", 2, "", ""),
         ("models >&-", 0, "", ""),

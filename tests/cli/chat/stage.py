@@ -12,8 +12,8 @@ from toolwire.agent import Agent
 from toolwire.agent.agent import AnyTool
 from toolwire.agent.events import LoopEvent
 from toolwire.cli.chat.approvals import Approvals
-from toolwire.cli.chat.session import Decide, Session
-from toolwire.cli.chat.worker import Worker
+from toolwire.cli.chat.loop_thread import LoopThread
+from toolwire.cli.chat.session import ChatSession, Decide
 from toolwire.config.file import BackendConfig, Config, with_backends
 
 
@@ -60,9 +60,9 @@ def session(
     decide: Decide | None = None,
     is_all_allowed: bool = False,
     save: Path | None = None,
-) -> Iterator[Session]:
+) -> Iterator[ChatSession]:
     approvals = Approvals(is_all_allowed=is_all_allowed)
     agent = Agent("play/scripted", tools, config=play(folder, turns), approve=approvals.approve)
-    with Worker() as worker:
+    with LoopThread() as worker:
         worker.hold(agent)
-        yield Session(agent, worker, reporter or Kept(), approvals, decide, save)
+        yield ChatSession(agent, worker, reporter or Kept(), approvals, decide, save)

@@ -10,9 +10,8 @@ import pytest
 
 from toolwire.agent.events import ToolCallEvent
 from toolwire.agent.toolbox import Decision
-from toolwire.cli.chat.approvals import Approvals, Person, Question, fault_of
-from toolwire.cli.chat.line_input import TypedLines
-from toolwire.cli.chat.terminal import Terminal
+from toolwire.cli.chat.approvals import ApprovalPrompt, Approvals, PendingApproval, fault_of
+from toolwire.cli.chat.terminal import Terminal, TypedLines
 from toolwire.tools import Output
 from toolwire.types import JsonObject, Tool
 
@@ -55,7 +54,7 @@ def event(**arguments: Any) -> ToolCallEvent:
 
 def decided(*lines: str | None, call: ToolCallEvent | None = None) -> tuple[Decision, Typed, Approvals, str]:
     stream, typed, approvals = io.StringIO(), Typed(*lines), Approvals()
-    decision = Person(Terminal(stream), typed, approvals).decide(call or event(), TOOL)
+    decision = ApprovalPrompt(Terminal(stream), typed, approvals).decide(call or event(), TOOL)
     return decision, typed, approvals, stream.getvalue()
 
 
@@ -82,7 +81,7 @@ def test_a_question_is_answered_from_another_thread() -> None:
     async def main() -> Decision | None:
         approvals = Approvals()
 
-        def answer(question: Question) -> None:
+        def answer(question: PendingApproval) -> None:
             asyncio.get_running_loop().run_in_executor(None, question.answer, Decision(reason="fine"))
 
         approvals.ask = answer
@@ -93,8 +92,8 @@ def test_a_question_is_answered_from_another_thread() -> None:
 
 def test_an_answer_that_comes_too_late_is_none() -> None:
     async def main() -> None:
-        question = Question(event(), TOOL)
-        waiting = asyncio.create_task(question.answered())
+        question = PendingApproval(event(), TOOL)
+        waiting = asyncio.create_task(question.decision())
         await asyncio.sleep(0)
         waiting.cancel()
         question.answer(Decision())

@@ -18,8 +18,8 @@ from tests.cli.chat.typist import CTRL_C, CTRL_D, SEQUENCE, UP, environment, pip
 from tests.programs.installed import node_program
 from tests.server.harness import ask, gateway, server_config
 from toolwire.agent import Conversation
-from toolwire.cli.app import run
-from toolwire.cli.chat.options import Options
+from toolwire.cli.app import app, run
+from toolwire.cli.chat.command import DEFAULTS, ChatOptions
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.types import Text, ToolResult
 
@@ -165,7 +165,7 @@ def test_a_conversation_goes_on_where_it_was_saved(tmp_path: Path) -> None:
     assert piped(tmp_path, "one", "--save", "kept.json").stdout == "First.\n"
     done = piped(tmp_path, "two", "--resume", "kept.json", "--save", "kept.json")
     assert done.stdout == "Second.\n"
-    assert "which spoke last" in done.stderr
+    assert "the last one of this conversation" in done.stderr
     said = [("user", "one"), ("assistant", "First."), ("user", "two"), ("assistant", "Second.")]
     assert words_of(tmp_path / "kept.json") == said
     other = piped(tmp_path, "three", "--resume", "kept.json", "--model", "demo/echo-tools")
@@ -175,13 +175,13 @@ def test_a_conversation_goes_on_where_it_was_saved(tmp_path: Path) -> None:
 def test_help_tells_the_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["chat", "--help"]) == 0
     shown = capsys.readouterr().out
-    assert all(f"--{name.replace('_', '-')}" in shown for name in Options.__dataclass_fields__)
+    assert all(f"--{name.replace('_', '-')}" in shown for name in ChatOptions.__dataclass_fields__)
 
 
 def test_the_page_tells_every_option_and_command() -> None:
     page = (HERE.parents[2] / "docs" / "chat.md").read_text(encoding="utf-8")
     options = set(re.findall(r"^\| `--([a-z-]+)", page, re.MULTILINE))
-    assert options == {name.replace("_", "-") for name in Options.__dataclass_fields__}
+    assert options == {name.replace("_", "-") for name in ChatOptions.__dataclass_fields__}
     assert set(re.findall(r"^\| `/([a-z]+)", page, re.MULTILINE)) == {
         "help",
         "model",
@@ -226,7 +226,7 @@ def test_a_person_denies_with_a_reason_then_edits_then_always(tmp_path: Path) ->
     with typing(tmp_path, "write it", "--allow-write", "--save", "kept.json") as person:
         person.expect("allow write? ")
         person.enter("what?")
-        person.expect("a: run it, and never ask for this tool again")
+        person.expect("a: run it, and do not ask for this tool again")
         person.expect("allow write? ")
         person.enter("n use b.txt")
         person.expect("did not allow this call")
@@ -485,7 +485,7 @@ def test_a_server_of_the_official_package_is_used_by_a_person(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_tools_of_a_server_that_cannot_be_used_are_named(tmp_path: Path) -> None:
+def test_tools_of_a_server_that_cannot_be_used_are_list_names(tmp_path: Path) -> None:
     server = f"{sys.executable} {HERE.parents[1] / 'tools' / 'mcp' / 'bare_server.py'} spoiled"
     scripted(tmp_path, {"text": "hello"})
     with typing(tmp_path, "--mcp", server) as person:
@@ -590,3 +590,35 @@ def wide(line: str) -> int:
     from rich.cells import cell_len
 
     return cell_len(line)
+
+
+def read(*arguments: str) -> tuple[str | None, ChatOptions]:
+    _, bound, _ = app.parse_args(["chat", *arguments], exit_on_error=False, print_error=False)
+    return (bound.args[0] if bound.args else None), bound.kwargs.get("options", DEFAULTS)
+
+
+def test_nothing_is_allowed_by_itself() -> None:
+    assert read() == (None, DEFAULTS)
+    assert not any((DEFAULTS.yes, DEFAULTS.allow_shell, DEFAULTS.allow_write, DEFAULTS.workspace, DEFAULTS.mcp))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options"),
+    [
+        (["--mcp", "one --flag", "--mcp", "two"], ChatOptions(mcp=("one --flag", "two"))),
+        (
+            ["--workspace", "a", "--allow-shell", "--allow-write"],
+            ChatOptions(workspace=Path("a"), allow_shell=True, allow_write=True),
+        ),
+        (
+            ["--model", "m", "--yes", "--json", "--max-iterations", "3"],
+            ChatOptions(model="m", yes=True, json=True, max_iterations=3),
+        ),
+        (
+            ["--resume", "a", "--save", "b", "--effort", "low"],
+            ChatOptions(resume=Path("a"), save=Path("b"), effort="low"),
+        ),
+    ],
+)
+def test_options_and_a_prompt(arguments: list[str], options: ChatOptions) -> None:
+    assert read("what is this?", *arguments) == ("what is this?", options)

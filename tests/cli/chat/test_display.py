@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Iterable
 
 import pytest
@@ -21,7 +22,7 @@ from toolwire.agent.events import (
     ToolErrorEvent,
     ToolResultEvent,
 )
-from toolwire.cli.chat.display import Show
+from toolwire.cli.chat.display import Display, JsonLines
 from toolwire.cli.chat.terminal import Terminal
 from toolwire.types import Media, Text, Usage
 
@@ -52,7 +53,7 @@ def result(text: str, id: str = "1", name: str = "read", seconds: float = 0.0) -
 
 def in_a_pipe(events: Iterable[LoopEvent]) -> tuple[str, str]:
     words, about = io.StringIO(), io.StringIO()
-    show = Show(Terminal(words), Terminal(about), Clock())
+    show = Display(Terminal(words), Terminal(about), Clock())
     for event in events:
         show.take(event)
     return words.getvalue(), about.getvalue()
@@ -61,7 +62,7 @@ def in_a_pipe(events: Iterable[LoopEvent]) -> tuple[str, str]:
 def on_a_screen(events: Iterable[LoopEvent]) -> str:
     stream = io.StringIO()
     terminal = Terminal(stream, has_screen=True, has_colour=True)
-    show = Show(terminal, terminal, Clock())
+    show = Display(terminal, terminal, Clock())
     for event in events:
         show.take(event)
     return stream.getvalue()
@@ -94,7 +95,7 @@ def test_a_growing_call_is_one_line_that_stays_when_it_is_whole() -> None:
 def test_long_arguments_are_told_by_their_length() -> None:
     clock, stream = Clock(), io.StringIO()
     terminal = Terminal(stream, has_screen=True)
-    show = Show(terminal, terminal, clock)
+    show = Display(terminal, terminal, clock)
     show.take(StatusEvent(status="calling", id="1", name="write"))
     for _ in range(1001):
         clock.now += 0.01
@@ -128,7 +129,7 @@ def test_a_call_that_was_never_whole_is_shown_with_its_fault() -> None:
     assert in_a_pipe(events)[1] == '* read {"path": \n  wrong arguments: path is missing\n'
 
 
-def test_what_is_no_text_is_named() -> None:
+def test_what_is_no_text_is_list_names() -> None:
     image = ToolResultEvent(id="1", name="read", parts=(Media(kind="image", data="AA=="),))
     assert in_a_pipe([call(), image])[1].endswith("  [image]\n")
     assert in_a_pipe([call(), result("  \n")])[1].endswith("  (nothing)\n")
@@ -152,7 +153,7 @@ def test_errors_are_on_a_line_of_their_own() -> None:
 def test_whoever_waits_sees_for_what() -> None:
     clock, stream = Clock(), io.StringIO()
     terminal = Terminal(stream, has_screen=True)
-    show = Show(terminal, terminal, clock)
+    show = Display(terminal, terminal, clock)
     show.take(StatusEvent(status="asking"))
     show.tick()
     assert stream.getvalue() == ""
@@ -174,3 +175,21 @@ def test_tokens_that_nobody_counted_are_not_told_as_none() -> None:
     assert in_a_pipe([CompleteEvent(text="", reason="interrupted", iterations=1, usage=Usage())])[1] == (
         "interrupted\n  0.0 s, 0 calls\n"
     )
+
+
+def test_each_event_is_one_line_of_ascii() -> None:
+    stream, about = io.StringIO(), io.StringIO()
+    reporter = JsonLines(stream, Terminal(about))
+    texts = ["a\nb\u2028c", "\x1b[31m\x9b", "\ud800 half", "😀"]
+    reporter.begin()
+    for text in texts:
+        reporter.take(TextEvent(text=text))
+    reporter.take(ToolCallEvent(id="1", name="f", arguments={"n": 12345678901234567890123}))
+    reporter.tick()
+    reporter.note("a note")
+    reporter.fault("a fault")
+    lines = stream.getvalue().splitlines()
+    assert stream.getvalue().isascii()
+    assert [json.loads(line) for line in lines[:-1]] == [{"type": "text", "text": text} for text in texts]
+    assert json.loads(lines[-1])["arguments"] == {"n": 12345678901234567890123}
+    assert about.getvalue() == "a note\nerror: a fault\n"

@@ -12,10 +12,9 @@ from tests.cli.chat.stage import Kept, session
 from toolwire.agent import Conversation
 from toolwire.agent.events import CompleteEvent, ErrorEvent, LoopEvent, TextEvent, ToolCallEvent, ToolResultEvent
 from toolwire.agent.toolbox import Decision
-from toolwire.cli.chat.approvals import Question
-from toolwire.cli.chat.session import resumed, with_note
+from toolwire.cli.chat.session import load_conversation, on_interrupt, raise_interrupts, with_note
 from toolwire.errors import ConfigError
-from toolwire.types import Message, Text, ToolCall, ToolResult
+from toolwire.types import Message, Text, Tool, ToolCall, ToolResult
 
 pytestmark = pytest.mark.slow
 
@@ -44,8 +43,8 @@ def test_answers_and_what_they_took(tmp_path: Path) -> None:
     with session(tmp_path, TURNS, tools=[look], reporter=kept, is_all_allowed=True) as talk:
         assert talk.answer("look") == "done"
         assert talk.answer("and?") == "done"
-        assert (talk.spent.answers, talk.spent.calls) == (2, 2)
-        assert talk.spent.usage.output > 0
+        assert (talk.totals.answers, talk.totals.calls) == (2, 2)
+        assert talk.totals.usage.output > 0
         assert len(talk.conversation.messages) == 7
     assert [type(event) for event in kept.events].count(CompleteEvent) == 2
     assert "".join(event.text for event in kept.events if isinstance(event, TextEvent)).endswith("Going on.")
@@ -63,7 +62,7 @@ def test_an_interrupt_at_any_event_leaves_a_whole_conversation(place: int, tmp_p
         assert ending in ("interrupted", "done")
         assert isinstance(kept.events[-1], CompleteEvent)
         assert is_paired(talk.conversation)
-        assert resumed(tmp_path / "kept") == talk.conversation
+        assert load_conversation(tmp_path / "kept") == talk.conversation
         kept.events.clear()
         kept._on_event = lambda event: None
         assert talk.answer("go on") == "done"
@@ -121,14 +120,14 @@ def test_what_does_not_stop_is_told_once(tmp_path: Path, monkeypatch: pytest.Mon
     with session(tmp_path, turns, tools=[stubborn], reporter=kept, is_all_allowed=True) as talk:
         talk.patience = 0.05
         assert talk.answer("go") == "interrupted"
-    assert kept.notes == ["something does not stop; Ctrl-C leaves it behind"]
+    assert kept.notes == ["the answer does not stop; Ctrl-C exits"]
 
 
 def test_a_person_is_asked_in_this_thread(tmp_path: Path) -> None:
     asked = list[str]()
 
-    def decide(question: Question) -> Decision:
-        asked.append(question.event.arguments["where"])
+    def decide(event: ToolCallEvent, tool: Tool) -> Decision:
+        asked.append(event.arguments["where"])
         return Decision(is_allowed=len(asked) == 1)
 
     kept = Kept()
@@ -139,7 +138,7 @@ def test_a_person_is_asked_in_this_thread(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_at_a_question_stops_the_answer(tmp_path: Path) -> None:
-    def decide(question: Question) -> Decision:
+    def decide(event: ToolCallEvent, tool: Tool) -> Decision:
         signal.raise_signal(signal.SIGINT)
         raise AssertionError("the signal comes first")
 
@@ -163,10 +162,10 @@ def test_a_conversation_that_cannot_be_kept_is_told(tmp_path: Path) -> None:
 
 def test_a_conversation_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
-        resumed(tmp_path / "nowhere")
+        load_conversation(tmp_path / "nowhere")
     (tmp_path / "wrong").write_text('{"version": 99}')
     with pytest.raises(ConfigError, match="version 99"):
-        resumed(tmp_path / "wrong")
+        load_conversation(tmp_path / "wrong")
 
 
 def test_what_says_that_it_was_stopped() -> None:
@@ -175,3 +174,21 @@ def test_what_says_that_it_was_stopped() -> None:
     assert with_note(Conversation()) == Conversation()
     assert len(with_note(Conversation(messages=(asked,))).messages) == 2
     assert len(with_note(Conversation(messages=(asked, result))).messages) == 2
+
+
+def test_a_message_while_an_answer_is_under_way() -> None:
+    told = list[str]()
+    before = signal.getsignal(signal.SIGINT)
+    with on_interrupt(lambda: told.append("stop")):
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        assert told == ["stop", "stop"]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_an_exception_while_a_person_types() -> None:
+    with on_interrupt(lambda: None):
+        inside = signal.getsignal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt), raise_interrupts():
+            signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is inside

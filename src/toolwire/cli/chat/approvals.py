@@ -1,7 +1,7 @@
-"""Asking a person before a tool changes something: yes, no, always, or with other arguments.
+"""Approval of tool calls that change something: yes, no, always, or with edited arguments.
 
-The loop that runs tools and the person who is asked are in two threads: a question goes over in an inbox, its answer by the loop's own
-way to be called from elsewhere.
+The agent runs in the loop's thread, the user answers in the main thread. A PendingApproval goes one way through the session's queue, the
+decision the other way through call_soon_threadsafe.
 """
 
 from __future__ import annotations
@@ -19,18 +19,19 @@ from ...calls.validation import reason_of
 from ...tools import Runnable
 from ...types import JsonObject, Tool, ToolCall
 from ...wire.exact_json import encode, object_of
-from .escape import json_safe, one_line
-from .line_input import TypedLines
-from .terminal import Terminal
+from .terminal import Terminal, TypedLines, json_safe, one_line
 
-NOBODY = "There is nobody to ask here; whoever started this can allow such calls with --yes."
-_SHOWN = 20  # lines of arguments before a person has to ask for more
-_LONGEST = 2000  # characters of one line, likewise
-_HELP = "y: run it. n: do not; words after it are told to the model. a: run it, and never ask for this tool again. e: change the arguments. v: show all."
+NO_USER = "Nobody can approve this call; start `toolwire chat` with --yes to allow such calls."
+_MAX_LINES = 20  # of arguments that are shown at first
+_MAX_LINE = 2000  # characters of one line
+_HELP = (
+    "y: run it. n: do not run it; text after it is sent to the model. a: run it, and do not ask for this tool again. "
+    "e: edit the arguments. v: show all."
+)
 
 
-class Question:
-    """One call that waits for a word; it is asked in one loop and answered from another thread."""
+class PendingApproval:
+    """A call that waits for a decision from another thread."""
 
     def __init__(self, event: ToolCallEvent, tool: Tool) -> None:
         self.event = event
@@ -38,22 +39,22 @@ class Question:
         self._loop = asyncio.get_running_loop()
         self._answer: asyncio.Future[Decision] = self._loop.create_future()
 
-    async def answered(self) -> Decision:
+    async def decision(self) -> Decision:
         return await self._answer
 
     def answer(self, decision: Decision) -> None:
-        self._loop.call_soon_threadsafe(self._settle, decision)
+        self._loop.call_soon_threadsafe(self._resolve, decision)
 
-    def _settle(self, decision: Decision) -> None:
+    def _resolve(self, decision: Decision) -> None:
         if not self._answer.done():
             self._answer.set_result(decision)
 
 
 class Approvals:
-    """ask hands a question to whoever can answer it; None where nobody can. always holds the tools that need no more asking."""
+    """ask hands a pending approval to the user, None if that is impossible. always: tools that need no further approval."""
 
     def __init__(self, *, is_all_allowed: bool = False) -> None:
-        self.ask: Callable[[Question], None] | None = None
+        self.ask: Callable[[PendingApproval], None] | None = None
         self.always: set[str] = set()
         self._is_all_allowed = is_all_allowed
 
@@ -61,14 +62,14 @@ class Approvals:
         if self._is_all_allowed or not runnable.changes_things or event.name in self.always:
             return None
         if self.ask is None:
-            return Decision(is_allowed=False, reason=NOBODY)
-        question = Question(event, runnable.tool)
-        self.ask(question)
-        return await question.answered()
+            return Decision(is_allowed=False, reason=NO_USER)
+        pending = PendingApproval(event, runnable.tool)
+        self.ask(pending)
+        return await pending.decision()
 
 
-class Person:
-    """Who is asked, at a terminal."""
+class ApprovalPrompt:
+    """Asks the user at a terminal."""
 
     def __init__(self, terminal: Terminal, lines: TypedLines, approvals: Approvals) -> None:
         self._terminal = terminal
@@ -76,12 +77,12 @@ class Person:
         self._approvals = approvals
 
     def decide(self, event: ToolCallEvent, tool: Tool) -> Decision:
-        """Raises KeyboardInterrupt; an end of input is a no."""
-        if event.name in self._approvals.always:  # said while this one was on its way
+        """Raises KeyboardInterrupt; end of input means no."""
+        if event.name in self._approvals.always:  # approved while this call was pending
             return Decision()
-        self._show(event.arguments, _SHOWN)
+        self._show(event.arguments, _MAX_LINES)
         while True:
-            _forget_typed()
+            _discard_typed_ahead()
             try:
                 answer = self._lines.ask(f"  allow {one_line(event.name)}? [y/n/a/e/v/?] ").strip()
             except EOFError:
@@ -97,7 +98,7 @@ class Person:
                     self._approvals.always.add(event.name)
                     return Decision()
                 case "e" | "edit":
-                    if (arguments := self._edited(event.arguments, tool)) is not None:
+                    if (arguments := self._edit(event.arguments, tool)) is not None:
                         return Decision(arguments=arguments)
                 case "v" | "view":
                     self._show(event.arguments, None)
@@ -105,14 +106,14 @@ class Person:
                     self._terminal.line(f"  {_HELP}", "dim")
 
     def _show(self, arguments: JsonObject, most: int | None) -> None:
-        """Whole, as far as they are short: nobody should allow what they have not seen."""
+        """In full unless they are long, because a user should see what they approve."""
         lines = [line for name, value in arguments.items() for line in _lines_of(name, value)]
         for line in lines[:most]:
             self._terminal.line(f"    {line if most is None else _shortened(line)}")
         if most is not None and len(lines) > most:
             self._terminal.line(f"    ... {len(lines) - most} more lines; v shows all", "yellow")
 
-    def _edited(self, arguments: JsonObject, tool: Tool) -> JsonObject | None:
+    def _edit(self, arguments: JsonObject, tool: Tool) -> JsonObject | None:
         try:
             typed = self._lines.ask("  arguments: ", prefill=json_safe(encode(arguments).decode()))
         except EOFError:
@@ -126,14 +127,14 @@ class Person:
 
 
 def fault_of(arguments: JsonObject, tool: Tool) -> str:
-    """Why the tool does not take these, "" where it does."""
+    """Why the arguments do not match the tool's schema, "" if they do."""
     call = ToolCall(id="edited", name=tool.name, raw=encode(arguments).decode(), args=arguments)
     finding = judge(call, tool, Schemas(), is_cut=False, may_repair=False)
     return reason_of(finding).removeprefix("but ") if isinstance(finding, Invalid) else ""
 
 
 def _lines_of(name: str, value: object) -> list[str]:
-    """Texts by their lines, because that is how they will be read or run; none of them looks like one of ours."""
+    """Text is split into lines, with a mark in front so that it cannot imitate our own output."""
     label = one_line(name)
     if not isinstance(value, str):
         return [f"{label}: {encode(value).decode()}"]
@@ -142,15 +143,15 @@ def _lines_of(name: str, value: object) -> list[str]:
 
 
 def _shortened(line: str) -> str:
-    left_out = len(line) - _LONGEST
-    return line if left_out <= 0 else f"{line[:_LONGEST]} ... {left_out} more characters; v shows all"
+    left_out = len(line) - _MAX_LINE
+    return line if left_out <= 0 else f"{line[:_MAX_LINE]} ... {left_out} more characters; v shows all"
 
 
-def _forget_typed() -> None:
-    """What was typed before a question is no answer to it."""
+def _discard_typed_ahead() -> None:
+    """Input from before the question is not an answer to it."""
     try:
         import termios
     except ImportError:  # not on every platform
         return
-    with suppress(OSError, ValueError, termios.error):  # where there is no terminal nobody typed ahead
+    with suppress(OSError, ValueError, termios.error):  # stdin is not a terminal
         termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)

@@ -1,9 +1,10 @@
-"""An answer as a person sees it: words as they come, calls while they are written, results in a few lines."""
+"""How a chat reports its events: to a user at a terminal, or to a program as lines of JSON."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Protocol, TextIO
 
 from ...agent.events import (
     ApprovalEvent,
@@ -16,16 +17,17 @@ from ...agent.events import (
     ToolCallEvent,
     ToolErrorEvent,
     ToolResultEvent,
+    plain,
 )
 from ...types import Text, Usage
 from ...wire.exact_json import encode
-from .terminal import Terminal
+from .terminal import Terminal, json_escape
 
-_REDRAW = 0.05  # seconds between two drawings of a line that grows
-_PATIENCE = 1.0  # seconds until a person is told that something is under way
-_HEAD = 400  # characters of growing arguments that are kept to be shown
+_REDRAW_SECONDS = 0.05  # between two updates of the live line
+_WAIT_SECONDS = 1.0  # before the live line shows what is running
+_HEAD = 400  # characters of streamed arguments that are shown
 _LINES = 3  # of a result
-_WORTH_TELLING = 0.1  # seconds
+_SHOWN_SECONDS = 0.1  # shorter durations are not shown
 _CALL = "* "
 _RESULT = "  "
 _FAULTS = {
@@ -36,40 +38,57 @@ _FAULTS = {
     "interrupted": "interrupted",
 }
 _ENDINGS = {
-    "max_iterations": "stopped: it may not call tools so often in one answer; --max-iterations says how often",
-    "budget": "stopped: the budget is spent",
-    "loop": "stopped: it made the same calls again and again",
-    "invalid": "stopped: its calls were wrong again and again",
-    "length": "cut: the answer is as long as the model may make it",
+    "max_iterations": "stopped: too many requests to the model for one answer; --max-iterations sets the limit",
+    "budget": "stopped: the budget is used up",
+    "loop": "stopped: the model repeated the same calls",
+    "invalid": "stopped: the model repeated invalid calls",
+    "length": "cut: the answer reached its maximum length",
     "refused": "the model refused to answer",
     "interrupted": "interrupted",
 }
 
 
-class Show:
-    """words: what the model says. about: all the rest; both may be the same terminal."""
+class Reporter(Protocol):
+    """take() receives every event of an answer; the last one is always a CompleteEvent."""
 
-    def __init__(self, words: Terminal, about: Terminal, clock: Callable[[], float] = time.monotonic) -> None:
-        self._words = words
-        self._about = about
+    def begin(self) -> None:
+        """A new answer begins."""
+
+    def take(self, event: LoopEvent) -> None: ...
+
+    def tick(self) -> None:
+        """Nothing has happened for a moment."""
+
+    def note(self, text: str) -> None:
+        """A message about the conversation."""
+
+    def fault(self, text: str) -> None: ...
+
+
+class Display:
+    """For a user. output: the model's text. notes: everything else; both may be the same terminal."""
+
+    def __init__(self, output: Terminal, notes: Terminal, clock: Callable[[], float] = time.monotonic) -> None:
+        self._output = output
+        self._notes = notes
         self._clock = clock
         self.begin()
 
     def begin(self) -> None:
         self._begun = self._since = self._drawn = self._clock()
-        self._growing: dict[str, tuple[str, int]] = {}  # what is shown of arguments, and how long they are
+        self._growing: dict[str, tuple[str, int]] = {}  # streamed arguments: the first characters, and the length
         self._running: dict[str, str] = {}
-        self._calls = self._round = 0  # in this answer, and since the model was last asked
+        self._calls = self._round = 0  # calls of this answer, and of the last request
         self._is_thinking = False
 
     def take(self, event: LoopEvent) -> None:
         if self._is_thinking and not isinstance(event, ReasoningEvent):
             self._is_thinking = False
-            self._about.fresh()
+            self._notes.fresh()
         match event:
             case TextEvent(text=text):
-                self._about.clear()
-                self._words.write(text)
+                self._notes.clear()
+                self._output.write(text)
             case ReasoningEvent(text=text):
                 self._think(text)
             case StatusEvent():
@@ -78,7 +97,7 @@ class Show:
                 self._calls += 1
                 self._round += 1
                 self._running[event.id] = event.name
-                self._settle(event.id, event.name, encode(event.arguments).decode())
+                self._show_call(event.id, event.name, encode(event.arguments).decode())
             case ToolResultEvent() | ToolErrorEvent():
                 self._result(event)
             case ApprovalEvent(is_allowed=is_allowed, id=call):
@@ -92,12 +111,12 @@ class Show:
             self._since = self._clock()
 
     def tick(self) -> None:
-        """Whoever waits sees for what, and that it is not standing still."""
+        """Shows what is running, and for how long."""
         seconds = self._clock() - self._since
-        if seconds < _PATIENCE or self._growing:
+        if seconds < _WAIT_SECONDS or self._growing:
             return
         doing = ", ".join(dict.fromkeys(self._running.values()))
-        self._about.live(f"{_RESULT}{f'running {doing}' if doing else 'waiting'} {seconds:.0f} s", "dim")
+        self._notes.live(f"{_RESULT}{f'running {doing}' if doing else 'waiting'} {seconds:.0f} s", "dim")
 
     def note(self, text: str) -> None:
         self._aside(text, "dim")
@@ -106,17 +125,17 @@ class Show:
         self._aside(f"error: {text}", "red")
 
     def _aside(self, text: str, style: str) -> None:
-        self._words.fresh()
-        self._about.line(text, style)
+        self._output.fresh()
+        self._notes.line(text, style)
 
     def _think(self, text: str) -> None:
         if not self._is_thinking:
-            self._words.fresh()
-            self._about.fresh()
+            self._output.fresh()
+            self._notes.fresh()
             self._is_thinking = True
-            if not self._about.has_colour:
-                self._about.write("thinking: ")
-        self._about.write(text, "dim")
+            if not self._notes.has_colour:
+                self._notes.write("thinking: ")
+        self._notes.write(text, "dim")
 
     def _status(self, event: StatusEvent) -> None:
         match event.status:
@@ -131,58 +150,83 @@ class Show:
                 head, length = self._growing.get(event.id, ("", 0))
                 more = event.detail[: _HEAD - len(head)]
                 self._growing[event.id] = (head + more, length + len(event.detail))
-                self._draw(event, is_due=self._clock() - self._drawn >= _REDRAW)
+                self._draw(event, is_due=self._clock() - self._drawn >= _REDRAW_SECONDS)
             case "running" if event.id in self._running:
                 self._running[event.id] = f"{event.name} {event.detail[:_HEAD]}".rstrip()
             case "last":
-                self.note("asking for a last word, without tools")
+                self.note("requesting a final answer, without tools")
             case _:
                 pass
 
     def _draw(self, event: StatusEvent, *, is_due: bool) -> None:
-        if is_due and self._about.has_screen:
+        if is_due and self._notes.has_screen:
             self._drawn = self._clock()
             head, length = self._growing[event.id]
             size = f" [{length} characters]" if length >= _HEAD else ""
-            if self._words is not self._about:
-                self._words.fresh()
-            self._about.live(f"{_CALL}{event.name}{size} {head}", "cyan")
+            if self._output is not self._notes:
+                self._output.fresh()
+            self._notes.live(f"{_CALL}{event.name}{size} {head}", "cyan")
 
-    def _settle(self, call: str, name: str, arguments: str) -> None:
-        """A call that is whole stays, on a line of its own."""
+    def _show_call(self, call: str, name: str, arguments: str) -> None:
         self._growing.pop(call, None)
-        self._words.fresh()
-        self._about.short(f"{_CALL}{name} {arguments[:2000]}", "cyan")
+        self._output.fresh()
+        self._notes.short(f"{_CALL}{name} {arguments[:2000]}", "cyan")
 
     def _result(self, event: ToolResultEvent | ToolErrorEvent) -> None:
-        if event.id in self._growing:  # a call that was never whole
-            self._settle(event.id, event.name, self._growing[event.id][0])
+        if event.id in self._growing:  # the call was incomplete
+            self._show_call(event.id, event.name, self._growing[event.id][0])
         self._running.pop(event.id, None)
-        lines, more = _shown(_text_of(event))
-        if self._round > 1:  # side by side they end in any order
+        lines, more = _first_lines(_text_of(event))
+        if self._round > 1:  # parallel calls end in any order
             lines[0] = f"{event.name}: {lines[0]}"
         tail = [f"... {counted(more, 'more line')}"] if more else []
-        tail += [f"({event.seconds:.1f} s)"] if event.seconds >= _WORTH_TELLING else []
+        tail += [f"({event.seconds:.1f} s)"] if event.seconds >= _SHOWN_SECONDS else []
         style = "red" if isinstance(event, ToolErrorEvent) else "dim"
-        self._words.fresh()
+        self._output.fresh()
         for line in lines[:-1]:
-            self._about.short(_RESULT + line, style)
-        self._about.short(_RESULT + lines[-1], style, "".join(f" {words}" for words in tail))
+            self._notes.short(_RESULT + line, style)
+        self._notes.short(_RESULT + lines[-1], style, "".join(f" {phrase}" for phrase in tail))
 
     def _complete(self, event: CompleteEvent) -> None:
         self._growing.clear()
         if event.reason == "interrupted":
-            self._about.note_echo()  # of ^C
-        self._words.fresh()
+            self._notes.note_echo()  # of ^C
+        self._output.fresh()
         if why := _ENDINGS.get(event.reason):
             self.note(why)
         seconds = self._clock() - self._begun
-        words = [*usage_words(event.usage), f"{seconds:.1f} s", counted(self._calls, "call")]
-        self._about.line(_RESULT + ", ".join(words), "dim")
+        phrases = [*usage_phrases(event.usage), f"{seconds:.1f} s", counted(self._calls, "call")]
+        self._notes.line(_RESULT + ", ".join(phrases), "dim")
 
 
-def usage_words(usage: Usage) -> list[str]:
-    """None where nobody counted: a back end tells it at the end, and some never do."""
+class JsonLines:
+    """For a program: events go to the stream, notes to a terminal."""
+
+    def __init__(self, stream: TextIO, notes: Terminal) -> None:
+        self._stream = stream
+        self._notes = notes
+
+    def begin(self) -> None:
+        pass
+
+    def take(self, event: LoopEvent) -> None:
+        # Escapes everything but ASCII: some readers end a line at U+2028, and terminals obey control characters.
+        text = encode(plain(event)).decode()
+        self._stream.write("".join(char if " " <= char < "\x7f" else json_escape(char) for char in text) + "\n")
+        self._stream.flush()
+
+    def tick(self) -> None:
+        pass
+
+    def note(self, text: str) -> None:
+        self._notes.line(text, "dim")
+
+    def fault(self, text: str) -> None:
+        self._notes.line(f"error: {text}", "red")
+
+
+def usage_phrases(usage: Usage) -> list[str]:
+    """Empty if the back end reports no usage."""
     if not (usage.input or usage.output):
         return []
     cached = f" ({usage.cached:,} cached)" if usage.cached else ""
@@ -194,14 +238,14 @@ def counted(number: int, what: str) -> str:
 
 
 def _text_of(event: ToolResultEvent | ToolErrorEvent) -> str:
-    """Its words, and what else is there by its kind."""
+    """The text of a result, and the kinds of its other parts."""
     if isinstance(event, ToolErrorEvent):
         return event.message if event.kind == "denied" else f"{_FAULTS[event.kind]}: {event.message}"
     others = [f"[{getattr(part, 'kind', 'other')}]" for part in event.parts if not isinstance(part, Text)]
     return "\n".join([*([event.text] if event.text else []), *others])
 
 
-def _shown(text: str) -> tuple[list[str], int]:
-    """The first lines that say something, and how many more there are."""
+def _first_lines(text: str) -> tuple[list[str], int]:
+    """The first lines that are not blank, and the number of the others."""
     lines = [line.rstrip() for line in text.splitlines() if line.strip()] or ["(nothing)"]
     return [line[:2000] for line in lines[:_LINES]], max(0, len(lines) - _LINES)

@@ -1,18 +1,19 @@
-"""A conversation: one answer after the other, each told as it comes, each leaving a conversation that can go on.
+"""A chat session: runs one answer after the other, and leaves a valid conversation however an answer ends.
 
-The agent works in the worker's thread and puts what happens into an inbox; this thread empties it, shows it, and asks the person. So a
-person's terminal is only ever written by one thread, and Ctrl-C finds it between two events.
+The agent runs in the loop's thread and puts its events into a queue. The main thread reads the queue, shows the events and asks for approvals.
+So only one thread writes to the terminal, and Ctrl-C arrives between two events.
 """
 
 from __future__ import annotations
 
 import asyncio
+import signal
 import time
-from collections.abc import Callable
-from contextlib import aclosing
+from collections.abc import Callable, Iterator
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec import Struct
 
@@ -20,16 +21,15 @@ from ...agent import Agent, Conversation
 from ...agent.events import CompleteEvent, Ending, ErrorEvent, LoopEvent, StatusEvent, ToolCallEvent
 from ...agent.toolbox import Decision
 from ...errors import BadRequest, ConfigError, GatewayError
-from ...types import Message, Text, Usage
-from . import interrupts
-from .approvals import Approvals, Question
-from .reporter import Reporter
-from .worker import Job, Worker
+from ...types import Message, Text, Tool, Usage
+from .approvals import Approvals, PendingApproval
+from .display import Reporter
+from .loop_thread import LoopTask, LoopThread
 
 _TICK = 0.25  # seconds
 _NOTE = "[The user interrupted the answer here.]"
 
-Decide: TypeAlias = Callable[[Question], Decision]
+Decide: TypeAlias = Callable[[ToolCallEvent, Tool], Decision]
 
 
 class _Interrupted(Struct, frozen=True):
@@ -37,16 +37,16 @@ class _Interrupted(Struct, frozen=True):
 
 
 class _Over(Struct, frozen=True):
-    """The answer has come to its end; error is one that nobody expected."""
+    """The end of an answer; error is an unexpected exception."""
 
     error: BaseException | None = None
 
 
-_Inbox: TypeAlias = "SimpleQueue[LoopEvent | Question | _Interrupted | _Over]"
+_Queue: TypeAlias = "SimpleQueue[LoopEvent | PendingApproval | _Interrupted | _Over]"
 
 
-class Spent(Struct):
-    """What a conversation took so far."""
+class Totals(Struct):
+    """Totals of a conversation."""
 
     usage: Usage = Usage()
     answers: int = 0
@@ -64,64 +64,64 @@ class Spent(Struct):
 
 
 class _Stop:
-    """Ctrl-C during an answer: the first stops it; a later one leaves, but not one of two quick ones that mean the same."""
+    """Ctrl-C during an answer: the first one cancels it. A second one exits, unless it follows so quickly that it means the same."""
 
-    def __init__(self, job: Job, patience: float) -> None:
-        self._job = job
+    def __init__(self, task: LoopTask, patience: float) -> None:
+        self._task = task
         self._patience = patience
         self._since: float | None = None
-        self._is_told = False
+        self._is_reported = False
 
     def press(self) -> None:
         if self._since is None:
             self._since = time.monotonic()
-            self._job.cancel()
+            self._task.cancel()
         elif self._is_late(self._since):
             raise KeyboardInterrupt
 
-    def is_overdue(self) -> bool:
-        """Once: it should have stopped by now."""
-        is_overdue = self._since is not None and not self._is_told and self._is_late(self._since)
-        self._is_told = self._is_told or is_overdue
+    def becomes_overdue(self) -> bool:
+        """True once, when the answer should have stopped by now."""
+        is_overdue = self._since is not None and not self._is_reported and self._is_late(self._since)
+        self._is_reported = self._is_reported or is_overdue
         return is_overdue
 
     def _is_late(self, since: float) -> bool:
         return time.monotonic() - since >= self._patience
 
 
-class Session:
-    """decide answers questions; without it nobody can be asked. save is where the conversation is kept after each answer."""
+class ChatSession:
+    """decide asks the user about a call; None if that is impossible. save: the file written after each answer."""
 
-    patience = 2.0  # seconds in which an answer should have stopped
+    patience = 2.0  # seconds for an answer to stop
 
     def __init__(
         self,
         agent: Agent,
-        worker: Worker,
+        loop: LoopThread,
         reporter: Reporter,
         approvals: Approvals,
         decide: Decide | None = None,
         save: Path | None = None,
     ) -> None:
         self.agent = agent
-        self.worker = worker
+        self.loop = loop
         self.reporter = reporter
         self.conversation = Conversation()
-        self.spent = Spent()
+        self.totals = Totals()
         self._approvals = approvals
         self._decide = decide
         self._save = save
 
     def answer(self, prompt: str) -> Ending:
-        """How it ended. Raises KeyboardInterrupt where the first Ctrl-C did not stop it for long, and another came."""
-        inbox: _Inbox = SimpleQueue()
-        self._approvals.ask = inbox.put if self._decide is not None else None
+        """Returns how it ended. Raises KeyboardInterrupt if a second Ctrl-C comes while the answer does not stop."""
+        queue: _Queue = SimpleQueue()
+        self._approvals.ask = queue.put if self._decide is not None else None
         begun = time.monotonic()
         self.reporter.begin()
-        with interrupts.told(lambda: inbox.put(_Interrupted())):
-            job = self.worker.start(self._stream(prompt, inbox))
-            ending, calls = self._follow(job, inbox)
-        self.spent.add(ending.usage, calls, time.monotonic() - begun)
+        with on_interrupt(lambda: queue.put(_Interrupted())):
+            task = self.loop.start(self._stream(prompt, queue))
+            ending, calls = self._follow(task, queue)
+        self.totals.add(ending.usage, calls, time.monotonic() - begun)
         if self._save is not None:
             self.save(self._save)
         return ending.reason
@@ -132,17 +132,17 @@ class Session:
         except OSError as error:
             raise ConfigError(f"the conversation cannot be saved in {path}: {error.strerror or error}.") from None
 
-    def _follow(self, job: Job, inbox: _Inbox) -> tuple[CompleteEvent, int]:
-        """Until it is over: shows, asks, and stops it when the person wants that."""
-        stop = _Stop(job, self.patience)
+    def _follow(self, task: LoopTask, queue: _Queue) -> tuple[CompleteEvent, int]:
+        """Handles the events of an answer until its end."""
+        stop = _Stop(task, self.patience)
         calls, ending = 0, CompleteEvent(text="", reason="error", iterations=0, usage=Usage())
         while True:
             try:
-                item = inbox.get(timeout=_TICK)
+                item = queue.get(timeout=_TICK)
             except Empty:
                 self.reporter.tick()
-                if stop.is_overdue():
-                    self.reporter.note("something does not stop; Ctrl-C leaves it behind")
+                if stop.becomes_overdue():
+                    self.reporter.note("the answer does not stop; Ctrl-C exits")
                 continue
             match item:
                 case _Over(error=error):
@@ -151,55 +151,78 @@ class Session:
                     return ending, calls
                 case _Interrupted():
                     stop.press()
-                case Question():
+                case PendingApproval():
                     self._ask(item, stop)
                 case _:
                     calls += isinstance(item, ToolCallEvent)
                     ending = item if isinstance(item, CompleteEvent) else ending
                     self.reporter.take(item)
 
-    def _ask(self, question: Question, stop: _Stop) -> None:
+    def _ask(self, pending: PendingApproval, stop: _Stop) -> None:
         assert self._decide is not None
         try:
-            with interrupts.raised():
-                question.answer(self._decide(question))
+            with raise_interrupts():
+                pending.answer(self._decide(pending.event, pending.tool))
         except KeyboardInterrupt:
             stop.press()
 
-    async def _stream(self, prompt: str, inbox: _Inbox) -> None:
-        """In the worker's thread. Its only waiting is for the next event, so a cancellation always ends the loop where it is."""
+    async def _stream(self, prompt: str, queue: _Queue) -> None:
+        """Runs in the loop's thread. It waits only for the next event, so that a cancellation always reaches the agent."""
         error: BaseException | None = None
         iterations = 0
         try:
-            async with aclosing(self.agent.stream(prompt, self.conversation, self._keep)) as events:
+            async with aclosing(self.agent.stream(prompt, self.conversation, self._store)) as events:
                 async for event in events:
                     iterations += isinstance(event, StatusEvent) and event.status == "asking"
-                    inbox.put(event)
+                    queue.put(event)
         except asyncio.CancelledError:
             self.conversation = with_note(self.conversation)
-            inbox.put(CompleteEvent(text="", reason="interrupted", iterations=iterations, usage=Usage()))
+            queue.put(CompleteEvent(text="", reason="interrupted", iterations=iterations, usage=Usage()))
         except GatewayError as fault:
-            inbox.put(ErrorEvent(code=fault.code, message=fault.sentence()))
-            inbox.put(CompleteEvent(text="", reason="error", iterations=iterations, usage=Usage()))
-        except Exception as fault:  # ours: it is raised again where somebody sees it
+            queue.put(ErrorEvent(code=fault.code, message=fault.sentence()))
+            queue.put(CompleteEvent(text="", reason="error", iterations=iterations, usage=Usage()))
+        except Exception as fault:  # raised again in the main thread
             error = fault
         finally:
-            inbox.put(_Over(error))
+            queue.put(_Over(error))
 
-    def _keep(self, conversation: Conversation) -> None:
+    def _store(self, conversation: Conversation) -> None:
         self.conversation = conversation
 
 
 def with_note(conversation: Conversation) -> Conversation:
-    """Says that an answer was stopped, unless the result of a call, or nobody, says so already."""
+    """Adds a note that the answer was interrupted, unless the last message is a tool result, which says so."""
     if not conversation.messages or conversation.messages[-1].role == "tool":
         return conversation
     note = Message(role="user", parts=(Text(text=_NOTE),))
     return Conversation(messages=(*conversation.messages, note), model=conversation.model)
 
 
-def resumed(path: Path) -> Conversation:
+def load_conversation(path: Path) -> Conversation:
     try:
         return Conversation.load(path)
     except BadRequest as fault:
         raise ConfigError(fault.message) from None
+
+
+@contextmanager
+def on_interrupt(callback: Callable[[], None]) -> Iterator[None]:
+    """Each Ctrl-C calls the callback instead of raising, so that output and conversation stay intact."""
+    with _handling(lambda number, frame: callback()):
+        yield
+
+
+@contextmanager
+def raise_interrupts() -> Iterator[None]:
+    """Each Ctrl-C raises KeyboardInterrupt, also inside on_interrupt()."""
+    with _handling(signal.default_int_handler):
+        yield
+
+
+@contextmanager
+def _handling(handler: Any) -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

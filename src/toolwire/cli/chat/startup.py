@@ -1,70 +1,83 @@
-"""One run of the command: configuration, model, tools, agent and terminal, opened in order."""
+"""One run of `toolwire chat`: opens configuration, model, tools, agent and terminal in this order."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
+import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ... import __version__
 from ...agent import Agent
 from ...agent.agent import AnyTool, runnables_of
 from ...agent.loop import Terms
-from ...config.file import Config
+from ...catalog.router import router_for
+from ...config.file import Config, default_store_path
 from ...config.secret import Resolver
-from ...errors import ConfigError
+from ...errors import ConfigError, InternalError
+from ...memory.store import Store, open_store
+from ...memory.store.memory import MemoryStore
+from ...telemetry.hourly import HourlyCounts
 from ...tools import Runnable
 from ..clients.client import KEY
+from ..clients.gateway import look
 from ..found import found_config
-from .approvals import Approvals, Person
-from .commands import Commands
-from .counts import ChatCounts
-from .default_model import DEMO, check_model, first_model, first_model_at
-from .display import Show, counted
-from .line_input import TypedLines, history_path
-from .options import Options
-from .prompt_loop import converse
-from .reporter import JsonLines, Reporter
-from .session import Session, resumed
-from .terminal import terminal_on
-from .worker import Worker
+from ..models import ask
+from .approvals import ApprovalPrompt, Approvals
+from .command import ChatOptions
+from .display import Display, JsonLines, Reporter, counted
+from .loop_thread import LoopThread
+from .prompt import Commands, converse
+from .session import ChatSession, load_conversation
+from .terminal import TypedLines, history_path, terminal_on
 
+if TYPE_CHECKING:
+    from ...server.stats_writer import Recorder
+
+DEMO = "demo/echo-tools"
 INTERRUPTED = 130
 _CODES = {"error": 1, "interrupted": INTERRUPTED}
-_NAMED = 12  # tools
-_READING = ("read", "list", "glob", "grep")
+_MAX_NAMED = 12  # tools
+_READ_TOOLS = ("read", "list", "glob", "grep")
+# Model lists contain models that cannot chat; they are recognised by name.
+_NOT_CHAT = re.compile(
+    r"embed|whisper|tts|dall-e|moderation|image|audio|realtime|transcribe|rerank|sora|speech|veo|imagen", re.IGNORECASE
+)
 
 
-def start(options: Options, question: str | None) -> int:
-    """The exit code. Without a question a person is at the terminal."""
-    with Worker() as worker:
-        chat = Chat(options, worker)
-        code = chat.run(question)
-    chat.report_problems()
+def start(options: ChatOptions, question: str | None) -> int:
+    """Returns the exit code. Without a question the chat is interactive."""
+    with LoopThread() as loop:
+        run = _Run(options, loop)
+        code = run.run(question)
+    run.report_problems()
     return code
 
 
-class Chat:
-    """Everything one run of the command needs, opened in order."""
-
-    def __init__(self, options: Options, worker: Worker) -> None:
+class _Run:
+    def __init__(self, options: ChatOptions, loop: LoopThread) -> None:
         self._options = options
-        self._worker = worker
-        self._words = terminal_on(sys.stdout)
-        # In a pipe the words of the model are all that a program wants to read.
+        self._loop = loop
+        self._output = terminal_on(sys.stdout)
+        # In a pipe only the model's text goes to stdout.
         is_shared = sys.stdout.isatty() and not options.json
-        self._about = self._words if is_shared else terminal_on(sys.stderr)
-        self._reporter = self._report()
-        self._config = Config() if options.url else worker.run(found_config(options.config))
+        self._notes = self._output if is_shared else terminal_on(sys.stderr)
+        self._reporter: Reporter = (
+            JsonLines(sys.stdout, self._notes) if options.json else Display(self._output, self._notes)
+        )
+        self._config = Config() if options.url else loop.run(found_config(options.config))
         self._key = _key() if options.url else ""
         self._tools = tuple(tools_of(options))
         self._counts = ChatCounts(self._config)
 
     def run(self, question: str | None) -> int:
-        session, lines = self._session(is_conversation=question is None)
-        for warning in warnings_of(self._tools):
+        session, lines = self._session(is_interactive=question is None)
+        for warning in [warning for tool in self._tools for warning in getattr(tool, "warnings", ())]:
             self._reporter.note(warning)
         if question is not None:
             return _CODES.get(session.answer(question), 0)
@@ -72,28 +85,25 @@ class Chat:
             self._reporter.note(lines.problem)
         if self._options.model:
             self._reporter.note(f"toolwire {__version__}, model {session.agent.model}")
-        if said := session.conversation.messages:
-            self._reporter.note(f"{counted(len(said), 'message')} in {self._options.resume}, which this goes on with")
+        if messages := session.conversation.messages:
+            self._reporter.note(f"continuing {self._options.resume}, which has {counted(len(messages), 'message')}")
         if self._tools:
-            self._reporter.note(f"tools: {named(self._worker.run(runnables_of(self._tools)))}")
-        self._reporter.note("/help lists the commands, Ctrl-C stops an answer, Ctrl-D leaves.")
-        return converse(session, Commands(session, self._tools, self._check), lines, self._words)
+            self._reporter.note(f"tools: {list_names(self._loop.run(runnables_of(self._tools)))}")
+        self._reporter.note("/help lists the commands, Ctrl-C stops an answer, Ctrl-D exits.")
+        return converse(session, Commands(session, self._tools, self._check), lines, self._output)
 
     def report_problems(self) -> None:
-        """What is known only when everything is closed."""
+        """Problems that are known only after everything is closed."""
         if self._counts.problem:
             self._reporter.note(self._counts.problem)
 
-    def _report(self) -> Reporter:
-        return JsonLines(sys.stdout, self._about) if self._options.json else Show(self._words, self._about)
-
-    def _session(self, *, is_conversation: bool) -> tuple[Session, TypedLines]:
+    def _session(self, *, is_interactive: bool) -> tuple[ChatSession, TypedLines]:
         options = self._options
-        conversation = resumed(options.resume) if options.resume is not None else None
+        conversation = load_conversation(options.resume) if options.resume is not None else None
         model = self._model(conversation.model if conversation is not None else "")
         approvals = Approvals(is_all_allowed=options.yes)
         if not options.url:  # else the gateway counts
-            self._worker.hold(self._counts)
+            self._loop.hold(self._counts.record())
         agent = Agent(
             model,
             self._tools,
@@ -103,50 +113,51 @@ class Chat:
             terms=Terms(max_iterations=options.max_iterations),
             approve=approvals.approve,
             effort=options.effort,
-            telemetry=self._counts.history,
+            telemetry=self._counts.telemetry,
         )
         if options.mcp:
-            self._about.live("  starting the servers ...", "dim")
-        self._worker.hold(agent)
-        self._about.clear()
-        lines = TypedLines(history_path() if is_conversation else None, has_colour=self._words.has_colour)
-        person = Person(self._about, lines, approvals)
+            self._notes.live("  starting the servers ...", "dim")
+        self._loop.hold(agent)
+        self._notes.clear()
+        lines = TypedLines(history_path() if is_interactive else None, has_colour=self._output.has_colour)
+        prompt = ApprovalPrompt(self._notes, lines, approvals)
         can_ask = sys.stdin.isatty() and sys.stdout.isatty() and not options.json
-        decide = (lambda question: person.decide(question.event, question.tool)) if can_ask else None
-        session = Session(agent, self._worker, self._reporter, approvals, decide, options.save)
+        session = ChatSession(
+            agent, self._loop, self._reporter, approvals, prompt.decide if can_ask else None, options.save
+        )
         session.conversation = conversation or session.conversation
         return session, lines
 
-    def _model(self, spoken: str) -> str:
-        """The one asked for, or the one that spoke last, or the first that is found; a person is told which."""
+    def _model(self, last: str) -> str:
+        """The requested model, else the last one of the resumed conversation, else the first that is found."""
         if self._options.model:
             self._check(self._options.model)
             return self._options.model
-        if spoken:
-            self._reporter.note(f"toolwire {__version__}, model {spoken}, which spoke last")
-            return spoken
+        if last:
+            self._reporter.note(f"toolwire {__version__}, model {last}, the last one of this conversation")
+            return last
         url = self._options.url
-        found = first_model_at(url, self._key) if url else self._worker.run(first_model(self._config))
+        found = first_model_at(url, self._key) if url else self._loop.run(first_model(self._config))
         why = "no other was found; it only shows how tools work" if found == DEMO else "the first that was found"
-        self._reporter.note(f"toolwire {__version__}, model {found} ({why}; --model chooses another)")
+        self._reporter.note(f"toolwire {__version__}, model {found} ({why}; --model selects another)")
         return found
 
     def _check(self, model: str) -> None:
         if not self._options.url:
-            self._worker.run(check_model(self._config, model))
+            self._loop.run(check_model(self._config, model))
 
 
-def tools_of(options: Options) -> Iterator[AnyTool]:
-    """Shell and writing without a folder mean the one we are in."""
+def tools_of(options: ChatOptions) -> Iterator[AnyTool]:
+    """Without --workspace, shell and write tools use the current folder."""
     if options.workspace is not None or options.allow_shell or options.allow_write:
         from ...tools.workspace import workspace
 
-        allow = (*_READING, *(("write", "edit") if options.allow_write else ()))
+        allow = (*_READ_TOOLS, *(("write", "edit") if options.allow_write else ()))
         yield workspace(options.workspace or Path(), allow=allow, shell=options.allow_shell)
     if options.mcp:
         from ...tools.mcp import MCP
 
-        # Their warnings are shown as notes, not written over the terminal by a logger without a handler.
+        # Warnings are shown as notes; a logger without a handler would write them over the terminal.
         logging.getLogger("toolwire.tools.mcp").addHandler(logging.NullHandler())
         taken: dict[str, int] = {}
         for command in options.mcp:
@@ -155,16 +166,107 @@ def tools_of(options: Options) -> Iterator[AnyTool]:
             yield server if count == 1 else MCP(command, name=f"{server.name}_{count}")
 
 
-def warnings_of(tools: Sequence[AnyTool]) -> list[str]:
-    """What servers list that cannot be used."""
-    return [warning for tool in tools for warning in getattr(tool, "warnings", ())]
-
-
-def named(tools: list[Runnable]) -> str:
-    """The first of their names, and how many more there are."""
+def list_names(tools: Sequence[Runnable]) -> str:
+    """The first names, and the number of the others."""
     names = [runnable.tool.name for runnable in tools]
-    more = len(names) - _NAMED
-    return ", ".join(names[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - _MAX_NAMED
+    return ", ".join(names[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+async def first_model(config: Config) -> str:
+    """The first chat model of the default back end, else of the others, else the demo model."""
+    backends = [backend for backend in config.backends if backend.kind != "demo" and not backend.missing]
+    backends.sort(key=lambda backend: backend.name != config.server.default)
+    listings = await asyncio.gather(*(ask(backend) for backend in backends if not backend.models))
+    listed = {listing.backend: listing.models for listing in listings}
+    for backend in backends:
+        if found := _first_chat_model(backend.models or listed[backend.name]):
+            return f"{backend.name}/{found}"
+    return DEMO
+
+
+def first_model_at(url: str, key: str) -> str:
+    """The first chat model of a running gateway; the demo model if it does not answer."""
+    listed = [model for model in look(url.rstrip("/").removesuffix("/v1"), key).models if model != DEMO]
+    return _first_chat_model(listed) or DEMO
+
+
+async def check_model(config: Config, model: str) -> None:
+    """Raises BadRequest, with similar names, if no back end has this model."""
+    router = router_for(config)
+    if router.route_or_none(model) is None:
+        for listing in await asyncio.gather(*(ask(backend) for backend in config.backends)):
+            router.note_models(listing.backend, listing.models)
+        router.resolve(model)
+
+
+class ChatCounts:
+    """Stores the counts of a chat where `toolwire stats` finds them.
+
+    telemetry is for the agent. problem: why nothing was stored, if that is worth a note.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self.telemetry = HourlyCounts()
+        self.problem = ""
+
+    @asynccontextmanager
+    async def record(self) -> AsyncIterator[None]:
+        """The store opens in the background: nothing waits for it before the end."""
+        if self._config.store.kind != "sqlite":
+            yield
+            return
+        is_over = asyncio.Event()
+        recording = asyncio.create_task(self._record(is_over))
+        try:
+            yield
+        finally:
+            is_over.set()
+            await recording
+
+    async def _record(self, is_over: asyncio.Event) -> None:
+        try:
+            store = await asyncio.to_thread(_open_store, self._config)
+        except ConfigError as error:
+            self.problem = f"this chat is not counted: {error.sentence()}"
+            return
+        if store is None:
+            return
+        # In a thread: the server's modules take a while to import.
+        recorder = (await asyncio.to_thread(_recorder_class))(store, self.telemetry, self._note)
+        recorder.start()
+        try:
+            await is_over.wait()
+        finally:
+            await recorder.stop()
+            await store.close()
+
+    def _note(self, error: InternalError, request_id: str) -> None:
+        self.problem = f"{error.sentence()} {error.__cause__!r}"
+
+
+def _open_store(config: Config) -> Store | None:
+    """None if the default file cannot be written. Raises ConfigError if a configured one cannot."""
+    store = config.store
+    opened = open_store(
+        kind=store.kind,
+        path=store.path,
+        default_path=default_store_path(),
+        max_age_days=store.max_age_days,
+        max_mb=store.max_mb,
+    )
+    return None if isinstance(opened.store, MemoryStore) else opened.store
+
+
+def _recorder_class() -> type[Recorder]:
+    from ...server.stats_writer import Recorder
+
+    return Recorder
+
+
+def _first_chat_model(models: Sequence[str]) -> str:
+    return next((model for model in models if not _NOT_CHAT.search(model)), models[0] if models else "")
 
 
 def _key() -> str:

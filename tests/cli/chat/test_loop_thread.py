@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from toolwire.cli.chat.worker import Worker
+from toolwire.cli.chat.loop_thread import LoopThread
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +29,7 @@ class Held:
 
 def test_what_is_held_is_closed_in_the_task_that_opened_it() -> None:
     held = Held()
-    with Worker() as worker:
+    with LoopThread() as worker:
         worker.hold(held)
         assert len(held.tasks) == 1
     assert len(held.tasks) == 2
@@ -37,7 +37,7 @@ def test_what_is_held_is_closed_in_the_task_that_opened_it() -> None:
 
 
 def test_what_cannot_be_opened_says_why() -> None:
-    with Worker() as worker, pytest.raises(ValueError, match="not today"):
+    with LoopThread() as worker, pytest.raises(ValueError, match="not today"):
         worker.hold(Held(ValueError("not today")))
 
 
@@ -45,7 +45,7 @@ def test_work_is_done_elsewhere_and_its_result_comes_back() -> None:
     async def name() -> str:
         return threading.current_thread().name
 
-    with Worker() as worker:
+    with LoopThread() as worker:
         assert worker.run(name()) == "toolwire-chat"
     assert "toolwire-chat" not in [thread.name for thread in threading.enumerate()]
 
@@ -60,7 +60,7 @@ def test_a_job_is_stopped_from_outside() -> None:
         finally:
             ended.set()
 
-    with Worker() as worker:
+    with LoopThread() as worker:
         job = worker.start(work())
         assert begun.wait(5)
         job.cancel()
@@ -78,7 +78,7 @@ def test_what_still_runs_is_stopped_at_the_end() -> None:
         finally:
             ended.set()
 
-    with Worker() as worker:
+    with LoopThread() as worker:
         worker.start(work())
         assert begun.wait(5)
     assert ended.is_set()

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own, so that servers and connections live on while a person types."""
+"""An event loop in a thread of its own, so that servers and connections stay alive while the user types."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 _T = TypeVar("_T")
-_CLOSING = 15.0  # seconds for all that is open to leave in good order
-_LEAVING = 2.0  # seconds for the same when a person does not want to wait
+_CLOSE_SECONDS = 15.0
+_INTERRUPTED_CLOSE_SECONDS = 2.0  # after Ctrl-C
 
 
-class Job:
-    """Something under way in the loop."""
+class LoopTask:
+    """A task in the loop that any thread can cancel."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self.task: asyncio.Task[Any] | None = None
 
     def cancel(self) -> None:
-        """From any thread."""
         self._loop.call_soon_threadsafe(self._cancel)
 
     def _cancel(self) -> None:
@@ -30,34 +29,34 @@ class Job:
             self.task.cancel()
 
 
-class Worker:
-    """Used with `with`: what it holds is closed at the end."""
+class LoopThread:
+    """A context manager; at its end it closes what hold() opened."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="toolwire-chat", daemon=True)
-        self._leave = asyncio.Event()
+        self._is_closing = asyncio.Event()
         self._held: list[asyncio.Task[None]] = []
 
-    def __enter__(self) -> Worker:
+    def __enter__(self) -> LoopThread:
         self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._loop.call_soon_threadsafe(self._leave.set)
+        self._loop.call_soon_threadsafe(self._is_closing.set)
         try:
-            seconds = _LEAVING if kind is KeyboardInterrupt else _CLOSING
+            seconds = _INTERRUPTED_CLOSE_SECONDS if kind is KeyboardInterrupt else _CLOSE_SECONDS
             asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(seconds)
         except TimeoutError:
-            pass  # a daemon's thread ends with the process
+            pass  # the daemon thread ends with the process
         finally:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(1.0)
 
     def run(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """Waits for its result; interrupted, it is stopped."""
+        """Waits for the result; an interrupt cancels the work."""
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -65,8 +64,8 @@ class Worker:
             future.cancel()
             raise
 
-    def start(self, work: Coroutine[Any, Any, None]) -> Job:
-        job = Job(self._loop)
+    def start(self, work: Coroutine[Any, Any, None]) -> LoopTask:
+        job = LoopTask(self._loop)
 
         def begin() -> None:
             job.task = self._loop.create_task(work)
@@ -75,12 +74,12 @@ class Worker:
         return job
 
     def hold(self, manager: AbstractAsyncContextManager[Any]) -> None:
-        """Opens it now and closes it at the end, in one task, as some of them want it. Raises what opening raises."""
+        """Enters a context manager now and exits it at the end, both in one task, as some of them require."""
         self.run(self._open(manager))
 
     async def _open(self, manager: AbstractAsyncContextManager[Any]) -> None:
         opened: asyncio.Future[None] = self._loop.create_future()
-        task = self._loop.create_task(self._keep(manager, opened))
+        task = self._loop.create_task(self._hold(manager, opened))
         try:
             await opened
         except BaseException:
@@ -89,7 +88,7 @@ class Worker:
             raise
         self._held.append(task)
 
-    async def _keep(self, manager: AbstractAsyncContextManager[Any], opened: asyncio.Future[None]) -> None:
+    async def _hold(self, manager: AbstractAsyncContextManager[Any], opened: asyncio.Future[None]) -> None:
         try:
             await manager.__aenter__()
         except BaseException as error:
@@ -98,7 +97,7 @@ class Worker:
             return
         opened.set_result(None)
         try:
-            await self._leave.wait()
+            await self._is_closing.wait()
         finally:
             await manager.__aexit__(None, None, None)
 

@@ -18,8 +18,8 @@ from .catalog.router import Route, Router
 from .config.file import Guard
 from .dialects import DIALECTS
 from .dialects.base import Context, ModelLine, ResponseDecoder
-from .dialects.shared.effort import with_effort
 from .dialects.shared.model_field import Renamer
+from .dialects.shared.requests import with_effort
 from .errors import BadRequest, GatewayError, quote
 from .ids import new_id
 from .memory.answers import Keeping, Kept

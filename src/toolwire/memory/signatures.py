@@ -29,7 +29,7 @@ from ..calls.signatures import (
     secrets_of,
     unpacked,
 )
-from ..dialects.shared.call_ids import fit_id
+from ..dialects.shared.requests import fit_id
 from ..errors import GatewayError
 from ..profiles import Profile
 from ..types import Loss, Message, Part, Request, ToolCall

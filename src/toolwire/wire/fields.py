@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import BadRequest, quote
 from ..types import Extra, JsonObject
+from .exact_json import BadJson, decode
 
 _KINDS: dict[type, str] = {
     str: "a string",
@@ -18,6 +19,18 @@ _KINDS: dict[type, str] = {
     dict: "an object",
     type(None): "null",
 }
+
+
+def body_object(body: bytes) -> JsonObject:
+    if not body.strip():
+        raise BadRequest("the body is empty; expected a JSON object.", code="invalid_json")
+    try:
+        value = decode(body)
+    except BadJson as fault:
+        raise BadRequest(f"the body is not valid JSON: {fault}.", code="invalid_json") from None
+    if not isinstance(value, dict):
+        raise BadRequest(f"the body is {kind_of(value)}; expected a JSON object.", code="invalid_json")
+    return value
 
 
 def kind_of(value: object) -> str:

@@ -13,10 +13,9 @@ from math import inf
 
 from msgspec import Struct
 
-from ...dialects.shared.failed_results import with_failure_first
-from ...dialects.shared.losses import whole_schema
 from ...dialects.shared.media.data import data_url, split_data_url
 from ...dialects.shared.media.text import placeholder, rendered
+from ...dialects.shared.requests import whole_schema, with_failure_first
 from ...errors import quote
 from ...types import Json, JsonObject, Loss, Media, Opaque, Part, Text, Tool, ToolCall, ToolResult
 from ...wire.exact_json import BadJson, decode, encode, object_of

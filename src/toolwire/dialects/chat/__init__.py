@@ -7,7 +7,7 @@ from functools import partial
 from ...types import Request
 from ..base import Dialect, Endpoint
 from ..shared.answer_in import BodyDecoder
-from ..shared.error_bodies import decode_error, decode_models, encode_error, encode_model, encode_models
+from ..shared.errors import decode_error, decode_models, encode_error, encode_model, encode_models
 from .answer_in import StreamDecoder, body_events
 from .answer_out import encoder
 from .request_in import decode_request

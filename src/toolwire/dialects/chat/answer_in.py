@@ -27,7 +27,7 @@ from ...wire.exact_json import BadJson
 from ...wire.sse import Frame
 from ..base import cut, garbage, shown
 from ..shared.answer_in import FrameDecoder, OpenPart, is_mark
-from ..shared.error_bodies import error_from
+from ..shared.errors import error_from
 from .body_in import (
     FAILED,
     NAMELESS,

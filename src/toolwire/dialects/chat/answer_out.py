@@ -24,7 +24,7 @@ from ...wire.exact_json import encode
 from ...wire.sse import Frame
 from ..base import Context
 from ..shared.answer_out import BodyEncoder, Seams, joined
-from ..shared.error_bodies import error_object
+from ..shared.errors import error_object
 from .reasoning_details import MEMBER, details_of
 from .shapes import NAME, read_by_hand
 

@@ -10,7 +10,7 @@ from ...events import Answer, Event, Failed, Finished, Noted, PartEnded, Started
 from ...types import Choice, Citation, Extra, JsonObject, Loss, Opaque, Part, Reasoning, Refusal, Text, ToolCall, Usage
 from ...wire.exact_json import encode, object_of
 from ..base import OTHER_CHOICES, count_of, garbage, is_count, shown
-from ..shared.error_bodies import error_details, error_from
+from ..shared.errors import error_details, error_from
 from .reasoning_details import MEMBER, words_in
 from .shapes import NAME, REASONS, ChunkChoice, Delta, read_message, reason_of
 

@@ -29,6 +29,7 @@ from ...types import (
 )
 from ...wire.exact_json import object_of
 from ...wire.fields import (
+    body_object,
     count_or_none,
     flag_or_none,
     list_or_none,
@@ -44,10 +45,8 @@ from ...wire.fields import (
     unread,
     wrong,
 )
-from ..shared.failed_results import split_result
-from ..shared.instructions import body_object
-from ..shared.losses import CACHE_HINT, with_hint
 from ..shared.media.data import from_data, from_url
+from ..shared.requests import CACHE_HINT, split_result, with_hint
 from .shapes import NAME
 from .tools_in import choice_in, declares_tools, in_own_form, old_choice_in, tools_in
 

@@ -26,13 +26,21 @@ from ...types import (
 from ...wire.exact_json import encode
 from ..base import Encoded
 from ..shared.answer_out import Words, seam
-from ..shared.effort import lose_amount, lose_summary
-from ..shared.failed_results import with_failure_first
-from ..shared.instructions import as_note, with_listener, with_one_head
-from ..shared.losses import foreign_members, lose_thinking, shared_members, whole_schema
 from ..shared.media.data import data_url, file_name
 from ..shared.media.policy import Courier, Takes, check_size
 from ..shared.media.text import placeholder, text_of
+from ..shared.requests import (
+    as_note,
+    foreign_members,
+    lose_amount,
+    lose_summary,
+    lose_thinking,
+    shared_members,
+    whole_schema,
+    with_failure_first,
+    with_listener,
+    with_one_head,
+)
 from .answer_out import call_out
 from .reasoning_details import MEMBER, joined
 from .shapes import NAME

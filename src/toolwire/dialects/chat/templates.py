@@ -7,7 +7,7 @@ from typing import Any
 
 from ...types import JsonObject
 from ...wire.exact_json import encode, object_of
-from ..shared.instructions import labelled
+from ..shared.requests import labelled
 
 _INSTRUCTIONS = ("system", "developer")
 

@@ -23,7 +23,7 @@ from ...wire.fields import (
     text_or_none,
     wrong,
 )
-from ..shared.losses import CACHE_HINT, with_hint
+from ..shared.requests import CACHE_HINT, with_hint
 from .shapes import NAME
 
 DECLARING_ROLES = ("system", "developer")

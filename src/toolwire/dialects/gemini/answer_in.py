@@ -14,7 +14,7 @@ from ...wire.exact_json import BadJson, decode, encode
 from ...wire.sse import Frame
 from ..base import OTHER_CHOICES, cut, garbage, shown
 from ..shared.answer_in import Assembly, FrameDecoder, OpenPart, is_mark
-from ..shared.error_bodies import error_details
+from ..shared.errors import error_details
 from .errors import stream_error
 from .shapes import NAME, REASONS, SIGNATURE, citations_in, logprobs_in, name_in, text_in, usage_in
 

@@ -10,7 +10,7 @@ from ...errors import GatewayError, UpstreamError
 from ...types import JsonObject
 from ...wire.exact_json import BadJson, decode, encode
 from ..base import ModelLine
-from ..shared.error_bodies import error_details, error_from
+from ..shared.errors import error_details, error_from
 from .shapes import text_in
 
 _BY_STATUS = {

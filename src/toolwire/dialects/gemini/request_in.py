@@ -9,6 +9,7 @@ from ...errors import BadRequest
 from ...types import Extra, JsonObject, Output, Request, Sampling, Source, Thinking, Tool, ToolChoice
 from ...wire.exact_json import encode
 from ...wire.fields import (
+    body_object,
     count_or_none,
     flag_or_none,
     list_or_none,
@@ -22,8 +23,7 @@ from ...wire.fields import (
     unread,
     wrong,
 )
-from ..shared.effort import NO_SUMMARY
-from ..shared.instructions import body_object
+from ..shared.requests import NO_SUMMARY
 from .contents_in import contents_in, system_in
 from .shapes import NAME, camel, plain_name
 

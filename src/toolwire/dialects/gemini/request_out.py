@@ -26,13 +26,18 @@ from ...types import (
 )
 from ...wire.exact_json import encode, object_of
 from ..base import Encoded
-from ..shared.effort import NO_SUMMARY
-from ..shared.instructions import as_note, split_head, with_listener
-from ..shared.losses import foreign_members, lose_thinking
 from ..shared.media.policy import Courier, Takes, check_size
 from ..shared.media.text import text_of
 from ..shared.media.types import is_text
-from ..shared.output_format import form_instruction
+from ..shared.requests import (
+    NO_SUMMARY,
+    as_note,
+    foreign_members,
+    form_instruction,
+    lose_thinking,
+    split_head,
+    with_listener,
+)
 from .shapes import GENERATE, NAME, SIGNATURE, STREAM, UNSIGNED, args_of, camel, name_out
 
 _AUDIO = frozenset({"audio/wav", "audio/mp3", "audio/mpeg", "audio/aiff", "audio/aac", "audio/ogg", "audio/flac"})

@@ -14,7 +14,7 @@ from ...wire.exact_json import encode, object_of
 from ...wire.sse import Frame
 from ..base import cut, garbage, is_count, shown
 from ..shared.answer_in import FrameDecoder, OpenPart, is_mark, object_in
-from ..shared.error_bodies import error_details
+from ..shared.errors import error_details
 from .errors import stream_error
 from .shapes import NAME, REASONS, Piece, citation_in, read_delta, reason_of, usage_in
 

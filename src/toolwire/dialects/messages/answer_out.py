@@ -28,7 +28,7 @@ from ...wire.exact_json import encode
 from ...wire.sse import Frame, event_name
 from ..base import Context
 from ..shared.answer_out import BodyEncoder
-from ..shared.call_ids import fit_id
+from ..shared.requests import fit_id
 from ..shared.sealed_reasoning import seal
 from .errors import error_object
 from .shapes import MAX_ID, NAME, STOP, citation_out, input_of, read_delta, usage_out

@@ -9,7 +9,7 @@ from ...errors import GatewayError, UpstreamError
 from ...types import JsonObject
 from ...wire.exact_json import BadJson, decode, encode
 from ..base import ModelLine
-from ..shared.error_bodies import decode_models, error_details, error_from
+from ..shared.errors import decode_models, error_details, error_from
 
 _BY_STATUS = {
     400: "invalid_request_error",

@@ -31,6 +31,7 @@ from ...types import (
 )
 from ...wire.exact_json import encode
 from ...wire.fields import (
+    body_object,
     count_or_none,
     flag_or_none,
     list_or_none,
@@ -46,10 +47,8 @@ from ...wire.fields import (
     unread,
     wrong,
 )
-from ..shared.effort import NO_SUMMARY
-from ..shared.instructions import body_object
-from ..shared.losses import CACHE_HINT
 from ..shared.media.data import from_text, from_url
+from ..shared.requests import CACHE_HINT, NO_SUMMARY
 from ..shared.sealed_reasoning import WIRE_MARK, is_sealed, unseal
 from .shapes import NAME
 from .typed_tools import schema_for

@@ -27,14 +27,22 @@ from ...types import (
 )
 from ...wire.exact_json import encode, object_of
 from ..base import Encoded
-from ..shared.effort import NO_SUMMARY, lose_summary
-from ..shared.instructions import as_note, split_head, with_listener
-from ..shared.losses import CACHE_HINT, foreign_members, lose_thinking, whole_schema
 from ..shared.media.data import text_in
 from ..shared.media.policy import Courier, Takes, check_size
 from ..shared.media.text import placeholder
 from ..shared.media.types import is_text, tidy
-from ..shared.output_format import form_instruction
+from ..shared.requests import (
+    CACHE_HINT,
+    NO_SUMMARY,
+    as_note,
+    foreign_members,
+    form_instruction,
+    lose_summary,
+    lose_thinking,
+    split_head,
+    whole_schema,
+    with_listener,
+)
 from .shapes import NAME, input_of
 
 PATH = "/v1/messages"

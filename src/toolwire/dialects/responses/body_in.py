@@ -10,7 +10,7 @@ from ...events import Answer, Event, Failed, Finished, PartEnded, Started, unfol
 from ...types import Choice, JsonObject, Reason, ToolCall
 from ...wire.exact_json import encode
 from ..base import cut, garbage, is_count, shown
-from ..shared.error_bodies import error_details, error_from
+from ..shared.errors import error_details, error_from
 from .shapes import NAME, parts_in, usage_in
 
 NAMELESS = "the back end sent a tool call without a name."

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from ...types import Extra, JsonObject, Media, Message, Opaque, Part, Refusal, Role, Source, Text, ToolResult
 from ...wire.fields import missing, need_name, need_object, need_text, rest, text_or_none, wrong
-from ..shared.failed_results import split_result
 from ..shared.media.data import from_data, from_url
+from ..shared.requests import split_result
 from ..shared.sealed_reasoning import is_sealed, unseal
 from .shapes import NAME, call_in, reasoning_in, thoughts_in
 from .typed_tools import typed_call, typed_result

@@ -25,6 +25,7 @@ from ...types import (
 )
 from ...wire.exact_json import encode
 from ...wire.fields import (
+    body_object,
     count_or_none,
     flag_or_none,
     list_or_none,
@@ -40,7 +41,6 @@ from ...wire.fields import (
     unread,
     wrong,
 )
-from ..shared.instructions import body_object
 from ..shared.sealed_reasoning import WIRE_MARK
 from .items_in import is_reference, message_in
 from .shapes import NAME

@@ -24,14 +24,21 @@ from ...types import (
 )
 from ...wire.exact_json import encode, object_of
 from ..base import Encoded
-from ..shared.effort import lose_amount, lose_summary
-from ..shared.failed_results import with_failure, with_failure_first
-from ..shared.instructions import split_head
-from ..shared.losses import foreign_members, lose_thinking, shared_members, whole_schema
 from ..shared.media.data import data_url, file_name
 from ..shared.media.policy import Courier, Takes, check_size
 from ..shared.media.text import text_of
 from ..shared.media.types import OFFICE, PDF
+from ..shared.requests import (
+    foreign_members,
+    lose_amount,
+    lose_summary,
+    lose_thinking,
+    shared_members,
+    split_head,
+    whole_schema,
+    with_failure,
+    with_failure_first,
+)
 from .items_in import is_reference
 from .resource import reasoning_item
 from .shapes import NAME

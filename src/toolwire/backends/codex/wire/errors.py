@@ -10,7 +10,7 @@ import re
 from msgspec import Struct
 
 from ....dialects.base import cut
-from ....dialects.shared.error_bodies import error_code, error_from
+from ....dialects.shared.errors import error_code, error_from
 from ....errors import RUNAWAY, UpstreamError, quote
 from ....types import JsonObject, Loss
 from ....wire.exact_json import object_of

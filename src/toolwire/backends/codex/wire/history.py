@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ....dialects.responses.request_out import body_of
-from ....dialects.shared.instructions import with_listener
+from ....dialects.shared.requests import with_listener
 from ....profiles import RESPONSES, Profile
 from ....types import JsonObject, Loss, Message, Output, Request, Sampling
 from ....wire.exact_json import encode

@@ -7,10 +7,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ....dialects.shared.failed_results import with_failure
-from ....dialects.shared.losses import foreign_members, whole_schema
 from ....dialects.shared.media.data import data_url
 from ....dialects.shared.media.text import placeholder, text_of
+from ....dialects.shared.requests import foreign_members, whole_schema, with_failure
 from ....types import JsonObject, Loss, Media, Part, Request, Text, Tool, ToolResult
 from .history import History, Way, history_items, history_of, losses_of_way, split_input, told_as_text, way_of
 from .names import BUILT_IN, RESERVED, Names

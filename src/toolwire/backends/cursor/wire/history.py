@@ -16,12 +16,11 @@ from hashlib import sha256
 
 from msgspec import Struct
 
-from ....dialects.shared.call_ids import fit_id
-from ....dialects.shared.losses import lose_thinking
 from ....dialects.shared.media.data import BadMedia, data_url, settled, text_in
 from ....dialects.shared.media.policy import Courier, Takes
 from ....dialects.shared.media.text import described, placeholder, rendered
 from ....dialects.shared.media.types import is_text
+from ....dialects.shared.requests import fit_id, lose_thinking
 from ....profiles import Profile
 from ....types import (
     JsonObject,

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from msgspec import Struct
 
-from ....dialects.shared.call_ids import fit_id
+from ....dialects.shared.requests import fit_id
 from ....types import Text, ToolResult
 from .execs import Exec, key_of
 

@@ -9,10 +9,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ....dialects.shared.instructions import split_head, with_listener
-from ....dialects.shared.losses import foreign_members, whole_schema
 from ....dialects.shared.media.text import placeholder, text_of
-from ....dialects.shared.output_format import form_instruction
+from ....dialects.shared.requests import foreign_members, form_instruction, split_head, whole_schema, with_listener
 from ....errors import BadRequest
 from ....types import Json, JsonObject, Loss, Media, Message, Request, Text, Tool
 from ....wire.connect import MAX_FRAME

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from ....dialects.base import garbage
 from ....dialects.shared.answer_in import Assembly, OpenPart
-from ....dialects.shared.call_ids import fit_id
+from ....dialects.shared.requests import fit_id
 from ....errors import GatewayError
 from ....events import Event, Failed, Finished, Noted, Started
 from ....types import Choice, Json, Loss, Opaque, Reason, Reasoning, Refusal, Text, ToolCall, Usage

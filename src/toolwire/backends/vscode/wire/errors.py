@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ....dialects.shared.error_bodies import error_details, error_from
+from ....dialects.shared.errors import error_details, error_from
 from ....errors import GatewayError, UpstreamError, quote
 from ....wire.exact_json import object_of
 from .shapes import Refused

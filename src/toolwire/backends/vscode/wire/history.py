@@ -14,10 +14,9 @@ from itertools import groupby
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ....dialects.shared.call_ids import fit_id
-from ....dialects.shared.failed_results import with_failure
 from ....dialects.shared.media.policy import Courier, Takes
 from ....dialects.shared.media.text import placeholder
+from ....dialects.shared.requests import fit_id, with_failure
 from ....profiles import Profile
 from ....types import (
     JsonObject,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from ....dialects.shared.failed_results import split_result
 from ....dialects.shared.media.types import tidy
+from ....dialects.shared.requests import split_result
 from ....types import (
     Json,
     JsonObject,

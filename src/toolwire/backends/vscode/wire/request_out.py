@@ -5,10 +5,16 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from ....dialects.shared.instructions import as_note, labelled, split_head, with_listener
-from ....dialects.shared.losses import foreign_members, whole_schema
 from ....dialects.shared.media.text import placeholder, text_of
-from ....dialects.shared.output_format import form_instruction
+from ....dialects.shared.requests import (
+    as_note,
+    foreign_members,
+    form_instruction,
+    labelled,
+    split_head,
+    whole_schema,
+    with_listener,
+)
 from ....errors import BadRequest
 from ....types import JsonObject, Loss, Media, Message, Request, Text, Tool
 from ....wire.exact_json import BadJson

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ....errors import BadRequest
 from ....profiles import Profile
 from ....types import Json, Loss, Media, Message, Opaque, Part, Request, Text, ToolResult
-from ..losses import is_hint, is_idle
+from ..requests import is_hint, is_idle
 from .data import BadMedia, settled, size_of, text_in
 from .text import described, placeholder, rendered
 from .types import PDF, is_text

@@ -10,7 +10,7 @@ import pytest
 from tests.dialects.playing import NAMES
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.base import ModelLine
-from toolwire.dialects.shared.error_bodies import decode_error, decode_models, encode_error, encode_model, encode_models
+from toolwire.dialects.shared.errors import decode_error, decode_models, encode_error, encode_model, encode_models
 from toolwire.errors import BadRequest, GatewayError, UpstreamError
 
 

@@ -40,6 +40,14 @@ class TokenCount(Struct, frozen=True):
     body: bytes = b""
 
 
+class Confinement(Struct, frozen=True, kw_only=True):
+    """What commands that a remote service chooses can do on this machine. is_refused: none can run, and hint says what would allow it."""
+
+    text: str
+    is_refused: bool = False
+    hint: str = ""
+
+
 class WireReply(Protocol):
     """An answer in the bytes of a dialect, which a decoder of that dialect turns into events."""
 
@@ -96,6 +104,11 @@ class Backend(ABC):
     def from_config(cls, config: BackendConfig, transport: Transport) -> Self:
         """Build it from its table of the configuration. transport: the HTTP client that all back ends of this process share."""
         return cls(config)  # type: ignore[call-arg]  # what most constructors take
+
+    @classmethod
+    def confinement(cls, config: BackendConfig) -> Confinement | None:
+        """For `serve` and `doctor`. Optional: None if no command of a remote service runs here. Raises ConfigError."""
+        return None
 
     @abstractmethod
     async def open(self, request: Request, *, is_verbatim: bool) -> WireReply | EventReply:

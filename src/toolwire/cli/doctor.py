@@ -118,20 +118,18 @@ def of_backend(backend: BackendConfig, answer: Listing) -> Finding:
 
 def of_local_tools(backend: BackendConfig) -> Iterator[Finding]:
     """Whether commands that a remote service chooses are confined on this machine."""
-    if backend.kind != "cursor" or "shell" not in backend.local_tools:
+    if "shell" not in backend.local_tools:
         return
-    from ..backends.cursor.local.execs import confinement
-    from ..backends.cursor.local.shell import OPT_OUT
+    from ..backends import registry
 
     subject = f"back end {backend.name}, commands"
     try:
-        found = confinement(backend)
+        found = registry.load(backend.kind).confinement(backend)
     except ConfigError as error:
         yield Finding(subject=subject, text=error.sentence(), is_wrong=True)
         return
     if found is not None:
-        advice = OPT_OUT if found.is_refused else ""
-        yield Finding(subject=subject, text=found.text, is_wrong=found.is_refused, advice=advice)
+        yield Finding(subject=subject, text=found.text, is_wrong=found.is_refused, advice=found.hint)
 
 
 def _what_lacks(backend: BackendConfig) -> str:

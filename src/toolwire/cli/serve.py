@@ -88,13 +88,13 @@ def _described(backend: BackendConfig, default: str) -> str:
 
 def _local_tools(backend: BackendConfig) -> Iterator[str]:
     """What a remote service may do on this machine."""
-    if backend.kind != "cursor" or not backend.local_tools:
+    if not backend.local_tools:
         return
-    from ..backends.cursor.local.execs import confinement
+    from ..backends import registry
 
     yield f"    on this machine  {', '.join(backend.local_tools)} in {Path(backend.workspace or '.').resolve()}"
     try:
-        found = confinement(backend)
+        found = registry.load(backend.kind).confinement(backend)
     except ConfigError as error:
         yield f"    on this machine  {error.sentence()}"
         return

@@ -22,14 +22,14 @@ from ...profiles import CURSOR
 from ...tools.workspace.sandbox import Shell
 from ...types import JsonObject, Loss, Request, Tool
 from ...wire.exact_json import encode
-from ..base import Backend, EventReply, Model
+from ..base import Backend, Confinement, EventReply, Model
 from ..budget import CODE, Budget, conversation_of
 from ..continuation import Continuation, resume_point_after
 from ..http.refusals import check_tools
 from ..http.transport import Transport
 from ..sessions import Parking
 from .allowance import MOST_DECLINED, MOST_UNOFFERED, Allowance
-from .local.execs import LocalTools
+from .local.execs import LocalTools, confinement
 from .machine import branches_in, folder_of, this_machine
 from .repeats import Repeats
 from .run import EMPTY, STALLED, Limits, Turn, stalled
@@ -77,6 +77,10 @@ class CursorBackend(Backend):
     @classmethod
     def from_config(cls, config: BackendConfig, transport: Transport) -> Self:
         return cls(config, transport)
+
+    @classmethod
+    def confinement(cls, config: BackendConfig) -> Confinement | None:
+        return confinement(config)
 
     def __init__(self, config: BackendConfig, transport: Transport, *, limits: Limits | None = None) -> None:
         self.name = config.name

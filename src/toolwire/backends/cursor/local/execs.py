@@ -22,6 +22,7 @@ from ....tools.workspace.messages import Refused
 from ....tools.workspace.programs import find_program
 from ....tools.workspace.sandbox import Shell, find_sandbox
 from ....tools.workspace.shell import Runner
+from ...base import Confinement
 from ..wire.execs import Exec, answered, rejected
 from . import files as local_files
 from . import shell as local_shell
@@ -49,13 +50,6 @@ _TRIAL_SECONDS = 20.0
 Outcome: TypeAlias = Literal["ok", "failed", "refused"]
 # A remote service chooses the commands, and no person approves them.
 _CONFINED = Shell(sandbox="required")
-
-
-class Confinement(Struct, frozen=True, kw_only=True):
-    """What commands can do on this machine. is_refused: no command can run."""
-
-    text: str
-    is_refused: bool = False
 
 
 class LocalResult(Struct, frozen=True):
@@ -130,7 +124,7 @@ def confinement(config: BackendConfig) -> Confinement | None:
         return Confinement(text=f"commands of the service are confined to {root.path} by bubblewrap.")
     if config.sandbox == "required":
         text = f"commands of the service are refused: a sandbox is required, and {why_not}."
-        return Confinement(text=text, is_refused=True)
+        return Confinement(text=text, is_refused=True, hint=local_shell.OPT_OUT)
     return Confinement(text=f"commands of the service run WITHOUT a sandbox ({why_not}): they can do what you can.")
 
 

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from pydantic import Field
 
-from toolwire.tools.constraints import annotated
+from toolwire.tools.constraints import constrain
 from toolwire.tools.containers import list_of, mapping_of, optional
 from toolwire.tools.shapes import SCALARS, TEXT, Mismatch, Shape
 
@@ -33,7 +33,7 @@ INT = SCALARS[int]
     ],
 )
 def test_limits_are_told_and_kept(shape: Shape, note: object, told: dict[str, Any], good: Any, bad: Any) -> None:
-    limited = annotated(shape, [note])
+    limited = constrain(shape, [note])
     assert limited.schema == {**shape.schema, **told}
     limited.convert(good)
     with pytest.raises(Mismatch, match="expected"):
@@ -44,23 +44,23 @@ def test_compiled_patterns_are_told_by_their_text() -> None:
     class Note:
         pattern = re.compile("^x")
 
-    assert annotated(TEXT, [Note()]).schema["pattern"] == "^x"
+    assert constrain(TEXT, [Note()]).schema["pattern"] == "^x"
 
 
 def test_descriptions_and_more() -> None:
     class Doc:
         documentation = "Documented."
 
-    assert annotated(INT, ["Said."]).schema["description"] == "Said."
-    assert annotated(INT, [Doc()]).schema["description"] == "Documented."
-    assert annotated(INT, [Field(description="D", title="T", examples=[1])]).schema == {
+    assert constrain(INT, ["Said."]).schema["description"] == "Said."
+    assert constrain(INT, [Doc()]).schema["description"] == "Documented."
+    assert constrain(INT, [Field(description="D", title="T", examples=[1])]).schema == {
         "type": "integer",
         "description": "D",
         "title": "T",
         "examples": [1],
     }
-    assert annotated(INT, [msgspec.Meta(extra_json_schema={"x": 1})]).schema["x"] == 1
+    assert constrain(INT, [msgspec.Meta(extra_json_schema={"x": 1})]).schema["x"] == 1
 
 
 def test_limits_that_mean_nothing_here_are_left_out() -> None:
-    assert annotated(TEXT, [annotated_types.Ge(1), object()]) == TEXT
+    assert constrain(TEXT, [annotated_types.Ge(1), object()]) == TEXT

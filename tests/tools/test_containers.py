@@ -75,4 +75,4 @@ def test_objects_say_what_is_missing_and_what_is_too_much() -> None:
 
 @pytest.mark.parametrize("default", [object(), "x" * 5000, msgspec.UNSET])
 def test_defaults_that_cannot_be_told_are_not(default: object) -> None:
-    assert Member(name="a", shape=ANY, has_default=True, default=default).told() == {}
+    assert Member(name="a", shape=ANY, has_default=True, default=default).member_schema() == {}

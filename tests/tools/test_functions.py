@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import functools
+import gc
 import logging
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -17,7 +19,17 @@ from pydantic import BaseModel, Field
 
 from toolwire.errors import ConfigError
 from toolwire.tools.base import Output, Runnable
-from toolwire.tools.functions import Context, FunctionTool, Progress, function_tool, serving, tool
+from toolwire.tools.functions import (
+    Context,
+    FunctionTool,
+    Progress,
+    function_tool,
+    innermost,
+    serving,
+    signature_of,
+    tool,
+)
+from toolwire.tools.hints import Unsupported
 from toolwire.types import Text
 
 variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
@@ -417,3 +429,50 @@ def test_a_tool_is_what_the_loop_asks_for() -> None:
 
 
 def _odd_free() -> None: ...
+
+
+def work(first: int, second: int = 2, /, *, third: str = "x", context: Context) -> None:
+    """Work."""
+
+
+async def wait() -> None: ...
+
+
+def test_arguments_are_put_where_they_belong() -> None:
+    signature = signature_of(work, {})
+    context = Context()
+    assert signature.bind({"first": 1, "third": "y"}, context) == ([1, 2], {"third": "y", "context": context})
+    assert signature.contexts == {"context"}
+    assert signature.description == "Work."
+
+
+def test_asynchronous_ones_are_known() -> None:
+    class Called:
+        async def __call__(self) -> None: ...
+
+    functions = [wait, functools.partial(wait), Called(), work]
+    assert [signature_of(function, {}).is_async for function in functions] == [True, True, True, False]
+
+
+def test_partials_are_looked_through() -> None:
+    assert innermost(functools.partial(functools.partial(work, 1), second=2)) is work
+
+
+def test_nothing_of_the_surroundings_is_kept() -> None:
+    class Large:
+        pass
+
+    names: dict[str, Any] = {"large": Large()}
+    watched = weakref.ref(names["large"])
+    signature = signature_of(work, names)
+    names.clear()
+    gc.collect()
+    assert watched() is None
+    assert signature.shape.convert({"first": 1}) == {"first": 1}
+
+
+def test_faults_name_the_parameter() -> None:
+    def odd(good: int, bad: complex) -> None: ...
+
+    with pytest.raises(Unsupported, match="parameter 'bad': complex"):
+        signature_of(odd, {})

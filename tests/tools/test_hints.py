@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import typing
-from collections import OrderedDict, deque
+from collections import OrderedDict, deque, namedtuple
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -352,3 +352,60 @@ def test_what_json_cannot_say_is_refused(hint: Any) -> None:
 def test_an_unknown_name_is_told() -> None:
     with pytest.raises(Unsupported, match="'Missing'"):
         Hints({}).shape("Missing")
+
+
+@dataclass
+class Card:
+    """A card."""
+
+    title: str = field(metadata={"description": "On top."})
+    lines: list[str] = field(default_factory=lambda: ["x"])
+    options: dict[str, int] = field(default_factory=dict)
+
+
+class Base(TypedDict):
+    a: int
+
+
+class Wider(Base, total=False):
+    b: int
+    c: Required[Annotated[int, "Third."]]
+    d: NotRequired[int]
+
+
+def test_dataclasses_tell_their_defaults_and_descriptions() -> None:
+    hints = Hints(globals())
+    hints.shape(Card)
+    assert hints.definitions["Card"] == {
+        "description": "A card.",
+        "type": "object",
+        "properties": {
+            "title": {"type": "string", "description": "On top."},
+            "lines": {"type": "array", "items": {"type": "string"}},
+            "options": {"type": "object", "additionalProperties": {"type": "integer"}, "default": {}},
+        },
+        "required": ["title"],
+        "additionalProperties": False,
+    }
+
+
+def test_typed_dicts_know_what_is_required() -> None:
+    hints = Hints(globals())
+    hints.shape(Wider)
+    assert sorted(hints.definitions["Wider"]["required"]) == ["a", "c"]
+    assert hints.definitions["Wider"]["properties"]["c"] == {"type": "integer", "description": "Third."}
+
+
+def test_named_tuples_without_hints_take_anything() -> None:
+    pair = namedtuple("pair", "x y", defaults=[0])  # people write it
+    shape = Hints({}).shape(pair)
+    assert shape.convert({"x": "anything"}) == pair("anything", 0)
+
+
+@pytest.mark.parametrize("kind", [Card, namedtuple("pair", "x")])
+def test_docstrings_that_python_wrote_are_not_told(kind: Any) -> None:
+    hints = Hints(globals())
+    kind = dataclass(type("Bare", (), {"__annotations__": {"x": "int"}})) if kind is Card else kind
+    hints.shape(kind)
+    (told,) = hints.definitions.values()
+    assert "description" not in told

@@ -15,7 +15,7 @@ import pytest
 from pydantic import BaseModel
 
 from toolwire.tools.base import Output
-from toolwire.tools.results import described, output_of
+from toolwire.tools.results import describe_error, output_of
 from toolwire.types import Media, Opaque, Text
 
 PNG = b"\x89PNG\r\n\x1a\n rest"
@@ -117,11 +117,11 @@ def test_what_json_cannot_say_is_an_error() -> None:
     for value in (circle, {(1, 2): 3}):
         output = output_of(value)
         assert output.is_error
-        assert "cannot be told as JSON" in output.parts[0].text  # type: ignore[union-attr]
+        assert "cannot be expressed as JSON" in output.parts[0].text  # type: ignore[union-attr]
 
 
 def test_exceptions_in_words() -> None:
-    assert described(ValueError("odd")) == "ValueError: odd"
-    assert described(ValueError()) == "ValueError"
-    assert described(ExceptionGroup("some", [ExceptionGroup("inner", [OSError("full")])])) == "OSError: full"
-    assert described(ExceptionGroup("some", [OSError("a"), OSError("b")])).startswith("ExceptionGroup: some")
+    assert describe_error(ValueError("odd")) == "ValueError: odd"
+    assert describe_error(ValueError()) == "ValueError"
+    assert describe_error(ExceptionGroup("some", [ExceptionGroup("inner", [OSError("full")])])) == "OSError: full"
+    assert describe_error(ExceptionGroup("some", [OSError("a"), OSError("b")])).startswith("ExceptionGroup: some")

@@ -14,7 +14,7 @@ from toolwire.tools import Output
 from toolwire.tools import runner as module
 from toolwire.tools.context import current
 from toolwire.tools.functions import function_tool
-from toolwire.tools.runner import Bounds, Ran, Running, bounded, run_all
+from toolwire.tools.runner import Bounds, Ran, Running, bound_output, run_all
 from toolwire.types import JsonObject, Media, Opaque, Text, Tool, ToolCall
 
 Part = Text | Media | Opaque
@@ -229,7 +229,7 @@ def test_progress_that_nobody_reads_does_not_pile_up() -> None:
 
 def test_a_long_text_loses_its_middle() -> None:
     text = "".join(f"line {number}\n" for number in range(100_000))
-    kept = text_of(bounded(Output.of_text(text), Bounds(max_output=3000)))
+    kept = text_of(bound_output(Output.of_text(text), Bounds(max_output=3000)))
     assert len(kept) < 3100
     assert kept.startswith("line 0\n")
     assert kept.endswith("line 99999\n")
@@ -238,17 +238,17 @@ def test_a_long_text_loses_its_middle() -> None:
 
 def test_what_fits_is_the_same_object() -> None:
     output = Output(parts=(Text(text="a"), Media(kind="image", data="QUJD"), Opaque(dialect="x", value={"a": 1})))
-    assert bounded(output, Bounds()) is output
+    assert bound_output(output, Bounds()) is output
 
 
 @pytest.mark.parametrize("parts", [(), (Text(text=""),), (Text(text=" \n"),)])
 def test_nothing_is_told_as_nothing(parts: tuple[Part, ...]) -> None:
-    assert text_of(bounded(Output(parts=parts), Bounds())) == "(no output)"
+    assert text_of(bound_output(Output(parts=parts), Bounds())) == "(no output)"
 
 
 def test_many_small_parts_are_bounded_in_all() -> None:
     parts: tuple[Part, ...] = (Text(text="x"), Text(text="")) * 100_000
-    kept = bounded(Output(parts=parts), Bounds(max_output=100))
+    kept = bound_output(Output(parts=parts), Bounds(max_output=100))
     assert len(kept.parts) == 101
     assert text_of(kept).endswith("[199900 more parts left out: too much]")
 
@@ -256,7 +256,7 @@ def test_many_small_parts_are_bounded_in_all() -> None:
 def test_media_and_unknown_parts_are_bounded_in_all() -> None:
     image = Media(kind="image", mime="image/png", data="A" * 600)
     strange = Opaque(dialect="x", value={"a": "b" * 600})
-    kept = bounded(Output(parts=(image, image, strange)), Bounds(max_media=1000, max_output=500))
+    kept = bound_output(Output(parts=(image, image, strange)), Bounds(max_media=1000, max_output=500))
     assert kept.parts[0] is image
     assert [part.text for part in kept.parts[1:] if isinstance(part, Text)] == [
         "[image of 600 characters left out: too large]",

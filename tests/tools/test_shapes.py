@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from toolwire.tools.shapes import FORMATS, SCALARS, Mismatch, choices, enum_scalars, found, scalar_of
+from toolwire.tools.shapes import FORMATS, SCALARS, Mismatch, choices, describe_value, enum_scalars, scalar_of
 
 
 def test_booleans_are_no_numbers_and_numbers_no_booleans() -> None:
@@ -52,8 +52,8 @@ def test_where_it_is_wrong_is_written_as_a_path() -> None:
 
 def test_values_in_messages_are_short() -> None:
     values = ["x" * 10_000, 10**1000, {"a": 1}, [1], None, True, 1.5]
-    assert all(len(found(value)) < 300 for value in values)
-    assert found(True) == "true"
+    assert all(len(describe_value(value)) < 300 for value in values)
+    assert describe_value(True) == "true"
 
 
 def test_wrong_bytes_are_told() -> None:

@@ -65,7 +65,7 @@ def test_threads_are_used_again() -> None:
 
     asyncio.run(main())
     for _ in range(100):
-        if sum(thread.name == "toolwire-tool" for thread in threading.enumerate()) <= threads._KEPT:
+        if sum(thread.name == "toolwire-tool" for thread in threading.enumerate()) <= threads._MAX_IDLE:
             return
         threading.Event().wait(0.01)
     pytest.fail("more threads are left than may wait for work")

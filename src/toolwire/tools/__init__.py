@@ -1,4 +1,4 @@
-"""Tools that run here: functions of a program, those of MCP servers, and work on files in one folder."""
+"""Tools that run in this process: Python functions, tools of MCP servers, and tools for the files of one folder."""
 
 from .base import Output, Runnable, ToolSource
 

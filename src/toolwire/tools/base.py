@@ -1,4 +1,4 @@
-"""What whoever runs tools asks of one: to say what it takes, and to do it."""
+"""The interface of a tool that runs in this process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..types import JsonObject, Media, Opaque, Text, Tool
 
 
 class Output(Struct, frozen=True, kw_only=True):
-    """What a tool gave back; is_error: it could not do what it was asked."""
+    """The result of a tool; is_error: the tool could not do its work."""
 
     parts: tuple[Text | Media | Opaque, ...] = ()
     is_error: bool = False
@@ -27,27 +27,27 @@ class Runnable(Protocol):
 
     @property
     def tool(self) -> Tool:
-        """As the model is told it."""
+        """Name, description and schema, as the model sees them."""
 
     @property
     def changes_things(self) -> bool:
-        """Whether a person may want to be asked before it runs."""
+        """Whether the program should ask a person before it runs."""
 
     @property
     def timeout(self) -> float | None:
-        """Seconds it may take, None for what is usual."""
+        """Seconds that it may take, None for the default."""
 
     async def run(self, arguments: JsonObject) -> Output:
-        """Whatever it raises is told to the model as an error; when it is cancelled it stops what it has begun."""
+        """An exception becomes an error for the model. On cancellation the tool must stop what it has started."""
 
 
 @runtime_checkable
 class ToolSource(Protocol):
-    """Several tools that come and go together, such as those of a server."""
+    """A group of tools that is opened and closed as a whole, such as those of a server."""
 
     async def open(self) -> None: ...
 
     async def tools(self) -> Sequence[Runnable]:
-        """As they are now."""
+        """The current tools."""
 
     async def close(self) -> None: ...

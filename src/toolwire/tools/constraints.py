@@ -1,6 +1,6 @@
-"""What stands in Annotated beside a type: descriptions and limits, as msgspec, annotated-types and pydantic write them.
+"""Metadata of Annotated: descriptions and limits of msgspec, annotated-types and pydantic.
 
-None of them is imported: what has an attribute `ge` limits from below, whoever made it.
+None of these libraries is imported: an object with an attribute `ge` is a lower limit, whatever its class.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from ..types import Json, JsonObject
-from .shapes import Mismatch, Shape, found
+from .shapes import Mismatch, Shape, describe_value
 
 _NUMBERS = {
     "ge": "minimum",
@@ -20,7 +20,7 @@ _NUMBERS = {
     "lt": "exclusiveMaximum",
     "multiple_of": "multipleOf",
 }
-_TOLD = {"title": "title", "description": "description", "documentation": "description", "examples": "examples"}
+_ANNOTATIONS = {"title": "title", "description": "description", "documentation": "description", "examples": "examples"}
 _LENGTHS = {
     "string": {"min_length": "minLength", "max_length": "maxLength"},
     "array": {"min_length": "minItems", "max_length": "maxItems"},
@@ -28,47 +28,47 @@ _LENGTHS = {
 }
 
 
-def annotated(shape: Shape, metadata: Iterable[object]) -> Shape:
-    """The same shape within these limits, with this description."""
-    for note in _flat(metadata):
+def constrain(shape: Shape, metadata: Iterable[object]) -> Shape:
+    """The shape with the limits and the description of the metadata."""
+    for note in _flatten(metadata):
         if isinstance(note, str):
             shape = Shape({**shape.schema, "description": note}, shape.convert)
         else:
-            shape = _limited(shape, note)
+            shape = _with_note(shape, note)
     return shape
 
 
-def _flat(metadata: Iterable[object]) -> Iterable[object]:
-    """pydantic keeps the limits of a Field in a list of its own; annotated-types lets groups be iterated."""
+def _flatten(metadata: Iterable[object]) -> Iterable[object]:
+    """The limits of a pydantic Field are in its `metadata`; groups of annotated-types are iterable."""
     for note in metadata:
         yield note
         if isinstance(inner := getattr(note, "metadata", None), list | tuple):
-            yield from _flat(inner)
+            yield from _flatten(inner)
         elif type(note).__name__ in ("Interval", "Len"):
-            yield from _flat(iter(note))  # type: ignore[call-overload]  # a group of annotated-types is iterable
+            yield from _flatten(iter(note))  # type: ignore[call-overload]  # a group of annotated-types is iterable
 
 
-def _limited(shape: Shape, note: object) -> Shape:
-    told: JsonObject = {}
-    for attribute, word in _TOLD.items():
+def _with_note(shape: Shape, note: object) -> Shape:
+    about: JsonObject = {}
+    for attribute, keyword in _ANNOTATIONS.items():
         if (value := getattr(note, attribute, None)) is not None and not callable(value):
-            told[word] = value
+            about[keyword] = value
     if isinstance(extra := getattr(note, "extra_json_schema", None), dict):
-        told |= extra
+        about |= extra
     limits = _limits(shape.schema, note)
-    if not told and not limits:
+    if not about and not limits:
         return shape
-    return Shape({**shape.schema, **told, **limits}, _checked(shape, limits) if limits else shape.convert)
+    return Shape({**shape.schema, **about, **limits}, _with_checks(shape, limits) if limits else shape.convert)
 
 
 def _limits(schema: JsonObject, note: object) -> JsonObject:
-    """Those of its attributes that mean something for these types, under the words of JSON Schema."""
+    """The attributes of the note that apply to the types of the schema, as keywords of JSON Schema."""
     kinds = {str(each.get("type")) for each in (schema, *schema.get("anyOf", ()))}
-    words = list(_NUMBERS.items()) if kinds & {"integer", "number"} else []
-    words += [pair for kind in sorted(kinds) for pair in _LENGTHS.get(kind, {}).items()]
+    keywords = list(_NUMBERS.items()) if kinds & {"integer", "number"} else []
+    keywords += [pair for kind in sorted(kinds) for pair in _LENGTHS.get(kind, {}).items()]
     limits = {
-        word: value
-        for attribute, word in words
+        keyword: value
+        for attribute, keyword in keywords
         if isinstance(value := getattr(note, attribute, None), int | float | Decimal) and not isinstance(value, bool)
     }
     if "string" in kinds and (pattern := getattr(note, "pattern", None)):
@@ -76,14 +76,14 @@ def _limits(schema: JsonObject, note: object) -> JsonObject:
     return limits
 
 
-def _checked(shape: Shape, limits: JsonObject) -> Callable[[Json], Any]:
-    checks = [(_WORDS[word], limit, _CHECKS[_SAME.get(word, word)], _KINDS[word]) for word, limit in limits.items()]
+def _with_checks(shape: Shape, limits: JsonObject) -> Callable[[Json], Any]:
+    checks = [(_EXPECTED[keyword], limit, _CHECKS[keyword], _KINDS[keyword]) for keyword, limit in limits.items()]
 
     def convert(value: Json) -> Any:
         converted = shape.convert(value)
-        for words, limit, holds, kinds in checks:
+        for expected, limit, holds, kinds in checks:
             if isinstance(value, kinds) and not isinstance(value, bool) and not holds(value, limit):
-                raise Mismatch(f"found {found(value)}, expected {words} {limit}.")
+                raise Mismatch(f"found {describe_value(value)}, expected {expected} {limit}.")
         return converted
 
     return convert
@@ -95,18 +95,17 @@ _CHECKS: dict[str, Callable[[Any, Any], bool]] = {
     "maximum": lambda value, limit: bool(value <= limit),
     "exclusiveMaximum": lambda value, limit: bool(value < limit),
     "multipleOf": lambda value, limit: Decimal(str(value)) % Decimal(str(limit)) == 0,
-    "minLength": lambda value, limit: len(value) >= limit,
-    "maxLength": lambda value, limit: len(value) <= limit,
+    **dict.fromkeys(("minLength", "minItems", "minProperties"), lambda value, limit: len(value) >= limit),
+    **dict.fromkeys(("maxLength", "maxItems", "maxProperties"), lambda value, limit: len(value) <= limit),
     "pattern": lambda value, limit: re.search(limit, value) is not None,
 }
-_SAME = {"minItems": "minLength", "minProperties": "minLength", "maxItems": "maxLength", "maxProperties": "maxLength"}
 _KINDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(_NUMBERS.values(), (int, float, Decimal)),
     **dict.fromkeys((*_LENGTHS["string"].values(), "pattern"), (str,)),
     **dict.fromkeys(_LENGTHS["array"].values(), (list,)),
     **dict.fromkeys(_LENGTHS["object"].values(), (dict,)),
 }
-_WORDS = {
+_EXPECTED = {
     "minimum": "at least",
     "exclusiveMinimum": "more than",
     "maximum": "at most",

@@ -1,4 +1,4 @@
-"""Shapes made of shapes: unions, arrays, mappings and objects with named members."""
+"""Shapes of unions, arrays, mappings and objects."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..errors import quote
 from ..types import Json, JsonObject
 from ..wire import exact_json as exact
 from .plain import whole
-from .shapes import NULL, SCALARS, Mismatch, Shape, found
+from .shapes import NULL, SCALARS, Mismatch, Shape, describe_value
 
-_LONGEST_DEFAULT = 1000  # characters of a default that the model is told
+_MAX_DEFAULT = 1000  # bytes; longer defaults are not in the schema
 
 
 class Member(Struct, frozen=True, kw_only=True):
-    """One named member of an object; has_default: it may be left out, and default is told where it can be."""
+    """One named member of an object; with has_default it is optional, and default is in the schema if JSON can express it."""
 
     name: str
     shape: Shape
@@ -26,17 +26,17 @@ class Member(Struct, frozen=True, kw_only=True):
     default: Any = None
     description: str = ""
 
-    def told(self) -> JsonObject:
+    def member_schema(self) -> JsonObject:
         schema = dict(self.shape.schema)
         if self.description:
             schema.setdefault("description", self.description)
-        if self.has_default and (default := _told_default(self.default)) is not msgspec.UNSET:
+        if self.has_default and (default := _json_default(self.default)) is not msgspec.UNSET:
             schema.setdefault("default", default)
         return schema
 
 
 def union_of(shapes: Sequence[Shape]) -> Shape:
-    """The first that fits is taken; int goes before float, or whole numbers would never be ints."""
+    """The first shape that fits wins; int takes precedence over float, so that whole numbers are ints."""
     ordered = sorted(shapes, key=lambda shape: shape is SCALARS[float])
     unique = [shape for index, shape in enumerate(ordered) if shape not in ordered[:index]]
     if len(unique) == 1:
@@ -50,11 +50,13 @@ def union_of(shapes: Sequence[Shape]) -> Shape:
             except Mismatch as mismatch:
                 if shape is not NULL:
                     mismatches.append(mismatch)
-        # The one that came furthest is most likely the one that was meant.
+        # The deepest mismatch most likely belongs to the kind that was meant.
         closest = max(mismatches, key=lambda mismatch: len(mismatch.where))
         if closest.where or len(mismatches) == 1:
             raise closest
-        raise Mismatch(f"found {found(value)}, which is none of the {len(unique)} kinds of value that are taken here.")
+        raise Mismatch(
+            f"found {describe_value(value)}, which is none of the {len(unique)} kinds of value that are taken here."
+        )
 
     return Shape({"anyOf": [shape.schema for shape in unique]}, convert)
 
@@ -71,7 +73,7 @@ def list_of(item: Shape, build: Callable[[list[Any]], Any] = list) -> Shape:
 
 
 def set_of(item: Shape, build: Callable[[Iterable[Any]], Any]) -> Shape:
-    """Hashing may fail where the items are not known before; that is the caller's mistake and told as such."""
+    """Items of unknown type may not be hashable, which is a Mismatch."""
 
     def convert(value: Json) -> Any:
         items = _items(value, item)
@@ -93,7 +95,7 @@ def tuple_of(items: Sequence[Shape], build: Callable[[list[Any]], Any] = tuple) 
 
     def convert(value: Json) -> Any:
         if not isinstance(value, list) or len(value) != size:
-            raise Mismatch(f"found {found(value)}, expected an array of {size}.")
+            raise Mismatch(f"found {describe_value(value)}, expected an array of {size}.")
         return build([_inside(at, item, each) for at, (item, each) in enumerate(zip(items, value, strict=True))])
 
     return Shape(schema, convert)
@@ -107,24 +109,24 @@ def mapping_of(key: Shape, item: Shape, build: Callable[[dict[Any, Any]], Any] =
 
     def convert(value: Json) -> Any:
         if not isinstance(value, dict):
-            raise Mismatch(f"found {found(value)}, expected an object.")
+            raise Mismatch(f"found {describe_value(value)}, expected an object.")
         return build({_inside(name, key, name): _inside(name, item, each) for name, each in value.items()})
 
     return Shape(schema, convert)
 
 
 def object_of(members: Sequence[Member], build: Callable[[dict[str, Any]], Any], *, rest: Shape | None = None) -> Shape:
-    """rest: what members without a name here must be; None where there may be none. build gets only those that were given."""
+    """rest: the shape of additional members, None to forbid them. build gets only the members that are present."""
     named = {member.name: member for member in members}
     required = [member.name for member in members if not member.has_default]
-    schema: JsonObject = {"type": "object", "properties": {member.name: member.told() for member in members}}
+    schema: JsonObject = {"type": "object", "properties": {member.name: member.member_schema() for member in members}}
     if required:
         schema["required"] = required
     schema["additionalProperties"] = False if rest is None else (rest.schema or True)
 
     def convert(value: Json) -> Any:
         if not isinstance(value, dict):
-            raise Mismatch(f"found {found(value)}, expected an object.")
+            raise Mismatch(f"found {describe_value(value)}, expected an object.")
         missing = [name for name in required if name not in value]
         if missing:
             raise Mismatch(f"{', '.join(map(quote, missing))} missing.")
@@ -134,23 +136,19 @@ def object_of(members: Sequence[Member], build: Callable[[dict[str, Any]], Any],
             if shape is None:
                 raise Mismatch(f"{quote(name)} is no member of it; expected {', '.join(map(quote, named)) or 'none'}.")
             given[name] = _inside(name, shape, each)
-        return _built(build, given)
+        try:
+            return build(given)
+        except Mismatch:
+            raise
+        except (TypeError, ValueError) as error:  # a class that checks its own members
+            raise Mismatch(f"{str(error)[:500]}") from error
 
     return Shape(schema, convert)
 
 
-def _built(build: Callable[[dict[str, Any]], Any], given: dict[str, Any]) -> Any:
-    try:
-        return build(given)
-    except Mismatch:
-        raise
-    except (TypeError, ValueError) as error:  # a class that checks its own members
-        raise Mismatch(f"{str(error)[:500]}") from error
-
-
 def _items(value: Json, item: Shape) -> list[Any]:
     if not isinstance(value, list):
-        raise Mismatch(f"found {found(value)}, expected an array.")
+        raise Mismatch(f"found {describe_value(value)}, expected an array.")
     return [_inside(at, item, each) for at, each in enumerate(value)]
 
 
@@ -162,7 +160,7 @@ def _inside(step: str | int, shape: Shape, value: Json) -> Any:
 
 
 def _identity(value: Json) -> bytes:
-    """Equal for values that JSON takes as equal."""
+    """Equal for values that are equal in JSON."""
     return exact.encode(_sorted(whole(value)))
 
 
@@ -172,13 +170,13 @@ def _sorted(value: Json) -> Json:
     return [_sorted(item) for item in value] if isinstance(value, list) else value
 
 
-def _told_default(value: object) -> Json:
-    """The default as JSON, UNSET where it has no form there or too long a one."""
+def _json_default(value: object) -> Json:
+    """The default as JSON; UNSET if JSON cannot express it or it is too long."""
     if value is msgspec.UNSET:
         return value
     try:
-        told = msgspec.to_builtins(value)
-        size = len(msgspec.json.encode(told))
+        default = msgspec.to_builtins(value)
+        size = len(msgspec.json.encode(default))
     except (TypeError, ValueError, RecursionError):
         return msgspec.UNSET
-    return told if size <= _LONGEST_DEFAULT else msgspec.UNSET
+    return default if size <= _MAX_DEFAULT else msgspec.UNSET

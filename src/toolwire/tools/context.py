@@ -1,7 +1,7 @@
-"""What a running tool may know of the call that it serves, and say while it runs.
+"""The context of a tool call: its id, its progress, and whether it is cancelled.
 
-Whoever runs tools puts a Context in place with serving(); it follows into the tasks and threads that begin there. A tool that nobody
-told of a call has one all the same, which says nothing to anybody.
+The program that runs tools sets a Context with serving(); tasks and threads that start inside inherit it. Without serving() a tool gets a context
+that has no call id and drops progress.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _log = logging.getLogger("toolwire.tools")
 
 
 class Progress(Struct, frozen=True, kw_only=True):
-    """How far a tool has come; done and total are in its own units."""
+    """Progress of a tool; done and total are in the tool's own units."""
 
     message: str = ""
     done: float | None = None
@@ -27,10 +27,10 @@ class Progress(Struct, frozen=True, kw_only=True):
 
 
 class Context:
-    """One call, as the function that serves it sees it; every method may be called from any thread.
+    """One call; all methods are thread-safe.
 
-    cancelled is set when nobody waits for the result any more: a function in a thread cannot be stopped, only asked.
-    emit gets the progress, in the thread of the loop; failed gets what a function raised, which the model sees without its traceback.
+    cancelled is set when the call is cancelled: a function in a thread cannot be stopped, it must check. emit receives progress, in the
+    thread of the event loop. failed receives the exception of the function; the model sees it without its traceback.
     """
 
     def __init__(
@@ -47,18 +47,18 @@ class Context:
         self._loop = _running_loop()
 
     def progress(self, message: str = "", *, done: float | None = None, total: float | None = None) -> None:
-        """Tells how far it is; nothing happens where nobody listens."""
+        """Report progress; dropped if the context has no emit."""
         if self._emit is None:
             return
         progress = Progress(message=message, done=done, total=total)
         if self._loop is None or self._loop is _running_loop():
             self._emit(progress)
             return
-        with suppress(RuntimeError):  # the loop has ended, and with it whoever listened
+        with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._emit, progress)
 
     def failed(self, error: BaseException) -> None:
-        """Hands on what the tool raised, traceback and all."""
+        """Report the exception of the tool, with its traceback."""
         if self._failed is not None:
             self._failed(error)
         else:
@@ -69,18 +69,24 @@ _current: ContextVar[Context | None] = ContextVar("toolwire_tool_context", defau
 
 
 def current() -> Context:
-    """The context of the call that runs here, or an empty one."""
+    """The context of the current call, or an empty one."""
     return _current.get() or Context()
 
 
 @contextmanager
 def serving(context: Context) -> Iterator[Context]:
-    """Everything that runs inside serves this call."""
+    """Set the context for everything that runs inside."""
     token = _current.set(context)
     try:
         yield context
     finally:
         _current.reset(token)
+
+
+def is_task_cancelled() -> bool:
+    """Whether a CancelledError comes from a cancellation of the current task, not from something inside it."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:

@@ -1,9 +1,9 @@
-"""Python functions as tools: the schema comes from type hints and docstring, arguments arrive as what the hints say.
+"""Python functions as tools: type hints become the schema, and arguments arrive as the types of the hints.
 
     @tool
     def forecast(city: str, days: int = 3) -> list[Day]: ...
 
-A parameter of the type Context is filled in and never shown to the model.
+A parameter of type Context is filled in and not part of the schema.
 """
 
 from __future__ import annotations
@@ -12,17 +12,22 @@ import asyncio
 import functools
 import inspect
 import sys
-from collections.abc import Callable
-from typing import Any, overload
+from collections.abc import Callable, Mapping
+from inspect import Parameter
+from typing import Any, get_args, overload
+
+from msgspec import Struct
 
 from ..errors import ConfigError, quote
 from ..types import JsonObject, Tool
+from . import docstrings
 from .base import Output
-from .context import Context, Progress, current, serving
-from .hints import Unsupported
-from .results import described, output_of
-from .shapes import Mismatch
-from .signatures import Signature, innermost, signature_of
+from .constraints import constrain
+from .containers import Member, object_of, optional
+from .context import Context, Progress, current, is_task_cancelled, serving
+from .hints import Hints, Unsupported
+from .results import describe_error, output_of
+from .shapes import ANY, Mismatch, Shape
 from .threads import in_thread
 
 __all__ = ["Context", "FunctionTool", "Progress", "current", "function_tool", "serving", "tool"]
@@ -31,28 +36,31 @@ _PACKAGE = __name__.partition(".")[0] + "."
 
 
 class FunctionTool:
-    """A function as a tool; called like the function, it is the function."""
+    """A function as a tool. The tool can be called like the function."""
 
-    def __init__(self, function: Callable[..., Any], told: Tool, signature: Signature) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        tool: Tool,
+        signature: Signature,
+        timeout: float | None,
+        changes_things: bool,
+    ) -> None:
         self._function = function
-        self._tool = told
         self._signature = signature
-        self.changes_things = True
-        self.timeout: float | None = None
+        self.tool = tool
+        self.timeout = timeout
+        self.changes_things = changes_things
         functools.update_wrapper(self, function, updated=())
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         return self._function(*arguments, **named)
 
     def __repr__(self) -> str:
-        return f"FunctionTool({self._tool.name!r})"
-
-    @property
-    def tool(self) -> Tool:
-        return self._tool
+        return f"FunctionTool({self.tool.name!r})"
 
     async def run(self, arguments: JsonObject) -> Output:
-        """What it gives back; what it raises is an error for the model, and goes whole to the context's `failed`."""
+        """An exception of the function becomes an error for the model, and goes with its traceback to the context's `failed`."""
         context = current()
         try:
             values = self._signature.shape.convert(arguments)
@@ -62,19 +70,15 @@ class FunctionTool:
             return Output.of_text("The arguments nest too deep; the call was not made.", is_error=True)
         try:
             return output_of(await self._call(values, context))
-        except asyncio.CancelledError as error:
-            if _is_cancelled():
+        except (Exception, SystemExit, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and is_task_cancelled():
                 context.cancelled.set()
                 raise
-            return _failed(error, context)
-        except (
-            Exception,
-            SystemExit,
-        ) as error:  # a stranger's function may raise anything, and one call must not end the rest
-            return _failed(error, context)
+            context.failed(error)
+            return Output.of_text(describe_error(error), is_error=True)
 
     async def _call(self, values: dict[str, Any], context: Context) -> Any:
-        positional, named = self._signature.bound(values, context)
+        positional, named = self._signature.bind(values, context)
         call = functools.partial(self._function, *positional, **named)
         if self._signature.is_async:
             return await call()
@@ -90,20 +94,17 @@ def function_tool(
     timeout: float | None = None,
     changes_things: bool | None = None,
 ) -> FunctionTool:
-    """A tool that calls this function; ConfigError where it cannot be one. Functions that block run in a thread.
+    """A tool that calls this function; blocking functions run in a thread. Raises ConfigError if the function cannot be a tool.
 
-    Unless changes_things is False, a person may be asked before each call.
+    Unless changes_things is False, the program may ask a person before each call.
     """
-    called = name or _name(function)
+    name = name or _name(function)
     try:
-        signature = signature_of(function, _names_around())
+        signature = signature_of(function, _caller_names())
     except (Unsupported, ValueError) as error:
-        raise ConfigError(f"{quote(called)} cannot be a tool: {error}.", where="tools") from None
-    told = Tool(name=called, description=description or signature.description or None, schema=signature.schema)
-    made = FunctionTool(function, told, signature)
-    made.timeout = timeout
-    made.changes_things = changes_things is not False
-    return made
+        raise ConfigError(f"{quote(name)} cannot be a tool: {error}.", where="tools") from None
+    tool = Tool(name=name, description=description or signature.description or None, schema=signature.schema)
+    return FunctionTool(function, tool, signature, timeout, changes_things is not False)
 
 
 @overload
@@ -125,15 +126,68 @@ def tool(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     return function_tool(function) if function is not None else functools.partial(function_tool, **options)
 
 
-def _failed(error: BaseException, context: Context) -> Output:
-    context.failed(error)
-    return Output.of_text(described(error), is_error=True)
+class Signature(Struct, frozen=True, kw_only=True):
+    """shape converts the arguments of a call; contexts are the parameters of type Context."""
+
+    schema: JsonObject
+    shape: Shape
+    description: str
+    is_async: bool
+    parameters: Mapping[str, Parameter]
+    contexts: frozenset[str]
+
+    def bind(self, values: dict[str, Any], context: Context) -> tuple[list[Any], dict[str, Any]]:
+        """Positional and named arguments. values has every required parameter, because the shape accepted them."""
+        given = {**values, **dict.fromkeys(self.contexts, context)}
+        positional: list[Any] = []
+        for name, parameter in self.parameters.items():
+            if parameter.kind is Parameter.POSITIONAL_ONLY:
+                positional.append(given.pop(name) if name in given else _default_of(parameter))
+            elif name not in given and _is_field(parameter.default):
+                given[name] = _default_of(parameter)
+        return positional, given
 
 
-def _is_cancelled() -> bool:
-    """Whether it is we who are cancelled, and not something inside the function."""
-    task = asyncio.current_task()
-    return task is None or task.cancelling() > 0
+def signature_of(function: Callable[..., Any], names: Mapping[str, Any]) -> Signature:
+    """Raises Unsupported if the function cannot be a tool. names: what hints may refer to besides the function's globals."""
+    hinted = _hinted_function(function)
+    if inspect.isgeneratorfunction(hinted) or inspect.isasyncgenfunction(hinted):
+        raise Unsupported("it is a generator; return a list instead")
+    hints = Hints({**getattr(hinted, "__globals__", {}), **names})
+    resolved = hints.of(hinted)
+    parameters = inspect.signature(function).parameters
+    contexts = frozenset(name for name in parameters if _is_context(resolved.get(name)))
+    documented = _docstring(function)
+    members: list[Member] = []
+    rest: Shape | None = None
+    for name, parameter in parameters.items():
+        if name in contexts:
+            continue
+        if parameter.kind is Parameter.VAR_POSITIONAL:
+            raise Unsupported(f"*{name} has no names to fill; take a list instead")
+        if name in ("self", "cls") and name not in resolved:
+            raise Unsupported(f"{name!r} is not bound; pass the method of an instance")
+        shape = _parameter_shape(hints, resolved, name)
+        if parameter.kind is Parameter.VAR_KEYWORD:
+            rest = shape
+        else:
+            members.append(_member(name, parameter.default, shape, documented.parameters.get(name, "")))
+    shape = object_of(members, dict, rest=rest)
+    return Signature(
+        schema=shape.schema | ({"$defs": hints.definitions} if hints.definitions else {}),
+        shape=shape,
+        description=documented.description,
+        is_async=inspect.iscoroutinefunction(hinted),
+        parameters=parameters,
+        contexts=contexts,
+    )
+
+
+def innermost(function: Any) -> Any:
+    """Without functools.partial around it."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
 
 
 def _name(function: Any) -> str:
@@ -144,9 +198,59 @@ def _name(function: Any) -> str:
     return name
 
 
-def _names_around() -> dict[str, Any]:
-    """Local names where somebody outside this package makes the tool: classes defined there may stand in its hints."""
+def _caller_names() -> dict[str, Any]:
+    """Local names of the first caller outside this package, because hints may refer to classes defined there."""
     frame = sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith(_PACKAGE):
         frame = frame.f_back
     return dict(frame.f_locals)
+
+
+def _parameter_shape(hints: Hints, resolved: Mapping[str, Any], name: str) -> Shape:
+    try:
+        return hints.shape(resolved[name]) if name in resolved else ANY
+    except Unsupported as error:
+        raise Unsupported(f"parameter {name!r}: {error}") from None
+
+
+def _member(name: str, default: Any, shape: Shape, description: str) -> Member:
+    has_default = default is not Parameter.empty
+    if _is_field(default):
+        shape, has_default = constrain(shape, [default]), not default.is_required()
+        default = default.get_default() if has_default else None
+    if has_default and default is None:
+        shape = optional(shape)
+    return Member(name=name, shape=shape, has_default=has_default, default=default, description=description)
+
+
+def _docstring(function: Any) -> docstrings.Docstring:
+    inner = innermost(function)
+    return docstrings.parse(inspect.getdoc(type(inner) if _is_instance(inner) else inner))
+
+
+def _hinted_function(function: Any) -> Any:
+    """The function that has the hints."""
+    inner = innermost(function)
+    if inspect.isclass(inner):
+        return inner.__init__
+    inner = type(inner).__call__ if _is_instance(inner) else inner
+    return inspect.unwrap(getattr(inner, "__func__", inner))
+
+
+def _is_instance(function: Any) -> bool:
+    """An instance of a class with __call__."""
+    return not inspect.isroutine(function) and not inspect.isclass(function)
+
+
+def _is_context(hint: Any) -> bool:
+    return hint is Context or Context in get_args(hint)
+
+
+def _is_field(default: Any) -> bool:
+    """pydantic's Field(...), written as a default."""
+    return hasattr(default, "is_required") and hasattr(default, "get_default")
+
+
+def _default_of(parameter: Parameter) -> Any:
+    default = parameter.default
+    return default.get_default(call_default_factory=True) if _is_field(default) else default

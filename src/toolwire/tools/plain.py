@@ -1,4 +1,4 @@
-"""Numbers as programs expect them: what the wire kept as exact decimals becomes int and float."""
+"""Exact decimals of the wire as int and float."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from decimal import Decimal
 
 from ..types import Json
 
-_LARGEST = 308  # a float has no larger power of ten; beyond, an int of so many digits is a trap
+_LARGEST = 308  # the largest exponent of a float; a larger int would exhaust memory
 
 
 def plain(value: Json) -> Json:
-    """The same JSON value without decimals; ValueError where one is larger than any float."""
+    """The JSON value with floats instead of decimals; ValueError if one is larger than any float."""
     if isinstance(value, Decimal):
         return float_of(value)
     if isinstance(value, dict):
@@ -21,7 +21,7 @@ def plain(value: Json) -> Json:
 
 
 def whole(value: Json) -> Json:
-    """As plain(), and a number without a fraction is an int: JSON does not tell 1.0 from 1."""
+    """As plain(), but numbers without a fraction become ints: 1.0 and 1 are equal in JSON."""
     if isinstance(value, Decimal | float):
         number = int_of(value)
         return float_of(value) if number is None else number
@@ -33,7 +33,7 @@ def whole(value: Json) -> Json:
 
 
 def float_of(value: Decimal | float | int) -> float:
-    """ValueError where it is larger than any float."""
+    """ValueError if it is larger than any float."""
     try:
         number = float(value)
     except OverflowError:
@@ -44,7 +44,7 @@ def float_of(value: Decimal | float | int) -> float:
 
 
 def int_of(value: Decimal | float | int) -> int | None:
-    """None where it has a fraction; ValueError where it has more digits than anybody means."""
+    """None if it has a fraction; ValueError if it is larger than any float."""
     if isinstance(value, int):
         return value
     if isinstance(value, Decimal) and value.adjusted() > _LARGEST:

@@ -1,4 +1,4 @@
-"""Running calls: side by side, each within its time, none with more to say than a model can read."""
+"""Runs tool calls concurrently, with a time-out and a bound on the output of each."""
 
 from __future__ import annotations
 
@@ -14,20 +14,19 @@ from ..errors import quote
 from ..types import JsonObject, Media, Opaque, Text, ToolCall
 from ..wire.exact_json import encode
 from .base import Output, Runnable
-from .context import Context, Progress, serving
-from .results import NOTHING, described
+from .context import Context, Progress, is_task_cancelled, serving
+from .results import NOTHING, describe_error
 
 INTERRUPTED = "Interrupted: the tool was stopped while it ran. It may have done all, a part, or nothing of its work."
 NOT_MADE = "Interrupted: the user stopped the task before this call was made."
-_MOST_WAITING = 100  # words of progress that nobody has read; more are dropped
-_GRACE = 1.0  # seconds for a tool that was stopped to end
+_MAX_QUEUED = 100  # unread progress reports; more are dropped
+_GRACE = 1.0  # seconds for a cancelled tool to end
 
 Wanted: TypeAlias = tuple[ToolCall, Runnable, JsonObject]
 
 
 class Bounds(Struct, frozen=True, kw_only=True):
-    """timeout: seconds for a tool that does not say how long it may take. max_output and max_media: characters of text, and
-    of media as they are sent, in all that one call gives back."""
+    """timeout: seconds for tools without their own. max_output, max_media: characters of text, and of encoded media, in the result of one call."""
 
     timeout: float = 120.0
     at_once: int = 8
@@ -36,7 +35,7 @@ class Bounds(Struct, frozen=True, kw_only=True):
 
 
 class Ran(Struct, frozen=True, kw_only=True):
-    """One call that came to its end; fault is "" where it went well."""
+    """One finished call; fault is "" if it succeeded."""
 
     call: ToolCall
     output: Output
@@ -45,21 +44,21 @@ class Ran(Struct, frozen=True, kw_only=True):
 
 
 class Running(Struct, frozen=True, kw_only=True):
-    """What a tool says while it runs."""
+    """Progress of a running call."""
 
     call: ToolCall
     progress: Progress
 
 
 async def run_all(wanted: Sequence[Wanted], bounds: Bounds) -> AsyncGenerator[Ran | Running, None]:
-    """Each as it ends. Whoever stops reading stops what still runs; a tool that will not stop is left behind."""
+    """Yields results as calls finish. Closing the generator cancels running calls; it does not wait for a tool that ignores that."""
     gate = asyncio.Semaphore(bounds.at_once)
-    told: asyncio.Queue[Ran | Running] = asyncio.Queue()
-    tasks = [asyncio.create_task(_Execution(one, bounds, gate, told).run()) for one in wanted]
+    queue: asyncio.Queue[Ran | Running] = asyncio.Queue()
+    tasks = [asyncio.create_task(_Execution(one, bounds, gate, queue).run()) for one in wanted]
     left = len(tasks)
     try:
         while left:
-            item = await told.get()
+            item = await queue.get()
             left -= isinstance(item, Ran)
             yield item
     finally:
@@ -71,22 +70,22 @@ async def run_all(wanted: Sequence[Wanted], bounds: Bounds) -> AsyncGenerator[Ra
 
 
 class _Execution:
-    """One call, told once: by the tool, or by the clock where it does not even end when it is stopped."""
+    """One call with one result: from the tool, or a time-out if the tool does not even end on cancellation."""
 
     def __init__(
-        self, wanted: Wanted, bounds: Bounds, gate: asyncio.Semaphore, told: asyncio.Queue[Ran | Running]
+        self, wanted: Wanted, bounds: Bounds, gate: asyncio.Semaphore, queue: asyncio.Queue[Ran | Running]
     ) -> None:
         self._call, self._runnable, self._arguments = wanted
         self._bounds = bounds
         self._limit = bounds.timeout if self._runnable.timeout is None else self._runnable.timeout
         self._gate = gate
-        self._told = told
-        self._begun = 0.0
+        self._queue = queue
+        self._started = 0.0
         self._is_over = False
 
     async def run(self) -> None:
         await self._gate.acquire()
-        self._begun = time.monotonic()
+        self._started = time.monotonic()
         watchdog = asyncio.get_running_loop().call_later(self._limit + _GRACE, self._give_up)
         try:
             self._end(await self._ran())
@@ -96,54 +95,50 @@ class _Execution:
     async def _ran(self) -> Ran:
         clock = asyncio.timeout(self._limit)
         try:
-            with serving(Context(self._call.id, emit=self._tell)):
+            with serving(Context(self._call.id, emit=self._report)):
                 async with clock:
                     output = await self._runnable.run(self._arguments)
-            kept = bounded(output, self._bounds)
+            kept = bound_output(output, self._bounds)
         except asyncio.CancelledError as fault:
-            if _is_stopped():
+            if is_task_cancelled():
                 raise
-            return self._failed(described(fault))
-        except (Exception, SystemExit) as fault:  # whatever a tool raises is the model's to know, and no reason to stop
-            return self._timed_out() if clock.expired() else self._failed(described(fault))
+            return self._failed(describe_error(fault))
+        except (Exception, SystemExit) as fault:  # every exception of a tool is reported to the model
+            return self._timed_out() if clock.expired() else self._failed(describe_error(fault))
         return Ran(call=self._call, output=kept, fault="failed" if kept.is_error else "", seconds=self._seconds)
 
-    def _tell(self, progress: Progress) -> None:
-        if not self._is_over and self._told.qsize() < _MOST_WAITING:
-            self._told.put_nowait(Running(call=self._call, progress=progress))
+    def _report(self, progress: Progress) -> None:
+        if not self._is_over and self._queue.qsize() < _MAX_QUEUED:
+            self._queue.put_nowait(Running(call=self._call, progress=progress))
 
     def _end(self, ran: Ran) -> None:
         if not self._is_over:
             self._is_over = True
-            self._told.put_nowait(ran)
+            self._queue.put_nowait(ran)
             self._gate.release()
 
     def _give_up(self) -> None:
         self._end(self._timed_out())
 
     def _timed_out(self) -> Ran:
-        told = f"Timed out: {quote(self._call.name)} did not end within {self._limit:g} seconds, and was stopped."
-        return self._failed(told, "timeout")
+        name = quote(self._call.name)
+        return self._failed(
+            f"Timed out: {name} did not end within {self._limit:g} seconds, and was stopped.", "timeout"
+        )
 
-    def _failed(self, told: str, fault: str = "failed") -> Ran:
-        output = Output.of_text(told, is_error=True)
+    def _failed(self, message: str, fault: str = "failed") -> Ran:
+        output = Output.of_text(message, is_error=True)
         return Ran(call=self._call, output=output, fault=fault, seconds=self._seconds)
 
     @property
     def _seconds(self) -> float:
-        return time.monotonic() - self._begun
+        return time.monotonic() - self._started
 
 
-def _is_stopped() -> bool:
-    """Whether it is we who are cancelled, and not something inside the tool."""
-    task = asyncio.current_task()
-    return task is None or task.cancelling() > 0
-
-
-def bounded(output: Output, bounds: Bounds) -> Output:
-    """The same, or with its middle left out and told; the beginning and the end of a long text say most."""
+def bound_output(output: Output, bounds: Bounds) -> Output:
+    """The output with the middle of long texts replaced by a note; the beginning and the end matter most."""
     room = _Room(bounds)
-    parts = [kept for part in output.parts if (kept := room.fitted(part)) is not None]
+    parts = [kept for part in output.parts if (kept := room.fit(part)) is not None]
     if room.dropped:
         parts.append(Text(text=f"[{room.dropped} more parts left out: too much]"))
     if not any(not isinstance(part, Text) or part.text.strip() for part in parts):
@@ -152,14 +147,14 @@ def bounded(output: Output, bounds: Bounds) -> Output:
 
 
 class _Room:
-    """What is left for the parts of one output."""
+    """The remaining room for the parts of one output."""
 
     def __init__(self, bounds: Bounds) -> None:
         self._text = bounds.max_output
         self._media = bounds.max_media
         self.dropped = 0
 
-    def fitted(self, part: Text | Media | Opaque) -> Text | Media | Opaque | None:
+    def fit(self, part: Text | Media | Opaque) -> Text | Media | Opaque | None:
         size = _size(part)
         if isinstance(part, Media) and size <= self._media:
             self._media -= size
@@ -170,7 +165,7 @@ class _Room:
         most = self._text
         self._text -= size if not isinstance(part, Media) else 1
         if isinstance(part, Text):
-            return part if size <= most else replace(part, text=_shortened(part.text, most))
+            return part if size <= most else replace(part, text=_shorten(part.text, most))
         if isinstance(part, Opaque) and size <= most:
             return part
         kind = part.kind if isinstance(part, Media) else "part"
@@ -187,7 +182,7 @@ def _size(part: Text | Media | Opaque) -> int:
             return len(encode(value))
 
 
-def _shortened(text: str, most: int) -> str:
+def _shorten(text: str, most: int) -> str:
     head = text[: most * 2 // 3]
     tail = text[len(text) - most // 3 :]
     left_out = len(text) - len(head) - len(tail)

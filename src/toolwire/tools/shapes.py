@@ -1,7 +1,7 @@
-"""What a value must look like, and what it becomes: the pieces that the schemas of tools are made of.
+"""Shapes: a JSON Schema together with the conversion of JSON values to Python values.
 
-A shape's schema and its conversion say the same: a JSON value that fits the schema converts, any other is a Mismatch. Only texts with
-a format are judged more strictly by the conversion, because most validators do not look at formats.
+Schema and conversion agree: a JSON value that is valid converts, any other raises Mismatch. Only for strings with a format the conversion is
+stricter, because most validators do not check formats.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .plain import float_of, int_of, plain
 
 
 class Mismatch(ValueError):
-    """A value that does not fit; where is the way to it from the outside in."""
+    """A value that does not fit; where is the path to it, from the outermost value."""
 
     def __init__(self, message: str, where: Sequence[str | int] = ()) -> None:
         super().__init__(message)
@@ -41,14 +41,14 @@ class Mismatch(ValueError):
 
 
 class Shape(Struct, frozen=True):
-    """convert raises Mismatch where the value does not fit the schema."""
+    """convert raises Mismatch if the value is not valid."""
 
     schema: JsonObject
     convert: Callable[[Json], Any]
 
 
-def found(value: Json) -> str:
-    """A value as it stands in a message, without building the whole of a large one."""
+def describe_value(value: Json) -> str:
+    """A value as text for a message, short for large values."""
     match value:
         case None | bool():
             return {None: "null", True: "true", False: "false"}[value]
@@ -64,9 +64,9 @@ def found(value: Json) -> str:
             return str(value)[:40]
 
 
-def _expect(kind: type | tuple[type, ...], words: str, value: Json) -> Json:
+def _expect(kind: type | tuple[type, ...], expected: str, value: Json) -> Json:
     if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise Mismatch(f"found {found(value)}, expected {words}.")
+        raise Mismatch(f"found {describe_value(value)}, expected {expected}.")
     return value
 
 
@@ -80,13 +80,13 @@ def _bool(value: Json) -> bool:
 
 def _null(value: Json) -> None:
     if value is not None:
-        raise Mismatch(f"found {found(value)}, expected null.")
+        raise Mismatch(f"found {describe_value(value)}, expected null.")
 
 
 def _int(value: Json) -> int:
     number = _numeric(int_of, _expect((int, float, Decimal), "an integer", value))
     if number is None:
-        raise Mismatch(f"found {found(value)}, expected an integer.")
+        raise Mismatch(f"found {describe_value(value)}, expected an integer.")
     return int(number)
 
 
@@ -94,9 +94,9 @@ def _float(value: Json) -> float:
     return float(_numeric(float_of, _expect((int, float, Decimal), "a number", value)))
 
 
-def _numeric(turn: Callable[[Any], Any], value: Json) -> Any:
+def _numeric(convert: Callable[[Any], Any], value: Json) -> Any:
     try:
-        return turn(value)
+        return convert(value)
     except ValueError as error:
         raise Mismatch(f"{error}.") from None
 
@@ -125,7 +125,7 @@ def _formatted(kind: type, name: str, example: str) -> Shape:
         try:
             return msgspec.convert(_text(value), kind)
         except msgspec.ValidationError:
-            raise Mismatch(f"found {found(value)}, expected a {name} such as {example}.") from None
+            raise Mismatch(f"found {describe_value(value)}, expected a {name} such as {example}.") from None
 
     return Shape({"type": "string", "format": name}, convert)
 
@@ -134,13 +134,13 @@ def _base64(value: Json) -> bytes:
     try:
         return base64.b64decode(_text(value), validate=True)
     except (binascii.Error, ValueError):
-        raise Mismatch(f"found {found(value)}, expected bytes in base64.") from None
+        raise Mismatch(f"found {describe_value(value)}, expected bytes in base64.") from None
 
 
 def _path(kind: type[PurePath]) -> Shape:
     def convert(value: Json) -> PurePath:
         if "\0" in _text(value):
-            raise Mismatch(f"found {found(value)}, expected a path without a null character.")
+            raise Mismatch(f"found {describe_value(value)}, expected a path without a null character.")
         return kind(value)
 
     return Shape({"type": "string", "format": "path"}, convert)
@@ -159,18 +159,20 @@ FORMATS: dict[object, Shape] = {
 
 
 def choices(values: Sequence[tuple[Json, Any]]) -> Shape:
-    """One of several JSON scalars, each with what it stands for."""
+    """One of several JSON scalars, each with the Python value that it stands for."""
     table = {_identity(value): meaning for value, meaning in values}
-    told = [value for value, _ in values]
-    types = {_TYPES[type(value)] for value in told}
-    schema: JsonObject = {"enum": told}
+    scalars = [value for value, _ in values]
+    types = {_TYPES[type(value)] for value in scalars}
+    schema: JsonObject = {"enum": scalars}
     if len(types) == 1:
         schema = {"type": types.pop(), **schema}
 
     def convert(value: Json) -> Any:
         if isinstance(value, str | int | float | Decimal | None) and _identity(value) in table:
             return table[_identity(value)]
-        raise Mismatch(f"found {found(value)}, expected one of {', '.join(map(found, told[:20]))}.")
+        raise Mismatch(
+            f"found {describe_value(value)}, expected one of {', '.join(map(describe_value, scalars[:20]))}."
+        )
 
     return Shape(schema, convert)
 
@@ -179,12 +181,12 @@ _TYPES: dict[type, str] = {str: "string", bool: "boolean", int: "integer", float
 
 
 def _identity(value: Json) -> tuple[bool, Json]:
-    """Python takes True for 1, JSON does not."""
+    """In Python True equals 1, in JSON it does not."""
     return isinstance(value, bool), value
 
 
 def scalar_of(value: object) -> Json:
-    """The JSON scalar that a member of a Literal or Enum is told as; ValueError where it is none."""
+    """The JSON scalar for a member of a Literal or Enum; ValueError if there is none."""
     if isinstance(value, Enum):
         return enum_scalars(type(value))[value]
     if value is None or type(value) in _TYPES:
@@ -195,7 +197,7 @@ def scalar_of(value: object) -> Json:
 
 
 def enum_scalars(kind: type[Enum]) -> dict[Enum, Json]:
-    """How its members are told: by their values where JSON has them all, otherwise by their names."""
+    """The JSON scalar for each member: its value if all values are JSON scalars, otherwise its name."""
     values = {member: member.value for member in kind}
     if all(type(value) in _TYPES or isinstance(value, str | int | float) for value in values.values()):
         return {member: scalar_of(value) for member, value in values.items()}

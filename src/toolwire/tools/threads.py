@@ -1,7 +1,6 @@
-"""Functions that block, in threads that nobody waits for: one that never ends stops neither others nor the program's end.
+"""Blocking functions in daemon threads, so that a function that never returns blocks neither other functions nor the exit of the program.
 
-A thread that is done waits for the next function. There are as many as functions run at once, up to a bound. They are daemons: the
-threads of an executor are waited for when the interpreter ends, and one that hangs would hang it.
+Threads are reused and their number is bounded. The threads of an executor would not do: the interpreter joins them when it exits.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ from typing import Any, TypeVar
 Result = TypeVar("Result")
 Job = Callable[[], None]
 
-MOST = 256  # functions at a time, those included that nobody waits for any more
-_KEPT = 16  # threads that may wait for work
+MOST = 256  # functions at a time, including those whose calls were cancelled
+_MAX_IDLE = 16  # threads
 
 
 class _Threads:
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: list[SimpleQueue[Job]] = []
+        self._idle: list[SimpleQueue[Job]] = []
         self.busy = 0
 
     def run(self, job: Job) -> None:
@@ -32,42 +31,42 @@ class _Threads:
             if self.busy >= MOST:
                 raise RuntimeError(f"{MOST} functions are running already; those of earlier calls have not ended.")
             self.busy += 1
-            jobs = self._waiting.pop() if self._waiting else None
+            jobs = self._idle.pop() if self._idle else None
         if jobs is None:
             jobs = SimpleQueue()
             threading.Thread(target=self._work, args=(jobs,), name="toolwire-tool", daemon=True).start()
         jobs.put(job)
 
     def _work(self, jobs: SimpleQueue[Job]) -> None:
-        is_kept = True
-        while is_kept:
+        is_reused = True
+        while is_reused:
             jobs.get()()
             with self._lock:
                 self.busy -= 1
-                if is_kept := len(self._waiting) < _KEPT:
-                    self._waiting.append(jobs)
+                if is_reused := len(self._idle) < _MAX_IDLE:
+                    self._idle.append(jobs)
 
 
 _threads = _Threads()
 
 
 async def in_thread(function: Callable[[], Result]) -> Result:
-    """What it gives or raises; context variables are those of the caller. When this is cancelled, the thread goes on unheard."""
+    """Run the function with the caller's context variables. On cancellation the thread runs on and its result is dropped."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
     context = contextvars.copy_context()
 
     def work() -> None:
         result, error = _outcome(context, function)
-        with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
-            loop.call_soon_threadsafe(_settle, future, result, error)
+        with suppress(RuntimeError):  # the loop is closed
+            loop.call_soon_threadsafe(_set_outcome, future, result, error)
 
     _threads.run(work)
     result: Result = await future
     return result
 
 
-def _settle(future: asyncio.Future[Any], result: object, error: BaseException | None) -> None:
+def _set_outcome(future: asyncio.Future[Any], result: object, error: BaseException | None) -> None:
     if future.done():
         return
     if error is None:
@@ -80,7 +79,7 @@ def _outcome(context: contextvars.Context, function: Callable[[], Any]) -> tuple
     try:
         return context.run(function), None
     except StopIteration as error:
-        # A future cannot hold one.
+        # A future cannot hold a StopIteration.
         return None, RuntimeError(f"the function raised StopIteration: {error}")
-    except BaseException as error:  # a thread has nobody above it who could handle any
+    except BaseException as error:  # an exception in a thread has no other handler
         return None, error

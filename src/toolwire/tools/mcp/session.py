@@ -22,7 +22,7 @@ from ... import __version__
 from ...types import JsonObject
 from ..base import Output
 from ..context import Context
-from ..results import described
+from ..results import describe_error
 from . import contents
 from .errors import ServerFault, foreign, last_words, server
 from .http import HttpTransport
@@ -160,7 +160,7 @@ class Session:
         except (ValueError, RuntimeError) as error:
             if not self.is_alive:
                 raise await self._gone() from None
-            said = foreign(self._target, described(error))
+            said = foreign(self._target, describe_error(error))
             raise ServerFault(f"{server(self._target)} gave an answer that is not one: {said}.") from error
 
     async def _refused(self, error: MCPError, timeout: float) -> ServerFault:
@@ -248,7 +248,7 @@ class Session:
         transport = self._transport
         if isinstance(transport, HttpTransport):
             refused = f"it answered with HTTP {transport.status}. " if transport.status else ""
-            return refused + (f"{foreign(self._target, described(error))}." if error is not None else "")
+            return refused + (f"{foreign(self._target, describe_error(error))}." if error is not None else "")
         code = transport.exit_code
         if isinstance(error, FileNotFoundError | PermissionError):
             why = f"the command {foreign(self._target, self._target.command[0])} cannot be run: {error.strerror}"
@@ -259,7 +259,7 @@ class Session:
         elif code is not None:
             why = f"it ended with signal {-code}" if code < 0 else f"it ended with exit code {code}"
         else:
-            why = foreign(self._target, described(error)) if error is not None else "the connection was closed"
+            why = foreign(self._target, describe_error(error)) if error is not None else "the connection was closed"
         return f"{why}.{last_words(self._target, transport.stderr)}"
 
 

@@ -18,8 +18,8 @@ DOCUMENT = "docs/hazards.md"
 _NUMBER = re.compile(r"(?<![A-Za-z0-9])H\d{3}(?![A-Za-z0-9])")
 _HEAD = """# Hazards
 
-Failures of tool calling that were seen in the wild, each with a number; a test that covers one carries the number in its name. This page is
-made by `python scripts/hazard_table.py` from `docs/hazards.toml` and the tests, and a test fails when it is out of date.
+Known failures of tool calling. Each has a number, and the tests that cover it have the number in their names. `python scripts/hazard_table.py` generates
+this page from `docs/hazards.toml` and the tests. A test fails if the page is out of date.
 """
 
 Tests: TypeAlias = dict[str, list[str]]  # number -> file::name, in order

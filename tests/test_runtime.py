@@ -43,15 +43,13 @@ from tests.server.harness import (
     stream_head,
 )
 from tests.ticking import ticking
-from toolwire import runtime as runtime_module
-from toolwire.backends.base import Model
-from toolwire.backends.demo.backend import Demo
+from toolwire.catalog import models as models_module
 from toolwire.catalog.router import Router
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.dialects import DIALECTS as BY_NAME
 from toolwire.errors import InternalError, UpstreamError
 from toolwire.ids import new_id
-from toolwire.pipeline import step as step_module
+from toolwire.pipeline import reader as reader_module
 from toolwire.runtime import Runtime
 from toolwire.telemetry import Record
 
@@ -154,7 +152,7 @@ def test_a_back_end_that_does_not_list_is_left_out(upstream: Upstream) -> None:
 
 
 def test_a_hanging_list_does_not_hold_up_the_others(upstream: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runtime_module, "_LIST_SECONDS", 0.2)
+    monkeypatch.setattr(models_module, "_LIST_SECONDS", 0.2)
     upstream.on("/hanging/models", [HOLD])
     upstream.on("/lively/models", listing("quick"))
     upstream.on("quick", whole("chat"))
@@ -298,7 +296,7 @@ def test_H156_a_fault_of_our_own_ends_the_answer_in_order(dialect: str, stream: 
 def test_an_answer_without_end_is_cut_off(
     server: Gateway, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, stream: bool
 ) -> None:
-    monkeypatch.setattr(step_module, "MAX_ANSWER", 1 << 20)
+    monkeypatch.setattr(reader_module, "MAX_ANSWER", 1 << 20)
     if stream:
         play = streamed("chat", text="x" * 200_000)
         upstream.on("endless", [*play[:3], *[play[3]] * 20, HOLD])
@@ -341,22 +339,6 @@ def test_an_upstream_error_keeps_its_type() -> None:
 
 def test_backends_of_every_dialect_are_configured(upstream: Upstream) -> None:
     assert {backend.name for backend in backends_of(upstream)} >= set(DIALECTS)
-
-
-def test_a_back_end_may_say_by_itself_what_it_lists() -> None:
-    async def main() -> None:
-        runtime = Runtime({"demo": Demo(), "broken": Broken()}, Router(["demo", "broken"], {}, "", {}), {})
-        assert [line.id for line in await runtime.models()] == ["demo/echo-tools"]
-        runtime.note_models("broken", [Model(id="a", also=("maker/a", "b"))])
-        assert [line.id for line in await runtime.models()] == ["demo/echo-tools", "broken/a"]
-        for name in ("a", "b", "maker/a", "broken/a"):
-            assert (await runtime.route(name)).backend == "broken"
-        runtime.note_models("broken", [])
-        assert [line.id for line in await runtime.models()] == ["demo/echo-tools"]
-        assert (await runtime.route("a")).backend == "broken"  # who can say what has become of it
-        await runtime.close()
-
-    asyncio.run(main())
 
 
 def test_large_tools_are_compiled_beside_the_loop() -> None:

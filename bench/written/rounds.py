@@ -19,7 +19,7 @@ from toolwire.dialects import DIALECTS
 from toolwire.errors import GatewayError
 from toolwire.events import Event, Finished, PartDelta, PartEnded, PartStarted, Started
 from toolwire.pipeline.correction import Terms
-from toolwire.pipeline.policy import Handling
+from toolwire.pipeline.policy import Policy
 from toolwire.profiles import PLAIN
 from toolwire.runtime import Runtime
 from toolwire.telemetry import Record
@@ -115,8 +115,8 @@ async def _all(
 
 
 async def _one(case: Case, model: Fallible, setting: Setting, schemas: Schemas) -> str:
-    handling = Handling(tools="simulate", guard=setting.guard, terms=Terms(corrections=2, policy="text"))
-    runtime = Runtime({"words": model}, Router(["words"], {}, "words", {"words": ["model"]}), {"words": handling})
+    policy = Policy(tools="simulate", guard=setting.guard, terms=Terms(corrections=2, policy="text"))
+    runtime = Runtime({"words": model}, Router(["words"], {}, "words", {"words": ["model"]}), {"words": policy})
     request = DIALECTS["chat"].decode_request(json.dumps(_question(case, setting)).encode(), {})
     try:
         step = await runtime.step(request, Record())

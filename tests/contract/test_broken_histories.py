@@ -16,6 +16,7 @@ from tests.contract.strict.generator import DIALECTS as CLIENTS
 from tests.contract.strict.generator import Case, case, marks_in
 from tests.contract.strict.refusals import Refused
 from tests.contract.strict.upstream import judge, strict_upstream
+from tests.pipeline.jobs import prepared
 from tests.server.harness import ask, gateway, server_config
 from tests.thorough import is_thorough
 from toolwire.backends.base import Backend
@@ -25,7 +26,7 @@ from toolwire.calls.ledger.repair import Reader, settle
 from toolwire.config.file import BackendConfig, Config
 from toolwire.dialects import DIALECTS
 from toolwire.errors import BadRequest
-from toolwire.pipeline.prepare import Preparing
+from toolwire.pipeline.prepare import Preparation
 from toolwire.types import Request
 
 pytestmark = pytest.mark.slow
@@ -39,7 +40,7 @@ UPSTREAMS = {
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
 TRANSPORT = Transport()
 BACKENDS: dict[str, Backend] = {name: build(config, TRANSPORT) for name, config in UPSTREAMS.items()}
-PREPARING = Preparing()
+PREPARATION = Preparation()
 
 
 class Outcome(NamedTuple):
@@ -52,9 +53,9 @@ class Outcome(NamedTuple):
 
 def sent(request: Request, dialect: str) -> bytes:
     """The body that the gateway writes for an upstream of this dialect."""
-    backend, is_own = BACKENDS[dialect], request.origin == dialect
-    prepared = PREPARING.prepare(request, backend, "check", is_own=is_own)
-    return DIALECTS[dialect].encode_request(prepared.request, backend.profile).body
+    backend = BACKENDS[dialect]
+    job = prepared(request, backend, preparation=PREPARATION)
+    return DIALECTS[dialect].encode_request(job.request, backend.profile).body
 
 
 def decoded(broken: Case) -> Request:

@@ -13,11 +13,11 @@ from msgspec.structs import replace
 from openai.types.chat.completion_create_params import CompletionCreateParamsBase
 from openai.types.responses.response_create_params import ResponseCreateParamsBase
 
+from tests.pipeline.jobs import prepared
 from toolwire.backends.http.backend import HttpBackend
 from toolwire.backends.http.transport import Transport
 from toolwire.config.file import BackendConfig
 from toolwire.dialects import DIALECTS
-from toolwire.pipeline.prepare import Preparing
 from toolwire.types import Loss
 
 from .request_members import BASES, MEMBERS, NUMBERS, Body
@@ -43,9 +43,9 @@ def sent(left: str, body: Body, right: str, host: str, model: str) -> tuple[str,
     request = DIALECTS[left].decode_request(json.dumps(body).encode(), {})
     config = BackendConfig(name="b", kind=KINDS[right], base_url=f"https://{host}")  # type: ignore[arg-type] # one of them
     backend = HttpBackend(config, Transport())
-    prepared = Preparing().prepare(replace(request, model=model), backend, "check", is_own=False)
-    encoded = DIALECTS[right].encode_request(prepared.request, backend.profile)
-    return encoded.body.decode(), {*prepared.losses, *encoded.losses}
+    job = prepared(replace(request, model=model), backend)
+    encoded = DIALECTS[right].encode_request(job.request, backend.profile)
+    return encoded.body.decode(), {*job.losses, *encoded.losses}
 
 
 def marks(value: Any) -> set[str]:

@@ -6,7 +6,7 @@ import pytest
 
 from toolwire.config.file import BackendConfig
 from toolwire.pipeline.correction import Terms
-from toolwire.pipeline.policy import Handling, handling_of
+from toolwire.pipeline.policy import Policy, policy_of
 
 
 @pytest.mark.parametrize(
@@ -14,13 +14,13 @@ from toolwire.pipeline.policy import Handling, handling_of
     [("gpt-5", "check"), ("qwen-3", "retry"), ("qwen-3-off", "retry"), ("llama-off", "off"), ("QWEN-3", "check")],
 )
 def test_the_first_pattern_that_fits_goes_first(model: str, level: str) -> None:
-    handling = Handling(guard="check", guards={"qwen-*": "retry", "*-off": "off"})
-    assert handling.level(model) == level
+    policy = Policy(guard="check", guards={"qwen-*": "retry", "*-off": "off"})
+    assert policy.guard_for(model) == level
 
 
 def test_without_patterns_all_are_treated_alike() -> None:
-    assert Handling(guard="repair").level("anything") == "repair"
-    assert Handling().level("anything") == "check"
+    assert Policy(guard="repair").guard_for("anything") == "repair"
+    assert Policy().guard_for("anything") == "check"
 
 
 def test_what_the_owner_wrote_is_what_is_done() -> None:
@@ -33,11 +33,11 @@ def test_what_the_owner_wrote_is_what_is_done() -> None:
         policy="text",
         verbatim="never",
     )
-    assert handling_of(config) == Handling(
+    assert policy_of(config) == Policy(
         verbatim="never", guard="retry", guards={"a*": "off"}, terms=Terms(corrections=7, policy="text")
     )
 
 
 def test_left_alone_it_checks_and_would_correct_twice() -> None:
-    handling = handling_of(BackendConfig(name="b", kind="demo"))
-    assert (handling.level("m"), handling.terms) == ("check", Terms(corrections=2, policy="pass"))
+    policy = policy_of(BackendConfig(name="b", kind="demo"))
+    assert (policy.guard_for("m"), policy.terms) == ("check", Terms(corrections=2, policy="pass"))

@@ -9,36 +9,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from toolwire.backends.base import EventReply, Model
 from toolwire.config.file import Guard
 from toolwire.dialects import DIALECTS
 from toolwire.errors import BadRequest
-from toolwire.pipeline.prepare import Preparing
-from toolwire.profiles import PLAIN, IdRule, Profile
+from toolwire.pipeline.prepare import Preparation
+from toolwire.profiles import PLAIN, IdRule
 from toolwire.types import Message, Request, Text, Tool, ToolCall, ToolResult
+
+from .jobs import Closed, prepared
 
 LEVELS: tuple[Guard, ...] = ("off", "check", "repair", "retry")
 WEATHER = Tool(name="weather", schema={"type": "object", "properties": {"city": {"type": "string"}}})
-
-
-class Named:
-    """A back end that is only looked at."""
-
-    name = "b"
-
-    def __init__(self, dialect: str = "chat", profile: Profile = PLAIN, kinds: frozenset[str] = frozenset()) -> None:
-        self.dialect = dialect
-        self.profile = profile
-        self.tool_kinds = kinds
-
-    async def models(self) -> list[Model]:
-        return []
-
-    async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
-        raise AssertionError("nobody is asked yet")
-
-    async def close(self) -> None:
-        pass
 
 
 def user(text: str = "hi") -> Message:
@@ -60,26 +41,27 @@ def request_of(*messages: Message, tools: tuple[Tool, ...] = (WEATHER,), **more:
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_plain_request_stays_the_same_object(level: Guard) -> None:
     request = request_of(user(), called("call_1"), answered("call_1"))
-    prepared = Preparing().prepare(request, Named(), level, is_own=True)
-    assert prepared.request is request
-    assert (prepared.why, prepared.losses, prepared.repairs, prepared.names) == ("", (), (), None)
-    assert prepared.offered == (WEATHER,)
+    job = prepared(request, Closed(), level)
+    assert job.request is request
+    assert (job.stale, job.losses, job.names) == ("", [], None)
+    assert not job.record.history
+    assert job.offered == (WEATHER,)
 
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_call_without_its_result_is_repaired_unless_the_owner_wants_nothing_touched(level: Guard) -> None:
     request = request_of(user(), called("call_1"), user("go on"))
-    prepared = Preparing().prepare(request, Named(), level, is_own=True)
-    assert (prepared.request is request) == (level == "off")
+    job = prepared(request, Closed(), level)
+    assert (job.request is request) == (level == "off")
     if level != "off":
-        assert prepared.why == "its history had to be repaired"
-        assert [loss.feature for loss in prepared.losses] == [f"history.{repair.kind}" for repair in prepared.repairs]
-        assert prepared.repairs
+        assert job.stale == "its history had to be repaired"
+        assert [loss.feature for loss in job.losses] == [f"history.{kind}" for kind in job.record.history]
+        assert job.record.history
 
 
 def test_another_dialect_gets_a_settled_history_at_every_level() -> None:
     request = request_of(user(), called("call_1"), user("go on"))
-    assert Preparing().prepare(request, Named("messages"), "off", is_own=False).repairs
+    assert prepared(request, Closed("messages"), "off").record.history
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -87,59 +69,59 @@ def test_a_tool_that_nobody_can_understand_is_refused_unless_the_owner_wants_not
     bad = Tool(name="bad", schema={"type": "object", "properties": {"x": {"anyOf": 3}}})
     request = request_of(user(), tools=(bad,))
     if level == "off":
-        assert Preparing().prepare(request, Named(), level, is_own=True).request is request
+        assert prepared(request, Closed(), level).request is request
         return
     with pytest.raises(BadRequest, match="bad"):
-        Preparing().prepare(request, Named(), level, is_own=True)
+        prepared(request, Closed(), level)
 
 
 def test_tools_of_other_kinds_become_functions_and_the_client_is_told_the_reason() -> None:
     patch = Tool(name="apply_patch", kind="custom", description="Edits.")
-    prepared = Preparing().prepare(request_of(user(), tools=(patch,)), Named(), "check", is_own=True)
-    assert prepared.names is not None
-    assert prepared.names.tool("apply_patch") is patch
-    assert [tool.kind for tool in prepared.offered] == ["function"]
-    assert prepared.why.startswith("the back end does not know all kinds")
+    job = prepared(request_of(user(), tools=(patch,)), Closed(), "check")
+    assert job.names is not None
+    assert job.names.tool("apply_patch") is patch
+    assert [tool.kind for tool in job.offered] == ["function"]
+    assert job.stale.startswith("the back end does not know all kinds")
 
 
 def test_ids_are_fitted_to_the_back_end_and_pairs_stay_pairs() -> None:
     profile = replace(PLAIN, ids=IdRule(letters="base62", length=9))
     request = request_of(user(), called("call-1"), answered("call-1"))
-    prepared = Preparing().prepare(request, Named(profile=profile), "check", is_own=True)
-    [made] = [part for message in prepared.request.messages for part in message.parts if isinstance(part, ToolCall)]
-    [result] = [part for message in prepared.request.messages for part in message.parts if isinstance(part, ToolResult)]
+    job = prepared(request, Closed(profile=profile), "check")
+    [made] = [part for message in job.request.messages for part in message.parts if isinstance(part, ToolCall)]
+    [result] = [part for message in job.request.messages for part in message.parts if isinstance(part, ToolResult)]
     assert made.id == result.call_id != "call-1"
     assert len(made.id) == 9
-    assert prepared.why
-    assert prepared.request.wire == b""
+    assert job.stale
+    assert job.request.wire == b""
 
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_H137_a_model_that_repeats_itself_is_told_only_where_it_is_guarded(level: Guard) -> None:
     rounds = [message for number in range(4) for message in (called(f"c{number}"), answered(f"c{number}"))]
-    prepared = Preparing().prepare(request_of(user(), *rounds), Named(), level, is_own=True)
+    job = prepared(request_of(user(), *rounds), Closed(), level)
     is_told = level in ("repair", "retry")
-    assert ("loop" in {loss.feature for loss in prepared.losses}) == is_told
-    assert ("Notice" in str(prepared.request.messages)) == is_told
+    assert ("loop" in {loss.feature for loss in job.losses}) == is_told
+    assert ("Notice" in str(job.request.messages)) == is_told
 
 
 def test_large_histories_and_large_tools_that_were_not_seen_are_costly() -> None:
-    preparing = Preparing()
+    preparation = Preparation()
     tools = [{"type": "function", "function": {"name": f"t{n}", "description": "d" * 5000}} for n in range(60)]
     body = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "tools": tools}
     wire = json.dumps(body).encode()
     request = replace(DIALECTS["chat"].decode_request(wire, {}), size=len(wire))
-    assert preparing.is_costly(request)
-    preparing.prepare(request, Named(), "check", is_own=True)
-    assert not preparing.is_costly(request)
-    assert preparing.is_costly(replace(request, size=2 << 20))
-    assert not preparing.is_costly(replace(request, tools=(), size=500_000))
-    assert not preparing.is_costly(replace(request, tools=(WEATHER,), size=1000))
+    assert preparation.is_large(request)
+    prepared(request, preparation=preparation)
+    assert not preparation.is_large(request)
+    assert preparation.is_large(replace(request, size=2 << 20))
+    assert not preparation.is_large(replace(request, tools=(), size=500_000))
+    assert not preparation.is_large(replace(request, tools=(WEATHER,), size=1000))
 
 
 def test_threads_share_what_was_learned() -> None:
     """Evictions included: the caches are small enough to be full all the time."""
-    preparing = Preparing()
+    preparation = Preparation()
     failures: list[BaseException] = []
 
     def work(seed: int) -> None:
@@ -147,7 +129,7 @@ def test_threads_share_what_was_learned() -> None:
             for number in range(1500):
                 schema = {"type": "object", "properties": {f"p{(number * seed) % 1300}": {"type": "string"}}}
                 tool = Tool(name="t", schema=schema)
-                preparing.prepare(request_of(user(), tools=(tool,)), Named("messages"), "check", is_own=False)
+                prepared(request_of(user(), tools=(tool,)), Closed("messages"), preparation=preparation)
         except BaseException as error:
             failures.append(error)
 
@@ -157,4 +139,4 @@ def test_threads_share_what_was_learned() -> None:
     for thread in threads:
         thread.join()
     assert failures == []
-    assert len(preparing.schemas) == 1000
+    assert len(preparation.schemas) == 1000

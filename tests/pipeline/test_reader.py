@@ -13,7 +13,7 @@ from tests.ticking import ticking
 from toolwire.backends.base import EventReply
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Started, fold
-from toolwire.pipeline.reader import Reading
+from toolwire.pipeline.reader import ReplyReader
 from toolwire.types import Request, Text
 from toolwire.wire.exact_json import encode
 
@@ -46,14 +46,13 @@ class Reply:
 
 def read(reply: Reply, dialect: str, *, stream: bool, until_end: bool = True) -> list[Event]:
     async def main() -> list[Event]:
-        reading = Reading(reply, dialect, Request(model="m", messages=(), stream=stream))
+        reader = ReplyReader(reply, dialect, Request(model="m", messages=(), stream=stream))
         events: list[Event] = []
-        async for batch in reading.events():
+        async for batch in reader.events():
             events += batch
             if not until_end and any(isinstance(event, Finished) for event in batch):
                 break
-        await reading.finish()
-        await reading.release()
+        await reader.release(is_over=True)
         return events
 
     return asyncio.run(main())
@@ -102,10 +101,9 @@ def test_events_of_this_process() -> None:
         yield [Started(id="g", model="m")]
 
     async def main() -> list[Event]:
-        reading = Reading(EventReply(events=play()), "", Request(model="m", messages=()))
-        events = [event async for batch in reading.events() for event in batch]
-        await reading.finish()
-        await reading.release()
+        reader = ReplyReader(EventReply(events=play()), "", Request(model="m", messages=()))
+        events = [event async for batch in reader.events() for event in batch]
+        await reader.release(is_over=True)
         return events
 
     assert asyncio.run(main()) == [Started(id="g", model="m")]
@@ -124,9 +122,9 @@ def test_a_large_event_is_read_beside_the_loop(stream: bool) -> None:
             wire = b"data: " + encode({"type": "response.completed", "response": value}) + b"\n\n"
         pieces = [wire[start : start + 32_768] for start in range(0, len(wire), 32_768)]
         reply = Reply(*pieces, kind="text/event-stream" if stream else "application/json")
-        reading = Reading(reply, "responses", Request(model="m", messages=(), stream=stream))
+        reader = ReplyReader(reply, "responses", Request(model="m", messages=(), stream=stream))
         async with ticking() as ticks:
-            batches = [events async for events in reading.events()]
+            batches = [events async for events in reader.events()]
             assert ticks.count >= 5
         assert isinstance(batches[-1 if not stream else -2][-1], Finished)
 

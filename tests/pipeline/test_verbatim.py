@@ -43,9 +43,21 @@ from toolwire.dialects.base import Context
 from toolwire.dialects.shared.model_field import Renamer
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, fold
-from toolwire.pipeline.verbatim import BodyTap, RenamingTap, Tap, Translator, Untouched, plan, tap_of, with_model
+from toolwire.pipeline.policy import Policy
+from toolwire.pipeline.verbatim import (
+    BodyTap,
+    RenamingTap,
+    Tap,
+    Translator,
+    Untouched,
+    tap_of,
+    why_translated,
+    with_model,
+)
 from toolwire.types import Request, ToolCall
 from toolwire.wire.exact_json import decode
+
+from .jobs import Closed, job_of
 
 __all__ = ["upstream"]  # a fixture
 
@@ -387,21 +399,30 @@ def test_a_nested_model_of_the_same_name_is_not_the_one() -> None:
 @pytest.mark.parametrize(
     ("dialect", "policy", "is_verbatim", "words"),
     [
-        ("chat", "auto", True, "both sides speak chat"),
+        ("chat", "auto", True, ""),
         ("chat", "never", False, "never"),
         ("messages", "auto", False, "the client speaks chat, the back end messages"),
         ("", "auto", False, "in this process"),
     ],
 )
-def test_the_plan_says_why(dialect: str, policy: str, is_verbatim: bool, words: str) -> None:
-    chosen = plan(asking("chat"), dialect, policy)
-    assert chosen.is_verbatim is is_verbatim
-    assert words in chosen.why
+def test_the_reason_for_a_translation(dialect: str, policy: str, is_verbatim: bool, words: str) -> None:
+    job = job_of(asking("chat"), Closed(dialect), policy=Policy(verbatim=policy))
+    why = why_translated(job, job.backend)
+    assert (why == "") is is_verbatim
+    assert words in why
 
 
 def test_a_request_without_bytes_is_written() -> None:
-    chosen = plan(Request(model="m", messages=(), origin="chat"), "chat", "auto")
-    assert (chosen.is_verbatim, chosen.why) == (False, "the request was not read from a client's bytes")
+    job = job_of(Request(model="m", messages=(), origin="chat"))
+    assert why_translated(job, job.backend) == "the request has no bytes of a client"
+
+
+def test_a_changed_request_is_translated_for_the_first_reason() -> None:
+    job = job_of(asking("chat"))
+    job.change(job.request, "first")
+    job.change(job.request, "second")
+    assert why_translated(job, job.backend) == "first"
+    assert job.request.wire == b""
 
 
 def test_frames_after_the_end_do_not_pass() -> None:

@@ -86,11 +86,11 @@ def test_a_change_is_offered_unasked(server: Gateway) -> None:
             await opened.wait("offer")
             runtime = server.app._runtime
             assert runtime is not None
-            kept = dict(runtime._listing)["scripted"]
-            runtime.note_models("scripted", [])
+            kept = dict(runtime.catalog._lists)["scripted"]
+            runtime.catalog.note_models("scripted", [])
             offer = await opened.wait("offer", 2)
             assert {line["id"] for line in offer["models"]} == {"demo/echo-tools"}
-            runtime.note_models("scripted", kept)
+            runtime.catalog.note_models("scripted", kept)
             await opened.wait("offer", 3)
 
     asyncio.run(main())

@@ -13,7 +13,7 @@ from ..config.file import BackendConfig, Config, load, with_backends
 from ..config.secret import Secret
 from ..errors import ConfigError, GatewayError
 from ..memory.signatures import Vault
-from ..pipeline.policy import handling_of
+from ..pipeline.policy import policy_of
 from ..profiles import TOOLWIRE
 from ..runtime import Runtime
 
@@ -27,8 +27,8 @@ class Host:
         self._prefix = prefix
         self._transport = Transport()
         backends = {backend.name: build(backend, self._transport) for backend in config.backends}
-        handlings = {backend.name: handling_of(backend) for backend in config.backends}
-        self.runtime = Runtime(backends, router_for(config), handlings, vault=Vault())
+        policies = {backend.name: policy_of(backend) for backend in config.backends}
+        self.runtime = Runtime(backends, router_for(config), policies, signatures=Vault())
 
     def model(self, name: str) -> str:
         """The name by which the runtime knows this model."""

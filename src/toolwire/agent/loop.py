@@ -19,7 +19,7 @@ from ..calls.turn import BYTES_PER_TOKEN
 from ..dialects.shared.answer_out import Seams, joined
 from ..errors import GatewayError
 from ..events import Event, Failed, Finished, PartDelta, PartEnded, PartStarted
-from ..pipeline.answer import Answering
+from ..pipeline.answer import EventAnswer
 from ..telemetry import Record, Telemetry
 from ..telemetry.record import NoTelemetry
 from ..tools import Runnable
@@ -63,7 +63,7 @@ class Terms(Struct, frozen=True, kw_only=True):
 class Answers(Protocol):
     """Who is asked: the runtime."""
 
-    async def answer(self, request: Request, record: Record, owner: str = "") -> Answering: ...
+    async def answer(self, request: Request, record: Record, owner: str = "") -> EventAnswer: ...
 
 
 class Watching(Struct, frozen=True, kw_only=True):

@@ -1,32 +1,45 @@
-"""One answer as events, for whoever runs the tools here; what is to be remembered of it is kept, as of any other."""
+"""The answer to one job while it is read: as bytes in the client's dialect, or as events.
+
+However the reply ends, the answer ends in order: with its own end, or with an error. What the gateway must remember of an answer is
+stored before its last bytes are sent, so that a client never learns an id that the gateway does not know.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
+from typing import TypeAlias
 
+from ..backends.base import EventReply
 from ..calls.turn import Turn
-from ..dialects.base import garbage
-from ..errors import GatewayError
+from ..dialects.base import garbage, shown
+from ..errors import GatewayError, InternalError, UpstreamError
 from ..events import Event, Failed, Finished
-from ..memory.signatures import Recall
-from ..telemetry import Record
+from ..ids import new_id
+from ..memory.answers import Kept
 from ..types import Loss, Part
-from .reader import Reading
+from ..wire.exact_json import encode
+from .job import Job
+from .reader import ReplyReader
+from .verbatim import Translator
+
+Write: TypeAlias = Callable[[bytes], Awaitable[None]]
 
 
-class Answering:
-    """One answer under way. Whoever reads it calls release() at the end, however it came about."""
+class EventAnswer:
+    """For a caller that runs the tools itself. The caller calls release() at the end, whatever happens."""
 
-    def __init__(self, reading: Reading, turn: Turn, record: Record, recall: Recall | None = None) -> None:
-        self._reading = reading
+    def __init__(self, job: Job, reader: ReplyReader, turn: Turn) -> None:
+        self._job = job
+        self._reader = reader
         self._turn = turn
-        self._record = record
-        self._recall = recall
-        self._losses: list[Loss] = []
+        self._losses: list[Loss] = [*reader.reply.losses, *job.losses]
+        self._last: Finished | Failed | None = None
 
-    def lose(self, losses: Iterable[Loss]) -> None:
-        self._losses += losses
+    @property
+    def losses(self) -> list[Loss]:
+        """All that are known so far."""
+        return [*self._losses, *self._turn.all_losses()]
 
     @property
     def parts(self) -> list[Part]:
@@ -34,30 +47,162 @@ class Answering:
         return self._turn.parts()
 
     async def events(self) -> AsyncGenerator[list[Event], None]:
-        """Until it ends, in Finished or Failed: it always does."""
+        """Always ends with Finished or Failed."""
         try:
-            async with aclosing(self._reading.events()) as read:  # type: ignore[type-var] # a generator, though it does not say so
+            async with aclosing(self._reader.events()) as read:  # type: ignore[type-var] # a generator, though it does not say so
                 async for given in read:
                     events = self._turn.send(given)
                     last = next((event for event in events if isinstance(event, Finished | Failed)), None)
-                    if isinstance(last, Finished) and self._recall is not None and self._turn.calls:
-                        self._losses += await self._recall.keep(self._turn.parts())
+                    if isinstance(last, Finished):
+                        await self._store_signatures()
+                    if last is not None:
+                        self._end(last)
                     yield events
                     if last is not None:
-                        await self._reading.finish()
-                        self._note(last)
                         return
-            ending = Failed(error=garbage("the back end's answer has no end."))
-        except GatewayError as error:
-            ending = Failed(error=error)
-        self._note(ending)
-        yield [ending]
+            error: GatewayError = garbage("the back end's answer has no end.")
+        except GatewayError as fault:
+            error = fault
+        self._end(Failed(error=error))
+        yield [Failed(error=error)]
 
     async def release(self) -> None:
-        await self._reading.release()
+        await self._reader.release(is_over=isinstance(self._last, Finished))
 
-    def _note(self, last: Finished | Failed) -> None:
-        record, turn = self._record, self._turn
-        record.usage, record.losses = turn.usage, [*self._losses, *turn.all_losses()]
-        if isinstance(last, Failed):
-            record.outcome, record.error = "error", last.error.code
+    def _end(self, last: Finished | Failed) -> None:
+        self._last = last
+        self._note(last.error if isinstance(last, Failed) else None)
+
+    async def _store_signatures(self, first: int = 0) -> None:
+        """first: the index of the first part of the model's last round."""
+        if self._job.recall is not None and self._turn.calls:
+            self._losses += await self._job.recall.keep(self._turn.parts(first))
+
+    def _note(self, error: GatewayError | None) -> None:
+        record = self._job.record
+        record.usage, record.losses = self._turn.usage, self.losses
+        if error is not None:
+            record.outcome, record.error = "error", error.code
+
+
+class Answer(EventAnswer):
+    """For a client: written in its dialect, one write for each read of the reply."""
+
+    def __init__(self, job: Job, reader: ReplyReader, turn: Turn, pipe: Translator) -> None:
+        super().__init__(job, reader, turn)
+        self._pipe = pipe
+        self._opening = b""
+        self._is_stored = False
+        self.headers: Mapping[str, str] = reader.reply.headers
+
+    @property
+    def error(self) -> GatewayError | None:
+        """The error in which the answer ended."""
+        return self._pipe.error
+
+    @property
+    def is_over(self) -> bool:
+        """The last write was the end of the answer."""
+        return self._pipe.is_over
+
+    @property
+    def has_content(self) -> bool:
+        return self._pipe.has_content
+
+    def report(self) -> bytes:
+        """What the gateway did with the request so far, as JSON in one line."""
+        return encode(self._job.record.debug_report(self.losses))
+
+    def fail(self, error: GatewayError) -> bytes:
+        """End the answer with this error; b"" where it has ended already."""
+        return self._pipe.fail(error).wire
+
+    async def run(self, write: Write) -> None:
+        if isinstance(self._reader.reply, EventReply):
+            await self._run_events(self._reader.reply, write)
+        else:
+            await self._run_bytes(write)
+
+    async def release(self) -> None:
+        """The client has its answer, or has disconnected."""
+        record, pipe = self._job.record, self._pipe
+        record.took_over = pipe.took_over if record.is_verbatim else ""
+        self._note(pipe.error)
+        await self._reader.release(is_over=pipe.is_over and pipe.error is None)
+
+    async def _run_bytes(self, write: Write) -> None:
+        pipe, reader, stored = self._pipe, self._reader, self._job.stored
+        while not pipe.is_over:
+            try:
+                data = await reader.read()
+            except UpstreamError as error:
+                await self._write_last(pipe.fail(error).wire, write)
+                return
+            if wire := await reader.decode(data, self._translate):
+                if self.is_over or (stored is not None and stored.is_awaited):
+                    await self._write_last(wire, write)
+                else:
+                    await write(wire)
+            if not data:
+                return
+        if wire := pipe.close().wire:  # the reply was a stream, and the client wants one body
+            await self._write_last(wire, write)
+
+    def _translate(self, data: bytes) -> bytes:
+        """What one read means for the client; b"" is the end of the reply."""
+        pipe = self._pipe
+        try:
+            batch = pipe.feed(data) if data else pipe.close()
+        except Exception as fault:
+            return pipe.fail(_internal_error(fault)).wire
+        if data:
+            self._opening = self._opening or data[:300]
+            if batch.events:
+                self._reader.undecoded = 0
+        elif pipe.error is not None and pipe.error.code == "upstream_cut" and self._opening and not pipe.has_content:
+            pipe.error.message += f" It was no stream; it began with {shown(self._opening)}."
+        return batch.wire
+
+    async def _run_events(self, reply: EventReply, write: Write) -> None:
+        pipe = self._pipe
+        try:
+            async for events in reply.events:
+                if wire := pipe.send(events).wire:
+                    await (self._write_last(wire, write) if pipe.is_over else write(wire))
+                if pipe.is_over:
+                    break
+        except GatewayError as error:
+            await self._write_last(pipe.fail(error).wire, write)
+        except Exception as fault:
+            await self._write_last(pipe.fail(_internal_error(fault)).wire, write)
+        if wire := pipe.close().wire:
+            await self._write_last(wire, write)
+
+    async def _write_last(self, wire: bytes, write: Write) -> None:
+        """Write the bytes that give the client the id or the end of the answer, after the answer is stored."""
+        record, stored = self._job.record, self._job.stored
+        if stored is not None:
+            await self._store(stored)
+        if self._pipe.is_over and not self._is_stored:
+            self._is_stored = True
+            if self._pipe.error is None:
+                await self._store_signatures(record.tally.last_round)
+            if record.is_debugged and record.is_stream:
+                wire = b"event: toolwire.debug\ndata: " + self.report() + b"\n\n" + wire
+        await write(wire)
+
+    async def _store(self, stored: Kept) -> None:
+        """A store that fails is reported as a loss; the client gets its answer."""
+        try:
+            if stored.is_awaited and self._pipe.begun:
+                await stored.begun(self._pipe.begun)
+            if self._pipe.is_over and (answer := self._pipe.final()) is not None:
+                await stored.save(answer, new_id)
+        except GatewayError as error:
+            self._losses.append(Loss("store", "store", f"the answer could not be stored: {error.message}"))
+
+
+def _internal_error(fault: Exception) -> InternalError:
+    error = InternalError("something went wrong inside the gateway while it read the answer; its log has the details.")
+    error.__cause__ = fault
+    return error

@@ -25,7 +25,7 @@ from ..events import Event, Failed, Noted
 from ..ids import new_id
 from ..types import Loss, Message, Request, Text, ToolCall, ToolResult
 from ..wire.exact_json import BadJson, encode
-from .reader import Reading
+from .reader import ReplyReader
 from .rounds import Rounds, RoundsReply
 
 _MOST_CALLS = 64  # in one answer that is still worth telling, call by call, what is wrong with it
@@ -103,22 +103,21 @@ class CorrectingTurn:
         while True:
             earlier = self._answer.right if self._answer is not None else ()
             answer = Holding(self._checking, self._rounds.place, self._rounds.starts, earlier)
-            reading = Reading(reply, self._inner.dialect, request)
+            reader = ReplyReader(reply, self._inner.dialect, request)
             try:
                 if losses:  # in here: a client that disconnects now must stop the new reply
                     yield losses
-                async for events in reading.events():
+                async for events in reader.events():
                     if kept := answer.send(events):
                         yield kept
                     if answer.held and not self._held_since:
                         self._held_since = time.monotonic()
                     if answer.is_over:
                         break
-                await reading.finish()
             except GatewayError as error:
                 answer.send([Failed(error=error)])
             finally:
-                await reading.release()
+                await reader.release(is_over=answer.finished is not None)
             if not answer.is_over:  # it has no end, and whoever reads this says so
                 return
             again = await self._again(request, answer) if answer.finished is not None else None

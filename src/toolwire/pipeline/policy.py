@@ -1,4 +1,4 @@
-"""How far the calls of a back end's models are trusted, and what becomes of those that are wrong."""
+"""What the owner configured for the calls of one back end."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ..config.file import BackendConfig, Guard
 from .correction import Terms
 
 
-class Handling(Struct, frozen=True, kw_only=True):
-    """What the owner set for one back end. off: nothing is touched; check: calls stream through and are counted; repair and
-    retry: calls wait until they are right."""
+class Policy(Struct, frozen=True, kw_only=True):
+    """guard: "off" changes nothing, "check" streams calls and counts invalid ones, "repair" and "retry" hold calls until they
+    are valid. guards: the same for models whose names match a pattern; the first match takes precedence over guard."""
 
     verbatim: str = "auto"
     tools: Literal["auto", "native", "simulate"] = "auto"
@@ -22,16 +22,15 @@ class Handling(Struct, frozen=True, kw_only=True):
     guards: Mapping[str, Guard] = {}
     terms: Terms = Terms()
 
-    def level(self, model: str) -> Guard:
-        """The first pattern that fits a model's name goes before what is set for all."""
-        for pattern, level in self.guards.items():
+    def guard_for(self, model: str) -> Guard:
+        for pattern, guard in self.guards.items():
             if fnmatchcase(model, pattern):
-                return level
+                return guard
         return self.guard
 
 
-def handling_of(config: BackendConfig) -> Handling:
-    return Handling(
+def policy_of(config: BackendConfig) -> Policy:
+    return Policy(
         verbatim=config.verbatim,
         tools="simulate" if config.is_simulated else config.tools,
         guard=config.guard,

@@ -1,124 +1,173 @@
-"""A request made ready for the back end that gets it: its history settled, its tools in kinds, names and forms known there."""
+"""The request stages, in order. Each one is a function of the job: it looks at the request, and may change it.
+
+The first stages may wait for a store. The others only compute, so that a large request can pass them in a thread. A new stage is
+one method here and one entry in a tuple.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from threading import Lock
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from ..backends.base import Backend
 from ..calls.ledger.repair import Reader, losses_of, settle
 from ..calls.ledger.repetition import noticed
-from ..calls.ledger.rules import Repair
 from ..calls.schemas import Schemas, ToolSets
-from ..calls.schemas.cache import ToolSet
 from ..calls.tools.adapter import Fitter, fit_ids
-from ..calls.tools.encoded_arguments import ArgumentDecoder, Encoding
+from ..calls.tools.encoded_arguments import ArgumentDecoder
 from ..calls.tools.kinds import lower
-from ..calls.tools.names import Names
-from ..config.file import Guard
-from ..offload import LARGE
-from ..types import Loss, Request, Tool
+from ..errors import BadRequest
+from ..ids import new_id
+from ..memory.answers import Keeping
+from ..memory.signatures import Recall, Vault, maker_of
+from ..offload import LARGE, offload
+from ..types import Loss, Request
+from .job import Job
+from .search import Searching
 
 _NO_KINDS: frozenset[str] = frozenset()
-_LARGE_TOOLS = 256 * 1024  # bytes; a schema costs a hundred times as much for each byte as the rest of a body
+_LARGE_TOOLS = 256 * 1024  # bytes; a byte of a new schema costs a hundred times as much as a byte of a message
 
 
-class Prepared(Struct, frozen=True, kw_only=True):
-    """why: the reason why the client's bytes no longer say what is meant, "" where they do. offered: the tools by the names
-    that the model is told, with the client's own schemas."""
+class Preparation:
+    """Holds what the stages remember between requests: known tool lists and schemas. Safe to use from any thread."""
 
-    request: Request
-    offered: tuple[Tool, ...]
-    names: Names | None = None
-    ids: frozenset[str] | None = None  # of its calls and results, where they were looked for
-    losses: tuple[Loss, ...] = ()
-    repairs: tuple[Repair, ...] = ()
-    encodings: Mapping[str, Encoding] = {}
-    why: str = ""
-
-
-class Preparing:
-    """Caches what it learned of tools, because a conversation sends the same ones each time. Any thread may use it."""
-
-    def __init__(self) -> None:
+    def __init__(
+        self, answers: Keeping | None = None, signatures: Vault | None = None, search: Searching | None = None
+    ) -> None:
         lock = Lock()
         self.schemas = Schemas(lock=lock)
         self._tool_sets = ToolSets(self.schemas, lock)
         self._fitter = Fitter(lock=lock)
+        self._answers = answers
+        self._signatures = signatures
+        self._search = search
+        self.lookups = (self.complete_history, self.restore_signatures)
+        self.changes = (
+            self.replace_search,
+            self.check_tools,
+            self.repair_history,
+            self.translate_tools,
+            self.note_repetition,
+            self.adapt_ids,
+            self.adapt_schemas,
+        )
 
-    def is_costly(self, request: Request) -> bool:
-        """Whether prepare() may take long: a large history, or tools that were not seen before and have large schemas."""
-        if request.size <= _LARGE_TOOLS:
-            return False
-        return request.size > LARGE or not self._tool_sets.has(request)
+    async def run(self, job: Job) -> None:
+        """Raises BadRequest for a request that no back end can accept."""
+        for lookup in self.lookups:
+            await lookup(job)
+        if self.is_large(job.request):
+            await offload(self.apply_changes, job)
+        else:
+            self.apply_changes(job)
 
-    def decoder(self, prepared: Prepared) -> ArgumentDecoder | None:
-        """For the arguments of an answer's calls; None where they come as the client's schemas have them."""
-        if not prepared.encodings:
-            return None
-        return ArgumentDecoder(prepared.encodings, prepared.offered, self.schemas)
+    def is_large(self, request: Request) -> bool:
+        """Whether the changes may take long: a large history, or unknown tools with large schemas."""
+        return request.size > _LARGE_TOOLS and (request.size > LARGE or not self._tool_sets.has(request))
 
-    def prepare(self, request: Request, backend: Backend, level: Guard, *, is_own: bool) -> Prepared:
-        """is_own: the back end speaks the client's dialect. Raises BadRequest for tools that nobody can understand."""
-        if level == "off" and is_own:
-            return _lowered(request, (), backend.tool_kinds, 0)
-        known = self._tool_sets.check(request) if level != "off" else None
-        profile = backend.profile
+    def apply_changes(self, job: Job) -> None:
+        for change in self.changes:
+            change(job)
+
+    async def complete_history(self, job: Job) -> None:
+        """Add the stored history that the request refers to."""
+        request, state = job.request, job.request.state
+        if state is None:
+            return
+        stored = None
+        if self._answers is not None:
+            stored = job.stored = await self._answers.begin(request, job.backend, job.owner, new_id)
+        if not job.is_own and state.field and (state.is_upstreams or stored is None):
+            raise BadRequest(f"{state.why}.", where=state.field, code="state_unsupported", details=state.refusal)
+        if stored is not None and stored.request is not request:
+            completed = replace(stored.request, size=request.size + stored.size)
+            job.change(completed, "the gateway has stored its history")
+
+    async def restore_signatures(self, job: Job) -> None:
+        """Give past turns the reasoning back that the client has dropped. It is found by the history as the client sent it."""
+        if self._signatures is None or job.guard == "off":
+            return
+        if (maker := maker_of(job.backend, job.model)) is None:
+            return
+        recall = job.recall = Recall(self._signatures, job.request, maker, job.owner)
+        restored = await recall.restored()
+        job.losses += restored.losses
+        if restored.request is not job.request:
+            job.change(restored.request, "past turns got their reasoning back")
+            job.record.history["reasoning_restored"] += restored.turns
+
+    def replace_search(self, job: Job) -> None:
+        """Offer the gateway's web search as a function where the back end has none."""
+        if self._search is None:
+            return
+        backend, request = self._search.around(job.backend, job.request)
+        if request is not job.request:
+            job.change(request, "the gateway runs its web search")
+        if backend is not job.backend:
+            job.backend, job.recall = backend, None
+
+    def check_tools(self, job: Job) -> None:
+        """Raises BadRequest for a tool whose schema is invalid."""
+        if job.guard != "off":
+            job.tool_set = self._tool_sets.check(job.request)
+
+    def repair_history(self, job: Job) -> None:
+        """Pair calls and results, and put messages in the order that providers accept."""
+        is_own, profile = job.is_own, job.backend.profile
+        if job.guard == "off" and is_own:
+            return
         reader = Reader(
             is_strict=is_own and profile.keeps_state,
             may_sign=is_own and profile.signs_thoughts,
             is_formal=profile.is_formal,
             fails_in_words=profile.fails_in_words,
         )
-        settled = settle(request, reader)
-        kinds = backend.tool_kinds if is_own else _NO_KINDS
-        prepared = _lowered(settled.request, settled.repairs, kinds, profile.name_length)
-        if level in ("repair", "retry"):
-            prepared = _noticed(prepared)
-        return self._fitted(prepared, known, backend, is_own=is_own)
+        settled = settle(job.request, reader)
+        if settled.request is not job.request:
+            job.change(settled.request, "its history had to be repaired")
+            job.record.history.update(repair.kind for repair in settled.repairs)
+            job.losses += losses_of(settled.repairs)
 
-    def _fitted(self, prepared: Prepared, known: ToolSet | None, backend: Backend, *, is_own: bool) -> Prepared:
-        """Ids and schemas as this back end takes them."""
-        sent, profile = prepared.request, backend.profile
-        messages = fit_ids(sent.messages, profile.ids, prepared.ids)
-        if messages is not sent.messages:
-            sent = replace(sent, messages=messages, wire=b"")
-        fitted = self._fitter.fit(sent, profile, known, is_own=is_own)
-        if fitted.request is prepared.request:
-            return prepared
-        return replace(
-            prepared,
-            request=fitted.request,
-            losses=(*prepared.losses, *fitted.losses),
-            encodings=fitted.encodings,
-            why=prepared.why or "the back end takes other ids or schemas",
-        )
+    def translate_tools(self, job: Job) -> None:
+        """Offer tools of every kind as functions, under names that the back end accepts."""
+        is_untouched = job.guard == "off" and job.is_own
+        kinds = job.backend.tool_kinds if job.is_own else _NO_KINDS
+        lowered = lower(job.request, kinds, longest=0 if is_untouched else job.backend.profile.name_length)
+        job.losses += lowered.losses
+        job.call_ids = lowered.ids
+        if lowered.names is not None:
+            job.names = lowered.names
+            job.change(lowered.request, "the back end does not know all kinds and names of its tools")
+        job.offered = job.request.tools
 
+    def note_repetition(self, job: Job) -> None:
+        """Tell a model that repeats the same call that it does."""
+        if job.guard not in ("repair", "retry"):
+            return
+        messages = noticed(job.request.messages)
+        if messages is not job.request.messages:
+            job.change(replace(job.request, messages=messages), "the model repeats itself")
+            job.losses.append(Loss("loop", "messages", "the model repeats itself, and a note tells it so"))
 
-def _lowered(request: Request, repairs: tuple[Repair, ...], kinds: frozenset[str], longest: int) -> Prepared:
-    lowered = lower(request, kinds, longest=longest)
-    why = "its history had to be repaired" if repairs else ""
-    return Prepared(
-        request=lowered.request,
-        offered=lowered.request.tools,
-        names=lowered.names,
-        ids=lowered.ids,
-        losses=(*losses_of(repairs), *lowered.losses),
-        repairs=repairs,
-        why=why if lowered.names is None else "the back end does not know all kinds and names of its tools",
-    )
+    def adapt_ids(self, job: Job) -> None:
+        """Write call ids as the back end accepts them."""
+        if job.guard == "off" and job.is_own:
+            return
+        messages = fit_ids(job.request.messages, job.backend.profile.ids, job.call_ids)
+        if messages is not job.request.messages:
+            job.change(replace(job.request, messages=messages), "the back end accepts other call ids")
 
+    def adapt_schemas(self, job: Job) -> None:
+        """Write tool schemas as the back end accepts them."""
+        if job.guard == "off" and job.is_own:
+            return
+        fitted = self._fitter.fit(job.request, job.backend.profile, job.tool_set, is_own=job.is_own)
+        if fitted.request is not job.request:
+            job.change(fitted.request, "the back end accepts other schemas")
+            job.losses += fitted.losses
+            job.encodings = fitted.encodings
 
-def _noticed(prepared: Prepared) -> Prepared:
-    messages = noticed(prepared.request.messages)
-    if messages is prepared.request.messages:
-        return prepared
-    return replace(
-        prepared,
-        request=replace(prepared.request, messages=messages, wire=b""),
-        losses=(*prepared.losses, Loss("loop", "messages", "the model repeats itself, and is told so")),
-        why=prepared.why or "the model repeats itself",
-    )
+    def decoder(self, job: Job) -> ArgumentDecoder | None:
+        """For the arguments of the model's calls; None where they already fit the client's schemas."""
+        return ArgumentDecoder(job.encodings, job.offered, self.schemas) if job.encodings else None

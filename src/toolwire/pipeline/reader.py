@@ -1,9 +1,10 @@
-"""Any back end's answer as events: for those in front of a back end that have to know what it says."""
+"""Reads the reply of a back end, as bytes or as events: its size is limited, and its connection is drained or aborted."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from typing import TypeVar
 
 from ..backends.base import EventReply, WireReply, is_streamed
 from ..dialects import DIALECTS
@@ -13,60 +14,73 @@ from ..events import Event
 from ..offload import LARGE, offload
 from ..types import Request
 
-MAX_ANSWER = 256 << 20
-LAST_BYTES = 0.2  # seconds
+MAX_ANSWER = 256 << 20  # bytes
+_DRAIN_SECONDS = 0.2
+T = TypeVar("T")
 
 
-class Reading:
-    """One reply being read."""
+class ReplyReader:
+    """The only reader of one reply. The caller releases it, whatever happens."""
 
     def __init__(self, reply: WireReply | EventReply, dialect: str, request: Request) -> None:
-        self._reply = reply
+        self.reply = reply
+        self.is_stream = not isinstance(reply, EventReply) and is_streamed(reply, request)
         self._dialect = dialect
         self._request = request
         self._is_read = False
+        self._size = 0
+        self.undecoded = 0  # bytes since the last event; the caller resets it
+
+    def decoder(self) -> ResponseDecoder:
+        dialect = DIALECTS[self._dialect]
+        return dialect.stream_decoder(self._request) if self.is_stream else dialect.body_decoder(self._request)
+
+    async def read(self) -> bytes:
+        """The next bytes, b"" at the end. Raises UpstreamError when the reply is cut, stalls or is too large."""
+        assert not isinstance(self.reply, EventReply)
+        data = await self.reply.read()
+        self._size += len(data)
+        self.undecoded += len(data)
+        self._is_read = not data
+        if self._size > MAX_ANSWER:
+            raise garbage(f"the back end's answer is larger than {MAX_ANSWER >> 20} MB.")
+        return data
+
+    async def decode(self, data: bytes, decode: Callable[[bytes], T]) -> T:
+        """decode(data), in a thread where data completes a large event or a large body."""
+        is_large = self.undecoded > LARGE and (not data or b"\n" in data)
+        return await offload(decode, data) if is_large else decode(data)
 
     async def events(self) -> AsyncIterator[list[Event]]:
-        """Until it ends. Raises UpstreamError when it is cut, stalls or does not end."""
-        reply = self._reply
-        if isinstance(reply, EventReply):
-            async for events in reply.events:
+        """Raises UpstreamError like read(). The last list may lack an end."""
+        if isinstance(self.reply, EventReply):
+            async for events in self.reply.events:
                 yield events
             return
-        decoder, size, pending = self._decoder(reply), 0, 0
-        while data := await reply.read():
-            size += len(data)
-            if size > MAX_ANSWER:
-                raise garbage(f"the back end's answer is larger than {MAX_ANSWER >> 20} MB.")
-            is_costly = pending > LARGE and b"\n" in data  # the end of a large event
-            events = await offload(decoder.feed, data) if is_costly else decoder.feed(data)
-            pending = 0 if events else pending + len(data)
-            yield events
-        self._is_read = True
-        yield await offload(decoder.close) if pending > LARGE else decoder.close()
+        decoder = self.decoder()
+        while data := await self.read():
+            if events := await self.decode(data, decoder.feed):
+                self.undecoded = 0
+                yield events
+        yield await self.decode(b"", lambda _: decoder.close())
 
-    async def finish(self) -> None:
-        """The answer is complete: its last bytes are awaited for a moment, because a connection read to its end serves the
-        next request."""
-        if isinstance(self._reply, EventReply) or self._is_read:
+    async def release(self, *, is_over: bool = False) -> None:
+        """Close the reply. is_over: the answer is complete. Its last bytes are then awaited for a moment, because a connection
+        that was read to its end can serve the next request."""
+        reply = self.reply
+        if isinstance(reply, EventReply):
+            await reply.close()
+            return
+        if self._is_read or reply.is_complete:
             return
         try:
-            async with asyncio.timeout(LAST_BYTES):
-                while await self._reply.read():
-                    pass
+            if is_over:
+                async with asyncio.timeout(_DRAIN_SECONDS):
+                    while await reply.read():
+                        pass
                 self._is_read = True
         except (TimeoutError, UpstreamError):
             pass
-
-    async def release(self) -> None:
-        """Nobody reads on: stop the back end, unless all of it has been read."""
-        if isinstance(self._reply, EventReply):
-            await self._reply.close()
-        elif not self._is_read:
-            self._reply.abort()
-
-    def _decoder(self, reply: WireReply) -> ResponseDecoder:
-        wire = DIALECTS[self._dialect]
-        if is_streamed(reply, self._request):
-            return wire.stream_decoder(self._request)
-        return wire.body_decoder(self._request)
+        finally:
+            if not self._is_read:
+                reply.abort()

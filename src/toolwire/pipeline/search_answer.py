@@ -20,7 +20,7 @@ from ..dialects.shared.web_search import Outcome, SearchForm, Shown, WebSearch, 
 from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
 from ..ids import new_id
 from ..types import Loss, Message, Opaque, Part, Request, Text, ToolCall, ToolChoice, ToolResult, Usage
-from .reader import Reading
+from .reader import ReplyReader
 from .rounds import Rounds
 
 _USES = 5
@@ -66,21 +66,20 @@ class SearchTurn:
         self.rounds = Rounds(reply.losses)
         losses: list[Event] = []
         while True:
-            reading, answer = Reading(reply, self._inner.dialect, request), _Round(self)
+            reader, answer = ReplyReader(reply, self._inner.dialect, request), _Round(self)
             try:
                 if losses:  # in here: a client that disconnects now must stop the new reply
                     yield losses
-                async for events in reading.events():
+                async for events in reader.events():
                     if kept := answer.send(events):
                         yield kept
                     if answer.is_over:
                         break
-                await reading.finish()
                 for pending in answer.searches:
                     yield await self._found(pending)
             finally:
                 answer.cancel()
-                await reading.release()
+                await reader.release(is_over=answer.finished is not None)
             if answer.finished is None:  # it has failed, or has no end
                 return
             if answer.is_last:

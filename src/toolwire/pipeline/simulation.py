@@ -24,7 +24,7 @@ from ..events import Event, Failed
 from ..ids import new_id
 from ..profiles import ANY_SCHEMAS, IdRule, Profile
 from ..types import Loss, Request, Tool, ToolCall
-from .reader import Reading
+from .reader import ReplyReader
 from .rounds import RoundsReply
 
 _NO_LOSSES: tuple[Loss, ...] = ()
@@ -86,8 +86,8 @@ class ListeningBackend(Backend):
     async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
         sent, losses = self._sent(request)
         reply = await self._inner.open(sent, is_verbatim=False)
-        reading = Reading(reply, self._inner.dialect, sent)
-        events = self._heard(request, reading) if has_tools(request) else reading.events()
+        reader = ReplyReader(reply, self._inner.dialect, sent)
+        events = self._heard(request, reader) if has_tools(request) else reader.events()
         return RoundsReply(
             events=events,
             losses=(*reply.losses, *losses),
@@ -110,18 +110,18 @@ class ListeningBackend(Backend):
     def _manner_for(self, request: Request) -> Manner:
         return self._manner
 
-    async def _heard(self, request: Request, reading: Reading) -> AsyncIterator[list[Event]]:
-        spoken = self.spoken(request)
+    async def _heard(self, request: Request, reader: ReplyReader) -> AsyncIterator[list[Event]]:
+        spoken, is_over = self.spoken(request), False
         try:
-            async with aclosing(reading.events()) as read:  # type: ignore[type-var] # a generator, though it does not say so
+            async with aclosing(reader.events()) as read:  # type: ignore[type-var] # a generator, though it does not say so
                 async for events in read:
                     if kept := spoken.send(events):
                         yield kept
-            await reading.finish()
+            is_over = True
         except GatewayError as error:
             yield spoken.send([Failed(error=error)])
         finally:
-            await reading.release()
+            await reader.release(is_over=is_over)
 
 
 class SimulatingBackend(ListeningBackend):

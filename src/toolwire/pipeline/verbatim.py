@@ -10,36 +10,46 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from ..backends.base import Backend, EventReply
 from ..calls.turn import Turn
+from ..dialects import DIALECTS
 from ..dialects.base import ResponseDecoder, ResponseEncoder, StreamDecoder, garbage
 from ..dialects.shared.answer_in import last_frames
 from ..dialects.shared.model_field import Renamer, model_places
 from ..errors import GatewayError
 from ..events import Event, Failed, Finished, PartDelta, PartStarted, Started
-from ..types import JsonObject, Request
+from ..types import JsonObject
 from ..wire.exact_json import BadJson, decode, encode
 from ..wire.sse import Frame, FrameTooLarge, SseReader
+from .job import Job
+from .reader import ReplyReader
 
 
-class Plan(Struct, frozen=True):
-    """Whether bytes pass untouched, and the reason in words; is_renamed: the back end knows the model by another name."""
+def why_translated(job: Job, backend: Backend) -> str:
+    """Why the client's bytes cannot be sent as they are, "" where they can. backend: the one to open, which may wrap the job's."""
+    if job.policy.verbatim == "never":
+        return 'the back end is set to verbatim = "never"'
+    if not backend.dialect:
+        return "the back end answers in this process"
+    if job.received.origin != backend.dialect:
+        return f"the client speaks {job.received.origin}, the back end {backend.dialect}"
+    return job.stale or ("" if job.request.wire else "the request has no bytes of a client")
 
-    is_verbatim: bool
-    why: str
-    is_renamed: bool = False
 
-
-def plan(request: Request, backend_dialect: str, policy: str) -> Plan:
-    """Pure: what is known before the request leaves decides."""
-    if policy == "never":
-        return Plan(False, 'the back end is set to verbatim = "never"')
-    if not backend_dialect:
-        return Plan(False, "the back end answers in this process")
-    if request.origin != backend_dialect:
-        return Plan(False, f"the client speaks {request.origin}, the back end {backend_dialect}")
-    if not request.wire:
-        return Plan(False, "the request was not read from a client's bytes")
-    return Plan(True, f"both sides speak {backend_dialect}")
+def pipe_for(job: Job, reader: ReplyReader, turn: Turn, encoder: ResponseEncoder) -> Translator:
+    """From the reply to the client: bytes unchanged where both sides have the same form, else events encoded again."""
+    if isinstance(reader.reply, EventReply):
+        return Translator(None, turn, encoder)
+    fits = job.record.is_verbatim and reader.is_stream == job.received.stream
+    is_queued = job.is_queued_upstream and not reader.is_stream
+    renamer = Renamer(job.backend.dialect, job.received.model) if job.is_renamed and (fits or is_queued) else None
+    if is_queued:
+        return Untouched(reader.decoder(), turn, encoder, renamer)
+    if not fits:
+        return Translator(reader.decoder(), turn, encoder)
+    if reader.is_stream:
+        return tap_of(DIALECTS[job.backend.dialect].stream_decoder(job.received), turn, encoder, renamer)
+    return BodyTap(reader.decoder(), turn, encoder, renamer)
 
 
 def with_model(wire: bytes, asked: str, model: str) -> bytes:

@@ -24,7 +24,7 @@ from ..memory.answers import Keeping, keepers_in
 from ..memory.signatures import Vault
 from ..memory.store import Store, open_store
 from ..offload import LARGE, offload
-from ..pipeline.policy import handling_of
+from ..pipeline.policy import policy_of
 from ..pipeline.search import Searching
 from ..runtime import Runtime
 from ..telemetry import Record, wire_trace
@@ -89,14 +89,14 @@ class App:
         self._tracer.start()
         self._transport = Transport()
         backends = {config.name: build(config, self._transport) for config in self._config.backends}
-        handlings = {config.name: handling_of(config) for config in self._config.backends}
+        policies = {config.name: policy_of(config) for config in self._config.backends}
         keepers, is_shared = keepers_in(self._config.backends), bool(self._config.server.keys)
         store = self._given_store or self._opened_store()
         keeping = Keeping(store, keepers, is_shared=is_shared)
         vault = Vault(store) if self._config.store.reasoning else None
         asked = self._config.search
         searching = Searching(build_search(asked, self._transport)) if asked is not None else None
-        self._runtime = Runtime(backends, router_for(self._config), handlings, keeping, searching, vault)
+        self._runtime = Runtime(backends, router_for(self._config), policies, keeping, searching, vault)
         self.bridge = self._bridge_to(self._runtime)
         self._state = State(self._runtime, keeping, self._done, self._report, self._config.server.keep_alive_seconds)
         self._recorder = Recorder(store, self._history, self._report)
@@ -333,7 +333,7 @@ class App:
         except BadRequest as error:
             if (error.code, error.where) != ("missing_field", "model"):
                 raise
-            model = await self._running().default_model()
+            model = await self._running().catalog.default_model()
             if not model:
                 raise
         return decode(with_model(body, model), headers)
@@ -372,11 +372,11 @@ class App:
         await reply.json(self.bridge.describe())
 
     async def _list_models(self, reply: Reply) -> None:
-        await reply.json(reply.dialect.encode_models(await self._running().models()))
+        await reply.json(reply.dialect.encode_models(await self._running().catalog.models()))
 
     def _one_model(self, name: str, reply: Reply) -> Callable[[Reply], Awaitable[None]]:
         async def show(reply: Reply) -> None:
-            line = await self._running().model(name)
+            line = await self._running().catalog.model(name)
             if line is None:
                 raise BadRequest(f"no back end lists the model {quote(name)}.", status=404, code="model_not_found")
             await reply.json(reply.dialect.encode_model(line))
@@ -398,12 +398,12 @@ def _short(path: str) -> str:
 
 
 def _note_models(runtime: Runtime, backend: VSCodeBackend) -> None:
-    runtime.note_models(backend.name, backend.listed())
+    runtime.catalog.note_models(backend.name, backend.listed())
 
 
 async def _runs_behind(request: Request, runtime: Runtime) -> bool:
     """In the background here; where the back end keeps answers, it runs them itself."""
-    return request.state is not None and request.state.is_background and await runtime.keeps(request)
+    return request.state is not None and request.state.is_background and await runtime.stores(request)
 
 
 async def _front_page(reply: Reply) -> None:

@@ -23,7 +23,7 @@ from ..events import Failed, Started
 from ..ids import new_id
 from ..memory.answers import RUNNING
 from ..memory.store import Entry, Store
-from ..pipeline.step import Step
+from ..pipeline.answer import Answer
 from ..runtime import Runtime
 from ..telemetry import Record
 from ..types import JsonObject, Request
@@ -141,7 +141,7 @@ class Background:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _queued(self, request: Request, owner: str, answer_id: str) -> Entry:
-        kept = await self._runtime.remember(request, owner)
+        kept = await self._runtime.stored(request, owner)
         assert kept is not None
         assert request.state is not None
         now = time.time()
@@ -162,7 +162,7 @@ class Background:
         )
 
     async def _work(self, job: Job, request: Request, record: Record) -> None:
-        step: Step | None = None
+        step: Answer | None = None
         status, error = "failed", None
         beat = asyncio.get_running_loop().create_task(self._beat(job))
         record.status = 200
@@ -209,7 +209,7 @@ class Background:
         return None
 
     async def _fail(
-        self, job: Job, request: Request, step: Step | None, status: str, error: GatewayError, record: Record
+        self, job: Job, request: Request, step: Answer | None, status: str, error: GatewayError, record: Record
     ) -> None:
         """Followers get an end unless they have one, the store gets the reason, and the log what is our fault."""
         record.outcome, record.error = "error", error.code

@@ -23,7 +23,7 @@ from ..dialects.base import ModelLine
 from ..errors import BadRequest, GatewayError, InternalError, quote
 from ..events import Event, Failed, Finished
 from ..ids import new_id
-from ..pipeline.answer import Answering
+from ..pipeline.answer import EventAnswer
 from ..runtime import Runtime
 from ..telemetry import Record, wire_trace
 from ..types import Request
@@ -46,7 +46,7 @@ class Desk(Struct, frozen=True):
 
     async def is_own(self, model: str) -> bool:
         """Whether VS Code would be asked; also where an alias leads there."""
-        return bool(self.own) and (await self.runtime().route(model)).backend in self.own
+        return bool(self.own) and (await self.runtime().catalog.route(model)).backend in self.own
 
 
 def lent_back(model: str) -> BadRequest:
@@ -102,7 +102,7 @@ class Asks:
 
     async def _offer(self) -> None:
         try:
-            lines = await self._desk.runtime().models()
+            lines = await self._desk.runtime().catalog.models()
             offer = Offer(models=tuple([_offered(line) for line in lines if not await self._desk.is_own(line.id)]))
         except GatewayError as error:
             self._desk.log.say("warning", f"no models could be offered to VS Code: {error.message}")
@@ -177,7 +177,7 @@ class _Telling:
         self._left_at = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
-    async def run(self, answering: Answering, record: Record) -> None:
+    async def run(self, answering: EventAnswer, record: Record) -> None:
         """Up to its very end, behind the last event: only then it has been counted, and its connection is free for another."""
         async with aclosing(answering.events()) as batches:
             async for events in batches:

@@ -11,7 +11,7 @@ from ..dialects.base import Context
 from ..errors import BadRequest, GatewayError, InternalError
 from ..events import Failed
 from ..ids import new_id
-from ..pipeline.step import Step
+from ..pipeline.answer import Answer
 from ..runtime import Runtime
 from ..telemetry import Record
 from ..types import Request
@@ -34,7 +34,7 @@ class Exchange:
         self._runtime = runtime
         self._record = record
         self._interval = interval
-        self._step: Step | None = None
+        self._step: Answer | None = None
         self._is_ending = False
 
     async def run(self, request: Request, receive: Receive, reply: Reply) -> None:
@@ -81,7 +81,7 @@ class Exchange:
         self._is_ending = True
         extra = passed_headers(step.headers) + loss_header(step.losses)
         if self._record.is_debugged:
-            extra.append(debug_header(step.told()))
+            extra.append(debug_header(step.report()))
         await reply.whole(200, b"".join(pieces), "application/json", extra)
 
     async def _stream(self, request: Request, reply: Reply) -> None:
@@ -115,7 +115,7 @@ class Exchange:
             wire = reply.dialect.encoder(context).send(Failed(error=error))
         await reply.send({"type": "http.response.body", "body": wire, "more_body": False})
 
-    async def _pump(self, step: Step, outlet: Outlet) -> None:
+    async def _pump(self, step: Answer, outlet: Outlet) -> None:
         async def write(wire: bytes) -> None:
             if not self._record.first_byte:
                 if step.error is not None and not step.has_content and not outlet.is_started:

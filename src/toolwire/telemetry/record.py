@@ -25,6 +25,7 @@ class Record(Struct, kw_only=True):
     sent_model: str = ""  # the name that the back end received
     is_stream: bool = False
     is_verbatim: bool = False
+    translated: str = ""  # why the client's bytes were not sent as they came
     took_over: str = ""
     how: str = ""  # which way to answer the back end chose, if it has several
     local: list[LocalCall] = []  # tools that the gateway ran itself; the client does not see these calls
@@ -51,6 +52,7 @@ class Record(Struct, kw_only=True):
             "backend": self.backend,
             "model": self.sent_model,
             "verbatim": self.is_verbatim,
+            "translated": self.translated or None,
             "took_over": self.took_over or None,
             "how": self.how or None,
             "calls": counts,

@@ -1,0 +1,68 @@
+"""Which checks the calls of one answer pass: counted, watched while they stream, or held until they are valid."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from ..backends.base import Backend
+from ..calls.schemas import Schemas
+from ..calls.tools.encoded_arguments import ArgumentDecoder
+from ..calls.turn import Count, Watch, Watcher, has_tools
+from ..calls.validation import Checking, Offer
+from ..calls.written.request import Wanted, reminder, wanted_of
+from ..calls.written.splitter import Manner
+from .correction import CorrectingBackend
+from .job import Job
+from .policy import Policy
+from .simulation import ListeningBackend, SimulatingBackend
+
+
+def guarded(job: Job, schemas: Schemas, decoder: ArgumentDecoder | None) -> tuple[Backend, Watcher | None]:
+    """The back end to open, and the watcher of its calls; None where the back end is wrapped in one that holds and corrects them."""
+    backend, request = job.backend, job.request
+    if job.guard == "off":
+        return backend, Count(job.record.tally)
+    state = request.state
+    is_simulated = job.policy.tools == "simulate"
+    wanted = Wanted() if not is_simulated and backend.profile.has_tool_choice else wanted_of(request)
+    if wanted.names is None:
+        is_all = state is None or not (state.is_leaning or state.is_upstreams)
+        offer = Offer(job.offered, job.names, is_all=is_all)
+    else:  # the model knows all tools, and may call some of them
+        allowed = [tool for tool in job.offered if tool.name in wanted.names]
+        offer = Offer(allowed, barred=frozenset(tool.name for tool in job.offered) - wanted.names)
+    checking = Checking(offer, schemas, job.record.tally, decoder)
+    may_call = has_tools(request)
+    is_watched = job.guard == "check" and not job.must_be_valid
+    if not may_call or is_watched or job.is_queued_upstream:
+        return backend, Watch(checking, has_tools=may_call)
+    terms = job.terms
+    if wanted.must_call:
+        terms = replace(terms, reminder=reminder(wanted, is_native=not is_simulated))
+    return CorrectingBackend(listening(job, schemas) or backend, checking, terms), None
+
+
+def listening(job: Job, schemas: Schemas) -> ListeningBackend | None:
+    """The back end with a scan of its text for calls; None where its models do not write calls as text."""
+    backend = job.backend
+    if job.policy.tools != "auto" or job.guard == "off" or not backend.dialect:
+        return None
+    if not backend.profile.writes_calls or not job.offered or not has_tools(job.request):
+        return None
+    return ListeningBackend(backend, schemas, _manner(job.policy, job.guard))
+
+
+def simulated(backend: Backend, policy: Policy, model: str, schemas: Schemas) -> Backend:
+    """The back end, or one that describes the tools to it as text."""
+    if policy.tools != "simulate":
+        return backend
+    return SimulatingBackend(backend, schemas, _manner(policy, policy.guard_for(model)))
+
+
+def _manner(policy: Policy, guard: str) -> Manner:
+    return Manner(
+        is_held=guard in ("repair", "retry"),
+        may_hold=guard != "off",
+        policy=policy.terms.policy,
+        unknown=policy.terms.unknown,
+    )

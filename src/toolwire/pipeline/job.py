@@ -1,0 +1,84 @@
+"""One request on its way: as the client sent it, as the back end gets it, and everything the stages find out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from ..backends.base import Backend
+from ..calls.schemas.cache import ToolSet
+from ..calls.tools.encoded_arguments import Encoding
+from ..calls.tools.names import Names
+from ..config.file import Guard
+from ..memory.answers import Kept
+from ..memory.signatures import Recall
+from ..telemetry import Record
+from ..types import Loss, Request, Tool
+from .correction import Terms
+from .policy import Policy
+
+
+class Job(Struct, kw_only=True):
+    """received is the client's request and never changes. request is what the stages make of it and the back end gets.
+
+    stale: why the client's bytes no longer describe the request, "" while they do. offered: the tools by the names that the
+    model sees, with the client's schemas. names and encodings: how the names and arguments of the model's calls become the client's.
+    """
+
+    received: Request
+    request: Request
+    backend: Backend
+    model: str  # as the back end knows it
+    policy: Policy
+    guard: Guard
+    record: Record
+    owner: str = ""
+    stale: str = ""
+    losses: list[Loss] = field(default_factory=list)
+    stored: Kept | None = None
+    recall: Recall | None = None
+    tool_set: ToolSet | None = None
+    offered: tuple[Tool, ...] = ()
+    names: Names | None = None
+    call_ids: frozenset[str] | None = None  # of the history, where a stage has collected them
+    encodings: Mapping[str, Encoding] = {}
+
+    def change(self, request: Request, why: str) -> None:
+        """The only way to send something else than the client's bytes."""
+        self.request = replace(request, wire=b"") if request.wire else request
+        self.stale = self.stale or why
+
+    @property
+    def is_own(self) -> bool:
+        """The back end speaks the client's dialect."""
+        return self.backend.dialect == self.received.origin
+
+    @property
+    def is_renamed(self) -> bool:
+        """The back end knows the model by another name than the client."""
+        return self.model != self.received.model
+
+    @property
+    def is_stored_upstream(self) -> bool:
+        return self.stored is not None and not self.stored.is_here
+
+    @property
+    def is_queued_upstream(self) -> bool:
+        """The back end stores answers, and makes this one in its own background."""
+        state = self.received.state
+        return state is not None and state.is_background and self.is_stored_upstream
+
+    @property
+    def must_be_valid(self) -> bool:
+        """A strict tool on a back end that cannot enforce it: the gateway does."""
+        return self.policy.tools == "simulate" and any(tool.strict for tool in self.offered)
+
+    @property
+    def terms(self) -> Terms:
+        """Only a single choice can be corrected, and only where no back end has stored the wrong one."""
+        terms = self.policy.terms
+        if self.guard == "retry" and self.received.sampling.choices == 1 and not self.is_stored_upstream:
+            return terms
+        return replace(terms, corrections=0)

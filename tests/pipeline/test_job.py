@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from toolwire.pipeline.correction import Terms
+from toolwire.pipeline.policy import Policy
+from toolwire.types import Message, Request, Sampling, Text, Tool
+
+from .jobs import Closed, job_of
+
+REQUEST = Request(
+    model="m", messages=(Message(role="user", parts=(Text(text="hi"),)),), origin="chat", wire=b'{"model": "m"}'
+)
+
+
+def test_a_change_drops_the_clients_bytes_and_keeps_the_first_reason() -> None:
+    job = job_of(REQUEST)
+    assert job.stale == ""
+    job.change(replace(REQUEST, messages=()), "first")
+    job.change(replace(job.request, model="n"), "second")
+    assert (job.request.wire, job.request.model, job.request.messages, job.stale) == (b"", "n", (), "first")
+    assert job.received is REQUEST
+
+
+def test_whose_dialect_and_model_name_it_is() -> None:
+    assert job_of(REQUEST).is_own
+    assert not job_of(REQUEST, Closed("messages")).is_own
+    assert not job_of(REQUEST).is_renamed
+    assert job_of(REQUEST, model="other").is_renamed
+
+
+def test_strict_tools_must_be_valid_where_tools_are_simulated() -> None:
+    strict = (Tool(name="f", strict=True),)
+    simulated = Policy(tools="simulate")
+    assert job_of(REQUEST, policy=simulated, offered=strict).must_be_valid
+    assert not job_of(REQUEST, policy=simulated, offered=(Tool(name="f"),)).must_be_valid
+    assert not job_of(REQUEST, offered=strict).must_be_valid
+
+
+def test_only_a_single_choice_at_guard_retry_is_corrected() -> None:
+    policy = Policy(terms=Terms(corrections=3))
+    assert job_of(REQUEST, guard="retry", policy=policy).terms.corrections == 3
+    assert job_of(REQUEST, guard="repair", policy=policy).terms.corrections == 0
+    two = replace(REQUEST, sampling=Sampling(choices=2))
+    assert job_of(two, guard="retry", policy=policy).terms.corrections == 0

@@ -69,7 +69,7 @@ def test_every_client_is_shown(client: str, capsys: Shown) -> None:
 def test_what_was_not_tried_with_the_client_is_said(capsys: Shown) -> None:
     run(["connect", "obsidian-copilot", "--url", NOBODY])
     run(["connect", "codex", "--url", NOBODY])
-    assert capsys.readouterr().out.count("not tried") == 1
+    assert capsys.readouterr().out.count("were not tested") == 1
 
 
 def test_the_address_and_the_key_come_from_the_configuration(home: Path, capsys: Shown) -> None:
@@ -102,19 +102,19 @@ def test_a_gateway_that_others_can_reach_has_a_key(capsys: Shown) -> None:
     ("arguments", "words"),
     [
         (["code"], 'there is no client "code"; did you mean'),
-        (["codex", "--dialect", "chat"], "Codex CLI speaks responses"),
+        (["codex", "--dialect", "chat"], "Codex CLI supports responses"),
         (["codex", "--url", "ftp://x"], "--url: found no complete URL"),
         (["codex", "--url", 'http://x/"'], "--url: found a URL with quotes"),
         (["codex", "--model", 'a"b', "--url", NOBODY], "--model: found"),
         (["codex", "--model", "", "--url", NOBODY], "--model: found"),
-        (["openai-python", "--write", "--url", NOBODY], "set up by code"),
-        (["copilot-cli", "--write", "--url", NOBODY], "set up by environment variables"),
+        (["openai-python", "--write", "--url", NOBODY], "configured by code"),
+        (["copilot-cli", "--write", "--url", NOBODY], "configured by environment variables"),
         (["obsidian-copilot", "--write", "--url", NOBODY], "--file: PATH/data.json"),
-        (["pi", "--write", "--file", "x.json", "--url", NOBODY], "expected the folder"),
+        (["pi", "--write", "--file", "x.json", "--url", NOBODY], "expected their folder"),
         (["obsidian-copilot", "--write", "--file", "vault/copilot", "--url", NOBODY], "--file: found nothing"),
         (["codex", "--write", "--file", "vault/config.toml", "--url", NOBODY], '--file: found no folder "vault"'),
         (["codex", "--file", "vault", "--url", NOBODY], "--file: found nothing"),
-        (["pi", "--write", "--file", "~nobody-of-this-name", "--url", NOBODY], "expected the folder"),
+        (["pi", "--write", "--file", "~nobody-of-this-name", "--url", NOBODY], "expected their folder"),
         (["codex", "--config", "nowhere.toml"], "cannot be read"),
         (["codex", "--wrong"], "Run `toolwire --help`"),
     ],
@@ -143,7 +143,7 @@ def test_writing_shows_a_diff_keeps_a_backup_and_is_done_once(home: Path, capsys
     shown = capsys.readouterr().out
     assert '-model = "gpt-5.5"\n+model = "demo/echo-tools"\n' in shown
     (backup,) = path.parent.glob("config.toml.*.bak")
-    assert f"the file as it was is {backup}." in shown
+    assert f"the backup is {backup}." in shown
     assert backup.read_text().startswith('# mine\nmodel = "gpt-5.5"')
     settings = tomllib.loads(path.read_text())
     assert settings["tools"] == {"web_search": True}
@@ -292,7 +292,7 @@ def test_the_key_itself_is_written_when_somebody_asks_for_it(home: Path, capsys:
     assert run([*flags, "--write-key"]) == 0
     shown = capsys.readouterr().out
     assert key not in shown
-    assert "do not share the file" in shown
+    assert "do not share it" in shown
     (group,) = [group for group in json.loads(file.read_text()) if group["name"] == "toolwire"]
     assert group["models"][0]["requestHeaders"] == {"x-toolwire-from": "vscode", "x-api-key": key}
     assert file.stat().st_mode & 0o777 == 0o600
@@ -303,9 +303,9 @@ def test_the_key_itself_is_written_when_somebody_asks_for_it(home: Path, capsys:
 @pytest.mark.parametrize(
     ("flags", "told"),
     [
-        (["vscode", "--write-key"], "goes with --write"),
+        (["vscode", "--write-key"], "requires --write"),
         (["codex", "--write", "--write-key"], "does not need the key in its file"),
-        (["vscode", "--write", "--write-key", "--url", "http://127.0.0.1:9"], "wants no key"),
+        (["vscode", "--write", "--write-key", "--url", "http://127.0.0.1:9"], "requires no key"),
         (["vscode", "--write", "--write-key", "--url", "http://192.0.2.1:9"], "set TOOLWIRE_KEY"),
     ],
 )

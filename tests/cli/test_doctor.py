@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tests.backends.codex.starting import fake
 from tests.cli.listener import http, listening
 from toolwire.cli.doctor import Finding, doctor, examine, of_aliases, of_backend, of_store
-from toolwire.cli.models import Listing
+from toolwire.cli.models import ModelListing
 from toolwire.config.file import BackendConfig, Config, StoreConfig, with_backends
 from toolwire.errors import UpstreamError
 from toolwire.memory.store import open_store
@@ -28,12 +28,12 @@ def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def failed(status: int, backend: BackendConfig = OPENAI) -> Finding:
-    return of_backend(backend, Listing(backend="openai", error=UpstreamError("no.", status=status)))
+    return of_backend(backend, ModelListing(backend="openai", error=UpstreamError("no.", status=status)))
 
 
 def test_a_back_end_that_answers_is_well() -> None:
-    assert of_backend(OPENAI, Listing(backend="openai", models=("a",))).text == "answers, and lists 1 model."
-    assert of_backend(OPENAI, Listing(backend="openai", models=("a", "b"))).text == "answers, and lists 2 models."
+    assert of_backend(OPENAI, ModelListing(backend="openai", models=("a",))).text == "answers, and lists 1 model."
+    assert of_backend(OPENAI, ModelListing(backend="openai", models=("a", "b"))).text == "answers, and lists 2 models."
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_what_is_wrong_comes_with_advice(status: int, advice: str) -> None:
 
 def test_a_missing_key_is_named() -> None:
     backend = BackendConfig(name="openai", kind="openai-chat", missing="OPENAI_API_KEY is not set")
-    finding = of_backend(backend, Listing(backend="openai", error=UpstreamError("OPENAI_API_KEY is not set.")))
+    finding = of_backend(backend, ModelListing(backend="openai", error=UpstreamError("OPENAI_API_KEY is not set.")))
     assert finding.is_wrong
     assert finding.text == "OPENAI_API_KEY is not set."
     assert "[backends.openai]" in finding.advice
@@ -71,7 +71,7 @@ def test_a_back_end_is_asked_although_the_file_names_its_models(tmp_path: Path, 
 
 def test_models_of_the_file_that_it_does_not_list_are_named() -> None:
     backend = BackendConfig(name="openai", kind="openai-chat", models=("a", "b"))
-    finding = of_backend(backend, Listing(backend="openai", models=("a",)))
+    finding = of_backend(backend, ModelListing(backend="openai", models=("a",)))
     assert finding.text == "answers, and lists 1 model; not among them, but in the file: b."
     assert not finding.is_wrong  # many servers answer for more than they list
 
@@ -212,15 +212,15 @@ def test_aliases_that_lead_nowhere_are_wrong(tmp_path: Path) -> None:
 
 def test_an_alias_of_a_back_end_that_does_not_answer_may_be_right() -> None:
     config = with_backends(Config(aliases={"x": "some/model"}), [OPENAI, replace(OPENAI, name="other")])
-    listed = Listing(backend="demo", models=("echo-tools",))
-    silent = Listing(backend="openai", error=UpstreamError("no."))
+    listed = ModelListing(backend="demo", models=("echo-tools",))
+    silent = ModelListing(backend="openai", error=UpstreamError("no."))
     (finding,) = of_aliases(config, [silent, silent, listed])
     assert not finding.is_wrong
     assert "no back end that answers" in finding.text
-    assert not list(of_aliases(config, [silent, Listing(backend="other", models=("some/model",)), listed]))
+    assert not list(of_aliases(config, [silent, ModelListing(backend="other", models=("some/model",)), listed]))
 
 
 def test_an_alias_for_a_name_with_a_slash_may_mean_the_default() -> None:
     config = with_backends(Config(aliases={"x": "meta/llama"}), [OPENAI])
-    answers = [Listing(backend="openai", models=("a",)), Listing(backend="demo", models=("echo-tools",))]
+    answers = [ModelListing(backend="openai", models=("a",)), ModelListing(backend="demo", models=("echo-tools",))]
     assert not list(of_aliases(config, answers))

@@ -15,7 +15,7 @@ import pytest
 from tests.programs.installed import NODE_MODULES, PYTHON, ROOT, node_library, node_program, python_library, search_path
 from tests.programs.stage import free_port, serving
 from tests.programs.vscode.installed import framework
-from toolwire.cli.clients.client import Target, filled
+from toolwire.cli.clients.client import ConnectTarget, fill
 from toolwire.cli.clients.libraries import LIBRARIES
 
 pytestmark = pytest.mark.slow
@@ -63,9 +63,9 @@ def test_a_framework(name: str, address: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "dialect"), CASES)
 def test_what_connect_shows_calls_the_tool(name: str, dialect: str, address: str, tmp_path: Path) -> None:
     client = next(client for client in LIBRARIES if client.name == name)
-    target = Target(address=address, model="demo/echo-tools", has_key=False)
+    target = ConnectTarget(address=address, model="demo/echo-tools", has_key=False)
     program = tmp_path / ("program.mjs" if name in NODES else "program.py")
-    program.write_text(filled(client.way(dialect).code, target.words(dialect)), encoding="utf-8")
+    program.write_text(fill(client.way(dialect).code, target.placeholders(dialect)), encoding="utf-8")
     (tmp_path / "node_modules").symlink_to(NODE_MODULES)
     output = _output(_command(name), program, {}, tmp_path)
     assert output.splitlines()[-1].endswith(CALLED), output[-1000:]

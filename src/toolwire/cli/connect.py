@@ -1,4 +1,4 @@
-"""`toolwire connect`: what to tell a client so that it uses this gateway; writes it where the client looks, and tries it."""
+"""`toolwire connect`: shows the settings that connect a client to this gateway, writes them to its file, and checks them."""
 
 from __future__ import annotations
 
@@ -16,52 +16,52 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..config.file import is_loopback, load, suggestion, url_fault
-from ..config.secret import Resolver, Secret
+from ..config.secret import Secret
 from ..errors import ConfigError, quote
 from .clients import CLIENTS, Client
-from .clients.client import DUMMY, KEY, SettingsFile, Target, Way, filled, settings_of
-from .clients.file_edit import FORMATS, Change, difference, plan, write
-from .clients.gateway import Found, look
-from .clients.places import locate
+from .clients.client import DUMMY, KEY, ConnectTarget, DialectSetup, SettingsFile, fill, settings_of
+from .clients.gateway import GatewayStatus, key_from_environment, look
+from .clients.settings_file import FORMATS, FileChange, difference, locate, plan, write
 from .found import ConfigFlag
 from .models import plain
 from .serve import address_of
 
 DEMO = "demo/echo-tools"
-# What stands in a file, a shell or a program between quotes must not end them.
+# The name is inserted between quotes in files, shell commands and code, and must not end them.
 _MODEL = re.compile(r"""[^\s"'`\\$\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]{1,200}""")
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """What can be chosen beside the client."""
-
-    url: Annotated[str | None, Parameter(help="Address of the gateway; otherwise that of the configuration.")] = None
-    model: Annotated[str | None, Parameter(help="Model to use; otherwise the first that the gateway lists.")] = None
-    dialect: Annotated[str | None, Parameter(help="chat, responses or messages, where the client speaks several.")] = (
+class ConnectOptions:
+    url: Annotated[str | None, Parameter(help="Address of the gateway; by default that of the configuration.")] = None
+    model: Annotated[str | None, Parameter(help="Model to use; by default the first that the gateway lists.")] = None
+    dialect: Annotated[str | None, Parameter(help="chat, responses or messages, for clients that support several.")] = (
         None
     )
     file: Annotated[
-        Path | None, Parameter(help="The client's settings file, or its folder, if not at the usual place.")
+        Path | None, Parameter(help="The client's settings file or its folder, if not at the standard place.")
     ] = None
     config: ConfigFlag = None
     write: Annotated[
-        bool, Parameter(help="Change the client's settings file; a backup is kept beside it.", negative="")
+        bool, Parameter(help="Change the client's settings file; a backup is saved next to it.", negative="")
     ] = False
     write_key: Annotated[
-        bool, Parameter(help="With --write: the gateway's key itself, where a client has no other way.", negative="")
+        bool,
+        Parameter(
+            help="With --write: store the gateway's key itself, for clients that need it in their file.", negative=""
+        ),
     ] = False
     check: Annotated[
         bool, Parameter(help="Send a question and a tool result to the gateway as the client would.", negative="")
     ] = False
 
 
-DEFAULTS = Options()
+DEFAULTS = ConnectOptions()
 
 
 class Gateway(Struct, frozen=True, kw_only=True):
-    """key is what --check sends; it is never shown. It is only a word where it is not known."""
+    """key is what --check sends; it is never shown, and a placeholder if it is unknown."""
 
     address: str
     has_key: bool
@@ -70,7 +70,7 @@ class Gateway(Struct, frozen=True, kw_only=True):
     models: tuple[str, ...]
 
 
-def connect(client: str | None = None, *, options: Options = DEFAULTS) -> int:
+def connect(client: str | None = None, *, options: ConnectOptions = DEFAULTS) -> int:
     """Show the settings that make a client use this gateway; without a client, list the clients."""
     if client is None:
         print("\n".join(_listing()))
@@ -78,7 +78,9 @@ def connect(client: str | None = None, *, options: Options = DEFAULTS) -> int:
     chosen = _client(client)
     way = _way(chosen, options.dialect)
     gateway = _gateway(options)
-    target = Target(address=gateway.address, model=_model(options.model, gateway.models), has_key=gateway.has_key)
+    target = ConnectTarget(
+        address=gateway.address, model=_model(options.model, gateway.models), has_key=gateway.has_key
+    )
     target = target.named_for(way)
     if options.write_key:
         target = replace(target, key=_key_to_write(chosen, way, gateway, options))
@@ -87,19 +89,19 @@ def connect(client: str | None = None, *, options: Options = DEFAULTS) -> int:
     if options.check:
         return _check(chosen, way, target, gateway.key)
     if not options.write:
-        print("\n".join(_shown(chosen, way, target, options)))
+        print("\n".join(_describe(chosen, way, target, options)))
     return 0
 
 
-def _key_to_write(client: Client, way: Way, gateway: Gateway, options: Options) -> Secret:
+def _key_to_write(client: Client, way: DialectSetup, gateway: Gateway, options: ConnectOptions) -> Secret:
     if not any(file.carrying for file in way.files):
-        fault = f"{client.title} does not need the key in its file: it has another way to it."
+        fault = f"{client.title} does not need the key in its file."
     elif not options.write:
-        fault = "it goes with --write; the key is never shown."
+        fault = "it requires --write; the key is never shown."
     elif not gateway.has_key:
-        fault = "this gateway wants no key."
+        fault = "this gateway requires no key."
     elif not gateway.is_key_known:
-        fault = f"the key is not known here; set {KEY} to it."
+        fault = f"the key is unknown; set {KEY} to it."
     else:
         return gateway.key
     raise ConfigError(fault, where="--write-key")
@@ -109,7 +111,7 @@ def _listing() -> Iterator[str]:
     for client in CLIENTS.values():
         yield f"{client.name:<18}{client.title:<42}{', '.join(client.dialects)}"
     yield ""
-    yield "`toolwire connect CLIENT` shows the settings; --write puts them where the client looks, --check tries them."
+    yield "`toolwire connect CLIENT` shows the settings; --write changes the file of the client, --check tests them."
 
 
 def _client(name: str) -> Client:
@@ -120,15 +122,15 @@ def _client(name: str) -> Client:
     )
 
 
-def _way(client: Client, dialect: str | None) -> Way:
+def _way(client: Client, dialect: str | None) -> DialectSetup:
     if dialect is None or dialect in client.dialects:
         return client.way(dialect or client.dialects[0])
-    spoken = ", ".join(client.dialects)
-    raise ConfigError(f"found {quote(dialect)}; {client.title} speaks {spoken}.", where="--dialect")
+    supported = ", ".join(client.dialects)
+    raise ConfigError(f"found {quote(dialect)}; {client.title} supports {supported}.", where="--dialect")
 
 
-def _gateway(options: Options) -> Gateway:
-    given = _own_key()
+def _gateway(options: ConnectOptions) -> Gateway:
+    given = key_from_environment()
     if options.url is None:
         server = load(options.config, os.environ).server
         address, has_key = address_of(server), bool(server.keys)
@@ -137,29 +139,24 @@ def _gateway(options: Options) -> Gateway:
         return Gateway(address=address, has_key=has_key, is_key_known=has_key, key=key, models=models)
     address = _address(options.url)
     found = look(address, "")
-    has_key = _wants_key(address, found, given)
+    has_key = _requires_key(address, found, given)
     models = look(address, given.reveal()).models if has_key and given else found.models
     key = given or Secret(DUMMY)
     return Gateway(address=address, has_key=has_key, is_key_known=bool(given), key=key, models=models)
 
 
-def _wants_key(address: str, found: Found, given: Secret) -> bool:
-    """Where nobody answers, as a gateway that others can reach must have it."""
+def _requires_key(address: str, found: GatewayStatus, given: Secret) -> bool:
+    """Without an answer, assume a key if the gateway is reachable from other machines."""
     if found.status:
         return found.status in (401, 403)
     return bool(given) or not is_loopback(urlsplit(address).hostname or "")
 
 
-def _own_key() -> Secret:
-    try:
-        return Secret(Resolver(os.environ, Path()).resolve(f"env:{KEY}"))
-    except ValueError as error:
-        raise ConfigError(f"{error}; expected one line of printable ASCII.", where=KEY) from None
-
-
 def _address(url: str) -> str:
     url = url.rstrip("/").removesuffix("/v1")
-    if fault := url_fault(url) or ("" if _MODEL.fullmatch(url) else "found a URL with quotes or other marks in it"):
+    if fault := url_fault(url) or (
+        "" if _MODEL.fullmatch(url) else "found a URL with quotes or other special characters"
+    ):
         raise ConfigError(f'{fault}; expected one such as "http://127.0.0.1:18741".', where="--url")
     return url
 
@@ -168,42 +165,42 @@ def _model(given: str | None, listed: tuple[str, ...]) -> str:
     if given is None:
         return next((model for model in listed if _MODEL.fullmatch(model)), DEMO)
     if not _MODEL.fullmatch(given):
-        message = f"found {quote(given)}; expected a model's name, without spaces, quotes, backslashes and $."
+        message = f"found {quote(given)}; expected a model name without spaces, quotes, backslashes and $."
         raise ConfigError(message, where="--model")
     return given
 
 
-def _shown(client: Client, way: Way, target: Target, options: Options) -> Iterator[str]:
-    words = target.words(way.dialect)
+def _describe(client: Client, way: DialectSetup, target: ConnectTarget, options: ConnectOptions) -> Iterator[str]:
+    placeholders = target.placeholders(way.dialect)
     choices = f" (--dialect: {', '.join(client.dialects)})" if len(client.dialects) > 1 else ""
     yield f"{client.title}, in the dialect {way.dialect}{choices}, with {target.model} at {target.address}"
     for number, step in enumerate(way.steps, 1):
-        yield f"{number}. {filled(step, words)}"
+        yield f"{number}. {fill(step, placeholders)}"
     for settings_file in way.files if options.file or not way.steps else ():
         yield f"\nIn {plain(str(locate(settings_file.place, options.file, os.environ)), 600)}:\n"
         yield FORMATS[settings_file.format]("", settings_of(settings_file, target, way.dialect)).rstrip("\n")
     if way.environment:
-        yield "\nIn the environment it starts in:\n"
-        yield from _exports(way.environment, target, words)
+        yield "\nIn its environment:\n"
+        yield from _exports(way.environment, target, placeholders)
     if way.code:
-        yield f"\n{filled(way.code, words)}"
+        yield f"\n{fill(way.code, placeholders)}"
     last = list(_last(client, way, target, options))
     yield from ("", *last) if last else ()
 
 
-def _exports(environment: dict[str, str], target: Target, words: dict[str, str]) -> Iterator[str]:
+def _exports(environment: dict[str, str], target: ConnectTarget, placeholders: dict[str, str]) -> Iterator[str]:
     for name, value in environment.items():
         if value == f"${KEY}":
             yield f'export {name}="{value}"' if target.has_key else f"export {name}={DUMMY}"
         else:
-            yield f"export {name}={shlex.quote(filled(value, words))}"
+            yield f"export {name}={shlex.quote(fill(value, placeholders))}"
 
 
-def _last(client: Client, way: Way, target: Target, options: Options) -> Iterator[str]:
-    """What is left to do, by hand or with --write."""
+def _last(client: Client, way: DialectSetup, target: ConnectTarget, options: ConnectOptions) -> Iterator[str]:
+    """Remaining steps, by hand or with --write."""
     yield from _after(client, target)
     if client.proof == "read":
-        yield "These settings were read in the client's source, not tried with it."
+        yield "These settings come from the client's source; they were not tested with it."
     if way.files:
         place = way.files[0].place
         where = "" if place.folder or options.file else f" --file FOLDER_OF/{place.names[-1]}"
@@ -211,55 +208,55 @@ def _last(client: Client, way: Way, target: Target, options: Options) -> Iterato
         yield f"`{plain(command, 6000)}{where}` makes this change for you."
 
 
-def _repeated(options: Options) -> Iterator[str]:
-    """The flags that decide what is written, as they were given."""
+def _repeated(options: ConnectOptions) -> Iterator[str]:
+    """The flags that affect what is written."""
     for name in ("url", "model", "dialect", "file", "config"):
         if (value := getattr(options, name)) is not None:
             yield from (f"--{name}", str(value))
 
 
-def _after(client: Client, target: Target) -> Iterator[str]:
-    """What is left to do once the settings are there."""
+def _after(client: Client, target: ConnectTarget) -> Iterator[str]:
+    """Remaining steps after the settings are written."""
     yield from _aliased(client, target)
     if target.key:
-        yield "The gateway's key is in this file as it is; do not share the file, or its backups."
+        yield "This file contains the gateway's key in plain text; do not share it or its backups."
     elif target.has_key and KEY in (client.keyed_start or KEY):
-        yield f"The gateway wants a key: it comes from {KEY}, which must be set where the client starts."
+        yield f"The gateway requires a key: set {KEY} in the environment of the client."
     elif target.has_key:
-        yield "The gateway wants a key, which this client keeps itself; --write-key puts it into the file instead."
+        yield "The gateway requires a key, which this client stores itself; --write-key writes it to the file instead."
     if start := (target.has_key and not target.key and client.keyed_start) or client.start:
         yield f"Then start it: {start}"
 
 
-def _aliased(client: Client, target: Target) -> Iterator[str]:
-    if target.meant:
-        yield f"{client.title} speaks this dialect only to names such as {target.model}. In toolwire.toml of the gateway:"
-        yield f'[models]\n"{target.model}" = "{target.meant}"'
+def _aliased(client: Client, target: ConnectTarget) -> Iterator[str]:
+    if target.alias_of:
+        yield f"{client.title} uses this dialect only for models such as {target.model}. In toolwire.toml of the gateway:"
+        yield f'[models]\n"{target.model}" = "{target.alias_of}"'
 
 
-def _write(client: Client, way: Way, target: Target, file: Path | None) -> None:
+def _write(client: Client, way: DialectSetup, target: ConnectTarget, file: Path | None) -> None:
     if not way.files:
         means = "environment variables" if way.environment else "code"
         raise ConfigError(
-            f"{client.title} is set up by {means}, so there is no file to write.",
+            f"{client.title} is configured by {means}, so there is no file to write.",
             hint=f"Use what `toolwire connect {client.name}` shows.",
         )
-    changes = [_planned(settings_file, way, target, file) for settings_file in way.files]
+    changes = [_plan(settings_file, way, target, file) for settings_file in way.files]
     for change in changes:
-        _make(change)
+        _apply(change)
     for line in _after(client, target):
         print(line)
 
 
-def _planned(settings_file: SettingsFile, way: Way, target: Target, file: Path | None) -> Change:
-    """With several files, --file means the folder they are in."""
+def _plan(settings_file: SettingsFile, way: DialectSetup, target: ConnectTarget, file: Path | None) -> FileChange:
+    """With several files, --file must be their folder."""
     if file is not None and len(way.files) > 1 and not os.path.isdir(os.path.expanduser(file)):
-        raise ConfigError("this client has several files; expected the folder they are in.", where="--file")
+        raise ConfigError("this client has several files; expected their folder.", where="--file")
     path = locate(settings_file.place, file, os.environ)
     return plan(path, settings_file.format, settings_of(settings_file, target, way.dialect), target.key)
 
 
-def _make(change: Change) -> None:
+def _apply(change: FileChange) -> None:
     name = plain(str(change.path), 600)
     if not change.is_needed:
         print(f"{name}: nothing to change.")
@@ -267,12 +264,11 @@ def _make(change: Change) -> None:
     for line in difference(change):
         print(plain(line.replace("\t", "    "), 600))
     backup = write(change)
-    print(f"{name}: written{f'; the file as it was is {plain(str(backup), 600)}' if backup else ''}.")
+    print(f"{name}: written{f'; the backup is {plain(str(backup), 600)}' if backup else ''}.")
 
 
-def _check(client: Client, way: Way, target: Target, key: Secret) -> int:
-    from .clients.shapes import path_of, shape_of
-    from .clients.trial import attempt
+def _check(client: Client, way: DialectSetup, target: ConnectTarget, key: Secret) -> int:
+    from .clients.trial import attempt, path_of, shape_of
 
     shape = shape_of(client.name, way.dialect)
     manner = "streaming" if shape.is_streaming else "whole"

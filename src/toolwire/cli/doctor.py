@@ -16,7 +16,7 @@ from ..catalog.router import router_for
 from ..config.file import BackendConfig, Config, SearchConfig, ServerConfig, StoreConfig, default_store_path
 from ..errors import ConfigError, GatewayError, quote
 from .found import ConfigFlag, found_config, probe
-from .models import Listing, ask, gateway_of, plain
+from .models import ModelListing, ask, gateway_of, plain
 from .serve import address_of
 
 LOCAL_SECONDS = 2.0
@@ -82,7 +82,7 @@ def of_store(store: StoreConfig) -> Finding:
     return Finding(subject="store", text=opened.warning or f"{file} can be used.")
 
 
-def of_aliases(config: Config, answers: Sequence[Listing]) -> Iterator[Finding]:
+def of_aliases(config: Config, answers: Sequence[ModelListing]) -> Iterator[Finding]:
     """Those that lead nowhere. What a back end has that could not be asked, or has no window open, cannot be known."""
     router = router_for(config)
     is_known = True
@@ -98,7 +98,7 @@ def of_aliases(config: Config, answers: Sequence[Listing]) -> Iterator[Finding]:
             yield Finding(subject=f"alias {quote(alias)}", text=text, is_wrong=is_known, advice=advice)
 
 
-def of_backend(backend: BackendConfig, answer: Listing) -> Finding:
+def of_backend(backend: BackendConfig, answer: ModelListing) -> Finding:
     """What its answer, or the lack of one, means for the owner."""
     subject = f"back end {backend.name}"
     if backend.kind == "vscode" and not answer.models:

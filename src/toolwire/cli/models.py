@@ -15,14 +15,14 @@ from msgspec.structs import replace
 from ..catalog.router import Route, router_for
 from ..config.file import BackendConfig, Config
 from ..errors import GatewayError, UpstreamError, quote
-from .clients.gateway import Found, running
+from .clients.gateway import GatewayStatus, running
 from .found import ConfigFlag, found_config
 
 ANSWER_SECONDS = 5.0
 PROGRAM_SECONDS = 20.0  # to start it, too
 
 
-class Listing(Struct, frozen=True, kw_only=True):
+class ModelListing(Struct, frozen=True, kw_only=True):
     """What one back end answered: its models, or why there are none."""
 
     backend: str
@@ -52,25 +52,25 @@ def models(
     return 0
 
 
-async def ask(backend: BackendConfig, seconds: float = 0.0, *, gateway: Found | None = None) -> Listing:
+async def ask(backend: BackendConfig, seconds: float = 0.0, *, gateway: GatewayStatus | None = None) -> ModelListing:
     """The models this back end lists by itself, whatever the file says. VS Code's windows are known only to the running gateway."""
     if backend.kind == "vscode":
-        return _lent(backend.name, gateway or Found())
+        return _lent(backend.name, gateway or GatewayStatus())
     seconds = seconds or (PROGRAM_SECONDS if backend.kind == "codex" else ANSWER_SECONDS)
     if backend.missing:
-        return Listing(backend=backend.name, error=UpstreamError(f"{backend.missing}."))
+        return ModelListing(backend=backend.name, error=UpstreamError(f"{backend.missing}."))
     try:
         async with asyncio.timeout(seconds):
             answers, program = await _models_of(backend)
     except GatewayError as error:
-        return Listing(backend=backend.name, error=error)
+        return ModelListing(backend=backend.name, error=error)
     except TimeoutError:
         late = UpstreamError(f"it did not answer within {seconds:g} seconds.", status=504)
-        return Listing(backend=backend.name, error=late)
+        return ModelListing(backend=backend.name, error=late)
     except OSError as error:
         unreachable = UpstreamError(f"it cannot be reached: {error.strerror or type(error).__name__}.")
-        return Listing(backend=backend.name, error=unreachable)
-    return Listing(backend=backend.name, models=answers, program=program)
+        return ModelListing(backend=backend.name, error=unreachable)
+    return ModelListing(backend=backend.name, models=answers, program=program)
 
 
 def plain(text: str, length: int = 200) -> str:
@@ -79,7 +79,7 @@ def plain(text: str, length: int = 200) -> str:
     return "".join(quote(piece)[1:-1] for piece in pieces)
 
 
-async def listings_of(config: Config) -> list[Listing]:
+async def listings_of(config: Config) -> list[ModelListing]:
     """Of every back end; without a file VS Code is only one of the places to look, so no window there is no failure."""
     gateway = await gateway_of(config)
     listings = await asyncio.gather(*(_listing(backend, gateway) for backend in config.backends))
@@ -87,30 +87,32 @@ async def listings_of(config: Config) -> list[Listing]:
     return [listing for backend, listing in pairs if listing.models or config.path or backend.kind != "vscode"]
 
 
-async def gateway_of(config: Config) -> Found:
+async def gateway_of(config: Config) -> GatewayStatus:
     """The running gateway, asked only where a back end needs it."""
     needs_it = any(backend.kind == "vscode" for backend in config.backends)
-    return await asyncio.to_thread(running, config) if needs_it else Found()
+    return await asyncio.to_thread(running, config) if needs_it else GatewayStatus()
 
 
-async def _listings(path: Path | None) -> tuple[Config, list[Listing]]:
+async def _listings(path: Path | None) -> tuple[Config, list[ModelListing]]:
     config: Config = await found_config(path, is_serving=True)
     return config, await listings_of(config)
 
 
-def _lent(name: str, gateway: Found) -> Listing:
+def _lent(name: str, gateway: GatewayStatus) -> ModelListing:
     models = tuple(model.removeprefix(f"{name}/") for model in gateway.models if model.startswith(f"{name}/"))
     if models:
-        return Listing(backend=name, models=models)
+        return ModelListing(backend=name, models=models)
     if gateway.status in (0, 200):
         running = "no VS Code window lends a model" if gateway.status else "the gateway does not run"
         fault = f"{running}; VS Code's models are known only to a running gateway that a window is connected to."
-        return Listing(backend=name, error=UpstreamError(fault, hint="`toolwire vscode status` says what is missing."))
+        return ModelListing(
+            backend=name, error=UpstreamError(fault, hint="`toolwire vscode status` says what is missing.")
+        )
     fault = f"the running gateway answers {gateway.status} and does not list its models."
-    return Listing(backend=name, error=UpstreamError(fault, hint="Set TOOLWIRE_KEY to one of its keys."))
+    return ModelListing(backend=name, error=UpstreamError(fault, hint="Set TOOLWIRE_KEY to one of its keys."))
 
 
-def _aliases(config: Config, listings: list[Listing]) -> dict[str, Route]:
+def _aliases(config: Config, listings: list[ModelListing]) -> dict[str, Route]:
     """Where each alias leads; patterns stand for names that nobody can list."""
     router = router_for(config)
     for listing in listings:
@@ -119,9 +121,9 @@ def _aliases(config: Config, listings: list[Listing]) -> dict[str, Route]:
     return {alias: route for alias, route in routes.items() if route is not None}
 
 
-async def _listing(backend: BackendConfig, gateway: Found) -> Listing:
+async def _listing(backend: BackendConfig, gateway: GatewayStatus) -> ModelListing:
     if backend.models:
-        return Listing(backend=backend.name, models=backend.models)
+        return ModelListing(backend=backend.name, models=backend.models)
     return await ask(backend, gateway=gateway)
 
 
@@ -140,7 +142,7 @@ async def _models_of(config: BackendConfig) -> tuple[tuple[str, ...], str]:
         await transport.close()
 
 
-def _as_json(listings: list[Listing], aliases: dict[str, Route]) -> dict[str, list[dict[str, str]]]:
+def _as_json(listings: list[ModelListing], aliases: dict[str, Route]) -> dict[str, list[dict[str, str]]]:
     return {
         "aliases": [{"id": alias, "backend": route.backend, "model": route.model} for alias, route in aliases.items()],
         "models": [

@@ -35,7 +35,7 @@ class Row(Struct, frozen=True, kw_only=True):
     counts: Counts
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class StatsRange(Struct, frozen=True, kw_only=True):
     """What was counted from the first day to the last, in days since 1970."""
 
     first: int
@@ -69,7 +69,7 @@ def by_day(lines: Iterable[Line]) -> list[Row]:
     return _added(lines, lambda line: (date_of(line.hour // _HOURS), line.backend))
 
 
-def as_json(found: Found) -> dict[str, Any]:
+def as_json(found: StatsRange) -> dict[str, Any]:
     return {
         "from": date_of(found.first),
         "to": date_of(found.last),
@@ -78,7 +78,7 @@ def as_json(found: Found) -> dict[str, Any]:
     }
 
 
-def shown(found: Found) -> list[str]:
+def shown(found: StatsRange) -> list[str]:
     """The lines that a person sees."""
     span = f"{date_of(found.first)} to {date_of(found.last)} (UTC)"
     if not found.lines:
@@ -106,7 +106,7 @@ def rates(counts: Counts) -> dict[str, float | None]:
     }
 
 
-async def _found(path: Path | None, days: int, backend: str) -> Found:
+async def _found(path: Path | None, days: int, backend: str) -> StatsRange:
     from ..server.stats_writer import recorded
 
     config = await found_config(path)
@@ -114,7 +114,7 @@ async def _found(path: Path | None, days: int, backend: str) -> Found:
     first = last - days + 1
     file = _file_of(config)
     if not file.exists():  # to look must not make one
-        return Found(first=first, last=last, lines=())
+        return StatsRange(first=first, last=last, lines=())
     connect(file, PATIENCE).close()  # what is wrong with the file is told in the words for its owner
     asked = config.store
     store = SqliteStore(file, max_bytes=asked.max_mb << 20, max_age=asked.max_age_days * float(_DAY))
@@ -124,7 +124,7 @@ async def _found(path: Path | None, days: int, backend: str) -> Found:
         raise failures.for_owner(file, error) from None
     finally:
         await store.close()
-    return Found(first=first, last=last, lines=tuple(line for line in lines if backend in ("", line.backend)))
+    return StatsRange(first=first, last=last, lines=tuple(line for line in lines if backend in ("", line.backend)))
 
 
 def _file_of(config: Config) -> Path:

@@ -43,7 +43,7 @@ WITHOUT_ACCOUNT = (
 vscode = App(name="vscode", help="Connect VS Code to the gateway, by an extension.", help_format="plaintext")
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class ProgramOutput(Struct, frozen=True, kw_only=True):
     """What a program of VS Code said. fault is a sentence, empty where it did what it was told."""
 
     text: str = ""
@@ -103,20 +103,20 @@ def _found(given: tuple[str, ...]) -> dict[str, str]:
     return found
 
 
-def _run(place: str, *arguments: str) -> Answer:
+def _run(place: str, *arguments: str) -> ProgramOutput:
     try:
         done = subprocess.run(
             [place, *arguments], capture_output=True, stdin=subprocess.DEVNULL, timeout=_SECONDS, check=False
         )
     except subprocess.TimeoutExpired:
-        return Answer(fault=f"it did not answer within {_SECONDS:g} seconds.")
+        return ProgramOutput(fault=f"it did not answer within {_SECONDS:g} seconds.")
     except OSError as error:
-        return Answer(fault=f"it cannot be started: {error.strerror or type(error).__name__}.")
+        return ProgramOutput(fault=f"it cannot be started: {error.strerror or type(error).__name__}.")
     text = done.stdout.decode("utf-8", "replace")
     if done.returncode:
         said = (done.stderr.decode("utf-8", "replace").strip() or text.strip()).splitlines()
-        return Answer(fault=f"it failed with code {done.returncode}: {said[-1] if said else 'it said nothing'}")
-    return Answer(text=text)
+        return ProgramOutput(fault=f"it failed with code {done.returncode}: {said[-1] if said else 'it said nothing'}")
+    return ProgramOutput(text=text)
 
 
 def _installed(place: str) -> tuple[str, str]:

@@ -8,11 +8,11 @@ import pytest
 
 from tests.cli.listener import http, listening
 from tests.server.harness import free_port
-from toolwire.cli.clients.gateway import Found, look, path_at
+from toolwire.cli.clients.gateway import GatewayStatus, look, path_at
 
 
-def seen(answer: bytes | None, key: str = "", seconds: float = 2.0) -> tuple[Found, bytes]:
-    async def main() -> tuple[Found, bytes]:
+def seen(answer: bytes | None, key: str = "", seconds: float = 2.0) -> tuple[GatewayStatus, bytes]:
+    async def main() -> tuple[GatewayStatus, bytes]:
         async with listening(answer) as listener:
             found = await asyncio.to_thread(look, f"http://127.0.0.1:{listener.port}", key, seconds)
         return found, listener.requests[0]
@@ -22,25 +22,25 @@ def seen(answer: bytes | None, key: str = "", seconds: float = 2.0) -> tuple[Fou
 
 def test_the_models_are_listed_with_the_key() -> None:
     found, request = seen(http(b'{"data": [{"id": "a"}, {"id": 1}, "x", {"id": "b"}]}'), "k-1")
-    assert found == Found(status=200, models=("a", "b"))
+    assert found == GatewayStatus(status=200, models=("a", "b"))
     assert b"authorization: Bearer k-1\r\n" in request
 
 
 def test_without_a_key_none_is_sent() -> None:
     found, request = seen(http(b"{}", "401 Unauthorized"))
-    assert found == Found(status=401)
+    assert found == GatewayStatus(status=401)
     assert b"uthorization" not in request
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"[]", b'{"data": 1}', b"[" * 100_000, b"\xff"])
 def test_what_is_no_list_is_no_list(body: bytes) -> None:
-    assert seen(http(body))[0] == Found(status=200)
+    assert seen(http(body))[0] == GatewayStatus(status=200)
 
 
 def test_nobody_there() -> None:
-    assert look(f"http://127.0.0.1:{free_port()}", "") == Found()
-    assert seen(b"no http\r\n\r\n")[0] == Found()
-    assert seen(None, seconds=0.1)[0] == Found()
+    assert look(f"http://127.0.0.1:{free_port()}", "") == GatewayStatus()
+    assert seen(b"no http\r\n\r\n")[0] == GatewayStatus()
+    assert seen(None, seconds=0.1)[0] == GatewayStatus()
 
 
 def test_a_gateway_behind_a_path() -> None:

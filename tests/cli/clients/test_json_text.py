@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.cli.clients.json_text import changed, parse
-from toolwire.cli.clients.settings import Item, Setting, merged
+from toolwire.cli.clients.client import ListItem, Setting, merge
+from toolwire.cli.clients.json_text import apply_settings, parse
 from toolwire.errors import ConfigError
 
 COMMENTED = """\
@@ -27,13 +27,13 @@ COMMENTED = """\
 
 
 def test_a_new_file() -> None:
-    assert changed("", [Setting(("a", "b"), 1)]) == '{\n  "a": {\n    "b": 1\n  }\n}\n'
-    assert changed(" \n", [Setting((Item("name", "x"), "n"), 1)]).strip().startswith("[")
+    assert apply_settings("", [Setting(("a", "b"), 1)]) == '{\n  "a": {\n    "b": 1\n  }\n}\n'
+    assert apply_settings(" \n", [Setting((ListItem("name", "x"), "n"), 1)]).strip().startswith("[")
 
 
 def test_comments_order_and_indentation_stay() -> None:
     settings = [Setting(("theme",), "light"), Setting(("provider", "toolwire"), {"npm": "x"}), Setting(("model",), "m")]
-    text = changed(COMMENTED, settings)
+    text = apply_settings(COMMENTED, settings)
     assert (
         text
         == """\
@@ -52,11 +52,11 @@ def test_comments_order_and_indentation_stay() -> None:
 }
 """
     )
-    assert changed(text, settings) == text
+    assert apply_settings(text, settings) == text
 
 
 def test_a_trailing_comma_stays_one() -> None:
-    text = changed('{\n  "a": [1, 2,],\n}\n', [Setting(("b",), 1)])
+    text = apply_settings('{\n  "a": [1, 2,],\n}\n', [Setting(("b",), 1)])
     assert text == '{\n  "a": [1, 2,],\n  "b": 1,\n}\n'
 
 
@@ -71,30 +71,32 @@ def test_a_trailing_comma_stays_one() -> None:
     ],
 )
 def test_forms_of_an_object(text: str, expected: str) -> None:
-    assert changed(text, [Setting(("b",), 1)]) == expected
+    assert apply_settings(text, [Setting(("b",), 1)]) == expected
 
 
 def test_elements_of_lists() -> None:
     settings = [
-        Setting((Item("name", "x"),), {"n": 1}),
-        Setting((Item("name", "x"), "models", Item("id", "m")), {"u": 2}),
+        Setting((ListItem("name", "x"),), {"n": 1}),
+        Setting((ListItem("name", "x"), "models", ListItem("id", "m")), {"u": 2}),
     ]
-    text = changed('[\n  {"name": "mine", "models": []},\n  {"name": "x", "apiKey": "${input:secret}"}\n]\n', settings)
+    text = apply_settings(
+        '[\n  {"name": "mine", "models": []},\n  {"name": "x", "apiKey": "${input:secret}"}\n]\n', settings
+    )
     assert json.loads(text)[0] == {"name": "mine", "models": []}
     assert json.loads(text)[1] == {"name": "x", "apiKey": "${input:secret}", "n": 1, "models": [{"id": "m", "u": 2}]}
-    assert changed(text, settings) == text
+    assert apply_settings(text, settings) == text
 
 
 def test_a_default_does_not_replace() -> None:
-    assert changed('{"a": 0}', [Setting(("a",), 1, is_default=True)]) == '{"a": 0}'
+    assert apply_settings('{"a": 0}', [Setting(("a",), 1, is_default=True)]) == '{"a": 0}'
 
 
 def test_true_and_one_are_two_values() -> None:
-    assert changed('{"a": 1}', [Setting(("a",), True)]) == '{"a": true}'
+    assert apply_settings('{"a": 1}', [Setting(("a",), True)]) == '{"a": true}'
 
 
 def test_the_last_of_two_equal_names_is_the_one_that_counts() -> None:
-    assert changed('{"a": 1, "a": 2}', [Setting(("a",), 3)]) == '{"a": 1, "a": 3}'
+    assert apply_settings('{"a": 1, "a": 2}', [Setting(("a",), 3)]) == '{"a": 1, "a": 3}'
 
 
 @pytest.mark.parametrize(
@@ -117,7 +119,7 @@ def test_the_last_of_two_equal_names_is_the_one_that_counts() -> None:
 )
 def test_what_is_not_json_is_refused_with_its_line(text: str, words: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        changed(text, [Setting(("b",), 1)])
+        apply_settings(text, [Setting(("b",), 1)])
     assert words in caught.value.message
     assert "\x1b" not in caught.value.message
 
@@ -125,7 +127,7 @@ def test_what_is_not_json_is_refused_with_its_line(text: str, words: str) -> Non
 @pytest.mark.parametrize("text", ['{"a": 1}', '{"a": [1]}', '{"a": null}', "[]"])
 def test_what_has_no_place_is_refused(text: str) -> None:
     with pytest.raises(ConfigError, match="expected an object"):
-        changed(text, [Setting(("a", "b"), 1)])
+        apply_settings(text, [Setting(("a", "b"), 1)])
 
 
 def objects(leaves: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
@@ -143,6 +145,6 @@ LEAVES = st.booleans() | st.integers() | st.text()
 @given(objects(LEAVES | st.none()), objects(LEAVES), st.sampled_from([None, 1, 4]))
 def test_any_object_can_be_changed(before: dict[str, Any], wanted: dict[str, Any], indent: int | None) -> None:
     settings = [Setting((key,), value) for key, value in wanted.items()]
-    text = changed(json.dumps(before, indent=indent), settings)
-    assert json.loads(text) == merged(before, settings) == parse(text).value
-    assert changed(text, settings) == text
+    text = apply_settings(json.dumps(before, indent=indent), settings)
+    assert json.loads(text) == merge(before, settings) == parse(text).value
+    assert apply_settings(text, settings) == text

@@ -6,16 +6,16 @@ import ast
 
 import pytest
 
-from toolwire.cli.clients.client import Client, Target, filled
+from toolwire.cli.clients.client import Client, ConnectTarget, fill
 from toolwire.cli.clients.libraries import LIBRARIES
 
-TARGET = Target(address="http://127.0.0.1:18741", model="demo/echo-tools", has_key=True)
+TARGET = ConnectTarget(address="http://127.0.0.1:18741", model="demo/echo-tools", has_key=True)
 CASES = [(client, dialect) for client in LIBRARIES for dialect in client.dialects]
 
 
 @pytest.mark.parametrize(("client", "dialect"), CASES, ids=[f"{client.name}-{dialect}" for client, dialect in CASES])
 def test_the_code_is_whole(client: Client, dialect: str) -> None:
-    code = filled(client.way(dialect).code, TARGET.words(dialect))
+    code = fill(client.way(dialect).code, TARGET.placeholders(dialect))
     assert '"http://127.0.0.1:18741' in code
     assert 'demo/echo-tools"' in code
     assert "TOOLWIRE_KEY" in code

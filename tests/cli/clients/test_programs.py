@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from toolwire.cli.clients.client import Target, settings_of
-from toolwire.cli.clients.file_edit import FORMATS
+from toolwire.cli.clients.client import ConnectTarget, settings_of
 from toolwire.cli.clients.programs import PROGRAMS
+from toolwire.cli.clients.settings_file import FORMATS
 
 BY_NAME = {program.name: program for program in PROGRAMS}
 CASES = [(program.name, dialect) for program in PROGRAMS for dialect in program.dialects]
@@ -19,7 +19,7 @@ CASES = [(program.name, dialect) for program in PROGRAMS for dialect in program.
 def written(name: str, dialect: str = "", *, has_key: bool = False, before: str = "", number: int = 0) -> str:
     program = BY_NAME[name]
     dialect = dialect or program.dialects[0]
-    target = Target(address="http://127.0.0.1:18741", model="demo/echo-tools", has_key=has_key)
+    target = ConnectTarget(address="http://127.0.0.1:18741", model="demo/echo-tools", has_key=has_key)
     file = program.way(dialect).files[number]
     return FORMATS[file.format](before, settings_of(file, target, dialect))
 

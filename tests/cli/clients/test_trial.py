@@ -11,14 +11,14 @@ import pytest
 from tests.cli.listener import http, listening
 from tests.server.harness import Gateway, Upstream, free_port, gateway, server_config
 from toolwire.cli.clients import CLIENTS
-from toolwire.cli.clients.client import Target
-from toolwire.cli.clients.shapes import Shape, shape_of
-from toolwire.cli.clients.trial import Outcome, attempt
+from toolwire.cli.clients.client import ConnectTarget
+from toolwire.cli.clients.trial import SHAPES, TOOL, RequestShape, TrialOutcome, attempt, body_of, path_of, shape_of
 from toolwire.config.file import Config, with_backends
 from toolwire.config.secret import Secret
+from toolwire.dialects import DIALECTS
 
 CASES = [(client.name, dialect) for client in CLIENTS.values() for dialect in client.dialects]
-WHOLE = Shape(is_streaming=False)
+WHOLE = RequestShape(is_streaming=False)
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +28,8 @@ def running() -> Iterator[Gateway]:
         yield started
 
 
-def target(port: int, model: str = "demo/echo-tools") -> Target:
-    return Target(address=f"http://127.0.0.1:{port}", model=model, has_key=True)
+def target(port: int, model: str = "demo/echo-tools") -> ConnectTarget:
+    return ConnectTarget(address=f"http://127.0.0.1:{port}", model=model, has_key=True)
 
 
 @pytest.mark.parametrize(("name", "dialect"), CASES)
@@ -45,7 +45,7 @@ def test_every_client_gets_its_call_whole(running: Gateway, name: str, dialect: 
 
 
 def test_a_wrong_key(running: Gateway) -> None:
-    outcome = attempt(target(running.port), "chat", Shape(), "wrong")
+    outcome = attempt(target(running.port), "chat", RequestShape(), "wrong")
     assert not outcome.is_good
     assert outcome.lines[0].startswith("status 401: ")
     assert "export TOOLWIRE_KEY=" in outcome.lines[1]
@@ -61,14 +61,14 @@ def test_a_model_that_is_not_there_comes_with_near_names(running: Gateway) -> No
 
 
 def test_a_gateway_that_does_not_run() -> None:
-    outcome = attempt(target(free_port()), "chat", Shape(), "k")
+    outcome = attempt(target(free_port()), "chat", RequestShape(), "k")
     assert not outcome.is_good
     assert "nothing answers" in outcome.lines[0]
     assert outcome.lines[1] == "Start the gateway with: toolwire serve"
 
 
-def tried(answer: bytes, shape: Shape = WHOLE, dialect: str = "chat") -> Outcome:
-    async def main() -> Outcome:
+def tried(answer: bytes, shape: RequestShape = WHOLE, dialect: str = "chat") -> TrialOutcome:
+    async def main() -> TrialOutcome:
         async with listening(answer) as listener:
             return await asyncio.to_thread(attempt, target(listener.port), dialect, shape, "k")
 
@@ -123,7 +123,7 @@ def test_a_result_that_is_refused_is_wrong() -> None:
     assert not outcome.is_good
     assert outcome.lines[-1].startswith("status 400: ")
     assert "no results here" in outcome.lines[-1]
-    assert "The call came back whole; this is the answer to its result:" in outcome.lines
+    assert "The call is complete; this is the answer to its result:" in outcome.lines
 
 
 def test_arguments_that_are_broken_are_wrong() -> None:
@@ -156,7 +156,7 @@ def test_losses_are_shown() -> None:
     ],
 )
 def test_any_other_answer_is_wrong_and_no_crash(answer: bytes) -> None:
-    for shape in (WHOLE, Shape()):
+    for shape in (WHOLE, RequestShape()):
         outcome = tried(answer, shape)
         assert not outcome.is_good
         assert outcome.lines[0]
@@ -165,6 +165,32 @@ def test_any_other_answer_is_wrong_and_no_crash(answer: bytes) -> None:
 def test_a_stream_that_is_cut_is_wrong() -> None:
     event = b'data: {"id":"1","choices":[{"index":0,"delta":{"content":"h"}}]}\n\n'
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
-    outcome = tried(head + event, Shape())
+    outcome = tried(head + event, RequestShape())
     assert not outcome.is_good
     assert "broke off" in outcome.lines[0]
+
+
+@pytest.mark.parametrize(("name", "dialect"), CASES)
+def test_the_request_is_one_of_its_dialect(name: str, dialect: str) -> None:
+    shape = shape_of(name, dialect)
+    body = body_of(shape, dialect, "m")
+    request = DIALECTS[dialect].decode_request(json.dumps(body).encode(), shape.headers)
+    assert request.model == "m"
+    assert request.stream == shape.is_streaming
+    assert [tool.name for tool in request.tools] == ([TOOL] if shape.has_tools else [])
+    assert request.messages
+
+
+def test_every_recorded_shape_is_of_a_client_there_is() -> None:
+    assert set(SHAPES) <= set(CASES)
+
+
+def test_peculiarities() -> None:
+    assert path_of(shape_of("claude-code", "messages"), "messages") == "/v1/messages?beta=true"
+    codex = body_of(shape_of("codex", "responses"), "responses", "m")
+    assert [item["role"] for item in codex["input"]] == ["developer", "user"]
+    assert codex["tools"][0]["strict"] is False
+    strict = body_of(shape_of("pydantic-ai", "chat"), "chat", "m")["tools"][0]
+    assert strict["function"]["strict"] is True
+    assert strict["function"]["name"] == TOOL
+    assert "tools" not in body_of(shape_of("aider", "chat"), "chat", "m")

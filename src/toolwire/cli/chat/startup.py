@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import re
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -18,14 +17,12 @@ from ...agent.agent import AnyTool, runnables_of
 from ...agent.loop import Terms
 from ...catalog.router import router_for
 from ...config.file import Config, default_store_path
-from ...config.secret import Resolver
 from ...errors import ConfigError, InternalError
 from ...memory.store import Store, open_store
 from ...memory.store.memory import MemoryStore
 from ...telemetry.hourly import HourlyCounts
 from ...tools import Runnable
-from ..clients.client import KEY
-from ..clients.gateway import look
+from ..clients.gateway import key_from_environment, look
 from ..found import found_config
 from ..models import ask
 from .approvals import ApprovalPrompt, Approvals
@@ -71,7 +68,7 @@ class _Run:
             JsonLines(sys.stdout, self._notes) if options.json else Display(self._output, self._notes)
         )
         self._config = Config() if options.url else loop.run(found_config(options.config))
-        self._key = _key() if options.url else ""
+        self._key = key_from_environment().reveal() if options.url else ""
         self._tools = tuple(tools_of(options))
         self._counts = ChatCounts(self._config)
 
@@ -267,10 +264,3 @@ def _recorder_class() -> type[Recorder]:
 
 def _first_chat_model(models: Sequence[str]) -> str:
     return next((model for model in models if not _NOT_CHAT.search(model)), models[0] if models else "")
-
-
-def _key() -> str:
-    try:
-        return Resolver(os.environ, Path()).resolve(f"env:{KEY}")
-    except ValueError as error:
-        raise ConfigError(f"{error}; expected one line of printable ASCII.", where=KEY) from None

@@ -1,34 +1,63 @@
-"""What is known of a client: how it is told where the gateway is, and how its requests look. Data, and how it is filled in.
+"""How to connect a client to the gateway, as data: settings files, environment variables, code or steps.
 
-Texts hold words in @...@ that stand for what a person chose: @address@, @v1@ (the address with /v1), @url@ (the whole
-URL of the dialect), @model@, and @key@ in settings that are written only when somebody asks for that.
+Texts contain placeholders: @address@, @v1@ (the address with /v1), @url@ (the whole URL of the dialect), @model@, and @key@ in settings that
+are written only with --write-key.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from ...config.secret import Secret
-from .settings import Item, Setting
+from ...errors import ConfigError, quote
 
 Format: TypeAlias = Literal["json", "toml", "yaml"]
-KEY = "TOOLWIRE_KEY"  # the variable that clients take the gateway's key from
-NAME = "toolwire"  # what the gateway is called in a client's settings
-DUMMY = "toolwire"  # for clients that demand a key where the gateway has none
-
+KEY = "TOOLWIRE_KEY"  # the environment variable with the gateway's key
+NAME = "toolwire"  # the gateway in a client's settings
+DUMMY = "toolwire"  # for clients that require a key when the gateway has none
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
-_WORD = re.compile(r"@(address|v1|url|model|key)@")
+_PLACEHOLDER = re.compile(r"@(address|v1|url|model|key)@")
 _Value = TypeVar("_Value")
 
 
-class Place(Struct, frozen=True, kw_only=True):
-    """Where a file is: the first of names that exists in the folder, else the last. ~ is the home folder,
-    $config the user's folder for settings, $code that of VS Code; variable, when set, names another folder.
-    Without a folder only the user knows where it is, and says so with --file.
+class ListItem(Struct, frozen=True):
+    """The list element whose member has this value; without a member, the element equal to the value."""
+
+    member: str
+    value: str
+
+    def matches(self, element: Any) -> bool:
+        if not self.member:
+            return bool(element == self.value)
+        return isinstance(element, dict) and element.get(self.member) == self.value
+
+    def create(self, value: Any) -> Any:
+        """The element to add to a list that lacks it."""
+        return {self.member: self.value} | (value or {}) if self.member else self.value
+
+
+Step: TypeAlias = str | ListItem
+Path: TypeAlias = tuple[Step, ...]
+
+
+class Setting(Struct, frozen=True):
+    """A value and its path. An object is merged into an existing one; None removes (TOML only). A default never replaces a value."""
+
+    path: Path
+    value: Any
+    is_default: bool = False
+
+
+class FilePlace(Struct, frozen=True, kw_only=True):
+    """The path of a file: the first of names that exists in the folder, else the last one.
+
+    ~ is the home folder, $config the user's configuration folder, $code that of VS Code. The environment variable overrides the folder.
+    Without a folder the user must pass --file.
     """
 
     names: tuple[str, ...]
@@ -37,9 +66,9 @@ class Place(Struct, frozen=True, kw_only=True):
 
 
 class SettingsFile(Struct, frozen=True, kw_only=True):
-    """keyed and keyless are the settings that depend on whether the gateway wants a key; carrying, those that hold the key itself."""
+    """keyed and keyless: settings for a gateway with and without a key. carrying: settings that contain the key itself."""
 
-    place: Place
+    place: FilePlace
     format: Format
     settings: tuple[Setting, ...]
     keyed: tuple[Setting, ...] = ()
@@ -47,10 +76,10 @@ class SettingsFile(Struct, frozen=True, kw_only=True):
     carrying: tuple[Setting, ...] = ()
 
 
-class Way(Struct, frozen=True, kw_only=True):
-    """One dialect of a client: files, or environment variables, or code, or steps in its window.
+class DialectSetup(Struct, frozen=True, kw_only=True):
+    """Setup of one dialect of a client: files, environment variables, code, or steps in its user interface.
 
-    prefix: the client speaks this dialect only to models whose names begin so.
+    prefix: the client uses this dialect only for models with this prefix.
     """
 
     dialect: str
@@ -62,14 +91,14 @@ class Way(Struct, frozen=True, kw_only=True):
 
 
 class Client(Struct, frozen=True, kw_only=True):
-    """start is the command that runs it; keyed_start the one for a gateway with a key, where it differs.
+    """start is the command that runs it; keyed_start the one for a gateway with a key, if different.
 
-    proof says what the settings were checked against: the program itself, recordings of it, or its documents.
+    proof: whether the settings were tested with the program itself, with recordings of it, or only taken from its documentation.
     """
 
     name: str
     title: str
-    ways: tuple[Way, ...]
+    ways: tuple[DialectSetup, ...]
     proof: Literal["run", "recorded", "read"]
     notes: str
     start: str = ""
@@ -79,30 +108,29 @@ class Client(Struct, frozen=True, kw_only=True):
     def dialects(self) -> tuple[str, ...]:
         return tuple(way.dialect for way in self.ways)
 
-    def way(self, dialect: str) -> Way:
+    def way(self, dialect: str) -> DialectSetup:
         return next(way for way in self.ways if way.dialect == dialect)
 
 
-class Target(Struct, frozen=True, kw_only=True):
-    """What a client is to be connected to. key is the key itself, only where it is to be written. meant: the model that the
-    client's name for it must lead to, by an alias of the gateway; "" where none is needed."""
+class ConnectTarget(Struct, frozen=True, kw_only=True):
+    """The gateway and model to connect to. key: only if it is written to the file. alias_of: the real model, if `model` must be an alias."""
 
     address: str
     model: str
     has_key: bool
     key: Secret = Secret("")
-    meant: str = ""
+    alias_of: str = ""
 
-    def named_for(self, way: Way) -> Target:
-        """With a name by which the client speaks the dialect of this way."""
+    def named_for(self, way: DialectSetup) -> ConnectTarget:
+        """The same with a model name for which the client uses this dialect."""
         bare = self.model.rpartition("/")[2]
         if not way.prefix or self.model.startswith(way.prefix):
             return self
         if bare.startswith(way.prefix):
             return replace(self, model=bare)
-        return replace(self, model=f"{way.prefix}-{NAME}", meant=self.model)
+        return replace(self, model=f"{way.prefix}-{NAME}", alias_of=self.model)
 
-    def words(self, dialect: str) -> dict[str, str]:
+    def placeholders(self, dialect: str) -> dict[str, str]:
         return {
             "address": self.address,
             "v1": f"{self.address}/v1",
@@ -112,26 +140,79 @@ class Target(Struct, frozen=True, kw_only=True):
         }
 
 
-def settings_of(file: SettingsFile, target: Target, dialect: str) -> tuple[Setting, ...]:
-    """Everything that must be in this file."""
+def settings_of(file: SettingsFile, target: ConnectTarget, dialect: str) -> tuple[Setting, ...]:
+    """All settings of this file, with placeholders filled in."""
     chosen = (*file.settings, *(file.keyed if target.has_key else file.keyless), *(file.carrying if target.key else ()))
-    words = target.words(dialect)
+    placeholders = target.placeholders(dialect)
     return tuple(
-        replace(setting, path=filled(setting.path, words), value=filled(setting.value, words)) for setting in chosen
+        replace(setting, path=fill(setting.path, placeholders), value=fill(setting.value, placeholders))
+        for setting in chosen
     )
 
 
-def filled(value: _Value, words: dict[str, str]) -> _Value:
-    """The same with every @word@ in its strings replaced."""
+def fill(value: _Value, placeholders: dict[str, str]) -> _Value:
+    """Replaces the placeholders in all strings of a value."""
     result: Any = value
     match value:
         case str():
-            result = _WORD.sub(lambda match: words[match[1]], value)
+            result = _PLACEHOLDER.sub(lambda match: placeholders[match[1]], value)
         case dict():
-            result = {filled(key, words): filled(inner, words) for key, inner in value.items()}
+            result = {fill(key, placeholders): fill(inner, placeholders) for key, inner in value.items()}
         case tuple() | list():
-            result = type(value)(filled(inner, words) for inner in value)
-        case Item():
-            result = Item(value.member, filled(value.value, words))
+            result = type(value)(fill(inner, placeholders) for inner in value)
+        case ListItem():
+            result = ListItem(value.member, fill(value.value, placeholders))
     final: _Value = result
     return final
+
+
+def merge(data: Any, settings: Sequence[Setting]) -> Any:
+    """A copy of the document with the settings applied."""
+    for setting in settings:
+        data = _put(data, setting.path, setting.value, setting.is_default)
+    return data
+
+
+def wrap(path: Path, value: Any) -> Any:
+    """The value inside the containers that the path names."""
+    for step in reversed(path):
+        value = {step: value} if isinstance(step, str) else [step.create(value)]
+    return value
+
+
+def format_path(path: Path) -> str:
+    return ".".join(step if isinstance(step, str) else f"[{step.member}={step.value}]" for step in path) or "the file"
+
+
+def misplaced(path: Path, found: Any, expected: str) -> ConfigError:
+    nouns = {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
+    noun = nouns.get(type(found), "a number")
+    return ConfigError(f"found {noun} at {quote(format_path(path))}; expected {expected}.")
+
+
+def _put(data: Any, path: Path, value: Any, is_default: bool) -> Any:
+    if not path:
+        return _joined(data, value, is_default)
+    step, rest = path[0], path[1:]
+    if isinstance(step, str):
+        if not isinstance(data, dict):
+            raise misplaced(path, data, "an object")
+        if step not in data:
+            return data if value is None else data | {step: wrap(rest, value)}
+        if value is None and not rest:
+            return {key: inner for key, inner in data.items() if key != step}
+        return data | {step: _put(data[step], rest, value, is_default)}
+    if not isinstance(data, list):
+        raise misplaced(path, data, "a list")
+    for index, element in enumerate(data):
+        if step.matches(element):
+            return [*data[:index], _put(element, rest, value, is_default), *data[index + 1 :]]
+    return [*data, step.create(wrap(rest, value))]
+
+
+def _joined(data: Any, value: Any, is_default: bool) -> Any:
+    if isinstance(data, dict) and isinstance(value, dict):
+        for key, inner in value.items():
+            data = _put(data, (key,), inner, is_default)
+        return data
+    return data if is_default else value

@@ -1,11 +1,10 @@
-"""What the running gateway reports: is it there, does it want a key, its models, and the VS Code windows connected to it."""
+"""Queries to a running gateway: whether it answers and requires a key, its models, and connected VS Code windows."""
 
 from __future__ import annotations
 
 import http.client
 import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,55 +12,59 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from ...config.file import Config
-from ...config.secret import Resolver
+from ...config.secret import Resolver, Secret
 from ...errors import ConfigError
 from ..serve import address_of
 from .client import DUMMY, KEY
 
-_LONGEST = 4 * 1024 * 1024
+_MAX_BYTES = 4 * 1024 * 1024
 
 
-class Found(Struct, frozen=True, kw_only=True):
-    """status is 0 when nobody answers."""
+class GatewayStatus(Struct, frozen=True, kw_only=True):
+    """status is 0 if it does not answer."""
 
     status: int = 0
     models: tuple[str, ...] = ()
 
 
-def running(config: Config) -> Found:
-    """The gateway of this configuration, if it runs."""
+def running(config: Config) -> GatewayStatus:
     return look(address_of(config.server), key_of(config))
 
 
-def look(address: str, key: str, seconds: float = 2.0) -> Found:
-    """The model list of a gateway; a failure is a result too."""
+def look(address: str, key: str, seconds: float = 2.0) -> GatewayStatus:
+    """Lists the models of a gateway. Does not raise."""
     status, listing = _get(address, "/v1/models", key, seconds)
-    return Found(status=status, models=_ids(listing))
+    return GatewayStatus(status=status, models=_ids(listing))
 
 
 def windows_at(address: str, key: str, seconds: float = 2.0) -> int | None:
-    """How many VS Code windows are connected; None for a gateway that does not say."""
+    """The number of connected VS Code windows; None if the gateway does not report it."""
     _, listing = _get(address, "/bridge", key, seconds)
     windows = listing.get("windows") if isinstance(listing, dict) else None
     return len(windows) if isinstance(windows, list) else None
 
 
-def key_of(config: Config) -> str:
-    """The key to ask it with: TOOLWIRE_KEY, otherwise the first of the configuration."""
+def key_from_environment() -> Secret:
+    """The content of TOOLWIRE_KEY; empty if it is not set."""
     try:
-        given = Resolver(os.environ, Path()).resolve(f"env:{KEY}")
+        return Resolver(os.environ, Path()).secret(f"env:{KEY}")
     except ValueError as error:
         raise ConfigError(f"{error}; expected one line of printable ASCII.", where=KEY) from None
-    return given or (config.server.keys[0].reveal() if config.server.keys else DUMMY)
+
+
+def key_of(config: Config) -> str:
+    """TOOLWIRE_KEY, otherwise the first key of the configuration."""
+    configured = config.server.keys[0].reveal() if config.server.keys else DUMMY
+    return key_from_environment().reveal() or configured
 
 
 def _get(address: str, path: str, key: str, seconds: float) -> tuple[int, Any]:
-    """The status, 0 where there is no answer, and the JSON of a 200."""
+    """The status, 0 without an answer, and the JSON body of a 200."""
     connection = connect(address, seconds)
     try:
-        connection.request("GET", path_at(address, path), headers=bearer(key))
+        connection.request("GET", path_at(address, path), headers={"authorization": f"Bearer {key}"} if key else {})
         response = connection.getresponse()
-        body = response.read(_LONGEST)
+        body = response.read(_MAX_BYTES)
     except (OSError, http.client.HTTPException, ValueError):
         return 0, None
     finally:
@@ -79,12 +82,8 @@ def connect(address: str, seconds: float) -> http.client.HTTPConnection:
 
 
 def path_at(address: str, path: str) -> str:
-    """A gateway may be behind a path of its own."""
+    """A gateway may have a path prefix."""
     return urlsplit(address).path.rstrip("/") + path
-
-
-def bearer(key: str) -> Mapping[str, str]:
-    return {"authorization": f"Bearer {key}"} if key else {}
 
 
 def _ids(listing: Any) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""JSON with or without comments, changed in place: what is not touched keeps its bytes, comments and order.
+"""Edits JSON, with or without comments, in place: everything else stays byte for byte.
 
-A parser that remembers where each value stands, then insertions at those places. Trailing commas and comments are
-read, as editors' settings have them. The result is parsed again and compared before anybody gets it.
+A parser records the position of each value; edits insert text at these positions. Comments and trailing commas are accepted, because
+settings of editors have them. The result is parsed again and compared with the expected value.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import ConfigError, quote
-from .settings import Path, Setting, Step, merged, misplaced, nested
+from .client import Path, Setting, Step, merge, misplaced, wrap
 
-_DEEPEST = 100
+_MAX_DEPTH = 100
 _SPACE = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _SCALAR = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
@@ -22,35 +22,35 @@ _CLOSING = {"{": "}", "[": "]"}
 
 
 class Node:
-    """One value and where it stands: text[start:end]. children has (key, where the child begins, child)."""
+    """One value and its position: text[start:end]. children: (key, start of the child, child)."""
 
     def __init__(self, start: int) -> None:
         self.start = start
         self.end = start
         self.value: Any = None
         self.children: list[tuple[str, int, Node]] = []
-        self.has_comma = False  # after its last child
+        self.has_comma = False  # after the last child
 
     def child(self, step: Step) -> Node | None:
-        """The last of that name, as parsers have it."""
-        is_fit = (lambda key, _: key == step) if isinstance(step, str) else (lambda _, node: step.fits(node.value))
-        return next((node for key, _, node in reversed(self.children) if is_fit(key, node)), None)
+        """The last of that name, as in other parsers."""
+        is_match = (lambda key, _: key == step) if isinstance(step, str) else (lambda _, node: step.matches(node.value))
+        return next((node for key, _, node in reversed(self.children) if is_match(key, node)), None)
 
 
-def changed(text: str, settings: Sequence[Setting]) -> str:
-    """Raises ConfigError when the text is not JSON or a setting has no place in it."""
+def apply_settings(text: str, settings: Sequence[Setting]) -> str:
+    """Raises ConfigError if the text is not JSON, or a setting does not fit into it."""
     if not text.strip("\ufeff \t\r\n"):
         text += ("[]" if settings and not isinstance(settings[0].path[0], str) else "{}") + "\n"
     before = parse(text).value
     for setting in settings:
         text = _put(text, setting.path, setting.value, setting.is_default)
-    if parse(text).value != merged(before, settings):
-        raise ConfigError("this file cannot be changed without risk.", hint="Add the settings by hand.")
+    if parse(text).value != merge(before, settings):
+        raise ConfigError("this file cannot be changed safely.", hint="Add the settings by hand.")
     return text
 
 
 def parse(text: str) -> Node:
-    """Raises ConfigError with the line where the text stops being JSON."""
+    """Raises ConfigError with the line of the first syntax error."""
     return _Parser(text).document()
 
 
@@ -68,8 +68,8 @@ class _Parser:
         return node
 
     def _node(self, depth: int) -> Node:
-        if depth > _DEEPEST:
-            raise ConfigError(f"found values nested more than {_DEEPEST} deep; expected settings.")
+        if depth > _MAX_DEPTH:
+            raise ConfigError(f"found values nested more than {_MAX_DEPTH} deep; expected settings.")
         node = Node(self._at)
         opening = self._peek()
         if opening in _CLOSING:
@@ -151,7 +151,7 @@ def _put(text: str, path: Path, value: Any, is_default: bool) -> str:
             raise misplaced(path[:depth], node.value, "an object" if isinstance(step, str) else "a list")
         child = node.child(step)
         if child is None:
-            return _insert(text, node, step, nested(path[depth + 1 :], value))
+            return _insert(text, node, step, wrap(path[depth + 1 :], value))
         node = child
     if isinstance(value, dict) and isinstance(node.value, dict):
         for key, inner in value.items():
@@ -159,11 +159,11 @@ def _put(text: str, path: Path, value: Any, is_default: bool) -> str:
         return text
     if is_default or json.dumps(node.value) == json.dumps(value):
         return text
-    return text[: node.start] + _written(text, value, _indent_at(text, node.start)) + text[node.end :]
+    return text[: node.start] + _format(text, value, _indent_at(text, node.start)) + text[node.end :]
 
 
 def _insert(text: str, container: Node, step: Step, value: Any) -> str:
-    """After the last child and after the comments that follow it, on a line of its own."""
+    """Inserts on a new line after the last child and the comments that follow it."""
     newline = "\r\n" if "\r\n" in text else "\n"
     outer = _indent_at(text, container.start)
     indent = _child_indent(text, container, outer)
@@ -172,13 +172,13 @@ def _insert(text: str, container: Node, step: Step, value: Any) -> str:
     if container.children and not container.has_comma:
         end = container.children[-1][2].end
         inside = f"{text[:end]},{inside[end:]}"
-    made = _written(text, value, indent) if isinstance(step, str) else _written(text, step.made(value), indent)
+    made = _format(text, value, indent) if isinstance(step, str) else _format(text, step.create(value), indent)
     name = f"{json.dumps(step, ensure_ascii=False)}: " if isinstance(step, str) else ""
     comma = "," if container.children and container.has_comma else ""
     return f"{inside}{newline}{indent}{name}{made}{comma}{newline}{outer}{text[close:]}"
 
 
-def _written(text: str, value: Any, indent: str) -> str:
+def _format(text: str, value: Any, indent: str) -> str:
     newline = "\r\n" if "\r\n" in text else "\n"
     return json.dumps(value, ensure_ascii=False, indent=_unit(text)).replace("\n", newline + indent)
 
@@ -193,7 +193,7 @@ def _child_indent(text: str, container: Node, outer: str) -> str:
 
 
 def _indent_at(text: str, position: int) -> str:
-    """What the line of this position begins with."""
+    """The indentation of the line at this position."""
     line = text[text.rfind("\n", 0, position) + 1 : position]
     return line[: len(line) - len(line.lstrip(" \t"))]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .client import DUMMY, KEY, Client, Way
+from .client import DUMMY, KEY, Client, DialectSetup
 
 _PYTHON_KEY = f'os.environ.get("{KEY}", "{DUMMY}")'
 _NODE_KEY = f'process.env.{KEY} ?? "{DUMMY}"'
@@ -26,18 +26,18 @@ const described = { name: "get_weather", description: "The weather in a city" };
 """
 
 
-def _python(dialect: str, imports: str, code: str, decorator: str = "") -> Way:
+def _python(dialect: str, imports: str, code: str, decorator: str = "") -> DialectSetup:
     """The tool stands between the imports and the rest."""
     tool = _PYTHON_TOOL.replace("def ", f"{decorator}\ndef ", 1) if decorator else _PYTHON_TOOL
     return _way(dialect, f"import os\n{imports.strip()}\n\n{tool}\n{code.strip()}", _PYTHON_KEY)
 
 
-def _node(dialect: str, imports: str, code: str) -> Way:
+def _node(dialect: str, imports: str, code: str) -> DialectSetup:
     return _way(dialect, f"{imports.strip()}\n{_NODE_TOOL}\n{code.strip()}", _NODE_KEY)
 
 
-def _way(dialect: str, code: str, key: str) -> Way:
-    return Way(dialect=dialect, code=code.replace("@key@", key).replace("@question@", _QUESTION))
+def _way(dialect: str, code: str, key: str) -> DialectSetup:
+    return DialectSetup(dialect=dialect, code=code.replace("@key@", key).replace("@question@", _QUESTION))
 
 
 OPENAI_PYTHON = Client(

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ...backends.vscode.wire import shapes
-from .client import DUMMY, KEY, NAME, Client, Place, SettingsFile, Way
-from .settings import Item, Setting
+from .client import DUMMY, KEY, NAME, Client, DialectSetup, FilePlace, ListItem, Setting, SettingsFile
 
 
-def _opencode(dialect: str, package: str) -> Way:
+def _opencode(dialect: str, package: str) -> DialectSetup:
     provider = ("provider", NAME)
     file = SettingsFile(
-        place=Place(
+        place=FilePlace(
             folder="$config/opencode", names=("opencode.jsonc", "opencode.json"), variable="OPENCODE_CONFIG_DIR"
         ),
         format="json",
@@ -26,7 +25,7 @@ def _opencode(dialect: str, package: str) -> Way:
         keyed=(Setting((*provider, "options", "apiKey"), f"{{env:{KEY}}}"),),
         keyless=(Setting((*provider, "options", "apiKey"), DUMMY),),
     )
-    return Way(dialect=dialect, files=(file,))
+    return DialectSetup(dialect=dialect, files=(file,))
 
 
 OPENCODE = Client(
@@ -46,11 +45,11 @@ CODEX = Client(
     name="codex",
     title="Codex CLI",
     ways=(
-        Way(
+        DialectSetup(
             dialect="responses",
             files=(
                 SettingsFile(
-                    place=Place(folder="~/.codex", names=("config.toml",), variable="CODEX_HOME"),
+                    place=FilePlace(folder="~/.codex", names=("config.toml",), variable="CODEX_HOME"),
                     format="toml",
                     settings=(
                         Setting(("model",), "@model@"),
@@ -73,11 +72,11 @@ CLAUDE_CODE = Client(
     name="claude-code",
     title="Claude Code",
     ways=(
-        Way(
+        DialectSetup(
             dialect="messages",
             files=(
                 SettingsFile(
-                    place=Place(folder="~/.claude", names=("settings.json",), variable="CLAUDE_CONFIG_DIR"),
+                    place=FilePlace(folder="~/.claude", names=("settings.json",), variable="CLAUDE_CONFIG_DIR"),
                     format="json",
                     settings=(
                         Setting(("model",), "@model@"),
@@ -106,9 +105,9 @@ CLAUDE_CODE = Client(
 )
 
 
-def _copilot(dialect: str, variables: dict[str, str]) -> Way:
+def _copilot(dialect: str, variables: dict[str, str]) -> DialectSetup:
     names = {"COPILOT_PROVIDER_API_KEY": f"${KEY}", "COPILOT_MODEL": "@model@"}
-    return Way(dialect=dialect, environment=variables | names)
+    return DialectSetup(dialect=dialect, environment=variables | names)
 
 
 COPILOT_CLI = Client(
@@ -127,8 +126,8 @@ COPILOT_CLI = Client(
 _VSCODE_TYPES = {"chat": "chat-completions", "responses": "responses", "messages": "messages"}
 
 
-def _vscode(dialect: str) -> Way:
-    group = Item("name", NAME)
+def _vscode(dialect: str) -> DialectSetup:
+    group = ListItem("name", NAME)
     model: dict[str, Any] = {
         "name": "@model@",
         "url": "@url@",
@@ -139,9 +138,9 @@ def _vscode(dialect: str) -> Way:
     }
     # Without it the second turn of the Responses dialect leans on a stored response.
     model |= {"zeroDataRetentionEnabled": True} if dialect == "responses" else {}
-    chosen = (group, "models", Item("id", "@model@"))
+    chosen = (group, "models", ListItem("id", "@model@"))
     file = SettingsFile(
-        place=Place(folder="$code", names=("chatLanguageModels.json",)),
+        place=FilePlace(folder="$code", names=("chatLanguageModels.json",)),
         format="json",
         settings=(
             Setting((group,), {"vendor": "customendpoint", "apiType": _VSCODE_TYPES[dialect]}),
@@ -150,7 +149,7 @@ def _vscode(dialect: str) -> Way:
         ),
         carrying=(Setting((*chosen, "requestHeaders", "x-api-key"), "@key@"),),
     )
-    return Way(dialect=dialect, files=(file,))
+    return DialectSetup(dialect=dialect, files=(file,))
 
 
 _ANONYMOUS = 'without a Copilot account, first add "chat.allowAnonymousAccess": true to settings.json'
@@ -173,15 +172,15 @@ QWEN_CODE = Client(
     name="qwen-code",
     title="Qwen Code",
     ways=(
-        Way(
+        DialectSetup(
             dialect="chat",
             files=(
                 SettingsFile(
-                    place=Place(folder="~/.qwen", names=("settings.json",), variable="QWEN_HOME"),
+                    place=FilePlace(folder="~/.qwen", names=("settings.json",), variable="QWEN_HOME"),
                     format="json",
                     settings=(
                         Setting(
-                            ("modelProviders", "openai", Item("id", "@model@")),
+                            ("modelProviders", "openai", ListItem("id", "@model@")),
                             {"name": NAME, "baseUrl": "@v1@", "envKey": KEY},
                         ),
                         Setting(("security", "auth", "selectedType"), "openai"),
@@ -201,11 +200,11 @@ CLINE = Client(
     name="cline",
     title="Cline CLI",
     ways=(
-        Way(
+        DialectSetup(
             dialect="chat",
             files=(
                 SettingsFile(
-                    place=Place(folder="~/.cline/data/settings", names=("providers.json",)),
+                    place=FilePlace(folder="~/.cline/data/settings", names=("providers.json",)),
                     format="json",
                     settings=(
                         Setting(("version",), 1, is_default=True),
@@ -238,12 +237,12 @@ CLINE = Client(
 )
 
 
-def _continue(dialect: str, provider: str) -> Way:
+def _continue(dialect: str, provider: str) -> DialectSetup:
     model = {"provider": provider, "model": "@model@", "apiBase": "@v1@"}
     lists = {"roles": ["chat", "edit", "apply"], "capabilities": ["tool_use"]}
-    place = ("models", Item("name", NAME))
+    place = ("models", ListItem("name", NAME))
     file = SettingsFile(
-        place=Place(folder="~/.continue", names=("config.yaml",), variable="CONTINUE_GLOBAL_DIR"),
+        place=FilePlace(folder="~/.continue", names=("config.yaml",), variable="CONTINUE_GLOBAL_DIR"),
         format="yaml",
         settings=(
             Setting(("name",), NAME, is_default=True),
@@ -253,7 +252,7 @@ def _continue(dialect: str, provider: str) -> Way:
         keyed=(Setting(place, model | {"apiKey": f"${{{{ secrets.{KEY} }}}}"} | lists),),
         keyless=(Setting(place, model | {"apiKey": DUMMY} | lists),),
     )
-    return Way(dialect=dialect, files=(file,))
+    return DialectSetup(dialect=dialect, files=(file,))
 
 
 CONTINUE = Client(
@@ -272,11 +271,11 @@ AIDER = Client(
     name="aider",
     title="aider",
     ways=(
-        Way(
+        DialectSetup(
             dialect="chat",
             files=(
                 SettingsFile(
-                    place=Place(folder="~", names=(".aider.conf.yml",)),
+                    place=FilePlace(folder="~", names=(".aider.conf.yml",)),
                     format="yaml",
                     settings=(
                         Setting(("model",), "openai/@model@"),
@@ -296,8 +295,8 @@ AIDER = Client(
 _OBSIDIAN_MODEL = f"{NAME}-@model@"
 
 
-def _obsidian(dialect: str, prefix: str = "") -> Way:
-    configured = ("configuredModels", Item("configuredModelId", _OBSIDIAN_MODEL))
+def _obsidian(dialect: str, prefix: str = "") -> DialectSetup:
+    configured = ("configuredModels", ListItem("configuredModelId", _OBSIDIAN_MODEL))
     provider = {
         "providerId": NAME,
         "providerType": "openai-compatible",
@@ -306,7 +305,7 @@ def _obsidian(dialect: str, prefix: str = "") -> Way:
         "origin": {"kind": "byok"},
     }
     file = SettingsFile(
-        place=Place(names=("data.json",)),
+        place=FilePlace(names=("data.json",)),
         format="json",
         settings=(
             Setting(("providers", NAME), provider),
@@ -314,7 +313,7 @@ def _obsidian(dialect: str, prefix: str = "") -> Way:
             Setting((*configured, "providerId"), NAME),
             Setting((*configured, "info"), {"id": "@model@", "displayName": "@model@"}),
             Setting((*configured, "configuredAt"), 0, is_default=True),
-            Setting(("backends", "chat", "enabledModels", Item("", _OBSIDIAN_MODEL)), _OBSIDIAN_MODEL),
+            Setting(("backends", "chat", "enabledModels", ListItem("", _OBSIDIAN_MODEL)), _OBSIDIAN_MODEL),
         ),
         keyed=(Setting(("providers", NAME, "requiresApiKey"), True),),
         keyless=(Setting(("providers", NAME, "requiresApiKey"), False),),
@@ -325,7 +324,7 @@ def _obsidian(dialect: str, prefix: str = "") -> Way:
         "Model: @model@",
         f"API key: the gateway's key, or {DUMMY} where it has none. Then Test, Save.",
     )
-    return Way(dialect=dialect, prefix=prefix, files=(file,), steps=steps)
+    return DialectSetup(dialect=dialect, prefix=prefix, files=(file,), steps=steps)
 
 
 OBSIDIAN_COPILOT = Client(
@@ -337,8 +336,8 @@ OBSIDIAN_COPILOT = Client(
 )
 
 
-def _pi(dialect: str, api: str, address: str) -> Way:
-    place = Place(folder="~/.pi/agent", names=("models.json",), variable="PI_CODING_AGENT_DIR")
+def _pi(dialect: str, api: str, address: str) -> DialectSetup:
+    place = FilePlace(folder="~/.pi/agent", names=("models.json",), variable="PI_CODING_AGENT_DIR")
     provider = ("providers", NAME)
     models = SettingsFile(
         place=place,
@@ -346,15 +345,15 @@ def _pi(dialect: str, api: str, address: str) -> Way:
         settings=(
             # pi takes the variable of this name, and the text itself where there is none.
             Setting(provider, {"baseUrl": address, "api": api, "apiKey": KEY}),
-            Setting((*provider, "models", Item("id", "@model@")), {}),
+            Setting((*provider, "models", ListItem("id", "@model@")), {}),
         ),
     )
     chosen = SettingsFile(
-        place=Place(folder=place.folder, names=("settings.json",), variable=place.variable),
+        place=FilePlace(folder=place.folder, names=("settings.json",), variable=place.variable),
         format="json",
         settings=(Setting(("defaultProvider",), NAME), Setting(("defaultModel",), "@model@")),
     )
-    return Way(dialect=dialect, files=(models, chosen))
+    return DialectSetup(dialect=dialect, files=(models, chosen))
 
 
 PI = Client(

@@ -1,7 +1,7 @@
-"""TOML, changed line by line: a key is replaced, added to its table or removed, and every other line stays.
+"""Edits TOML line by line: replaces a key, adds it to its table or removes it. Every other line stays as it is.
 
-Only keys written on one line are touched. The result is parsed again and compared, so a file written in a way that
-is not foreseen here (inline tables, keys over several lines) is refused and never damaged.
+Only keys on one line are changed. The result is parsed again and compared, so that a file with another form (inline tables, values over
+several lines) is refused and never damaged.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ from typing import Any
 
 from ...config import toml_lines
 from ...errors import ConfigError
-from .settings import Setting, merged
+from .client import Setting, merge
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _KEY = re.compile(r"""\s*(?:[^"'=\#\s]|"(?:[^"\\]|\\.)*"|'[^']*'|[ \t])+=[ \t]*""")
 _COMMENT = re.compile(r"""(?:[^"'\#]|"(?:[^"\\]|\\.)*"|'[^']*')*?([ \t]*\#.*)?\r?""")
 
 
-def changed(text: str, settings: Sequence[Setting]) -> str:
-    """Raises ConfigError when the text is not TOML or cannot be changed with certainty."""
-    before = _parsed(text)
-    wanted = merged(before, settings)
+def apply_settings(text: str, settings: Sequence[Setting]) -> str:
+    """Raises ConfigError if the text is not TOML or cannot be changed safely."""
+    before = _parse(text)
+    expected = merge(before, settings)
     for setting in settings:
         text = _put(text, tuple(str(step) for step in setting.path), setting.value, setting.is_default)
-    if _parsed(text) != wanted:
-        raise _too_unusual()
+    if _parse(text) != expected:
+        raise _unsafe()
     return text
 
 
 def _put(text: str, path: tuple[str, ...], value: Any, is_default: bool) -> str:
-    """An object is put member by member, so that what else is in its table stays."""
+    """Sets an object member by member, so that other members of its table stay."""
     if isinstance(value, dict):
         for key, inner in value.items():
             text = _put(text, (*path, key), inner, is_default)
         return text
-    found = _found(_parsed(text), path)
+    found = _lookup(_parse(text), path)
     if found == value or (is_default and found is not None):
         return text
     lines = text.split("\n")
@@ -48,31 +48,27 @@ def _put(text: str, path: tuple[str, ...], value: Any, is_default: bool) -> str:
         _replace(lines, places[path] - 1, value)
     elif _header(lines, places, path[:-1]) is not None or len(path) == 1:
         at = _after_keys(lines, places, _header(lines, places, path[:-1]))
-        lines.insert(at, f"{_key(path[-1])} = {_written(value)}{end}")
+        lines.insert(at, f"{_key(path[-1])} = {_format(value)}{end}")
     else:
-        _append(
-            lines, [f"[{'.'.join(_key(part) for part in path[:-1])}]", f"{_key(path[-1])} = {_written(value)}"], end
-        )
+        _append(lines, [f"[{'.'.join(_key(part) for part in path[:-1])}]", f"{_key(path[-1])} = {_format(value)}"], end)
     return "\n".join(lines)
 
 
 def _replace(lines: list[str], at: int, value: Any) -> None:
-    """value None: the line goes."""
+    """Removes the line if the value is None."""
     key = _KEY.match(lines[at])
     if key is None or not _is_whole(lines[at]):
-        raise _too_unusual()
+        raise _unsafe()
     if value is None:
         del lines[at]
         return
     comment = _COMMENT.fullmatch(lines[at], key.end())
     tail = (comment.group(1) or "") if comment else ""
-    lines[at] = f"{key.group()}{_written(value)}{tail}" + (
-        "\r" if lines[at].endswith("\r") and "\r" not in tail else ""
-    )
+    lines[at] = f"{key.group()}{_format(value)}{tail}" + ("\r" if lines[at].endswith("\r") and "\r" not in tail else "")
 
 
 def _header(lines: list[str], places: Any, table: tuple[str, ...]) -> int | None:
-    """The index of the [table] line, if the table is written as one."""
+    """The index of the [table] line, if there is one."""
     if not table or table not in places:
         return None
     at = int(places[table]) - 1
@@ -80,11 +76,11 @@ def _header(lines: list[str], places: Any, table: tuple[str, ...]) -> int | None
         parsed = tomllib.loads(lines[at].strip()) if lines[at].lstrip().startswith("[") else {}
     except ValueError:
         return None
-    return at if _found(parsed, table) == {} else None
+    return at if _lookup(parsed, table) == {} else None
 
 
 def _after_keys(lines: list[str], places: Any, header: int | None) -> int:
-    """Where a new key of this table (None: of the top) goes: after the keys that stand together at its beginning."""
+    """The line for a new key of this table (None: top level): after its first block of keys."""
     if header is not None:
         at = header + 1
     else:
@@ -100,7 +96,7 @@ def _after_keys(lines: list[str], places: Any, header: int | None) -> int:
 
 
 def _before_tables(lines: list[str], places: Any) -> int:
-    """In front of the first table and the comment above it; a file without any: at its end."""
+    """The line of the first table or the comment above it; the end of a file without tables."""
     if not places:
         return len(lines) - 1 if not lines[-1].strip() else len(lines)
     at = int(min(places.values())) - 1
@@ -126,7 +122,7 @@ def _is_whole(line: str) -> bool:
         return False
 
 
-def _parsed(text: str) -> dict[str, Any]:
+def _parse(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -134,7 +130,7 @@ def _parsed(text: str) -> dict[str, Any]:
         raise ConfigError(f"this is not TOML: {why}.") from None
 
 
-def _found(data: Any, path: tuple[str, ...]) -> Any:
+def _lookup(data: Any, path: tuple[str, ...]) -> Any:
     for part in path:
         data = data.get(part) if isinstance(data, dict) else None
     return data
@@ -144,13 +140,11 @@ def _key(part: str) -> str:
     return part if _BARE.fullmatch(part) else json.dumps(part)
 
 
-def _written(value: Any) -> str:
+def _format(value: Any) -> str:
     """Strings, booleans, whole numbers and lists of them look the same in JSON."""
     return json.dumps(value, ensure_ascii=False)
 
 
-def _too_unusual() -> ConfigError:
-    message = (
-        "this file has these settings in a form that cannot be changed without risk (several lines, inline tables)."
-    )
+def _unsafe() -> ConfigError:
+    message = "this file has these settings in a form that cannot be changed safely (several lines, inline tables)."
     return ConfigError(message, hint="Change it by hand; without --write the settings are only shown.")

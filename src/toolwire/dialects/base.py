@@ -170,13 +170,15 @@ class Dialect(Struct, frozen=True, kw_only=True):
     decode_request: Decode
     # Tools of other dialects are functions by now (calls/tools/kinds.py).
     encode_request: Callable[[Request, Profile], Encoded]
-    path_of: Callable[[Request], str]  # where a request goes whose bytes are forwarded unchanged
+    # Where a request goes whose bytes are forwarded unchanged, if that is not always the same path.
+    path_of_request: Callable[[Request], str] | None = None
     # From the key and the client's own headers, as far as they are forwarded.
     headers: Callable[[Profile, str, Mapping[str, str]], dict[str, str]] = bearer_headers
 
     stream_decoder: Callable[[Request], StreamDecoder]
     body_decoder: Callable[[Request], ResponseDecoder]
-    encoder: Callable[[Context], ResponseEncoder]
+    stream_encoder: Callable[[Context], ResponseEncoder]
+    body_encoder: Callable[[Context], ResponseEncoder]
 
     decode_error: Callable[[int, bytes, Mapping[str, str]], UpstreamError]  # status, body, headers
     encode_error: Callable[[GatewayError, str], bytes]  # error, request id
@@ -185,6 +187,12 @@ class Dialect(Struct, frozen=True, kw_only=True):
     encode_models: Callable[[Sequence[ModelLine]], bytes]
     encode_model: Callable[[ModelLine], bytes]
     decode_models: Callable[[bytes], list[ModelLine]]
+
+    def path_of(self, request: Request) -> str:
+        return self.path if self.path_of_request is None else self.path_of_request(request)
+
+    def encoder(self, context: Context) -> ResponseEncoder:
+        return self.stream_encoder(context) if context.request.stream else self.body_encoder(context)
 
 
 def count_member(body: bytes, name: str) -> int | None:
@@ -207,10 +215,12 @@ def shown(data: bytes) -> str:
 
 
 def count_of(value: object) -> int:
-    """A count of tokens as a server gives it; 0 where it can be none."""
-    if isinstance(value, Decimal):
-        value = int(value) if 0 <= value < _MOST and value == value.to_integral_value() else 0
-    return value if is_count(value) else 0
+    """A token count of a back end; 0 if it is none."""
+    if type(value) is int:
+        return value if 0 <= value < _MOST else 0
+    if isinstance(value, Decimal) and 0 <= value < _MOST and value == value.to_integral_value():
+        return int(value)
+    return 0
 
 
 def is_count(value: object) -> TypeGuard[int]:

@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator, Callable
 from msgspec.structs import replace
 
 from ..dialects.base import Context
-from ..dialects.responses import encoder
+from ..dialects.responses import DIALECT as RESPONSES
 from ..dialects.responses.resource import failed, resource
 from ..errors import BadRequest, GatewayError, InternalError
 from ..events import Failed, Started
@@ -219,7 +219,7 @@ class Background:
             wire = step.fail(error)
         else:
             context = Context(request=request, mint=new_id, now=int(time.time()), is_kept=True, answer_id=job.id)
-            wire = encoder(context).send(Failed(error=error))
+            wire = RESPONSES.encoder(context).send(Failed(error=error))
         await job.write(wire)
         with contextlib.suppress(GatewayError):
             entry = await self._store.get(job.owner, job.id)

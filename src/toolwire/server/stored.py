@@ -10,7 +10,7 @@ from contextlib import aclosing
 
 from ..backends.base import Backend, WireReply
 from ..dialects.base import Context
-from ..dialects.responses import encoder
+from ..dialects.responses import DIALECT as RESPONSES
 from ..dialects.responses.answer_in import body_events
 from ..dialects.responses.shapes import NAME
 from ..dialects.responses.state import shown_item
@@ -166,8 +166,10 @@ def replay(entry: Entry, after: int) -> bytes:
         last = {"type": kind, "sequence_number": after + 1, "response": value}
         return b"event: " + kind.encode() + b"\ndata: " + encode(last) + b"\n\n"
     request = Request(model=str(value.get("model")), messages=(), stream=True, origin=NAME, source=value)
-    writer = encoder(Context(request=request, mint=new_id, now=int(entry.created), is_kept=True, answer_id=entry.id))
-    return b"".join(writer.send(event) for event in body_events(value)[0])
+    writer = RESPONSES.encoder(
+        Context(request=request, mint=new_id, now=int(entry.created), is_kept=True, answer_id=entry.id)
+    )
+    return b"".join(writer.send(event) for event in body_events(request, value)[0])
 
 
 def _input_items(entry: Entry) -> list[Item]:

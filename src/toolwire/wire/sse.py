@@ -138,9 +138,9 @@ class SseReader:
         return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
-def event_name(name: str) -> bytes:
-    """A name for the event line: foreign ones must not end it, nor be what UTF-8 cannot say."""
-    return name.encode("utf-8", "replace").translate(None, b"\r\n")
+def frame_bytes(event: str, data: bytes) -> bytes:
+    """One frame. A line break in a foreign event name must not end its line; data is JSON and contains none."""
+    return b"event: " + event.encode("utf-8", "replace").translate(None, b"\r\n") + b"\ndata: " + data + b"\n\n"
 
 
 def parse_block(block: bytes) -> Frame | None:

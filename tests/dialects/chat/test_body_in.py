@@ -10,7 +10,8 @@ import pytest
 from tests.dialects.playing import answer_in, asking, body_in, events_in, failure, terminal
 from tests.dialects.wires import DONE, TOP, call, chunk
 from toolwire.dialects.base import OTHER_CHOICES as LOSS
-from toolwire.dialects.chat.body_in import body_events, is_counted, usage_in
+from toolwire.dialects.chat.body_in import body_events
+from toolwire.dialects.chat.shapes import is_counted, usage_in
 from toolwire.events import Answer, Event, Finished, Noted, fold
 from toolwire.types import Loss, Opaque, Text, ToolCall
 
@@ -24,7 +25,7 @@ def body(**members: Any) -> dict[str, Any]:
 
 
 def test_a_regular_body_is_regular() -> None:
-    events, irregular = body_events(body(), is_single=True)
+    events, irregular = body_events(asking("chat"), body())
     assert irregular == ""
     assert isinstance(events[-1], Finished)
 
@@ -40,7 +41,7 @@ def test_a_regular_body_is_regular() -> None:
     ],
 )
 def test_what_is_wrong_in_it_is_said_and_does_no_harm(members: dict[str, Any]) -> None:
-    events, irregular = body_events(body(**members), is_single=True)
+    events, irregular = body_events(asking("chat"), body(**members))
     assert irregular
     assert isinstance(events[-1], Finished)
     assert events[-1].choices[0].reason == "stop"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from toolwire.dialects.messages.shapes import REASONS, STOP, citation_in, citation_out, input_of, usage_in, usage_out
+from toolwire.dialects.messages.answer_out import STOP, citation_out, usage_out
+from toolwire.dialects.messages.shapes import REASONS, citation_in, input_of, usage_in
 from toolwire.types import Citation, Json, ToolCall, Usage
 
 

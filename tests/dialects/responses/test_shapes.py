@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from toolwire.dialects.responses.shapes import call_in, citation_in, citation_out, parts_in, usage_in, usage_out
+from toolwire.dialects.responses.resource import citation_out, usage_out
+from toolwire.dialects.responses.shapes import call_in, citation_in, parts_in, usage_in
 from toolwire.types import Citation, Opaque, Refusal, Text, Usage
 
 

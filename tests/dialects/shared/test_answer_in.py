@@ -22,9 +22,11 @@ from toolwire.dialects.shared.answer_in import (
 )
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, PartDelta, PartEnded, PartStarted, Started
-from toolwire.types import Choice, Citation, Opaque, Part, Reasoning, Refusal, Text, ToolCall
+from toolwire.types import Choice, Citation, Opaque, Part, Reasoning, Refusal, Request, Text, ToolCall
 from toolwire.wire.exact_json import object_of
 from toolwire.wire.sse import Frame, SseReader
+
+REQUEST = Request(model="m", messages=())
 
 
 class Echo(FrameDecoder):
@@ -39,6 +41,10 @@ class Echo(FrameDecoder):
 
     def end(self) -> list[Event]:
         return [Finished(choices=(Choice(reason="stop"),))]
+
+
+def echo(request: Request) -> Echo:
+    return Echo()
 
 
 def test_frames_are_decoded_as_they_come_and_the_end_ends() -> None:
@@ -113,7 +119,7 @@ def test_half_a_frame_at_the_end_is_none(rest: bytes, count: int) -> None:
 
 
 def test_a_body_is_read_once_it_is_whole() -> None:
-    decoder = BodyDecoder(lambda value: ([Started(id=value["id"], model="")], "odd"))
+    decoder = BodyDecoder(REQUEST, lambda _, value: ([Started(id=value["id"], model="")], "odd"), echo)
     assert decoder.feed(b'{"id":') == []
     assert decoder.feed(b'"a"}') == []
     assert decoder.close() == [Started(id="a", model="")]
@@ -122,7 +128,7 @@ def test_a_body_is_read_once_it_is_whole() -> None:
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"a":', b"\xff"])
 def test_a_body_that_is_no_object_is_a_failure_that_shows_it(body: bytes) -> None:
-    decoder = BodyDecoder(lambda value: ([], ""))
+    decoder = BodyDecoder(REQUEST, lambda _, value: ([], ""), echo)
     decoder.feed(body)
     (failed,) = decoder.close()
     assert isinstance(failed, Failed)
@@ -138,14 +144,14 @@ def test_a_mark_may_have_blanks_around_it() -> None:
 
 def test_a_stream_that_is_called_a_body_is_read_as_one() -> None:
     for wire in (b"data: a\n\ndata: b\n\n", b"\n: hm\n\ndata: a\n\ndata: b\n\n", b"\xef\xbb\xbfdata: a\n\ndata: b\n\n"):
-        decoder = BodyDecoder(lambda value: ([], ""), Echo)
+        decoder = BodyDecoder(REQUEST, lambda _, value: ([], ""), echo)
         assert decoder.feed(wire) == []
         assert len(decoder.close()) >= 2
         assert decoder.irregular == "a stream where a body was due"
 
 
 def test_a_byte_order_mark_before_a_body_is_irregular() -> None:
-    decoder = BodyDecoder(lambda value: ([], ""))
+    decoder = BodyDecoder(REQUEST, lambda _, value: ([], ""), echo)
     decoder.feed(b'\xef\xbb\xbf{"a": 1}')
     assert decoder.close() == []
     assert (decoder.value, decoder.irregular) == ({"a": 1}, "a byte order mark")

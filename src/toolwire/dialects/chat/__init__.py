@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 
-from ...types import Request
 from ..base import Dialect, Endpoint
 from ..shared.answer_in import BodyDecoder
+from ..shared.answer_out import BodyEncoder
 from ..shared.errors import decode_error, decode_models, encode_error, encode_model, encode_models
 from .answer_in import StreamDecoder, body_events
-from .answer_out import encoder
+from .answer_out import StreamEncoder, body_of
 from .request_in import decode_request
 from .request_out import encode_request
 from .shapes import NAME
 
 PATH = "/chat/completions"
-
-
-def body_decoder(request: Request) -> BodyDecoder:
-    return BodyDecoder(partial(body_events, is_single=request.sampling.choices == 1), partial(StreamDecoder, request))
 
 
 DIALECT = Dialect(
@@ -28,10 +24,10 @@ DIALECT = Dialect(
     claims=lambda given: True,  # the default, if no other dialect claims the request
     decode_request=decode_request,
     encode_request=encode_request,
-    path_of=lambda request: PATH,
     stream_decoder=StreamDecoder,
-    body_decoder=body_decoder,
-    encoder=encoder,
+    body_decoder=partial(BodyDecoder, events_of=body_events, stream=StreamDecoder),
+    stream_encoder=StreamEncoder,
+    body_encoder=partial(BodyEncoder, body_of=body_of),
     decode_error=decode_error,
     encode_error=encode_error,
     encode_models=encode_models,
@@ -39,4 +35,4 @@ DIALECT = Dialect(
     decode_models=decode_models,
 )
 
-__all__ = ["DIALECT", "decode_request", "encode_request", "encoder"]
+__all__ = ["DIALECT", "decode_request", "encode_request"]

@@ -28,30 +28,27 @@ from ...wire.sse import Frame
 from ..base import cut, garbage, shown
 from ..shared.answer_in import FrameDecoder, OpenPart, is_mark
 from ..shared.errors import error_from
-from .body_in import (
-    FAILED,
-    NAMELESS,
-    OtherChoices,
-    body_events,
-    citation_in,
-    fault_in,
-    is_counted,
-    logprobs_in,
-    usage_in,
-)
+from .body_in import OtherChoices, body_events
 from .open_calls import OpenCall, OpenCalls
 from .reasoning_details import MEMBER, Details, words_in
 from .shapes import (
+    FAILED,
     NAME,
+    NAMELESS,
     REASONS,
     Call,
     Chunk,
     ChunkChoice,
     Delta,
     Reading,
+    citation_in,
+    fault_in,
+    is_counted,
+    logprobs_in,
     read_by_hand,
     read_fast,
     reason_of,
+    usage_in,
 )
 
 
@@ -97,7 +94,7 @@ class StreamDecoder(FrameDecoder):
         super().__init__()
         self._is_single = request.sampling.choices == 1
         self._wants_usage = request.stream_usage
-        self._offered = frozenset(tool.label or tool.name for tool in request.tools)
+        self._offered = frozenset([tool.label or tool.name for tool in request.tools])
         self._choices: dict[int, _Choice] = {}
         self._others: OtherChoices | None = None  # that were not asked for
         self._started: Started | None = None
@@ -310,10 +307,8 @@ class StreamDecoder(FrameDecoder):
             self.irregular = self.irregular or "an unknown finish reason"
         elif (finish == "stop" and calls.all) or (finish == "tool_calls" and not calls.all):
             self.irregular = self.irregular or "a finish reason that hides or promises a call"
-        if not self.irregular and any(
-            call.is_blank for call in calls.all
-        ):  # vLLM says nothing where "{}" is meant (H109)
-            self.irregular = "a call without arguments"
+        if not self.irregular and any(call.is_blank for call in calls.all):
+            self.irregular = "a call without arguments"  # vLLM omits arguments that are "{}" (H109)
         state.is_resumed = False
         if state.finish is None or finish != "stop" or choice.index == state.ended_by:
             state.finish, state.ended_by = finish, choice.index
@@ -417,30 +412,33 @@ class StreamDecoder(FrameDecoder):
         for index, state in self._choices.items():
             self._settle(state, index, events)
             self._prove(state)
+        if (fault := self._fault_at_end(is_marked)) is not None:
+            return self.fail(fault)
+        self.is_over = True
+        choices: list[Choice] = []
+        is_cut = False
+        for index, state in sorted(self._choices.items()):
+            reason = reason_of(state.finish) or "other"
+            is_cut = is_cut or reason in ("length", "refused")
+            choices.append(Choice(index=0 if self._is_single else index, reason=reason, raw_reason=state.finish or ""))
+        return [*events, *self._assembly.end_all(is_cut=is_cut), Finished(choices=tuple(choices), usage=self._usage)]
+
+    def _fault_at_end(self, is_marked: bool) -> UpstreamError | None:
+        """Why the answer is not complete, although the stream has ended."""
         states = self._choices.values()
-        if any(state.finish is None for state in states):
+        if None in [state.finish for state in states]:
             self.irregular = self.irregular or "no finish reason"
             if not is_marked or any(self._is_broken(state) for state in states):
-                return self.fail(cut("the back end's stream ended in the middle of the answer."))
+                return cut("the back end's stream ended in the middle of the answer.")
         if not is_marked:
             self.irregular = self.irregular or "no end mark"
             if any(state.is_resumed for state in states):
-                return self.fail(cut("the back end's stream told an end, went on, and ended in the middle."))
-        if any(reason_of(state.finish) is None for state in states):
-            return self.fail(UpstreamError(FAILED))
-        if any(not call.name for state in states for call in state.calls.all):
-            return self.fail(garbage(NAMELESS))
-        self.is_over = True
-        choices = tuple(
-            Choice(
-                index=0 if self._is_single else index,
-                reason=reason_of(state.finish) or "other",
-                raw_reason=state.finish or "",
-            )
-            for index, state in sorted(self._choices.items())
-        )
-        is_cut = any(choice.reason in ("length", "refused") for choice in choices)
-        return [*events, *self._assembly.end_all(is_cut=is_cut), Finished(choices=choices, usage=self._usage)]
+                return cut("the back end's stream continued after its end and stopped in the middle.")
+        if None in [reason_of(state.finish) for state in states]:
+            return UpstreamError(FAILED)
+        if "" in [call.name for state in states for call in state.calls.all]:
+            return garbage(NAMELESS)
+        return None
 
     def _join_last(self, others: OtherChoices, events: list[Event]) -> None:
         state = self._choices.get(0) or _Choice()

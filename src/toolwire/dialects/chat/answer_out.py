@@ -23,7 +23,7 @@ from ...types import (
 from ...wire.exact_json import encode
 from ...wire.sse import Frame
 from ..base import Context
-from ..shared.answer_out import BodyEncoder, Seams, joined
+from ..shared.answer_out import Seams, joined
 from ..shared.errors import error_object
 from .reasoning_details import MEMBER, details_of
 from .shapes import NAME, read_by_hand
@@ -37,10 +37,6 @@ FINISH: dict[Reason, str] = {
     "other": "stop",
 }
 DONE = b"data: [DONE]\n\n"
-
-
-def encoder(context: Context) -> StreamEncoder | BodyEncoder:
-    return StreamEncoder(context) if context.request.stream else BodyEncoder(context, body_of)
 
 
 class StreamEncoder:

@@ -3,24 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from ...errors import UpstreamError
 from ...events import Answer, Event, Failed, Finished, Noted, PartEnded, Started, unfold
-from ...types import Choice, Citation, Extra, JsonObject, Loss, Opaque, Part, Reasoning, Refusal, Text, ToolCall, Usage
+from ...types import (
+    Choice,
+    Extra,
+    JsonObject,
+    Loss,
+    Opaque,
+    Part,
+    Reasoning,
+    Refusal,
+    Request,
+    Text,
+    ToolCall,
+)
 from ...wire.exact_json import encode, object_of
-from ..base import OTHER_CHOICES, count_of, garbage, is_count, shown
+from ..base import OTHER_CHOICES, garbage, shown
 from ..shared.errors import error_details, error_from
 from .reasoning_details import MEMBER, words_in
-from .shapes import NAME, REASONS, ChunkChoice, Delta, read_message, reason_of
+from .shapes import (
+    FAILED,
+    NAME,
+    NAMELESS,
+    REASONS,
+    ChunkChoice,
+    Delta,
+    citation_in,
+    fault_in,
+    is_counted,
+    logprobs_in,
+    read_message,
+    reason_of,
+    usage_in,
+)
 
-NAMELESS = "the back end sent a tool call without a name."
-FAILED = "the back end ended its answer with an error and said no more."
 
-
-def body_events(value: JsonObject, *, is_single: bool) -> tuple[list[Event], str]:
+def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
     """A whole answer, and what is irregular in it; an error in a 200 is an error all the same."""
-    choices = value.get("choices")
+    choices, is_single = value.get("choices"), request.sampling.choices == 1
     if (fault := fault_in(value)) is not None:
         return [Failed(error=fault)], "an error"
     if not isinstance(choices, list) and error_details(value):
@@ -68,56 +90,6 @@ def body_events(value: JsonObject, *, is_single: bool) -> tuple[list[Event], str
     )
     *events, finished = unfold(answer)
     return [*events, *(Noted(note=loss) for loss in losses), finished], irregular
-
-
-def fault_in(value: JsonObject) -> UpstreamError | None:
-    """An error in a 200: beside the choices, or in one of them, as OpenRouter tells what its providers failed in."""
-    choices = value.get("choices")
-    given = [value, *choices] if isinstance(choices, list) else [value]
-    error = next((found for one in given if isinstance(one, dict) and (found := one.get("error"))), None)
-    if error is None:
-        return None
-    code = error.get("code") if isinstance(error, dict) else value.get("status")
-    status = code if isinstance(code, int) and 400 <= code <= 599 else 502
-    return error_from(status, {"error": error}, encode(value), {})
-
-
-def usage_in(value: JsonObject) -> Usage:
-    given = value.get("prompt_tokens_details")
-    details = given if isinstance(given, dict) else {}
-    given = value.get("completion_tokens_details")
-    produced = given if isinstance(given, dict) else {}
-    return Usage(
-        input=count_of(value.get("prompt_tokens")),
-        output=count_of(value.get("completion_tokens")),
-        cached=count_of(details.get("cached_tokens")),
-        cache_written=count_of(details.get("cache_write_tokens")),
-        reasoning=count_of(produced.get("reasoning_tokens")),
-        extra={NAME: value},
-    )
-
-
-def is_counted(usage: JsonObject) -> bool:
-    counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"), usage.get("total_tokens", 0))
-    return all(map(is_count, counts))
-
-
-def citation_in(value: Any) -> Citation | None:
-    if not isinstance(value, dict) or not isinstance(inner := value.get("url_citation"), dict):
-        return None
-    start, end = inner.get("start_index"), inner.get("end_index")
-    return Citation(
-        url=str(inner.get("url") or ""),
-        title=str(inner.get("title") or ""),
-        start=start if isinstance(start, int) else None,
-        end=end if isinstance(end, int) else None,
-        extra={NAME: value},
-    )
-
-
-def logprobs_in(value: JsonObject | None, key: str) -> tuple[Any, ...] | None:
-    entries = value.get(key) if value else None
-    return tuple(entries) if isinstance(entries, list) and entries else None
 
 
 def _message_parts(choice: JsonObject) -> tuple[list[Part] | None, str]:

@@ -8,11 +8,16 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from ...types import JsonObject, Reason
+from ...errors import UpstreamError
+from ...types import Citation, JsonObject, Reason, Usage
 from ...wire.exact_json import decode, encode, typed
+from ..base import count_of, is_count
+from ..shared.errors import error_from
 from .reasoning_details import MEMBER as DETAILS
 
 NAME = "chat"
+NAMELESS = "the back end sent a tool call without a name."
+FAILED = "the back end ended its answer with an error and said no more."
 
 REASONS: dict[str, Reason] = {
     "stop": "stop",
@@ -134,6 +139,56 @@ def reason_of(raw: object) -> Reason | None:
     word = raw.lower()
     known = REASONS.get(word)
     return known if known is not None else _OTHER_REASONS.get(word, "other")
+
+
+def fault_in(value: JsonObject) -> UpstreamError | None:
+    """An error in a 200: beside the choices, or in one of them, as OpenRouter tells what its providers failed in."""
+    choices = value.get("choices")
+    given = [value, *choices] if isinstance(choices, list) else [value]
+    error = next((found for one in given if isinstance(one, dict) and (found := one.get("error"))), None)
+    if error is None:
+        return None
+    code = error.get("code") if isinstance(error, dict) else value.get("status")
+    status = code if isinstance(code, int) and 400 <= code <= 599 else 502
+    return error_from(status, {"error": error}, encode(value), {})
+
+
+def usage_in(value: JsonObject) -> Usage:
+    given = value.get("prompt_tokens_details")
+    details = given if isinstance(given, dict) else {}
+    given = value.get("completion_tokens_details")
+    produced = given if isinstance(given, dict) else {}
+    return Usage(
+        input=count_of(value.get("prompt_tokens")),
+        output=count_of(value.get("completion_tokens")),
+        cached=count_of(details.get("cached_tokens")),
+        cache_written=count_of(details.get("cache_write_tokens")),
+        reasoning=count_of(produced.get("reasoning_tokens")),
+        extra={NAME: value},
+    )
+
+
+def is_counted(usage: JsonObject) -> bool:
+    counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"), usage.get("total_tokens", 0))
+    return all(map(is_count, counts))
+
+
+def citation_in(value: Any) -> Citation | None:
+    if not isinstance(value, dict) or not isinstance(inner := value.get("url_citation"), dict):
+        return None
+    start, end = inner.get("start_index"), inner.get("end_index")
+    return Citation(
+        url=str(inner.get("url") or ""),
+        title=str(inner.get("title") or ""),
+        start=start if isinstance(start, int) else None,
+        end=end if isinstance(end, int) else None,
+        extra={NAME: value},
+    )
+
+
+def logprobs_in(value: JsonObject | None, key: str) -> tuple[Any, ...] | None:
+    entries = value.get(key) if value else None
+    return tuple(entries) if isinstance(entries, list) and entries else None
 
 
 def read_fast(data: bytes) -> Chunk | None:

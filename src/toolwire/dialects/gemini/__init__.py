@@ -12,12 +12,12 @@ from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from ...profiles import Profile
-from ...types import Request
 from ...wire.exact_json import encode
 from ..base import Dialect, Endpoint, bearer, count_member, forwarded_headers
 from ..shared.answer_in import BodyDecoder
+from ..shared.answer_out import BodyEncoder
 from .answer_in import StreamDecoder, body_events
-from .answer_out import encoder
+from .answer_out import StreamEncoder, body_of
 from .errors import decode_error, decode_models, encode_error, encode_model, encode_models
 from .request_in import decode_asked, decode_count_request, decode_request
 from .request_out import encode_request, path_of
@@ -69,10 +69,6 @@ def asked_in(path: str) -> Asked | None:
     return None if version == "v1" else Asked(plain_name(f"{folder}/{rest}") if rest else "")
 
 
-def body_decoder(request: Request) -> BodyDecoder:
-    return BodyDecoder(partial(body_events, request), partial(StreamDecoder, request))
-
-
 def headers(profile: Profile, key: str, given: Mapping[str, str]) -> dict[str, str]:
     """Tokens of persons and services are sent as a bearer, keys in a header of their own."""
     is_bearer = profile.key_header == "authorization" or key.startswith(_OAUTH)
@@ -90,11 +86,12 @@ DIALECT = Dialect(
     heartbeat=b"\n\n",
     decode_request=decode_request,
     encode_request=encode_request,
-    path_of=path_of,
+    path_of_request=path_of,
     headers=headers,
     stream_decoder=StreamDecoder,
-    body_decoder=body_decoder,
-    encoder=encoder,
+    body_decoder=partial(BodyDecoder, events_of=body_events, stream=StreamDecoder),
+    stream_encoder=StreamEncoder,
+    body_encoder=partial(BodyEncoder, body_of=body_of),
     decode_error=decode_error,
     encode_error=encode_error,
     encode_count=lambda tokens: encode({"totalTokens": tokens}),

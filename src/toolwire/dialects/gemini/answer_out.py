@@ -26,16 +26,12 @@ from ...types import (
 from ...wire.exact_json import encode
 from ...wire.sse import Frame
 from ..base import Context
-from ..shared.answer_out import BodyEncoder, Seams, with_seams
+from ..shared.answer_out import Seams, with_seams
 from .errors import error_object
 from .shapes import FINISH, NAME, REASONS, SIGNATURE, args_of, citation_out, logprobs_out, sealed_out, usage_out
 
 _CITED = "citationMetadata"
 _PIECE = b'data: {"candidates":[{"content":{"parts":[{"text":'
-
-
-def encoder(context: Context) -> StreamEncoder | BodyEncoder:
-    return StreamEncoder(context) if context.request.stream else BodyEncoder(context, body_of)
 
 
 def frame_of(value: JsonObject) -> bytes:

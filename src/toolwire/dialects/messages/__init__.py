@@ -6,21 +6,17 @@ from collections.abc import Mapping
 from functools import partial
 
 from ...profiles import Profile
-from ...types import Request
 from ..base import Dialect, Endpoint, bearer, forwarded_headers
 from ..shared.answer_in import BodyDecoder
+from ..shared.answer_out import BodyEncoder
 from .answer_in import StreamDecoder, body_events
-from .answer_out import encoder
+from .answer_out import StreamEncoder, body_of
 from .errors import decode_error, decode_models, encode_error, encode_model, encode_models
 from .request_in import decode_count_request, decode_request
 from .request_out import PATH, encode_request
 from .shapes import NAME
 
 _TOKEN = "sk-ant-oat"  # prefix of account tokens; API keys begin with sk-ant-api
-
-
-def body_decoder(request: Request) -> BodyDecoder:
-    return BodyDecoder(body_events, partial(StreamDecoder, request))
 
 
 def claims(given: Mapping[str, str]) -> bool:
@@ -52,11 +48,11 @@ DIALECT = Dialect(
     heartbeat=b'event: ping\ndata: {"type": "ping"}\n\n',
     decode_request=decode_request,
     encode_request=encode_request,
-    path_of=lambda request: PATH,
     headers=headers,
     stream_decoder=StreamDecoder,
-    body_decoder=body_decoder,
-    encoder=encoder,
+    body_decoder=partial(BodyDecoder, events_of=body_events, stream=StreamDecoder),
+    stream_encoder=StreamEncoder,
+    body_encoder=partial(BodyEncoder, body_of=body_of),
     decode_error=decode_error,
     encode_error=encode_error,
     encode_models=encode_models,

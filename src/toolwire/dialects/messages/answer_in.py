@@ -44,6 +44,7 @@ class _Block:
 class StreamDecoder(FrameDecoder):
     def __init__(self, request: Request) -> None:
         super().__init__()
+        self._request = request
         self._blocks: dict[int, _Block] = {}
         self._next = 0
         self._is_started = False
@@ -114,7 +115,7 @@ class StreamDecoder(FrameDecoder):
 
     def _whole_answer(self, value: JsonObject) -> list[Event]:
         """A server that does not stream, and says all in one event."""
-        events, _ = body_events(value)
+        events, _ = body_events(self._request, value)
         self.irregular = self.irregular or "a body in an event"
         self.is_over = True
         return events
@@ -331,7 +332,7 @@ class StreamDecoder(FrameDecoder):
         return events
 
 
-def body_events(value: JsonObject) -> tuple[list[Event], str]:
+def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
     """A whole answer, and what is irregular in it; an error in a 200 is an error all the same."""
     content = value.get("content")
     if value.get("error") or (content is None and error_details(value)):

@@ -5,6 +5,7 @@ Only one block is open at a time. When an upstream interleaves parts, what belon
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import assert_never
 
 from msgspec import DecodeError
@@ -17,6 +18,7 @@ from ...types import (
     Media,
     Opaque,
     Part,
+    Reason,
     Reasoning,
     Refusal,
     Text,
@@ -25,21 +27,21 @@ from ...types import (
     Usage,
 )
 from ...wire.exact_json import encode
-from ...wire.sse import Frame, event_name
+from ...wire.sse import Frame, frame_bytes
 from ..base import Context
-from ..shared.answer_out import BodyEncoder
 from ..shared.requests import fit_id
 from ..shared.sealed_reasoning import seal
 from .errors import error_object
-from .shapes import MAX_ID, NAME, STOP, citation_out, input_of, read_delta, usage_out
+from .shapes import MAX_ID, NAME, input_of, read_delta
 
-
-def encoder(context: Context) -> StreamEncoder | BodyEncoder:
-    return StreamEncoder(context) if context.request.stream else BodyEncoder(context, body_of)
-
-
-def frame_of(value: JsonObject) -> bytes:
-    return b"event: " + event_name(value["type"]) + b"\ndata: " + encode(value) + b"\n\n"
+STOP: dict[Reason, str] = {
+    "stop": "end_turn",
+    "length": "max_tokens",
+    "tool_calls": "tool_use",
+    "paused": "pause_turn",
+    "refused": "refusal",
+    "other": "end_turn",
+}
 
 
 class StreamEncoder:
@@ -54,7 +56,7 @@ class StreamEncoder:
         self._waiting: dict[int, list[Event]] = {}  # parts that began while another block was open
         self._unopened: dict[int, PartStarted] = {}  # reasoning opens with its first word, if it has any
         self._has_refusal = False
-        self._is_custom = False
+        self._encode_text: Callable[[str], bytes] = encode  # for a delta of the current part
         self._is_ending = False  # the back end's own message_delta has left
         self._signature = ""  # what of the open block's signature has left as it came
         self._envelope: JsonObject = {}
@@ -66,7 +68,7 @@ class StreamEncoder:
         match event:
             case PartDelta():
                 if event.index == self._current and self._wrap is not None:
-                    return self._wrap[0] + self._json(event.text) + self._wrap[1]
+                    return self._wrap[0] + self._encode_text(event.text) + self._wrap[1]
                 return self._delta(event)
             case Started():
                 return self._start(event)
@@ -145,15 +147,11 @@ class StreamEncoder:
             head = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":{' % number
             self._wrap = (head + kind, b"}}\n\n")
         self._has_refusal = self._has_refusal or isinstance(part, Refusal)
-        self._is_custom = isinstance(part, ToolCall) and part.kind == "custom"
-        if self._is_custom and self._wrap is not None:
+        is_custom = isinstance(part, ToolCall) and part.kind == "custom"
+        self._encode_text = _encode_inside_string if is_custom else encode
+        if is_custom and self._wrap is not None:
             opening += self._wrap[0] + encode('{"input":"') + self._wrap[1]
         return opening
-
-    def _json(self, text: str) -> bytes:
-        if self._is_custom:
-            return encode(encode(text)[1:-1].decode())
-        return encode(text)
 
     def _delta(self, event: PartDelta) -> bytes:
         if event.index in self._waiting:
@@ -183,11 +181,11 @@ class StreamEncoder:
                 delta = {"type": "signature_delta", "signature": rest}
                 output += frame_of({"type": "content_block_delta", "index": number, "delta": delta})
             self._signature = ""
-        if self._is_custom and self._wrap is not None:
+        if self._encode_text is _encode_inside_string and self._wrap is not None:
             output += self._wrap[0] + encode('"}') + self._wrap[1]
         if block_start(part) is not None:
             output += frame_of({"type": "content_block_stop", "index": number})
-        self._current, self._wrap, self._is_custom = None, None, False
+        self._current, self._wrap, self._encode_text = None, None, encode
         return output + self._resume()
 
     def _resume(self) -> bytes:
@@ -254,6 +252,15 @@ _DELTA: dict[type, bytes] = {
     Reasoning: b'"type":"thinking_delta","thinking":',
     ToolCall: b'"type":"input_json_delta","partial_json":',
 }
+
+
+def frame_of(value: JsonObject) -> bytes:
+    return frame_bytes(value["type"], encode(value))
+
+
+def _encode_inside_string(text: str) -> bytes:
+    """The input of a custom tool is a string inside the JSON of its arguments, so its text is escaped twice."""
+    return encode(encode(text)[1:-1].decode())
 
 
 def _signature_in(data: bytes) -> str:
@@ -332,3 +339,30 @@ def stop_of(choice: Choice, has_refusal: bool) -> str:
     if choice.raw_reason == "model_context_window_exceeded":
         return choice.raw_reason
     return STOP[choice.reason]
+
+
+def usage_out(usage: Usage) -> JsonObject:
+    """Input without what the cache served, as this dialect counts; counters of its own stay as they came."""
+    counted = {
+        "input_tokens": max(0, usage.input - usage.cached - usage.cache_written),
+        "cache_creation_input_tokens": usage.cache_written,
+        "cache_read_input_tokens": usage.cached,
+        "output_tokens": usage.output,
+    }
+    if usage.reasoning:
+        counted["output_tokens_details"] = {"thinking_tokens": usage.reasoning}  # type: ignore[assignment] # one nested
+    return {**usage.extra.get(NAME, {}), **counted}
+
+
+def citation_out(citation: Citation) -> JsonObject | None:
+    """Only a web source can be told without the document it indexes."""
+    own = citation.extra.get(NAME)
+    if own is not None or not citation.url:
+        return own
+    return {
+        "type": "web_search_result_location",
+        "url": citation.url,
+        "title": citation.title,
+        "cited_text": citation.quote,
+        "encrypted_index": "",
+    }

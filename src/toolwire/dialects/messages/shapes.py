@@ -37,14 +37,6 @@ _OTHER_REASONS: dict[str, Reason | None] = {
     "abort": None,
     "cancelled": None,
 }
-STOP: dict[Reason, str] = {
-    "stop": "end_turn",
-    "length": "max_tokens",
-    "tool_calls": "tool_use",
-    "paused": "pause_turn",
-    "refused": "refusal",
-    "other": "end_turn",
-}
 
 
 class Piece(Struct, forbid_unknown_fields=True):
@@ -96,19 +88,6 @@ def usage_in(value: JsonObject) -> Usage:
     )
 
 
-def usage_out(usage: Usage) -> JsonObject:
-    """Input without what the cache served, as this dialect counts; counters of its own stay as they came."""
-    counted = {
-        "input_tokens": max(0, usage.input - usage.cached - usage.cache_written),
-        "cache_creation_input_tokens": usage.cache_written,
-        "cache_read_input_tokens": usage.cached,
-        "output_tokens": usage.output,
-    }
-    if usage.reasoning:
-        counted["output_tokens_details"] = {"thinking_tokens": usage.reasoning}  # type: ignore[assignment] # one nested
-    return {**usage.extra.get(NAME, {}), **counted}
-
-
 def citation_in(value: Any) -> Citation | None:
     if not isinstance(value, dict):
         return None
@@ -118,20 +97,6 @@ def citation_in(value: Any) -> Citation | None:
         quote=_text(value, "cited_text"),
         extra={NAME: value},
     )
-
-
-def citation_out(citation: Citation) -> JsonObject | None:
-    """Only a web source can be told without the document it indexes."""
-    own = citation.extra.get(NAME)
-    if own is not None or not citation.url:
-        return own
-    return {
-        "type": "web_search_result_location",
-        "url": citation.url,
-        "title": citation.title,
-        "cited_text": citation.quote,
-        "encrypted_index": "",
-    }
 
 
 def _text(value: JsonObject, key: str) -> str:

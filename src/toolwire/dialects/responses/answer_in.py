@@ -33,6 +33,7 @@ class StreamDecoder(FrameDecoder):
 
     def __init__(self, request: Request) -> None:
         super().__init__()
+        self._request = request
         self._items = OpenItems()
         self._is_started = False
         self._has_calls = False
@@ -86,7 +87,7 @@ class StreamDecoder(FrameDecoder):
 
     def _whole_answer(self, value: JsonObject) -> list[Event]:
         """A server that does not stream, and says all in one event."""
-        events, _ = body_events(value)
+        events, _ = body_events(self._request, value)
         self.irregular = self.irregular or "a body in an event"
         self.is_over = True
         return events

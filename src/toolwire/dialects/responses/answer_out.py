@@ -27,12 +27,12 @@ from ...types import (
     Usage,
 )
 from ...wire.exact_json import encode
-from ...wire.sse import Frame, event_name
+from ...wire.sse import Frame, frame_bytes
 from ..base import Context
 from ..shared.answer_in import object_in
-from ..shared.answer_out import BodyEncoder
 from .resource import (
     call_item,
+    citation_out,
     failed,
     is_plain_thought,
     logprobs_out,
@@ -40,15 +40,12 @@ from .resource import (
     reasoning_item,
     resource,
     text_part,
+    usage_out,
 )
-from .shapes import NAME, citation_out, usage_out
+from .shapes import NAME
 from .typed_tools import TYPED, typed_item
 
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
-
-
-def encoder(context: Context) -> StreamEncoder | BodyEncoder:
-    return StreamEncoder(context) if context.request.stream else BodyEncoder(context, body_of)
 
 
 class _Item:
@@ -168,7 +165,7 @@ class StreamEncoder:
             return b""
         value = {"type": kind, "sequence_number": self._sequence, **members}
         self._sequence += 1
-        return b"event: " + event_name(kind) + b"\ndata: " + encode(value) + b"\n\n"
+        return frame_bytes(kind, encode(value))
 
     def _start(self, event: Started) -> bytes:
         self._response = resource(self._context, event)
@@ -363,8 +360,10 @@ class StreamEncoder:
 
     def _settle(self, status: str) -> bytes:
         """Arguments that do not parse are broken or cut; which of the two, and so the item's status, what follows tells."""
+        if not self._doubtful:
+            return b""
         doubtful, self._doubtful = self._doubtful, []
-        return b"".join(self._done(item, call_item(call, item.id, status)) for item, call in doubtful)
+        return b"".join([self._done(item, call_item(call, item.id, status)) for item, call in doubtful])
 
     def _close_group(self) -> bytes:
         """End the open message or reasoning item; one whose part still grows ends with the answer."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...errors import UpstreamError
 from ...events import Answer, Event, Failed, Finished, PartEnded, Started, unfold
-from ...types import Choice, JsonObject, Reason, ToolCall
+from ...types import Choice, JsonObject, Reason, Request, ToolCall
 from ...wire.exact_json import encode
 from ..base import cut, garbage, is_count, shown
 from ..shared.errors import error_details, error_from
@@ -18,7 +18,7 @@ _LATEST = 10**12
 _CODES = {"rate_limit_exceeded": 429, "server_error": 500, "invalid_prompt": 400, "context_length_exceeded": 400}
 
 
-def body_events(value: JsonObject) -> tuple[list[Event], str]:
+def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
     """A whole answer, and what is irregular in it; an error in a 200 is an error all the same."""
     output, status = value.get("output"), value.get("status")
     if status in ("failed", "cancelled") or value.get("error"):

@@ -11,11 +11,11 @@ from msgspec import Struct
 
 from ...errors import GatewayError
 from ...events import Started
-from ...types import Json, JsonObject, Part, Reasoning, Refusal, Text, ToolCall
+from ...types import Citation, Json, JsonObject, Part, Reasoning, Refusal, Text, ToolCall, Usage
 from ...wire.exact_json import encode
 from ..base import Context
 from ..shared.sealed_reasoning import seal
-from .shapes import NAME, citation_out
+from .shapes import NAME
 
 _Flag: TypeAlias = bool | None
 _Text: TypeAlias = str | None
@@ -360,3 +360,36 @@ def _is_foreign(part: Reasoning) -> bool:
 def is_plain_thought(part: Part) -> bool:
     """Raw reasoning of this dialect; what other dialects call thinking is told as a summary, which every client shows."""
     return isinstance(part, Reasoning) and NAME in part.extra and not part.is_summary
+
+
+def citation_out(citation: Citation) -> JsonObject | None:
+    own = citation.extra.get(NAME)
+    if own is not None or not citation.url:
+        return own
+    return {
+        "type": "url_citation",
+        "url": citation.url,
+        "title": citation.title,
+        "start_index": citation.start or 0,
+        "end_index": citation.end or 0,
+    }
+
+
+def usage_out(usage: Usage) -> JsonObject:
+    own = usage.extra.get(NAME, {})
+    details, produced = own.get("input_tokens_details"), own.get("output_tokens_details")
+    return {
+        **own,
+        "input_tokens": usage.input,
+        "input_tokens_details": {
+            **(details if isinstance(details, dict) else {}),
+            "cached_tokens": usage.cached,
+            "cache_write_tokens": usage.cache_written,
+        },
+        "output_tokens": usage.output,
+        "output_tokens_details": {
+            **(produced if isinstance(produced, dict) else {}),
+            "reasoning_tokens": usage.reasoning,
+        },
+        "total_tokens": usage.input + usage.output,
+    }

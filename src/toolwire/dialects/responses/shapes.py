@@ -102,19 +102,6 @@ def citation_in(value: Any) -> Citation | None:
     )
 
 
-def citation_out(citation: Citation) -> JsonObject | None:
-    own = citation.extra.get(NAME)
-    if own is not None or not citation.url:
-        return own
-    return {
-        "type": "url_citation",
-        "url": citation.url,
-        "title": citation.title,
-        "start_index": citation.start or 0,
-        "end_index": citation.end or 0,
-    }
-
-
 def usage_in(value: JsonObject) -> Usage:
     details, produced = value.get("input_tokens_details"), value.get("output_tokens_details")
     details = details if isinstance(details, dict) else {}
@@ -127,26 +114,6 @@ def usage_in(value: JsonObject) -> Usage:
         reasoning=count_of(produced.get("reasoning_tokens")),
         extra={NAME: value},
     )
-
-
-def usage_out(usage: Usage) -> JsonObject:
-    own = usage.extra.get(NAME, {})
-    details, produced = own.get("input_tokens_details"), own.get("output_tokens_details")
-    return {
-        **own,
-        "input_tokens": usage.input,
-        "input_tokens_details": {
-            **(details if isinstance(details, dict) else {}),
-            "cached_tokens": usage.cached,
-            "cache_write_tokens": usage.cache_written,
-        },
-        "output_tokens": usage.output,
-        "output_tokens_details": {
-            **(produced if isinstance(produced, dict) else {}),
-            "reasoning_tokens": usage.reasoning,
-        },
-        "total_tokens": usage.input + usage.output,
-    }
 
 
 def _content_in(piece: JsonObject, item_id: str) -> Part:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ...errors import GatewayError
 from ...events import Event, Failed, PartDelta, PartEnded, PartStarted
-from ...types import Citation, Json, JsonObject, Part, Reasoning, Refusal, Text, ToolCall
+from ...types import Citation, Json, JsonObject, Part, Reasoning, Refusal, Request, Text, ToolCall
 from ...wire.exact_json import BadJson, decode, object_of
 from ...wire.sse import Frame, FrameTooLarge, SseReader
 from ..base import StreamDecoder, garbage, shown
@@ -123,14 +123,16 @@ class FrameDecoder:
 
 
 class BodyDecoder:
-    """A whole answer: collects the body, then gives all its events at once; a stream that is called a body is read as one."""
+    """Collects a whole answer and returns all its events at the end. A stream with the content type of a body is decoded as a stream."""
 
     def __init__(
         self,
-        events_of: Callable[[JsonObject], tuple[list[Event], str]],
-        stream: Callable[[], StreamDecoder] | None = None,
+        request: Request,
+        events_of: Callable[[Request, JsonObject], tuple[list[Event], str]],
+        stream: Callable[[Request], StreamDecoder],
     ) -> None:
         self.irregular = ""
+        self._request = request
         self.value: JsonObject | None = None
         self._events_of = events_of
         self._stream = stream
@@ -143,8 +145,10 @@ class BodyDecoder:
     def close(self) -> list[Event]:
         given = b"".join(self._pieces)
         body = given.removeprefix(_BOM)
-        if self._stream is not None and body.lstrip().startswith(_FIELDS):
-            return self._streamed(self._stream(), given)
+        if body.lstrip().startswith(_FIELDS):
+            self.irregular = "a stream where a body was due"
+            decoder = self._stream(self._request)
+            return decoder.feed(given) + decoder.close()
         try:
             value = decode(body)
         except BadJson as fault:
@@ -152,14 +156,10 @@ class BodyDecoder:
         if not isinstance(value, dict):
             return self._broken(f"the back end's answer is not a JSON object: {shown(body)}")
         self.value = value
-        events, self.irregular = self._events_of(value)
+        events, self.irregular = self._events_of(self._request, value)
         if body != given:
             self.irregular = self.irregular or "a byte order mark"
         return events
-
-    def _streamed(self, decoder: StreamDecoder, data: bytes) -> list[Event]:
-        self.irregular = "a stream where a body was due"
-        return decoder.feed(data) + decoder.close()
 
     def _broken(self, message: str) -> list[Event]:
         self.irregular = "not JSON"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from toolwire.dialects import DIALECTS
-from toolwire.dialects.shared.media.policy import Courier, Takes, Tally, check_size, place_of
+from toolwire.dialects.shared.media.policy import Courier, Takes, check_size, place_of
 from toolwire.errors import BadRequest
 from toolwire.profiles import ANTHROPIC, ANTHROPIC_API, Profile
 from toolwire.types import Loss, Media, Message, Opaque, Part, Request, Source, Text, ToolResult
@@ -150,26 +150,30 @@ def image(size: int) -> Media:
     return Media(kind="image", mime="image/png", data="A" * (size // 3 * 4))
 
 
+def courier_to(profile: Profile) -> Courier:
+    return Courier(Request(model="m", messages=(), origin="other"), profile, "here", EVERYTHING, [])
+
+
 def test_one_medium_may_have_so_many_bytes() -> None:
-    tally = Tally(SMALL)
-    tally.add(image(9), lambda: "")
+    courier = courier_to(SMALL)
+    courier.deliver(image(9), "messages[0]")
     with pytest.raises(BadRequest) as caught:
-        tally.add(image(12), lambda: "messages[0].content[1]")
+        courier.deliver(image(12), "messages[0].content[1]")
     assert caught.value.sentence() == (
         "messages[0].content[1]: the image has 12 bytes, and one may have 9 at the back end (small). "
         "Send a smaller one."
     )
     assert (caught.value.status, caught.value.code) == (400, "media_too_large")
-    with pytest.raises(BadRequest, match="the file has 9 bytes"):
-        tally.add(Media(kind="file", data="A" * 12), lambda: "x")
+    with pytest.raises(BadRequest, match="the audio has 9 bytes"):
+        courier.deliver(Media(kind="audio", mime="audio/wav", data="A" * 12), "x")
 
 
 def test_a_request_may_have_so_many_images_and_bytes() -> None:
-    tally = Tally(SMALL)
+    courier = courier_to(SMALL)
     for _ in range(2):
-        tally.add(Media(kind="image", url="https://a"), lambda: "")
+        courier.deliver(Media(kind="image", url="https://a"), "x")
     with pytest.raises(BadRequest, match="more than 2 images"):
-        tally.add(Media(kind="image", url="https://a"), lambda: "x")
+        courier.deliver(Media(kind="image", url="https://a"), "x")
     assert check_size(b"x" * 10, SMALL) == b"x" * 10
     with pytest.raises(BadRequest) as caught:
         check_size(b"x" * 11, SMALL)
@@ -177,9 +181,9 @@ def test_a_request_may_have_so_many_images_and_bytes() -> None:
 
 
 def test_without_known_limits_everything_passes() -> None:
-    tally = Tally(Profile())
+    courier = courier_to(Profile())
     for _ in range(2000):
-        tally.add(image(3000), lambda: "")
+        courier.deliver(image(3000), "x")
     assert check_size(b"x" * 10_000, Profile()) == b"x" * 10_000
 
 

@@ -9,7 +9,7 @@ Between two ends of one dialect everything goes as it came: what its own provide
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -28,30 +28,6 @@ _PLACES = {
     "responses": ("input", "content", "output"),
     "messages": ("messages", "content", "content"),
 }
-
-
-class Tally:
-    """Counts the media of one request against the limits of one back end; a limit of 0 is none."""
-
-    def __init__(self, profile: Profile) -> None:
-        self._profile = profile
-        self._images = 0
-
-    def add(self, media: Media, place: Callable[[], str]) -> None:
-        """Every medium that is about to be sent; its place in the client's request is looked up only for a refusal."""
-        profile = self._profile
-        if media.kind == "image":
-            self._images += 1
-            if 0 < profile.max_images < self._images:
-                raise self._refused(f"the request has more than {profile.max_images} images", "Send fewer.", place())
-        limit = profile.max_image_bytes if media.kind == "image" else profile.max_file_bytes
-        if media.data is not None and 0 < limit < (size := size_of(media)):
-            found = f"the {media.kind} has {size} bytes, and one may have {limit}"
-            raise self._refused(found, "Send a smaller one.", place())
-
-    def _refused(self, found: str, hint: str, where: str) -> BadRequest:
-        message = f"{found} at the back end ({self._profile.name})."
-        return BadRequest(message, code="media_too_large", where=where, hint=hint)
 
 
 def check_size(body: bytes, profile: Profile) -> bytes:
@@ -127,7 +103,7 @@ class Courier:
         self._dialect = dialect
         self._takes = takes
         self._losses = losses
-        self._tally = Tally(profile)
+        self._images = 0
 
     def parts(self, parts: Iterable[Part], where: str, only_text: str = "") -> list[Part]:
         """The same parts with every medium and every foreign part as something that this dialect can write."""
@@ -155,11 +131,26 @@ class Courier:
         if not why:
             if media.name and not self._is_named(media):
                 self._losses.append(Loss("media.name", where, "this dialect has no names for it"))
-            self._tally.add(media, lambda: place_of(self._request, given, where))
+            self._check_limits(media, given, where)
             return [*pieces, media]
         if media.kind == "file" and media.data is not None and is_text(media.mime):
             return [*pieces, Text(text=self._inlined(media, where))]
         return [*pieces, Text(text=placeholder(media, where, self._losses, why))]
+
+    def _check_limits(self, media: Media, given: Media, where: str) -> None:
+        """Refuse what the back end would refuse; a limit of 0 is none."""
+        profile, found, hint = self._profile, "", ""
+        if media.kind == "image":
+            self._images += 1
+            if 0 < profile.max_images < self._images:
+                found, hint = f"the request has more than {profile.max_images} images", "Send fewer."
+        limit = profile.max_image_bytes if media.kind == "image" else profile.max_file_bytes
+        if not found and media.data is not None and 0 < limit < (size := size_of(media)):
+            found, hint = f"the {media.kind} has {size} bytes, and one may have {limit}", "Send a smaller one."
+        if found:
+            message = f"{found} at the back end ({profile.name})."
+            place = place_of(self._request, given, where)
+            raise BadRequest(message, code="media_too_large", where=place, hint=hint)
 
     def _objection(self, media: Media) -> str:
         """Why it cannot go as it is; "" if it can."""

@@ -22,7 +22,7 @@ from .auth import key_in
 from .body import Receive, Send
 from .bridge_asks import Desk, lent_back
 from .bridge_session import Pace, Session
-from .bridge_socket import LEAVING
+from .websocket import LEAVING
 
 _MOST_WINDOWS = 64
 

@@ -35,7 +35,7 @@ from ..backends.vscode.wire.shapes import (
 from ..errors import BadRequest, quote
 from .body import Receive, Send
 from .bridge_asks import Asks, Desk
-from .bridge_socket import Disconnected
+from .websocket import Disconnected
 
 STARTED_BY = "TOOLWIRE_STARTED_BY"  # set by the extension for a gateway that it starts
 _STARTER = re.compile(r"[0-9a-f-]{36}")

@@ -32,9 +32,9 @@ from ..backends.vscode.wire.frames import MAX_FRAME
 from ..dialects import DIALECTS
 from ..errors import BadRequest, quote
 from ..ids import new_id
-from .bridge_socket import BridgeSocket
 from .connections import Connections
 from .http_request import HttpRequest, Scope, closing_response
+from .websocket import WebSocketConnection
 
 BRIDGE = "/bridge"  # the only path that can become a WebSocket
 _PATH = BRIDGE.encode()
@@ -347,7 +347,7 @@ class Protocol(asyncio.Protocol):
         scope = self._scope(self._headers)
         self._connections.connections.discard(self)
         self._is_ending, self._parser = True, None
-        socket = BridgeSocket(self._app, scope, self._connections.connections, MAX_FRAME)
+        socket = WebSocketConnection(self._app, scope, self._connections.connections, MAX_FRAME)
         socket.connection_made(self.transport)
         self.transport.set_protocol(socket)
         task = self._loop.create_task(socket.run())

@@ -42,7 +42,7 @@ class Disconnected(Exception):
     """Nobody is there any more to be told anything."""
 
 
-class BridgeSocket(asyncio.Protocol):
+class WebSocketConnection(asyncio.Protocol):
     """scope is the one of the HTTP request. longest: bytes of a message."""
 
     def __init__(

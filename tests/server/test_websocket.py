@@ -11,7 +11,7 @@ import pytest
 
 from tests.server.wire import Wire
 from toolwire.server.body import Receive, Send
-from toolwire.server.bridge_socket import LEAVING, BridgeSocket
+from toolwire.server.websocket import LEAVING, WebSocketConnection
 from toolwire.wire.websocket import BINARY, CLOSE, PING, PONG, TEXT, Frames, Incoming, accept_of, closed, closing, frame
 
 KEY = base64.b64encode(b"0123456789abcdef").decode()
@@ -52,7 +52,7 @@ class Stage:
         scope = {"type": "http", "path": "/bridge", "headers": [(k.encode(), v.encode()) for k, v in given.items()]}
         self.connections: set[Any] = set()
         self.wire = Wire()
-        self.socket = BridgeSocket(application, scope, self.connections, longest)
+        self.socket = WebSocketConnection(application, scope, self.connections, longest)
         self.socket.connection_made(self.wire)
         self.running = asyncio.create_task(self.socket.run())
 

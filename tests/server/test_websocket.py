@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from tests.server.wire import Wire
+from toolwire.backends.mounts import SHUTDOWN
 from toolwire.server.body import Receive, Send
-from toolwire.server.websocket import LEAVING, WebSocketConnection
+from toolwire.server.websocket import WebSocketConnection
 from toolwire.wire.websocket import BINARY, CLOSE, PING, PONG, TEXT, Frames, Incoming, accept_of, closed, closing, frame
 
 KEY = base64.b64encode(b"0123456789abcdef").decode()
@@ -217,7 +218,7 @@ def test_an_application_that_returns_closes() -> None:
 
 def test_the_application_hears_when_the_server_is_to_end() -> None:
     async def play(stage: Stage, echo: Echo) -> None:
-        event = echo.scope["extensions"][LEAVING]["event"]
+        event = echo.scope["extensions"][SHUTDOWN]["event"]
         assert not event.is_set()
         stage.socket.shutdown()
         assert event.is_set()

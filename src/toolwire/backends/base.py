@@ -99,6 +99,7 @@ class Backend(ABC):
     dialect: str = ""
     profile: Profile = PLAIN
     tool_kinds: frozenset[str] = frozenset()
+    is_single_process: bool = False  # it holds connections of other programs, which only one worker process can have
 
     @classmethod
     def from_config(cls, config: BackendConfig, transport: Transport) -> Self:

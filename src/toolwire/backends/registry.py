@@ -10,7 +10,7 @@ import tomllib
 from functools import cache
 from importlib.metadata import Distribution, EntryPoint, PackageNotFoundError, distribution, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..config.values import BackendConfig
 from ..errors import ConfigError, quote
@@ -55,6 +55,11 @@ def build(config: BackendConfig, transport: Transport) -> Backend:
     return load(config.kind).from_config(config, transport)
 
 
+def load_group(group: str) -> list[Any]:
+    """What all entry points of a group name: ours, then those of other packages. Imports all of them."""
+    return [entry.load() for entry in {**_foreign(group), **_own(group)}.values()]
+
+
 def _install_command(entry: EntryPoint) -> str:
     """With the extra of the kind's name if its package has one."""
     owner: Distribution | None = entry.dist
@@ -64,20 +69,20 @@ def _install_command(entry: EntryPoint) -> str:
 
 
 @cache
-def _own() -> dict[str, EntryPoint]:
+def _own(group: str = GROUP) -> dict[str, EntryPoint]:
     try:
-        found = {entry.name: entry for entry in distribution(_PACKAGE).entry_points.select(group=GROUP)}
+        found = {entry.name: entry for entry in distribution(_PACKAGE).entry_points.select(group=group)}
     except PackageNotFoundError:
         found = {}
-    return found or _declared()
+    return found or _declared(group)
 
 
 @cache
-def _foreign() -> dict[str, EntryPoint]:
-    return {entry.name: entry for entry in entry_points(group=GROUP)}
+def _foreign(group: str = GROUP) -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=group)}
 
 
-def _declared() -> dict[str, EntryPoint]:
+def _declared(group: str = GROUP) -> dict[str, EntryPoint]:
     """As pyproject.toml has them: for a source tree that was not installed, or was before it had entry points."""
     project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return {name: EntryPoint(name, value, GROUP) for name, value in project["entry-points"][GROUP].items()}
+    return {name: EntryPoint(name, value, group) for name, value in project["entry-points"][group].items()}

@@ -13,8 +13,8 @@ from typing import Any, TypeAlias
 
 from ..backends import build
 from ..backends.http.transport import Transport
+from ..backends.mounts import Mount, mount_kinds
 from ..backends.search import build_search
-from ..backends.vscode.backend import VSCodeBackend
 from ..catalog.router import router_for
 from ..config.file import Config, default_store_path
 from ..dialects import DIALECTS, Dialect, messages
@@ -33,12 +33,11 @@ from ..telemetry.prometheus import Prometheus
 from ..types import LOOP_HEADER, REACHED_BOUND, Request
 from .auth import Guard, owner_of
 from .body import ClientGone, Receive, Send, check_type, read_body, with_model
-from .bridge import Bridge
-from .bridge_asks import Desk
 from .collector import Collector
 from .exchange import Exchange, while_here
 from .gemini import Door, counted, door_of
 from .logs import Log
+from .mounts import RuntimeAccess
 from .reply import Reply, WrongMethod
 from .state import State, is_stateful
 from .stats_writer import Recorder
@@ -72,7 +71,7 @@ class App:
         self._open = 0
         self._is_ready = False
         self._runtime: Runtime | None = None
-        self.bridge: Bridge | None = None
+        self.mounts: dict[str, Mount] = {}  # by path
         self._transport: Transport | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -81,8 +80,8 @@ class App:
             await self._http(scope, receive, send)
         elif scope["type"] == "lifespan":
             await self._lifespan(receive, send)
-        elif scope["type"] == "websocket" and self.bridge is not None:
-            await self.bridge.serve(scope, receive, send)
+        elif scope["type"] == "websocket" and (mount := self.mounts.get(scope["path"])) is not None:
+            await mount.serve(scope, receive, send)
 
     def start(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -97,20 +96,13 @@ class App:
         asked = self._config.search
         searching = Searching(build_search(asked, self._transport)) if asked is not None else None
         self._runtime = Runtime(backends, router_for(self._config), policies, keeping, searching, vault)
-        self.bridge = self._bridge_to(self._runtime)
+        gateway = RuntimeAccess(self._log.say, self._running, self._opened, self._done)
+        self.mounts = {kind.path: kind.build(gateway, backends.values()) for kind in mount_kinds()}
         self._state = State(self._runtime, keeping, self._done, self._report, self._config.server.keep_alive_seconds)
         self._recorder = Recorder(store, self._history, self._report)
         self._recorder.start()
         self._collector.start()
         self._is_ready = True
-
-    def _bridge_to(self, runtime: Runtime) -> Bridge:
-        """For windows of VS Code, whether their models are used or ours are wanted there."""
-        asking = [backend for backend in runtime.backends.values() if isinstance(backend, VSCodeBackend)]
-        for backend in asking:
-            backend.hub.changed = partial(_note_models, runtime, backend)
-        desk = Desk(self._log, self._running, self._opened, self._done, frozenset(backend.name for backend in asking))
-        return Bridge([backend.hub for backend in asking], desk)
 
     def _opened_store(self) -> Store:
         """In each worker anew; what is wrong with the file ends the start with its reason."""
@@ -232,8 +224,8 @@ class App:
             raise BadRequest(f"there is nothing at {quote(whole)}.", status=404, code="not_found", hint=hint)
         if method not in ("GET", "HEAD"):
             raise WrongMethod(method, "GET, HEAD")
-        if path == "/bridge" and "origin" in headers:
-            raise BadRequest("a web page may not read the list of VS Code windows.", status=403, code="origin_refused")
+        if path in self.mounts and "origin" in headers:
+            raise BadRequest(f"a web page may not read {quote(path)}.", status=403, code="origin_refused")
         await get(reply)
 
     async def _through(
@@ -269,7 +261,7 @@ class App:
             "/readyz": self._ready,
             "/metrics": self._show_metrics,
             "/models": self._list_models,
-            "/bridge": self._list_windows,
+            **{path: partial(self._describe, mount) for path, mount in self.mounts.items()},
         }
 
     async def _model_request(
@@ -303,8 +295,6 @@ class App:
             record.is_debugged = headers.get("x-toolwire-debug", "0") not in ("0", "false", "")
             assert self._loop is not None
             owner = owner_of(headers)
-            if self.bridge is not None:
-                await self.bridge.check(request.model, headers)
             if self._state is not None and await _runs_behind(request, runtime):
                 tell = await self._state.run(request, owner, record)
                 is_handed_on = True
@@ -366,10 +356,9 @@ class App:
     async def _show_metrics(self, reply: Reply) -> None:
         await reply.whole(200, self._metrics.render(), "text/plain; version=0.0.4; charset=utf-8")
 
-    async def _list_windows(self, reply: Reply) -> None:
+    async def _describe(self, mount: Mount, reply: Reply) -> None:
         self._running()
-        assert self.bridge is not None
-        await reply.json(self.bridge.describe())
+        await reply.json(mount.describe())
 
     async def _list_models(self, reply: Reply) -> None:
         await reply.json(reply.dialect.encode_models(await self._running().catalog.models()))
@@ -395,10 +384,6 @@ def dialect_of(path: str, headers: Mapping[str, str]) -> Dialect:
 def _short(path: str) -> str:
     """Clients may have the version in the address that they were given, or not."""
     return path.removeprefix("/v1").rstrip("/") or "/"
-
-
-def _note_models(runtime: Runtime, backend: VSCodeBackend) -> None:
-    runtime.catalog.note_models(backend.name, backend.listed())
 
 
 async def _runs_behind(request: Request, runtime: Runtime) -> bool:

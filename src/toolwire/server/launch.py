@@ -22,7 +22,8 @@ import uvicorn
 from msgspec.structs import replace
 from prometheus_client.multiprocess import mark_process_dead
 
-from ..backends.vscode.token import bridge_token
+from ..backends.mounts import mount_kinds
+from ..backends.registry import load
 from ..config.file import Config, ServerConfig
 from ..errors import ConfigError, GatewayError, quote
 from .app import App
@@ -44,7 +45,7 @@ def _nothing() -> None:
 def run(config: Config, *, workers: int = 1, announce: Callable[[], None] = _nothing) -> None:
     """announce is called once, as soon as somebody listens."""
     config = _for_several(config) if workers > 1 else config
-    _make_token()
+    _prepare_mounts()
     if workers <= 1:
         _serve(config, None, announce=announce)
         return
@@ -57,25 +58,27 @@ def run(config: Config, *, workers: int = 1, announce: Callable[[], None] = _not
         sys.exit(code)
 
 
-def _make_token() -> None:
-    """For VS Code windows, which look for it before they come. Without one they cannot; everybody else can."""
-    try:
-        bridge_token(os.environ)
-    except ConfigError as error:
-        _say(f"toolwire: VS Code windows cannot connect: {error.sentence()}")
+def _prepare_mounts() -> None:
+    """Before any worker starts. A failure is printed, and the rest of the gateway works without the mount."""
+    for kind in mount_kinds():
+        try:
+            kind.prepare(os.environ)
+        except ConfigError as error:
+            _say(f"toolwire: {error.sentence()}")
 
 
 def _for_several(config: Config) -> Config:
-    """A window is connected to one worker, and a request may reach any. What the owner wrote is refused, what was only found is
-    left out; the gateway's own models can still be used in VS Code."""
-    asking = [backend for backend in config.backends if backend.kind == "vscode"]
-    if asking and config.path:
+    """Some back ends live in one process, and a request may reach any worker. A configured one is an error, a discovered one is
+    removed."""
+    single = [backend for backend in config.backends if load(backend.kind).is_single_process]
+    if single and config.path:
         raise ConfigError(
-            f'found the back end {quote(asking[0].name)} of kind "vscode" and several workers; its windows reach only one of them.',
+            f"found the back end {quote(single[0].name)} of kind {quote(single[0].kind)} and several workers; "
+            "its connections reach only one of them.",
             where="--workers",
             hint="Start with one worker, or without this back end.",
         )
-    return replace(config, backends=tuple(backend for backend in config.backends if backend not in asking))
+    return replace(config, backends=tuple(backend for backend in config.backends if backend not in single))
 
 
 class Options(uvicorn.Config):

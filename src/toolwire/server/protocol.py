@@ -28,7 +28,6 @@ from urllib.parse import unquote
 import httptools
 import uvicorn
 
-from ..backends.vscode.wire.frames import MAX_FRAME
 from ..dialects import DIALECTS
 from ..errors import BadRequest, quote
 from ..ids import new_id
@@ -36,8 +35,6 @@ from .connections import Connections
 from .http_request import HttpRequest, Scope, closing_response
 from .websocket import WebSocketConnection
 
-BRIDGE = "/bridge"  # the only path that can become a WebSocket
-_PATH = BRIDGE.encode()
 _PIECE = 1024  # bytes that the parser gets at once outside of a body, so that it finds only a few requests in them
 _MAX_UNREAD = 64 << 10
 _MAX_HELD = 64 << 10  # bytes of a body that the application has not taken
@@ -326,28 +323,32 @@ class Protocol(asyncio.Protocol):
         method = self._parser.get_method()
         if method == b"CONNECT":
             raise BadRequest("found CONNECT; this is no proxy.", status=405, code="method_not_allowed")
-        if method == b"GET" and self._is_for_bridge():
-            self._begin_bridge()
+        if method == b"GET" and (longest := self._max_message()):
+            self._begin_websocket(longest)
         else:
             lines = [b"%b %b HTTP/%b" % (method, self._url, self._parser.get_http_version().encode())]
             lines += [b"%b: %b" % field for field in self._headers if field[0] != b"upgrade"]
             self._parser = httptools.HttpRequestParser(self)
             self._feed(b"\r\n".join([*lines, b"", b""]))
 
-    def _is_for_bridge(self) -> bool:
+    def _max_message(self) -> int:
+        """Of the WebSocket that the client wants; 0 if it wants none, or the path has none."""
         headers = dict(self._headers)
         has_body = b"transfer-encoding" in headers or int(headers.get(b"content-length", 0)) > 0
-        is_websocket = headers.get(b"upgrade", b"").lower() == b"websocket" and not has_body
-        return is_websocket and self._url.partition(b"?")[0] == _PATH
+        if headers.get(b"upgrade", b"").lower() != b"websocket" or has_body:
+            return 0
+        path = self._url.partition(b"?")[0].decode("latin-1")
+        mount = getattr(self._app, "mounts", {}).get(path)
+        return mount.max_message if mount is not None else 0
 
-    def _begin_bridge(self) -> None:
+    def _begin_websocket(self, longest: int) -> None:
         """From here on the connection belongs to a WebSocket, and this protocol gets no more of its bytes. Raises BadRequest."""
         if self._requests:
             raise BadRequest("found an upgrade behind a request that is being answered; expected it to wait.")
         scope = self._scope(self._headers)
         self._connections.connections.discard(self)
         self._is_ending, self._parser = True, None
-        socket = WebSocketConnection(self._app, scope, self._connections.connections, MAX_FRAME)
+        socket = WebSocketConnection(self._app, scope, self._connections.connections, longest)
         socket.connection_made(self.transport)
         self.transport.set_protocol(socket)
         task = self._loop.create_task(socket.run())

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from contextlib import suppress
 from typing import Any, TypeAlias
 
+from ..backends.mounts import SHUTDOWN, Receive, Send
 from ..wire.websocket import (
     CLOSE,
     PING,
@@ -27,10 +28,8 @@ from ..wire.websocket import (
     frame,
     is_key,
 )
-from .body import Receive, Send
 from .http_request import closing_response
 
-LEAVING = "toolwire.leaving"  # where in the scope's extensions the event is
 _MUCH, _LITTLE = 4 << 20, 1 << 20  # bytes that the application has not taken: reading stops, and goes on
 _PARTING = 1.0  # seconds in which the other side may say goodbye
 _MESSAGE = 256  # what one costs beside its text
@@ -38,8 +37,8 @@ _MESSAGE = 256  # what one costs beside its text
 Application: TypeAlias = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 
-class Disconnected(Exception):
-    """Nobody is there any more to be told anything."""
+class Disconnected(OSError):
+    """The other side has closed the connection; an OSError, as ASGI has it."""
 
 
 class WebSocketConnection(asyncio.Protocol):
@@ -56,7 +55,7 @@ class WebSocketConnection(asyncio.Protocol):
             "type": "websocket",
             "scheme": "ws",
             "subprotocols": [],
-            "extensions": {"websocket.http.response": {}, LEAVING: {"event": self._leaving}},
+            "extensions": {"websocket.http.response": {}, SHUTDOWN: {"event": self._leaving}},
         }
         self._headers: dict[str, str] = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]

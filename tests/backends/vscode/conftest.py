@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.backends.vscode.stage import TOKEN, vscode_gateway
-from tests.server.harness import Gateway
+from tests.server.harness import Gateway, Upstream
 
 
 @pytest.fixture(scope="module")
@@ -19,3 +19,10 @@ def server() -> Iterator[Gateway]:
 @pytest.fixture(autouse=True)
 def _token(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLWIRE_BRIDGE_TOKEN", TOKEN)
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    running = Upstream()
+    yield running
+    running.close()

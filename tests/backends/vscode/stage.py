@@ -18,8 +18,8 @@ import jsonschema_rs
 
 from tests.server.harness import Answer, Gateway, ask, gateway, server_config
 from toolwire.backends.vscode.backend import VSCodeBackend
+from toolwire.backends.vscode.session import Pace
 from toolwire.config.file import BackendConfig, Config, with_backends
-from toolwire.server.bridge_session import Pace
 from toolwire.wire.websocket import CLOSE, PING, PONG, TEXT, Frames, accept_of, closed, closing, frame
 
 TOKEN = "a-token-for-the-tests-of-the-bridge"
@@ -191,8 +191,8 @@ def vscode_gateway(*more: BackendConfig, pace: Pace | None = None, **fields: Any
         patch.dict(os.environ, {"TOOLWIRE_BRIDGE_TOKEN": TOKEN}),
         gateway(with_backends(Config(server=server_config()), (vscode, *more))) as running,
     ):
-        assert running.app.bridge is not None
-        running.app.bridge.pace = pace or running.app.bridge.pace
+        bridge: Any = running.app.mounts["/bridge"]
+        bridge.pace = pace or bridge.pace
         yield running
 
 

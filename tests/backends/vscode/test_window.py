@@ -229,8 +229,8 @@ def test_what_cannot_be_read_ends_its_request_and_no_other() -> None:
     async def main() -> None:
         window = Window(hello())
         first, second = await window.ask(chat("a")), await window.ask(chat("b"))
-        window.spoil("a", "it nests too deep.")
-        window.spoil("nobody", "it nests too deep.")
+        window.fail("a", "it nests too deep.")
+        window.fail("nobody", "it nests too deep.")
         window.hear(parts("b"), 10)
         failure = await first.next()
         assert isinstance(failure, Failure)

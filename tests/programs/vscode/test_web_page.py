@@ -170,7 +170,7 @@ def _logged(gateway: Gateway, containing: str) -> str:
 
 
 def _is_noted(gateway: Gateway, origin: str) -> bool:
-    words = f'a connection to /bridge was refused: it comes from a page of "{origin}'
+    words = f'refused a connection to /bridge: it comes from a page of "{origin}'
     return eventually(lambda: words in gateway.log.read_text(encoding="utf-8"), 30)
 
 

@@ -14,17 +14,17 @@ from ..base import Backend, EventReply, Model
 from ..sessions import Delivery, RunReply, SessionLost
 from .hub import Hub, Picked, conversation_of
 from .turn import Turn, TurnTimeouts
-from .wire.errors import MISSING, needs_consent, no_window, window_lost
+from .wire.errors import MISSING, needs_consent, no_window, own_model, window_lost
 from .wire.models import listing
 from .wire.request_out import asked
+from .wire.shapes import MARK, NAME
 
 
 class VSCodeBackend(Backend):
     """Answers in events. hub is where windows join it. Belongs to one event loop."""
 
-    dialect = ""
     profile = VSCODE
-    tool_kinds: frozenset[str] = frozenset()
+    is_single_process = True
 
     def __init__(self, config: BackendConfig) -> None:
         self.name = config.name
@@ -54,6 +54,8 @@ class VSCodeBackend(Backend):
 
     async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
         """Raises GatewayError before the first word; only until then may another window be asked."""
+        if request.origin == NAME or request.headers.get(MARK) == NAME:
+            raise own_model(request.model)
         self.budget.ask(budget.conversation_of(request), time.monotonic())
         conversation = conversation_of(request)
         tried: set[str] = set()

@@ -118,12 +118,12 @@ class Window:
         if inbox is not None and not inbox.put(frame, size):
             self.say(Cancel(id=frame.id))
 
-    def spoil(self, request_id: str, why: str) -> None:
-        """What it said to this request cannot be read. No other window is asked: it counts, and may say the same."""
+    def fail(self, request_id: str, why: str) -> None:
+        """The answer to this request cannot be decoded. No other window is tried: each request counts, and may fail alike."""
         if request_id not in self._inboxes:
             return
-        words = f"the gateway cannot read a part of the answer: {why}"
-        self.hear(Failure(id=request_id, code="", name="", message=words), len(words))
+        message = f"the gateway cannot decode a part of the answer: {why}"
+        self.hear(Failure(id=request_id, code="", name="", message=message), len(message))
         self.say(Cancel(id=request_id))
 
     def list_models(self, frame: Models) -> None:

@@ -13,7 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from ....dialects.shared.errors import error_details, error_from
-from ....errors import GatewayError, UpstreamError, quote
+from ....errors import BadRequest, GatewayError, UpstreamError, quote
 from ....wire.exact_json import object_of
 from .shapes import Refused
 
@@ -169,6 +169,12 @@ def no_model(model: str, listed: list[str]) -> UpstreamError:
         code="model_not_found",
         hint=MISSING.hint if listed else _SIGN_IN,
     )
+
+
+def own_model(model: str) -> BadRequest:
+    """For requests that come from VS Code: they would loop."""
+    message = f"{quote(model)} is a model of VS Code itself; the gateway does not offer it to VS Code."
+    return BadRequest(message, status=404, code="model_not_found")
 
 
 def needs_consent(model: str) -> UpstreamError:

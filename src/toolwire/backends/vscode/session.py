@@ -1,4 +1,4 @@
-"""One VS Code window from its hello to its goodbye: what it says is sorted, what is said to it is written, and it must stay alive."""
+"""One connection of a VS Code window, from hello to close: dispatches its frames, writes ours, and checks that it is alive."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from .. import __version__
-from ..backends.vscode.window import Window
-from ..backends.vscode.wire.errors import refused
-from ..backends.vscode.wire.frames import Bad, decode_window
-from ..backends.vscode.wire.shapes import (
+from ... import __version__
+from ...errors import BadRequest, quote
+from ..mounts import GatewayAccess, Receive, Send
+from .provider import ModelProvider
+from .window import Window
+from .wire.errors import refused
+from .wire.frames import Bad, decode_window
+from .wire.shapes import (
     VERSION,
     Ask,
     Counted,
@@ -32,29 +35,22 @@ from ..backends.vscode.wire.shapes import (
     Unknown,
     Welcome,
 )
-from ..errors import BadRequest, quote
-from .body import Receive, Send
-from .bridge_asks import Asks, Desk
-from .websocket import Disconnected
 
 STARTED_BY = "TOOLWIRE_STARTED_BY"  # set by the extension for a gateway that it starts
 _STARTER = re.compile(r"[0-9a-f-]{36}")
-_GOING = 1001
-_POLICY = 1008
-_BAD = 1007
-_MUTE = 4000
-_DEAF = 4001
-_REPLACED = 4002
-_MOST_NOTED = 20  # of a kind, in the log
-_MOST_BAD = 1000  # frames that cannot be read, of one connection
-# Also where the rest of a frame is no JSON: a window writes these first.
-_WHOSE = re.compile(
+# Codes of WebSocket close frames; from 4000 on they are ours.
+_GOING_AWAY, _BAD_DATA, _POLICY, _TRY_LATER = 1001, 1007, 1008, 1013
+_NO_PONG, _NOT_READING, _REPLACED = 4000, 4001, 4002
+_MAX_LOGGED = 20  # messages of a kind
+_MAX_BAD = 1000  # frames of one connection that cannot be decoded
+# A window writes these members first, so they are found even if the rest of a frame is no JSON.
+_REQUEST_ID = re.compile(
     r'\s{0,9}\{\s{0,9}"type"\s{0,9}:\s{0,9}"(\w{1,20})"\s{0,9},\s{0,9}"id"\s{0,9}:\s{0,9}"([^"\\]{1,128})"'
 )
 
 
 class Pace(Struct, frozen=True, kw_only=True):
-    """Seconds: for a hello, between pings, between two frames of an answer, and until the models are looked at again."""
+    """Seconds: until a hello, between pings, between two frames of an answer, and between two checks of the models."""
 
     hello: float = 5.0
     ping: float = 15.0
@@ -62,18 +58,20 @@ class Pace(Struct, frozen=True, kw_only=True):
     offer: float = 60.0
 
 
-class Place(Protocol):
-    """Where windows are known."""
+class Windows(Protocol):
+    """The connected windows (bridge.py)."""
 
     def join(self, session: Session) -> None: ...
 
-    def changed(self) -> None: ...
+    def models_changed(self) -> None: ...
 
     def leave(self, session: Session) -> None: ...
 
+    async def is_own_model(self, model: str) -> bool: ...
+
 
 class Closed(Exception):
-    """The connection is over, or has to be; by_window: it was the other side who said so."""
+    """The connection ends. by_window: the window has closed it."""
 
     def __init__(self, code: int, reason: str, *, by_window: bool = False) -> None:
         super().__init__(reason)
@@ -86,32 +84,31 @@ class Session:
     """One connection. Belongs to one event loop."""
 
     window: Window
-    asks: Asks
+    provider: ModelProvider
 
-    def __init__(self, place: Place, desk: Desk, owner: str, pace: Pace) -> None:
-        self._place = place
-        self._desk = desk
-        self._owner = owner
+    def __init__(self, windows: Windows, gateway: GatewayAccess, pace: Pace) -> None:
+        self._windows = windows
+        self._gateway = gateway
         self._pace = pace
-        self._heard_at = 0.0
+        self._received_at = 0.0
         self._unknown: set[str] = set()
         self._bad = 0
         self._replaced = asyncio.Event()
 
-    async def run(self, receive: Receive, send: Send, leaving: asyncio.Event) -> None:
+    async def run(self, receive: Receive, send: Send, shutdown: asyncio.Event) -> None:
         try:
             await self._welcome(receive)
         except Closed as fault:
-            await self._part(fault, send)
+            await self._close(fault, send)
             return
-        end = Closed(_GOING, "the gateway ends; connect again.")
+        end = Closed(_GOING_AWAY, "the gateway is stopping; connect again.")
         try:
-            end = await self._until_closed(receive, send, leaving)
-        finally:  # also where the server has waited long enough and cancels this
-            self.asks.close()
+            end = await self._until_closed(receive, send, shutdown)
+        finally:  # also when the server cancels this at the end of its shutdown
+            self.provider.close()
             self.window.close(end.reason)
-            self._place.leave(self)
-            await self._part(end, send)
+            self._windows.leave(self)
+            await self._close(end, send)
 
     def replace(self) -> None:
         self._replaced.set()
@@ -125,36 +122,35 @@ class Session:
         try:
             frame = decode_window(text)
         except Bad as fault:
-            raise Closed(_BAD, str(fault)) from None
+            raise Closed(_BAD_DATA, str(fault)) from None
         if not isinstance(frame, Hello):
-            raise Closed(_POLICY, "the first frame is no hello.")
+            raise Closed(_POLICY, "the first frame is not a hello.")
         if frame.v != VERSION:
-            message = (
-                f"the window speaks version {frame.v}, this gateway {VERSION}: install the extension of this gateway."
-            )
-            raise Closed(_POLICY, message)
+            why = f"the window speaks version {frame.v}, this gateway {VERSION}: install the extension of this gateway."
+            raise Closed(_POLICY, why)
         self.window = Window(frame)
-        self.asks = Asks(self.window, self._desk, self._owner, self._pace.frame)
+        self.provider = ModelProvider(self.window, self._gateway, self._windows.is_own_model, self._pace.frame)
         try:
-            self._place.join(self)
+            self._windows.join(self)
         except BadRequest as error:
-            raise Closed(1013, error.message) from None
-        mark = os.environ.get(STARTED_BY, "")
-        is_started = _STARTER.fullmatch(mark) is not None
-        pid, starter = (os.getpid(), mark) if is_started else (0, "")
+            raise Closed(_TRY_LATER, error.message) from None
+        starter = os.environ.get(STARTED_BY, "")
+        if not _STARTER.fullmatch(starter):
+            starter = ""
+        pid = os.getpid() if starter else 0
         self.window.say(Welcome(v=VERSION, gateway=__version__, pid=pid, started_by=starter))
         self._log("info", f"connected: VS Code {quote(frame.vscode)}, extension {quote(frame.extension)}")
 
-    async def _until_closed(self, receive: Receive, send: Send, leaving: asyncio.Event) -> Closed:
-        """Until the first of these has a reason to end it."""
+    async def _until_closed(self, receive: Receive, send: Send, shutdown: asyncio.Event) -> Closed:
+        """Runs until one of these tasks raises Closed."""
         work = (
             self._read(receive),
             self._write(send),
             self._watch(),
             self._ping(),
             self._offer(),
-            self._leave(leaving),
-            self._give_way(),
+            self._leave(shutdown),
+            self._wait_for_replacement(),
         )
         tasks = [asyncio.create_task(one) for one in work]
         try:
@@ -172,14 +168,14 @@ class Session:
         clock = asyncio.get_running_loop()
         while True:
             text = await _text(receive)
-            self._heard_at = clock.time()
+            self._received_at = clock.time()
             try:
                 frame = decode_window(text)
             except Bad as fault:
-                self._pass_over(text, fault)
+                self._skip_bad(text, fault)
                 continue
             if isinstance(frame, Unknown):
-                self._note_unknown(frame.type)
+                self._log_unknown(frame.type)
             else:
                 self._take(frame, len(text))
 
@@ -189,90 +185,90 @@ class Session:
                 self.window.hear(frame, size)
             case Models():
                 self.window.list_models(frame)
-                self._place.changed()
+                self._windows.models_changed()
             case Focus():
                 self.window.focus(frame.focused)
             case Ask():
-                self.asks.ask(frame)
+                self.provider.ask(frame)
             case Stop():
-                self.asks.stop(frame.id)
+                self.provider.stop(frame.id)
             case List():
-                self.asks.list()
+                self.provider.list()
             case Pong():
-                pass  # that it came is enough
+                pass  # any frame counts as a reply to a ping
             case Hello():
                 raise Closed(_POLICY, "a second hello came.")
 
-    def _pass_over(self, text: str, fault: Bad) -> None:
-        """It costs the request that it is about, and no other one."""
+    def _skip_bad(self, text: str, fault: Bad) -> None:
+        """Fails the request that the frame is about, and no other one."""
         self._bad += 1
-        if self._bad > _MOST_BAD:
-            raise Closed(_BAD, f"{_MOST_BAD} frames could not be read, the last because {fault}")
-        if self._bad <= _MOST_NOTED:
-            self._log("warning", f"sent what cannot be read: {fault}")
-        if (found := _WHOSE.match(text)) is None:
+        if self._bad > _MAX_BAD:
+            raise Closed(_BAD_DATA, f"{_MAX_BAD} frames could not be decoded, the last because {fault}")
+        if self._bad <= _MAX_LOGGED:
+            self._log("warning", f"sent a frame that cannot be decoded: {fault}")
+        if (found := _REQUEST_ID.match(text)) is None:
             return
         kind, request_id = found.groups()
         if kind == "ask":
-            self.window.say(refused(request_id, BadRequest(f"the request cannot be read: {fault}")))
+            self.window.say(refused(request_id, BadRequest(f"the request cannot be decoded: {fault}")))
         else:
-            self.window.spoil(request_id, str(fault))
+            self.window.fail(request_id, str(fault))
 
     async def _write(self, send: Send) -> None:
         outbox = self.window.outbox
         try:
             while (text := await outbox.next()) is not None:
                 await send({"type": "websocket.send", "text": text})
-        except Disconnected:
+        except OSError:
             raise Closed(1006, "the connection was lost", by_window=True) from None
-        raise Closed(_GOING, "the window is gone.")
+        raise Closed(_GOING_AWAY, "the window is gone.")
 
     async def _watch(self) -> None:
         await self.window.outbox.full.wait()
-        raise Closed(_DEAF, "the window does not read what it is sent.")
+        raise Closed(_NOT_READING, "the window does not read what it is sent.")
 
     async def _ping(self) -> None:
-        """Anything that it says behind a ping is a sign of life."""
-        clock, asked_at = asyncio.get_running_loop(), 0.0
+        """Any frame after a ping counts as its answer."""
+        clock, pinged_at = asyncio.get_running_loop(), 0.0
         for number in count(1):
             await asyncio.sleep(self._pace.ping)
-            if self._heard_at < asked_at:
-                raise Closed(_MUTE, f"the window did not answer a ping within {self._pace.ping:g} seconds.")
-            asked_at = clock.time()
+            if self._received_at < pinged_at:
+                raise Closed(_NO_PONG, f"the window did not answer a ping within {self._pace.ping:g} seconds.")
+            pinged_at = clock.time()
             self.window.say(Ping(n=number))
 
     async def _offer(self) -> None:
-        """What the gateway has may change; a window that wanted to know is told."""
+        """Sends the gateway's models again where they have changed."""
         while True:
             await asyncio.sleep(self._pace.offer)
-            self.asks.renew()
+            self.provider.refresh()
 
-    async def _leave(self, leaving: asyncio.Event) -> None:
-        """The gateway is to end: the window is asked nothing new, and what it works on is waited for."""
-        await leaving.wait()
+    async def _leave(self, shutdown: asyncio.Event) -> None:
+        """At shutdown the window gets no new requests, and open ones are waited for."""
+        await shutdown.wait()
         self.window.is_leaving = True
-        while not (self.window.is_idle and self.asks.is_idle):
+        while not (self.window.is_idle and self.provider.is_idle):
             await asyncio.sleep(0.05)
-        raise Closed(_GOING, "the gateway ends; connect again.")
+        raise Closed(_GOING_AWAY, "the gateway is stopping; connect again.")
 
-    async def _give_way(self) -> None:
+    async def _wait_for_replacement(self) -> None:
         await self._replaced.wait()
-        raise Closed(_REPLACED, "the window has connected anew.")
+        raise Closed(_REPLACED, "the window has connected again.")
 
-    async def _part(self, end: Closed, send: Send) -> None:
-        self._log("info" if end.by_window or end.code == _GOING else "warning", f"left: {end.reason}")
+    async def _close(self, end: Closed, send: Send) -> None:
+        self._log("info" if end.by_window or end.code == _GOING_AWAY else "warning", f"disconnected: {end.reason}")
         if not end.by_window:
             await send({"type": "websocket.close", "code": end.code, "reason": end.reason})
 
-    def _note_unknown(self, kind: str) -> None:
-        if kind not in self._unknown and len(self._unknown) < _MOST_NOTED:
+    def _log_unknown(self, kind: str) -> None:
+        if kind not in self._unknown and len(self._unknown) < _MAX_LOGGED:
             self._unknown.add(kind)
             self._log("warning", f"sent a frame of the type {quote(kind)}, which this version does not know")
 
-    def _log(self, level: str, words: str) -> None:
+    def _log(self, level: str, text: str) -> None:
         window = getattr(self, "window", None)
-        name = quote(window.id[:8]) if window is not None else "without a name"
-        self._desk.log.say(level, f"a VS Code window ({name}) {words}")
+        name = quote(window.id[:8]) if window is not None else "unnamed"
+        self._gateway.log(level, f"a VS Code window ({name}) {text}")
 
 
 async def _text(receive: Receive) -> str:

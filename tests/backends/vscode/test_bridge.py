@@ -6,7 +6,6 @@ import asyncio
 import http.client
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,20 +27,9 @@ from tests.backends.vscode.stage import (
 )
 from tests.server import harness
 from tests.server.harness import Gateway, Process, ask, connected, process, raw, request_bytes
+from toolwire.backends.vscode import bridge as bridge_module
 from toolwire.backends.vscode.token import token_path
-from toolwire.server import bridge as bridge_module
 from toolwire.server.app import App
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Gateway]:
-    with vscode_gateway() as running:
-        yield running
-
-
-@pytest.fixture(autouse=True)
-def _token(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TOOLWIRE_BRIDGE_TOKEN", TOKEN)
 
 
 def refused(server: Gateway, **options: Any) -> Refused:
@@ -110,10 +98,9 @@ def test_another_machine_is_refused() -> None:
 
         headers = [(b"host", b"localhost"), (b"authorization", f"Bearer {TOKEN}".encode())]
         with vscode_gateway() as running:
-            assert running.app.bridge is not None
             for client in (("192.168.1.5", 1), None):
                 scope = {"type": "websocket", "path": "/bridge", "headers": headers, "client": client}
-                await running.app.bridge.serve(scope, receive, send)
+                await running.app.mounts["/bridge"].serve(scope, receive, send)
         assert [message["status"] for message in sent if "status" in message] == [403, 403]
 
     asyncio.run(main())
@@ -170,7 +157,7 @@ def _bridge_token(folder: Path) -> str:
 
 
 def test_too_many_windows_are_sent_away(server: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bridge_module, "_MOST_WINDOWS", 1)
+    monkeypatch.setattr(bridge_module, "_MAX_WINDOWS", 1)
 
     async def main() -> None:
         async with window(server):
@@ -209,7 +196,7 @@ def test_nothing_secret_is_logged(capfd: pytest.CaptureFixture[str]) -> None:
 
         asyncio.run(main())
     logged = capfd.readouterr().err
-    assert "was refused" in logged
+    assert "refused a connection" in logged
     assert "another-secret" not in logged
     assert TOKEN not in logged
 
@@ -218,7 +205,7 @@ def test_an_app_that_has_not_started_has_no_door() -> None:
     from toolwire.config.file import Config
 
     app = App(Config())
-    assert app.bridge is None
+    assert not app.mounts
     app.close_log()
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 import pytest
 
 from tests.backends.vscode.stage import (
-    TOKEN,
     FakeWindow,
     Frame,
     chatting,
@@ -29,7 +28,7 @@ from tests.backends.vscode.stage import (
 from tests.server.answers import PATHS, question, text_of
 from tests.server.harness import Gateway, connected, events_in, request_bytes
 from toolwire import __version__
-from toolwire.server.bridge_session import Pace
+from toolwire.backends.vscode.session import Pace
 from toolwire.wire.websocket import TEXT, frame
 
 QUICK = Pace(hello=0.1, ping=0.1, offer=0.05)
@@ -39,11 +38,6 @@ QUICK = Pace(hello=0.1, ping=0.1, offer=0.05)
 def server() -> Iterator[Gateway]:
     with vscode_gateway(pace=QUICK) as running:
         yield running
-
-
-@pytest.fixture(autouse=True)
-def _token(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TOOLWIRE_BRIDGE_TOKEN", TOKEN)
 
 
 async def opened(server: Gateway) -> FakeWindow:
@@ -79,8 +73,8 @@ def test_who_says_no_hello_is_left(server: Gateway) -> None:
 @pytest.mark.parametrize(
     ("first", "code", "why"),
     [
-        ({"type": "focus", "focused": True}, 1008, "no hello"),
-        ({"type": "later"}, 1008, "no hello"),
+        ({"type": "focus", "focused": True}, 1008, "not a hello"),
+        ({"type": "later"}, 1008, "not a hello"),
         (
             {"type": "hello", "v": 2, "window": "w", "vscode": "1", "extension": "1", "focused": True},
             1008,
@@ -108,7 +102,7 @@ def test_what_is_no_frame_is_passed_over_and_a_flood_of_it_ends_it(server: Gatew
             assert content_of(await chatting(server, "still there?")) == "you said: still there?"
             await found.write(frame(TEXT, data, b"abcd"))
             code, reason = await found.gone()
-            assert (code, "1000 frames could not be read" in reason) == (1007, True)
+            assert (code, "1000 frames could not be decoded" in reason) == (1007, True)
 
     asyncio.run(main())
 
@@ -133,7 +127,7 @@ def test_an_answer_that_cannot_be_read_costs_one_request_and_no_other_window_is_
             await found.wait("chat")
             bad = await chatting(server, "spoil")
             assert (bad.status, bad.json["error"]["code"]) == (502, "upstream_error")
-            assert "cannot read a part of the answer" in bad.json["error"]["message"]
+            assert "cannot decode a part of the answer" in bad.json["error"]["message"]
             assert content_of(await good) == "one two"
             assert found.of("cancel") == [{"type": "cancel", "id": found.of("chat")[1]["id"]}]
             assert (found.ended, other.of("chat")) == (None, [])

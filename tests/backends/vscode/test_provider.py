@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from tests.backends.vscode.stage import (
-    TOKEN,
     FakeWindow,
     Frame,
     connect,
@@ -25,9 +24,9 @@ from tests.backends.vscode.stage import (
 )
 from tests.server.answers import streamed
 from tests.server.harness import LAST_CHUNK, Gateway, Upstream, ask, chunk, reply
+from toolwire.backends.vscode.provider import MAX_REQUESTS
+from toolwire.backends.vscode.session import Pace
 from toolwire.config.file import BackendConfig
-from toolwire.server.bridge_asks import AT_ONCE
-from toolwire.server.bridge_session import Pace
 from toolwire.telemetry import Record
 
 WEATHER = {
@@ -41,11 +40,6 @@ WEATHER = {
 def server() -> Iterator[Gateway]:
     with vscode_gateway(BackendConfig(name="scripted", kind="scripted"), pace=Pace(offer=0.05)) as running:
         yield running
-
-
-@pytest.fixture(autouse=True)
-def _token(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TOOLWIRE_BRIDGE_TOKEN", TOKEN)
 
 
 def scripted(ask_id: str = "a", tools: list[Frame] | None = None, **turn: Any) -> Frame:
@@ -219,7 +213,7 @@ def test_a_failure_of_the_back_end_has_its_status(server: Gateway) -> None:
 def test_an_id_in_use_and_too_many_asks_are_refused(server: Gateway) -> None:
     async def main() -> None:
         async with window(server) as opened:
-            for number in range(AT_ONCE):
+            for number in range(MAX_REQUESTS):
                 await opened.say(scripted(str(number), text="x" * 100, chunk=1, pace=0.1))
             await opened.say(scripted("0"))
             await opened.say(scripted("one more"))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.loop_ticks import ticking
 from tests.server.answers import (
     ARGUMENTS,
     DIALECTS,
@@ -42,7 +43,6 @@ from tests.server.harness import (
     server_config,
     stream_head,
 )
-from tests.ticking import ticking
 from toolwire.catalog import models as models_module
 from toolwire.catalog.router import Router
 from toolwire.config.file import BackendConfig, Config, with_backends

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import toolwire
-from tests.loop_stage import IN_PROCESS, MODEL, Weather, calls, kinds_of, pairs, script
+from tests.agent_harness import IN_PROCESS, MODEL, Weather, calls, kinds_of, pairs, script
 from toolwire import Agent, Conversation, Decision, Terms, tool
 from toolwire.agent.events import CompleteEvent, ToolCallEvent
 from toolwire.errors import BadRequest, ConfigError, UpstreamError

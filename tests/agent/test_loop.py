@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.contract.stage import calls_play
-from tests.loop_stage import IN_PROCESS, Weather, asked, calls, folded, kinds_of, pairs, played, script
+from tests.agent_harness import IN_PROCESS, Weather, asked, calls, folded, kinds_of, pairs, played, script
+from tests.contract.harness import calls_play
 from tests.server.harness import Upstream
 from toolwire.agent.events import (
     ApprovalEvent,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.loop_stage import pairs
+from tests.agent_harness import pairs
 from toolwire.agent.events import ApprovalEvent, LoopEvent, StatusEvent, ToolCallEvent, ToolErrorEvent, ToolResultEvent
 from toolwire.agent.toolbox import Approve, Calls, Decision, Toolbox
 from toolwire.tools import Runnable

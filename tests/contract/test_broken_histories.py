@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.contract.strict.breaking import WAYS
+from tests.contract.strict.damage import WAYS
 from tests.contract.strict.generator import DIALECTS as CLIENTS
 from tests.contract.strict.generator import Case, case, marks_in
 from tests.contract.strict.refusals import Refused

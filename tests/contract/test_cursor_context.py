@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.contract.cursor_stage import SCHEMA, CursorStage, after, running, simulating
-from tests.contract.stage import NAMES, Said, answered
+from tests.contract.cursor_harness import SCHEMA, CursorStage, after, running, simulating
+from tests.contract.harness import NAMES, Said, answered
 from tests.server.harness import ask
 from toolwire.backends.cursor.simulator import TOKEN, Call, Native, Say, Settings, Simulator, play
 from toolwire.backends.cursor.wire.values import from_value

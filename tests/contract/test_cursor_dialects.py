@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.stage import NAMES, Said, answered, talk
+from tests.contract.harness import NAMES, Said, answered, talk
 from tests.server.answers import PATHS
 from tests.server.harness import (
     Answer,

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.cursor_stage import VERSION, CursorStage, running, simulating
+from tests.contract.cursor_harness import VERSION, CursorStage, running, simulating
 from tests.server.answers import PATHS
 from tests.server.harness import ask, process, wait_until
 from toolwire.backends.cursor.simulator import TOKEN, Native, Say, Seen, Simulator

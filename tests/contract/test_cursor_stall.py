@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.contract.cursor_stage import SCHEMA, VERSION, CursorStage, after, running
-from tests.contract.stage import NAMES, Said, answered, talk
+from tests.contract.cursor_harness import SCHEMA, VERSION, CursorStage, after, running
+from tests.contract.harness import NAMES, Said, answered, talk
 from tests.programs.stage import serving
 from tests.server.answers import PATHS
 from tests.server.harness import ask, free_port, process, wait_until

@@ -9,7 +9,7 @@ import pytest
 
 from toolwire.types import ToolCall
 
-from .stage import NAMES, Asked, Stage, answered, calls_play, on_stage, spoken
+from .harness import NAMES, Asked, Stage, answered, calls_play, on_stage, spoken
 
 FUNCTION = {"name": "weather", "description": "Looks.", "parameters": {"type": "object", "properties": {}}}
 TOOL: dict[str, Any] = {"type": "function", "function": FUNCTION}

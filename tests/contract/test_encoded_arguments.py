@@ -16,7 +16,7 @@ from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.config.secret import Secret
 from toolwire.types import ToolCall
 
-from .stage import NAMES, Stage, answered, calls_play, played, talk
+from .harness import NAMES, Stage, answered, calls_play, played, talk
 
 STREAM = "/v1beta/models/m:streamGenerateContent?alt=sse"
 WHOLE = "/v1beta/models/m:generateContent"

@@ -13,7 +13,7 @@ import pytest
 from tests.clients.gateway import KINDS, Gateway, scripted
 from tests.thorough import is_thorough
 
-from .asking import PATHS, ask
+from .client_requests import PATHS, ask
 from .judge.validate import check
 from .request_members import BASES, MEMBERS, Body
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.reading import Seen, see
+from tests.contract.client_answers import Seen, see
 from tests.server.answers import DIALECTS, KINDS, PATHS, question, streamed, whole
 from tests.server.harness import Gateway, Step, Upstream, gateway, reply, server_config, wait_until
 from toolwire.config.file import BackendConfig, Config, Guard, with_backends

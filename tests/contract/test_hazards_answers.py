@@ -13,7 +13,7 @@ from tests.server.answers import PATHS, error_in
 from tests.server.harness import HOLD, Step, connected, events_in, read_until, reply, request_bytes
 from toolwire.types import Reasoning, Text, ToolCall
 
-from .stage import NAMES, PAIRS, Asked, Said, Stage, answered, calls_play, on_stage, played, spoken, talk
+from .harness import NAMES, PAIRS, Asked, Said, Stage, answered, calls_play, on_stage, played, spoken, talk
 
 pytestmark = pytest.mark.slow
 

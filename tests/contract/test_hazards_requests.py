@@ -11,7 +11,7 @@ import pytest
 from tests.server.harness import reply
 from toolwire.types import Text, ToolCall
 
-from .stage import (
+from .harness import (
     CROSSED,
     NAMES,
     PAIRS,

@@ -11,7 +11,7 @@ import pytest
 from tests.server.answers import ARGUMENTS, arguments_of, error_in, failure_in, frames, is_ended, streamed, text_of
 from tests.server.harness import CLOSE, HOLD, LAST_CHUNK, RESET, Step, chunk, reply, stream_head
 
-from .stage import NAMES, PAIRS, Stage, on_stage, played, talk
+from .harness import NAMES, PAIRS, Stage, on_stage, played, talk
 
 pytestmark = pytest.mark.slow
 

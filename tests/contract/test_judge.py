@@ -9,7 +9,7 @@ import pytest
 
 from tests.clients.gateway import Gateway, scripted
 
-from .asking import DIALECTS, ask, request_for
+from .client_requests import DIALECTS, ask, request_for
 from .judge.validate import check
 
 pytestmark = pytest.mark.slow

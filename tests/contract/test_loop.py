@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
+from tests.agent_harness import KINDS, Providers, Weather, calls, folded, kinds_of, pairs, providers, script
 from tests.clients.gateway import scripted
 from tests.contract.strict.proofs import signature_of
-from tests.loop_stage import KINDS, Providers, Weather, calls, folded, kinds_of, pairs, providers, script
 from tests.thorough import is_thorough, some
 from toolwire import Agent, Conversation, Terms
 from toolwire.agent.events import LoopEvent, StatusEvent, ToolResultEvent

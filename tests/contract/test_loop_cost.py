@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.stage import NAMES, Said, calls_play, talk, text_play
+from tests.contract.harness import NAMES, Said, calls_play, talk, text_play
 from tests.server.answers import KINDS
 from toolwire.agent.host import Host
 from toolwire.agent.loop import Loop, Terms

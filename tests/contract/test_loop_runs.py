@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from tests.agent_harness import asked, kinds_of, pairs
 from tests.backends.codex.processes import all_gone
 from tests.backends.codex.starting import environment
-from tests.loop_stage import asked, kinds_of, pairs
 from tests.server.harness import ask, gateway, server_config
 from toolwire import Agent
 from toolwire.agent.events import CompleteEvent, ErrorEvent, LoopEvent, ToolCallEvent, ToolErrorEvent, ToolResultEvent

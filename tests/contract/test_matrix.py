@@ -16,9 +16,9 @@ import pytest
 from tests.clients.gateway import Gateway, scripted
 from toolwire.dialects.shared.sealed_reasoning import MARK, is_sealed
 
-from .asking import DIALECTS, TOOLS, Exchange, Reply, ask, request_for
+from .client_answers import Call, Seen, Used, exact, see
+from .client_requests import DIALECTS, TOOLS, Exchange, Reply, ask, request_for
 from .judge.validate import check
-from .reading import Call, Seen, Used, exact, see
 
 pytestmark = pytest.mark.slow
 

@@ -24,7 +24,7 @@ from toolwire.dialects import DIALECTS
 from toolwire.errors import BadRequest
 from toolwire.profiles import OPENAI_CHAT
 
-from .sending_media import PLACES, TARGETS, Sent, arrived, end_of, part_of, request_with
+from .media_requests import PLACES, TARGETS, Sent, arrived, end_of, part_of, request_with
 from .test_dialect_requests import without_sources
 
 pytestmark = pytest.mark.slow

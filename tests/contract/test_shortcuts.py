@@ -15,7 +15,7 @@ from toolwire.wire.sse import SseReader
 
 from .live.script import Call, Words
 from .live.upstreams import Leaving, Manner, chat, gemini, messages, responses
-from .nasty.catalogue import catalogue
+from .malformed.catalogue import catalogue
 
 SAID = [Words(("a", "b", "c")), Call("f", "x", tuple('{"a":1}')), Call("f", "y", tuple('{"a":2}')), Words(("d", "e"))]
 
@@ -23,7 +23,7 @@ SAID = [Words(("a", "b", "c")), Call("f", "x", tuple('{"a":1}')), Call("f", "y",
 def streams(dialect: str) -> Iterator[bytes]:
     """Regular ones, those whose frames are alike, and all that servers get wrong."""
     yield REGULAR[dialect]
-    yield from (nasty.wire for nasty in catalogue() if nasty.dialect == dialect)
+    yield from (malformed.wire for malformed in catalogue() if malformed.dialect == dialect)
     yield from ALIKE[dialect]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.reading import Seen, see
+from tests.contract.client_answers import Seen, see
 from tests.server.answers import DIALECTS, KINDS, PATHS, body, frame, frames, question, streamed, whole
 from tests.server.harness import LAST_CHUNK, Gateway, Step, Upstream, chunk, gateway, reply, server_config, stream_head
 from toolwire.config.file import BackendConfig, Config, with_backends

@@ -15,7 +15,7 @@ from toolwire.calls.tools.kinds import lower
 from toolwire.dialects import messages
 from toolwire.profiles import ANTHROPIC
 
-from .asking import Reply, ask
+from .client_requests import Reply, ask
 
 pytestmark = pytest.mark.slow
 

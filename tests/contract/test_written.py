@@ -14,11 +14,11 @@ from bench.written.tables import show_forms, show_prose
 from tests.thorough import is_thorough
 from toolwire.calls.schemas import Schemas
 
-from .asking import request_for
-from .nasty.kinds import DIALECTS
-from .nasty.playing import Played, pieces, stage
-from .nasty.regular import Said, sse, stream
-from .reading import Seen, see
+from .client_answers import Seen, see
+from .client_requests import request_for
+from .malformed.gateway import Played, pieces, stage
+from .malformed.kinds import DIALECTS
+from .malformed.regular import Said, sse, stream
 
 SEED = 3
 

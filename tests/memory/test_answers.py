@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.ticking import ticking
+from tests.loop_ticks import ticking
 from toolwire.backends.base import EventReply, Model
 from toolwire.config.file import BackendConfig
 from toolwire.dialects import DIALECTS

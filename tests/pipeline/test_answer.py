@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.agent_harness import IN_PROCESS, asked, calls, script
 from tests.calls.streams import call, events_of
-from tests.loop_stage import IN_PROCESS, asked, calls, script
 from toolwire.agent.host import Host
 from toolwire.backends.base import EventReply, WireReply
 from toolwire.calls.turn import Turn

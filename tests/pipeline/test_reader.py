@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.loop_ticks import ticking
 from tests.server.answers import body, frames
-from tests.ticking import ticking
 from toolwire.backends.base import EventReply
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Started, fold

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from tests.loop_ticks import ticking
 from tests.server.answers import (
     DIALECTS,
     PATHS,
@@ -42,7 +43,6 @@ from tests.server.harness import (
     server_config,
     wait_until,
 )
-from tests.ticking import ticking
 from toolwire.config.file import BackendConfig, Config, StoreConfig, with_backends
 from toolwire.dialects import DIALECTS as BY_NAME
 from toolwire.server import App

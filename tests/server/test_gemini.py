@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.stage import Said, Stage, answered, calls_play, played, talk
+from tests.contract.harness import Said, Stage, answered, calls_play, played, talk
 from tests.dialects.wires import (
     REGULAR,
     block,

@@ -7,9 +7,9 @@ import re
 from random import Random
 from typing import Any, NamedTuple
 
-from tests.contract.strict.breaking import WAYS
-from tests.contract.strict.talk import TOOLS, Item, Talk
-from tests.contract.strict.writing import Chat, Messages, Responses
+from tests.contract.strict.conversation import TOOLS, Item, Talk
+from tests.contract.strict.damage import WAYS
+from tests.contract.strict.encoders import Chat, Messages, Responses
 
 DIALECTS = ("chat", "responses", "messages")
 _MARKS = re.compile(r"wd\d+q")

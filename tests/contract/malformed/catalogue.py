@@ -1,16 +1,16 @@
-"""All kinds of nasty answers, by the dialect of the server that sends them."""
+"""All kinds of malformed answers, by the dialect of the server that sends them."""
 
 from __future__ import annotations
 
 from . import chat_kinds, contents, framing, messages_kinds, responses_kinds
-from .kinds import DIALECTS, Nasty
+from .kinds import DIALECTS, Malformed
 
 _OWN = {"chat": chat_kinds.kinds, "responses": responses_kinds.kinds, "messages": messages_kinds.kinds}
 
 
-def catalogue() -> list[Nasty]:
-    return [nasty for dialect in DIALECTS for nasty in kinds_of(dialect)]
+def catalogue() -> list[Malformed]:
+    return [malformed for dialect in DIALECTS for malformed in kinds_of(dialect)]
 
 
-def kinds_of(dialect: str) -> list[Nasty]:
+def kinds_of(dialect: str) -> list[Malformed]:
     return [*framing.kinds(dialect), *contents.kinds(dialect), *_OWN[dialect]()]

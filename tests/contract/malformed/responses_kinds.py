@@ -1,11 +1,11 @@
-"""Nasty streams of Responses servers."""
+"""Malformed streams of Responses servers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .kinds import Expected, Nasty, failing, said, streamed, whole
+from .kinds import Expected, Malformed, failing, said, streamed, whole
 from .regular import (
     ASKING,
     CLOCK,
@@ -41,7 +41,7 @@ _UNKNOWN = ("is not in the official union", "sequence_number", " after ")
 _FLAWS = {"unknown events": _UNKNOWN, "an end by another name": _UNKNOWN}
 
 
-def kinds() -> Iterator[Nasty]:
+def kinds() -> Iterator[Malformed]:
     for name, (values, expected) in (_items() | _events() | _ends() | _finals() | _thoughts()).items():
         yield streamed(name, RESPONSES, values, expected, _FLAWS.get(name, ()))
     yield from _bodies()
@@ -344,7 +344,7 @@ def _finals() -> Kinds:
         "nulls in the end": (
             [*regular[:-1], {**regular[-1], "response": resource("completed", [None, *items])}],
             PARALLEL,
-        ),  # type: ignore[list-item] # nasty
+        ),  # type: ignore[list-item] # malformed
     }
 
 
@@ -424,7 +424,7 @@ def _thoughts() -> Kinds:
     }
 
 
-def _bodies() -> Iterator[Nasty]:
+def _bodies() -> Iterator[Malformed]:
     regular = responses_body(ASKING)
     message, call = regular["output"]
     error = {"code": "server_error", "message": "Overloaded."}

@@ -1,4 +1,4 @@
-"""One kind of nasty answer: the bytes a server sends with a 200, and what every client must make of them."""
+"""One kind of malformed answer: the bytes a server sends with a 200, and what every client must make of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Expected(NamedTuple):
     error: str | None = None
 
 
-class Nasty(NamedTuple):
+class Malformed(NamedTuple):
     """is_cut: the connection breaks behind the last byte. flaws are faults that the judge may find, because they are what
     the back end said and nobody may change. may_fail: an error that says so is as right as the answer."""
 
@@ -71,18 +71,18 @@ def failing(words: str = "") -> Expected:
 
 def streamed(
     name: str, dialect: str, values: Iterable[Value], expected: Expected | Said, flaws: tuple[str, ...] = ()
-) -> Nasty:
+) -> Malformed:
     wanted = said(expected) if isinstance(expected, Said) else expected
-    return Nasty(name, dialect, sse(list(values)), wanted, flaws=flaws)
+    return Malformed(name, dialect, sse(list(values)), wanted, flaws=flaws)
 
 
-def whole(name: str, dialect: str, value: Value, expected: Expected | Said, flaws: tuple[str, ...] = ()) -> Nasty:
+def whole(name: str, dialect: str, value: Value, expected: Expected | Said, flaws: tuple[str, ...] = ()) -> Malformed:
     wanted = said(expected) if isinstance(expected, Said) else expected
-    return Nasty(f"{name}, whole", dialect, body_bytes(value), wanted, kind=JSON, flaws=flaws)
+    return Malformed(f"{name}, whole", dialect, body_bytes(value), wanted, kind=JSON, flaws=flaws)
 
 
-def both(name: str, dialect: str, words: Said, flaws: tuple[str, ...] = ()) -> Iterator[Nasty]:
-    """Something nasty in what the model says itself, streamed and whole."""
+def both(name: str, dialect: str, words: Said, flaws: tuple[str, ...] = ()) -> Iterator[Malformed]:
+    """Something malformed in what the model says itself, streamed and whole."""
     yield streamed(name, dialect, stream(dialect, words), words, flaws)
     yield whole(name, dialect, body(dialect, words), words, flaws)
 
@@ -95,7 +95,7 @@ __all__ = [
     "TEXT",
     "Call",
     "Expected",
-    "Nasty",
+    "Malformed",
     "both",
     "failing",
     "said",

@@ -1,10 +1,10 @@
-"""Nasty streams of Messages servers."""
+"""Malformed streams of Messages servers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .kinds import Expected, Nasty, failing, said, streamed, whole
+from .kinds import Expected, Malformed, failing, said, streamed, whole
 from .regular import (
     ASKING,
     CLOCK,
@@ -39,7 +39,7 @@ START = message_start()
 _FLAWS = {"unknown events": ("unknown type",), "unknown deltas": ("unknown type",)}
 
 
-def kinds() -> Iterator[Nasty]:
+def kinds() -> Iterator[Malformed]:
     for name, (values, expected) in (_inputs() | _blocks() | _ends() | _starts() | _others()).items():
         yield streamed(name, MESSAGES, values, expected, _FLAWS.get(name, ()))
     yield from _bodies()
@@ -320,7 +320,7 @@ def _others() -> Kinds:
     }
 
 
-def _bodies() -> Iterator[Nasty]:
+def _bodies() -> Iterator[Malformed]:
     regular = messages_body(ASKING)
     text, call = regular["content"]
     bare = {key: item for key, item in call.items() if key != "input"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from tests.contract.strict.talk import Item, Talk
+from tests.contract.strict.conversation import Item, Talk
 
 Way: TypeAlias = Callable[[Talk, list[Item]], list[Item]]
 WAYS: dict[str, Way] = {}

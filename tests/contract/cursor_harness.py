@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from tests.contract.stage import Said, answered, talk
+from tests.contract.harness import Said, answered, talk
 from tests.server.answers import PATHS
 from tests.server.harness import LONG, Answer, Gateway, ask, gateway, server_config
 from toolwire.backends.cursor.simulator import TOKEN, Faults, Run, Settings, Simulator

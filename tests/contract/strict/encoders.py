@@ -6,8 +6,8 @@ import json
 from random import Random
 from typing import Any
 
+from tests.contract.strict.conversation import PREFIX, Item
 from tests.contract.strict.proofs import encrypted_of, redacted_of, signature_of
-from tests.contract.strict.talk import PREFIX, Item
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 _MEMBER = {"local_shell": "action", "shell": "action", "apply_patch": "operation", "computer": "action"}

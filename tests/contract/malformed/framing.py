@@ -1,25 +1,27 @@
-"""Nasty on the wire: line ends, comments, cuts, content types, bodies for streams. The same in every dialect."""
+"""Malformed on the wire: line ends, comments, cuts, content types, bodies for streams. The same in every dialect."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 
-from .kinds import JSON, SSE, Nasty, failing, said, streamed
+from .kinds import JSON, SSE, Malformed, failing, said, streamed
 from .regular import ASKING, DONE, HELLO, PARALLEL, WORDS, Said, Value, body, body_bytes, dumped, frame, sse, stream
 
 _MIXED = (b"\n", b"\r\n", b"\r")
 
 
-def kinds(dialect: str) -> Iterator[Nasty]:
+def kinds(dialect: str) -> Iterator[Malformed]:
     for name, wire in _rewritten(dialect):
-        yield Nasty(name, dialect, wire, said(PARALLEL), flaws=("unknown SSE field",) if "unknown" in name else ())
+        yield Malformed(name, dialect, wire, said(PARALLEL), flaws=("unknown SSE field",) if "unknown" in name else ())
     yield from _cuts(dialect)
     yield from _content_types(dialect)
     yield from _no_answers(dialect)
     yield from _after_the_end(dialect)
-    yield Nasty("nothing is nasty", dialect, sse(stream(dialect, PARALLEL)), said(PARALLEL))
-    yield Nasty("nothing is nasty, whole", dialect, body_bytes(body(dialect, PARALLEL)), said(PARALLEL), kind=JSON)
+    yield Malformed("nothing is malformed", dialect, sse(stream(dialect, PARALLEL)), said(PARALLEL))
+    yield Malformed(
+        "nothing is malformed, whole", dialect, body_bytes(body(dialect, PARALLEL)), said(PARALLEL), kind=JSON
+    )
 
 
 def _rewritten(dialect: str) -> Iterator[tuple[str, bytes]]:
@@ -77,7 +79,7 @@ def ends_at(dialect: str, values: list[Value]) -> int:
     return len(values) - {"chat": 3, "responses": 1, "messages": 2}[dialect]
 
 
-def _cuts(dialect: str) -> Iterator[Nasty]:
+def _cuts(dialect: str) -> Iterator[Malformed]:
     values = stream(dialect, ASKING)
     end = ends_at(dialect, values)
     call = next(place for place, value in enumerate(values) if b"location" in dumped(value))
@@ -93,17 +95,19 @@ def _cuts(dialect: str) -> Iterator[Nasty]:
         "in a character": sse(values[: text + 1]) + frame(values[text]).replace(b"Let me", "☃".encode()[:2])[:-9],
     }
     for name, wire in places.items():
-        yield Nasty(f"broken {name}", dialect, wire, failing(), is_cut=True)
-        yield Nasty(f"clean end {name}", dialect, wire, failing())
-    yield Nasty("broken behind half a body", dialect, body_bytes(body(dialect, ASKING))[:-40], failing(), JSON, True)
-    yield Nasty("clean end of half a body", dialect, body_bytes(body(dialect, ASKING))[:-40], failing(), JSON)
+        yield Malformed(f"broken {name}", dialect, wire, failing(), is_cut=True)
+        yield Malformed(f"clean end {name}", dialect, wire, failing())
+    yield Malformed(
+        "broken behind half a body", dialect, body_bytes(body(dialect, ASKING))[:-40], failing(), JSON, True
+    )
+    yield Malformed("clean end of half a body", dialect, body_bytes(body(dialect, ASKING))[:-40], failing(), JSON)
 
 
-def _content_types(dialect: str) -> Iterator[Nasty]:
+def _content_types(dialect: str) -> Iterator[Malformed]:
     streamed_wire, whole_wire = sse(stream(dialect, PARALLEL)), body_bytes(body(dialect, PARALLEL))
     expected = said(PARALLEL)
-    yield Nasty("a stream that is called JSON", dialect, streamed_wire, expected, JSON, may_fail=True)
-    yield Nasty(
+    yield Malformed("a stream that is called JSON", dialect, streamed_wire, expected, JSON, may_fail=True)
+    yield Malformed(
         "a stream that is called plain text",
         dialect,
         streamed_wire,
@@ -111,9 +115,9 @@ def _content_types(dialect: str) -> Iterator[Nasty]:
         "text/plain; charset=utf-8",
         may_fail=True,
     )
-    yield Nasty("a stream that is called nothing", dialect, streamed_wire, expected, "", may_fail=True)
-    yield Nasty("a stream that is called HTML", dialect, streamed_wire, expected, "text/html", may_fail=True)
-    yield Nasty(
+    yield Malformed("a stream that is called nothing", dialect, streamed_wire, expected, "", may_fail=True)
+    yield Malformed("a stream that is called HTML", dialect, streamed_wire, expected, "text/html", may_fail=True)
+    yield Malformed(
         "a stream with a comment first that is called JSON",
         dialect,
         b": hm\n\n" + streamed_wire,
@@ -121,53 +125,53 @@ def _content_types(dialect: str) -> Iterator[Nasty]:
         JSON,
         may_fail=True,
     )
-    yield Nasty("a stream in capitals", dialect, streamed_wire, expected, "Text/Event-Stream;charset=UTF-8")
-    yield Nasty("a body that is called a stream", dialect, whole_wire, expected, SSE)
+    yield Malformed("a stream in capitals", dialect, streamed_wire, expected, "Text/Event-Stream;charset=UTF-8")
+    yield Malformed("a body that is called a stream", dialect, whole_wire, expected, SSE)
     pretty = json.dumps(json.loads(whole_wire), indent=2).replace("\n", "\n\n").encode()
-    yield Nasty("a body with blank lines that is called a stream", dialect, pretty, expected, SSE)
-    yield Nasty("a body that is called plain text", dialect, whole_wire, expected, "text/plain")
-    yield Nasty("a body that is called nothing", dialect, whole_wire, expected, "")
+    yield Malformed("a body with blank lines that is called a stream", dialect, pretty, expected, SSE)
+    yield Malformed("a body that is called plain text", dialect, whole_wire, expected, "text/plain")
+    yield Malformed("a body that is called nothing", dialect, whole_wire, expected, "")
     one_frame = b"data: " + dumped(json.loads(whole_wire)) + b"\n\n"
-    yield Nasty("a body in one event", dialect, one_frame, expected, SSE)
-    yield Nasty("a body in one event with a mark", dialect, one_frame + b"data: [DONE]\n\n", expected, SSE)
-    yield Nasty("a body with a byte order mark", dialect, b"\xef\xbb\xbf" + whole_wire, expected, JSON)
-    yield Nasty("a body between blanks", dialect, b"\r\n \n" + whole_wire + b"\n\n", expected, JSON)
+    yield Malformed("a body in one event", dialect, one_frame, expected, SSE)
+    yield Malformed("a body in one event with a mark", dialect, one_frame + b"data: [DONE]\n\n", expected, SSE)
+    yield Malformed("a body with a byte order mark", dialect, b"\xef\xbb\xbf" + whole_wire, expected, JSON)
+    yield Malformed("a body between blanks", dialect, b"\r\n \n" + whole_wire + b"\n\n", expected, JSON)
 
 
-def _no_answers(dialect: str) -> Iterator[Nasty]:
+def _no_answers(dialect: str) -> Iterator[Malformed]:
     page = b"<!DOCTYPE html>\n<html><body><h1>502 Bad Gateway</h1>\n\n<p>nginx</p></body></html>"
     start = sse(stream(dialect, HELLO)[:3])
-    yield Nasty("a page", dialect, page, failing(), "text/html")
-    yield Nasty("a page that is called a stream", dialect, page, failing(), SSE)
-    yield Nasty("a page that is called JSON", dialect, page, failing(), JSON)
-    yield Nasty("a page in an event", dialect, b"data: " + page.replace(b"\n", b"") + b"\n\n", failing())
-    yield Nasty("a page in mid-stream", dialect, start + page + b"\n\n", failing())
-    yield Nasty("a page in an event in mid-stream", dialect, start + b"data: <html>busy</html>\n\n", failing())
+    yield Malformed("a page", dialect, page, failing(), "text/html")
+    yield Malformed("a page that is called a stream", dialect, page, failing(), SSE)
+    yield Malformed("a page that is called JSON", dialect, page, failing(), JSON)
+    yield Malformed("a page in an event", dialect, b"data: " + page.replace(b"\n", b"") + b"\n\n", failing())
+    yield Malformed("a page in mid-stream", dialect, start + page + b"\n\n", failing())
+    yield Malformed("a page in an event in mid-stream", dialect, start + b"data: <html>busy</html>\n\n", failing())
     for kind in (SSE, JSON, ""):
         label = kind or "nothing"
-        yield Nasty(f"no byte, called {label}", dialect, b"", failing(), kind)
-        yield Nasty(f"blank lines, called {label}", dialect, b"\n\n\n\n", failing(), kind)
-        yield Nasty(f"null, called {label}", dialect, b"null", failing(), kind)
-        yield Nasty(f"an empty object, called {label}", dialect, b"{}", failing(), kind)
-    yield Nasty("an empty list, called JSON", dialect, b"[]", failing(), JSON)
-    yield Nasty("words", dialect, b"Service Unavailable", failing(), "text/plain")
-    yield Nasty("only comments", dialect, b": ping\n\n" * 5, failing())
-    yield Nasty("only a mark", dialect, b"data: [DONE]\n\n", failing())
-    yield Nasty("an event that is null", dialect, start + b"data: null\n\n", failing())
-    yield Nasty("an event that is a list", dialect, start + b"data: []\n\n", failing())
-    yield Nasty("an event that is a number", dialect, start + b"data: 1e999999999\n\n", failing())
-    yield Nasty("an event that is not UTF-8", dialect, start + b'data: {"a":"\xff\xfe"}\n\n', failing())
-    yield Nasty("an event that nests too deep", dialect, start + b"data: " + b"[" * 100_000 + b"\n\n", failing())
+        yield Malformed(f"no byte, called {label}", dialect, b"", failing(), kind)
+        yield Malformed(f"blank lines, called {label}", dialect, b"\n\n\n\n", failing(), kind)
+        yield Malformed(f"null, called {label}", dialect, b"null", failing(), kind)
+        yield Malformed(f"an empty object, called {label}", dialect, b"{}", failing(), kind)
+    yield Malformed("an empty list, called JSON", dialect, b"[]", failing(), JSON)
+    yield Malformed("words", dialect, b"Service Unavailable", failing(), "text/plain")
+    yield Malformed("only comments", dialect, b": ping\n\n" * 5, failing())
+    yield Malformed("only a mark", dialect, b"data: [DONE]\n\n", failing())
+    yield Malformed("an event that is null", dialect, start + b"data: null\n\n", failing())
+    yield Malformed("an event that is a list", dialect, start + b"data: []\n\n", failing())
+    yield Malformed("an event that is a number", dialect, start + b"data: 1e999999999\n\n", failing())
+    yield Malformed("an event that is not UTF-8", dialect, start + b'data: {"a":"\xff\xfe"}\n\n', failing())
+    yield Malformed("an event that nests too deep", dialect, start + b"data: " + b"[" * 100_000 + b"\n\n", failing())
     lines = b"\n".join(dumped(value) for value in stream(dialect, HELLO))
-    yield Nasty("lines of JSON", dialect, lines, failing(), "application/x-ndjson")
+    yield Malformed("lines of JSON", dialect, lines, failing(), "application/x-ndjson")
 
 
-def _after_the_end(dialect: str) -> Iterator[Nasty]:
+def _after_the_end(dialect: str) -> Iterator[Malformed]:
     values = stream(dialect, PARALLEL)
     wire, again = sse(values), sse(stream(dialect, Said(("More.",))))
-    yield Nasty("a second answer behind the end", dialect, wire + again, said(PARALLEL))
-    yield Nasty("the end twice", dialect, wire + sse(values[-1:]), said(PARALLEL))
-    yield Nasty("a mark behind the end", dialect, wire + b"data: [DONE]\n\ndata: [DONE]\n\n", said(PARALLEL))
-    yield Nasty("rubbish behind the end", dialect, wire + b"data: <html>\n\n}{", said(PARALLEL))
-    yield Nasty("broken behind the end", dialect, wire, said(PARALLEL), is_cut=True)
+    yield Malformed("a second answer behind the end", dialect, wire + again, said(PARALLEL))
+    yield Malformed("the end twice", dialect, wire + sse(values[-1:]), said(PARALLEL))
+    yield Malformed("a mark behind the end", dialect, wire + b"data: [DONE]\n\ndata: [DONE]\n\n", said(PARALLEL))
+    yield Malformed("rubbish behind the end", dialect, wire + b"data: <html>\n\n}{", said(PARALLEL))
+    yield Malformed("broken behind the end", dialect, wire, said(PARALLEL), is_cut=True)
     yield streamed("a stream of one word", dialect, stream(dialect, Said((WORDS[0],))), Said((WORDS[0],)))

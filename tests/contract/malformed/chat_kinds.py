@@ -1,10 +1,10 @@
-"""Nasty streams of Chat Completions servers."""
+"""Malformed streams of Chat Completions servers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .kinds import Expected, Nasty, failing, said, streamed, whole
+from .kinds import Expected, Malformed, failing, said, streamed, whole
 from .regular import (
     ASKING,
     CHAT_USAGE,
@@ -40,7 +40,7 @@ _FLAWS: dict[str, tuple[str, ...]] = {
 }
 
 
-def kinds() -> Iterator[Nasty]:
+def kinds() -> Iterator[Malformed]:
     for name, (values, expected) in (_headers() | _indices() | _copies() | _arguments()).items():
         yield streamed(name, CHAT, [ROLE, *values, *chat_end()], expected)
     for name, (values, expected) in (_shapes() | _finishes() | _usage()).items():
@@ -513,7 +513,7 @@ def _usage() -> Kinds:
     }
 
 
-def _bodies() -> Iterator[Nasty]:
+def _bodies() -> Iterator[Malformed]:
     regular = chat_body(ASKING)
     choice = regular["choices"][0]
     message = choice["message"]

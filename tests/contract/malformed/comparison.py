@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tests.contract.asking import Reply
+from tests.contract.client_answers import Call, Seen, exact, see
+from tests.contract.client_requests import Reply
 from tests.contract.judge.framing import parse_sse
 from tests.contract.judge.official import Report
 from tests.contract.judge.validate import check
-from tests.contract.reading import Call, Seen, exact, see
 
-from .kinds import Nasty
+from .kinds import Malformed
 
 _OWN_WORDS = {"model_context_window_exceeded": "length"}
 _LAST = {"responses": ("response.completed", "response.incomplete"), "messages": ("message_stop",)}
 
 
-def faults(nasty: Nasty, client: str, request: dict[str, Any], reply: Reply) -> list[str]:
+def faults(malformed: Malformed, client: str, request: dict[str, Any], reply: Reply) -> list[str]:
     """Empty where all is well."""
     is_stream = bool(request.get("stream")) and reply.status < 400
     try:
@@ -25,30 +25,30 @@ def faults(nasty: Nasty, client: str, request: dict[str, Any], reply: Reply) -> 
         seen = see(client, _by_one_name(client, reply.body), stream=is_stream)
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as fault:
         return [f"no client can read it: {fault!r}"]
-    found = [f"judge: {path}: {words}" for _, path, words in report.errors if not _is_allowed(words, nasty)]
-    if nasty.expected.error is not None:
-        return found + list(_error_faults(nasty, client, seen, reply, is_stream=is_stream))
-    if nasty.may_fail and seen.error and not seen.finish:
+    found = [f"judge: {path}: {words}" for _, path, words in report.errors if not _is_allowed(words, malformed)]
+    if malformed.expected.error is not None:
+        return found + list(_error_faults(malformed, client, seen, reply, is_stream=is_stream))
+    if malformed.may_fail and seen.error and not seen.finish:
         return found
     if reply.status != 200 or seen.error:
         return [*found, f"it failed with {reply.status}: {seen.error}"]
     found += _end_faults(client, reply) if is_stream else []
-    found += _answer_faults(nasty, client, seen, is_stream=is_stream)
-    found += _usage_faults(nasty, seen, is_asked=client != "chat" or not is_stream or nasty.asks_usage)
+    found += _answer_faults(malformed, client, seen, is_stream=is_stream)
+    found += _usage_faults(malformed, seen, is_asked=client != "chat" or not is_stream or malformed.asks_usage)
     return found
 
 
-def _is_allowed(words: str, nasty: Nasty) -> bool:
-    return any(flaw in words for flaw in nasty.flaws)
+def _is_allowed(words: str, malformed: Malformed) -> bool:
+    return any(flaw in words for flaw in malformed.flaws)
 
 
-def _error_faults(nasty: Nasty, client: str, seen: Seen, reply: Reply, *, is_stream: bool) -> Iterator[str]:
+def _error_faults(malformed: Malformed, client: str, seen: Seen, reply: Reply, *, is_stream: bool) -> Iterator[str]:
     if not seen.error:
         yield f"no error, but {seen.finish!r} with {seen.text!r}"
     if seen.finish:
         yield f"a normal end beside the error: {seen.finish}"
-    if (nasty.expected.error or "") not in seen.error:
-        yield f"the error does not say {nasty.expected.error!r}: {seen.error}"
+    if (malformed.expected.error or "") not in seen.error:
+        yield f"the error does not say {malformed.expected.error!r}: {seen.error}"
     if not is_stream and reply.status < 400:
         yield f"an error with status {reply.status}"
     if is_stream and client == "chat" and b"[DONE]" in reply.body:
@@ -66,10 +66,10 @@ def _end_faults(client: str, reply: Reply) -> Iterator[str]:
         yield "the final event is not there once, at the end"
 
 
-def _answer_faults(nasty: Nasty, client: str, seen: Seen, *, is_stream: bool) -> Iterator[str]:
-    expected = nasty.expected
+def _answer_faults(malformed: Malformed, client: str, seen: Seen, *, is_stream: bool) -> Iterator[str]:
+    expected = malformed.expected
     if expected.refusal is not None:
-        text = _whole_text(nasty, client)
+        text = _whole_text(malformed, client)
         if _joined(seen.text) != _joined(text):
             yield f"text {seen.text[:200]!r}, expected {text[:200]!r}"
         if seen.refusal and expected.finish != "refused":
@@ -84,17 +84,17 @@ def _answer_faults(nasty: Nasty, client: str, seen: Seen, *, is_stream: bool) ->
     ids = [call.id for call in seen.calls]
     if len(set(ids)) != len(ids) or not all(isinstance(one, str) and one for one in ids):
         yield f"ids are not all there and unique: {ids}"
-    carries_text = (is_stream or client != "messages") and not (nasty.dialect == "messages" and nasty.is_body)
+    carries_text = (is_stream or client != "messages") and not (malformed.dialect == "messages" and malformed.is_body)
     for call, (_, raw) in zip(seen.calls, expected.calls, strict=True):
         # Nothing and the empty object are one in that dialect; that the call was cut is told by the answer's end.
         raw = "{}" if client == "messages" and not raw else raw
         yield from _argument_faults(call, raw, carries_text=carries_text)
 
 
-def _whole_text(nasty: Nasty, client: str) -> str:
+def _whole_text(malformed: Malformed, client: str) -> str:
     """Texts of servers that have separate ones are one string for clients of Chat Completions, with a blank line between them."""
-    before, after = nasty.expected.text, nasty.expected.after
-    is_apart = client == "chat" and nasty.dialect != "chat" and before and after
+    before, after = malformed.expected.text, malformed.expected.after
+    is_apart = client == "chat" and malformed.dialect != "chat" and before and after
     return f"{before}\n\n{after}" if is_apart else before + after
 
 
@@ -109,7 +109,7 @@ def _argument_faults(call: Call, raw: str, *, carries_text: bool) -> Iterator[st
         yield f"arguments {str(call.arguments)[:200]}, expected {str(wanted)[:200]}"
 
 
-def _usage_faults(nasty: Nasty, seen: Seen, *, is_asked: bool) -> Iterator[str]:
+def _usage_faults(malformed: Malformed, seen: Seen, *, is_asked: bool) -> Iterator[str]:
     if seen.usage is None:
         if is_asked:
             yield "no usage"
@@ -117,8 +117,8 @@ def _usage_faults(nasty: Nasty, seen: Seen, *, is_asked: bool) -> Iterator[str]:
     counts = seen.usage[:2]
     if not all(type(count) is int and 0 <= count < 1 << 53 for count in counts) or not sum(counts):
         yield f"usage that cannot be: {seen.usage}"
-    if nasty.expected.usage is not None and counts != nasty.expected.usage:
-        yield f"usage {counts}, expected {nasty.expected.usage}"
+    if malformed.expected.usage is not None and counts != malformed.expected.usage:
+        yield f"usage {counts}, expected {malformed.expected.usage}"
 
 
 def _by_one_name(client: str, body: bytes) -> bytes:

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tests.contract.asking import PATHS, Reply
+from tests.contract.client_requests import PATHS, Reply
 from tests.server.answers import KINDS
 from tests.server.harness import server_config
 from toolwire.backends.http.backend import HttpBackend

@@ -1,4 +1,4 @@
-"""Nasty in what the model says: characters, arguments, ids, ends. The same in every dialect."""
+"""Malformed in what the model says: characters, arguments, ids, ends. The same in every dialect."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from .framing import ends_at
-from .kinds import JSON, Expected, Nasty, both, failing, said, streamed, whole
+from .kinds import JSON, Expected, Malformed, both, failing, said, streamed, whole
 from .regular import (
     ASKING,
     CLOCK,
@@ -72,7 +72,7 @@ _HALVES = (
 _FOREIGN_IDS = ("does not match ^[a-zA-Z0-9_-]+$",)  # a server takes back the ids that it made
 
 
-def kinds(dialect: str) -> Iterator[Nasty]:
+def kinds(dialect: str) -> Iterator[Malformed]:
     for name, texts in ODD_TEXTS.items():
         yield from both(name, dialect, Said(texts), _HALVES)
     for name, pieces in RAW_ARGUMENTS.items():
@@ -89,7 +89,7 @@ def kinds(dialect: str) -> Iterator[Nasty]:
     yield from _errors(dialect)
 
 
-def _orders(dialect: str) -> Iterator[Nasty]:
+def _orders(dialect: str) -> Iterator[Malformed]:
     yield from both("H015 the same call twice is two calls", dialect, Said(calls=(PARIS, PARIS._replace(id="call_2"))))
     yield from both("calls before text", dialect, Said(calls=(PARIS, CLOCK), after=WORDS))
     yield from both("text, call, text", dialect, Said(WORDS, (PARIS,), after=("Done.",)))
@@ -100,7 +100,7 @@ def _orders(dialect: str) -> Iterator[Nasty]:
     yield from both("H012 a call with nothing for arguments", dialect, Said(calls=(CLOCK,)))
 
 
-def _ids(dialect: str) -> Iterator[Nasty]:
+def _ids(dialect: str) -> Iterator[Malformed]:
     for name, ids in {
         "H049 equal ids": ("call_1", "call_1", "call_1"),
         "empty ids": ("", "", ""),
@@ -113,7 +113,7 @@ def _ids(dialect: str) -> Iterator[Nasty]:
         yield from both(name, dialect, Said(WORDS, calls), _FOREIGN_IDS if dialect == "messages" else ())
 
 
-def _ends(dialect: str) -> Iterator[Nasty]:
+def _ends(dialect: str) -> Iterator[Malformed]:
     yield from both("length in the text", dialect, Said(WORDS, finish="length"))
     yield from both("length behind a complete call", dialect, Said(WORDS, (PARIS,), finish="length"))
     open_call = Call("get_weather", ('{"location": "Pa',), "call_2")
@@ -140,7 +140,7 @@ _COUNTS = {
 }
 
 
-def _usage(dialect: str) -> Iterator[Nasty]:
+def _usage(dialect: str) -> Iterator[Malformed]:
     given, produced = _COUNTS[dialect]
     any_usage = said(ASKING, usage=None)
     for name, usage in {
@@ -172,7 +172,7 @@ def _with_usage(values: list[Value], usage: object) -> list[Value]:
     return [changed(value) for value in values]
 
 
-def _errors(dialect: str) -> Iterator[Nasty]:
+def _errors(dialect: str) -> Iterator[Malformed]:
     values = stream(dialect, ASKING)
     end = ends_at(dialect, values)
     call = next(place for place, value in enumerate(values) if b"location" in dumped(value)) + 1
@@ -197,11 +197,11 @@ def _errors(dialect: str) -> Iterator[Nasty]:
         "H114 as a key": {"Overloaded. Try again later.": 503},
     }.items():
         wire = json.dumps(value).encode()
-        yield Nasty(f"an error {form} for a body", dialect, wire, failing("Overloaded"), JSON)
-        yield Nasty(f"an error {form} for a body, called a stream", dialect, wire, failing("Overloaded"))
+        yield Malformed(f"an error {form} for a body", dialect, wire, failing("Overloaded"), JSON)
+        yield Malformed(f"an error {form} for a body, called a stream", dialect, wire, failing("Overloaded"))
     for place, position in places.items():
         wire = b"".join([_frames(values[:position]), b"event: error\ndata: Overloaded, sorry\n\n"])
-        yield Nasty(f"an error event in plain words, {place}", dialect, wire, failing("Overloaded"))
+        yield Malformed(f"an error event in plain words, {place}", dialect, wire, failing("Overloaded"))
 
 
 def _frames(values: list[Value]) -> bytes:

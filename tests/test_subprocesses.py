@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.server.harness import wait_until
-from toolwire.subprocesses import close_pipes, has_left, signal_group, start
+from toolwire.subprocesses import close_pipes, signal_group, start, wait_for_exit
 
 _FORKING = """
 import os, sys, time
@@ -88,15 +88,15 @@ def _is_running(number: str) -> bool:
     return stat.rpartition(")")[2].split()[0] not in "ZX"
 
 
-def test_who_has_left_is_known_while_others_hold_the_pipes(tmp_path: Path) -> None:
+def test_the_exit_is_noticed_while_a_child_holds_the_pipes(tmp_path: Path) -> None:
     told = tmp_path / "told"
 
     async def main() -> None:
         process = await start(sys.executable, "-c", _FORKING, str(told))
         await _until(told)
-        assert not await has_left(process, 0.03)
+        assert not await wait_for_exit(process, 0.03)
         process.kill()
-        assert await has_left(process, 20)
+        assert await wait_for_exit(process, 20)
         assert _is_running(told.read_text().split()[1])
         signal_group(process, signal.SIGKILL)
         close_pipes(process)

@@ -1,8 +1,8 @@
-"""Work on large inputs, in threads beside the event loop.
+"""Threads for work on large inputs, which would block the event loop.
 
-To read a body of 40 MB takes a quarter of a second, and to compile the schemas in it may take many. On the event loop every other request
-would wait for that. Python runs one thread at a time, but it changes threads every few milliseconds, and between two calls into C, so the
-loop goes on while a thread works. Small inputs stay on the loop: handing over costs about a tenth of a millisecond.
+Decoding a body of 40 MB takes a quarter of a second, and compiling its schemas may take several. On the event loop every other request
+would wait. Python runs one thread at a time, but switches every few milliseconds and between calls into C, so the event loop keeps
+running. Small inputs stay on the loop, because the switch to a thread costs about 0.1 ms.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from typing import ParamSpec, TypeVar
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
-LARGE = 1 << 20  # bytes of JSON, which take the loop a few milliseconds
-_THREADS = 2  # each competes with the loop for the interpreter, so more would only make others wait
+LARGE = 1 << 20  # bytes of JSON, a few milliseconds of decoding
+_THREADS = 2  # each competes with the event loop for the interpreter
 
 
 async def offload(
     function: Callable[Parameters, Result], *args: Parameters.args, **kwargs: Parameters.kwargs
 ) -> Result:
-    """What the function returns or raises. When this is cancelled, the function runs on to its end, and nobody gets its result."""
+    """Run the function in a thread. On cancellation the function runs to its end and its result is dropped."""
     return await asyncio.get_running_loop().run_in_executor(_executor(), lambda: function(*args, **kwargs))
 
 
 @cache
 def _executor() -> ThreadPoolExecutor:
-    """Made with the first work, so a process may fork before it."""
+    """Created on first use, so that a process may fork before."""
     return ThreadPoolExecutor(_THREADS, thread_name_prefix="toolwire-offload")

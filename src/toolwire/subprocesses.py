@@ -1,7 +1,7 @@
-"""Programs that we start: each leads a process group of its own, and the whole group ends with us.
+"""Child programs: each leads a process group of its own, and the whole group ends with this process.
 
-A start that is cancelled leaves nothing behind: asyncio alone would end the program, but not what the program has started by then.
-A group is watched from its start until it is sent SIGKILL, so it ends soon after this process even where that is killed.
+A start that is cancelled leaves no process behind: asyncio alone would end the program, but not its children. The watchdog watches a group from
+its start until it is sent SIGKILL, so it ends soon after this process even if this process is killed.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ async def start(
     folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> asyncio.subprocess.Process:
-    """Its output is a pipe. Raises OSError where it cannot be started. Send SIGKILL to its group in the end, also if it has exited."""
-    starting = asyncio.ensure_future(_watched(command, stdin, stderr, folder, environment))
+    """Start a program with its output as a pipe. Raises OSError. Send SIGKILL to its group in the end, also if it has exited."""
+    starting = asyncio.ensure_future(_start_watched(command, stdin, stderr, folder, environment))
     try:
         return await asyncio.shield(starting)
     except asyncio.CancelledError:
-        starting.add_done_callback(_end)  # whatever becomes of us meanwhile
+        starting.add_done_callback(_kill)  # also if this task is cancelled again
         await asyncio.wait([starting])
         if _is_started(starting):
             await starting.result().wait()
@@ -36,7 +36,7 @@ async def start(
 
 
 def signal_group(process: asyncio.subprocess.Process, number: int) -> None:
-    """To everything in the group that it leads, also when the leader has exited."""
+    """Send a signal to the whole group of a process, also if the process has exited."""
     if number == signal.SIGKILL:
         WATCHDOG.remove(process.pid)
     with suppress(ProcessLookupError, PermissionError):
@@ -46,8 +46,8 @@ def signal_group(process: asyncio.subprocess.Process, number: int) -> None:
             process.kill()
 
 
-async def has_left(process: asyncio.subprocess.Process, seconds: float) -> bool:
-    """Within that time. wait() would wait for the pipes, too, which a grandchild may hold."""
+async def wait_for_exit(process: asyncio.subprocess.Process, seconds: float) -> bool:
+    """Whether it exits within these seconds. process.wait() also waits for the pipes, which a grandchild may hold."""
     for _ in range(int(seconds * 100)):
         if process.returncode is not None:
             return True
@@ -56,11 +56,11 @@ async def has_left(process: asyncio.subprocess.Process, seconds: float) -> bool:
 
 
 def close_pipes(process: asyncio.subprocess.Process) -> None:
-    """asyncio keeps them open while a grandchild in a group of its own holds them; nothing public closes them."""
-    process._transport.close()  # type: ignore[attr-defined]  # every loop's has it
+    """Without this the pipes stay open while a grandchild in a group of its own holds them; there is no public method."""
+    process._transport.close()  # type: ignore[attr-defined]  # all event loops have it
 
 
-async def _watched(
+async def _start_watched(
     command: Sequence[str], stdin: int, stderr: int, folder: Path | None, environment: Mapping[str, str] | None
 ) -> asyncio.subprocess.Process:
     process = await asyncio.create_subprocess_exec(
@@ -76,7 +76,7 @@ async def _watched(
     return process
 
 
-def _end(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
+def _kill(starting: asyncio.Future[asyncio.subprocess.Process]) -> None:
     if _is_started(starting):
         signal_group(starting.result(), signal.SIGKILL)
         close_pipes(starting.result())

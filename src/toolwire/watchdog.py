@@ -1,8 +1,8 @@
-"""Ends programs that outlive this process: a small shell holds the other end of a pipe and kills what is still registered when it closes.
+"""Kills child programs that outlive this process: a small shell reads a pipe and kills the registered process groups when the pipe closes.
 
-A program that we start reads from a pipe of ours and mostly exits at its end. One that hangs does not, and `kill -9` leaves us no time
-to end it. The shell needs no threads, no `preexec_fn` and nothing of Linux, and it sees the end of the pipe however this process ends.
-Programs get two seconds to exit by themselves; then their whole process group gets SIGKILL.
+Most child programs exit when their input ends. One that hangs does not, and `kill -9` gives this process no chance to end it. The shell needs no
+threads, no `preexec_fn` and no Linux features, and the pipe closes however this process ends. Programs get two seconds to exit by
+themselves; then their whole process group gets SIGKILL.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _log.addHandler(logging.NullHandler())
 
 _SHELL = "/bin/sh"
 _ROUNDS = 10  # fifths of a second
-# Groups that have ended are dropped five times a second, so that a number that is used again is not hit.
+# Groups that have ended are dropped five times a second, so that a reused group id is not hit.
 _SCRIPT = """
 trap '' HUP INT TERM
 groups=
@@ -43,9 +43,9 @@ for group in $groups; do kill -s KILL -- "-$group"; done
 
 
 class Watchdog:
-    """For any thread. The shell is started with the first group; where it cannot be, nothing is watched, and the log says so.
+    """Thread-safe. The shell starts with the first group; if that fails, no group is watched and a warning is logged.
 
-    rounds: fifths of a second that groups have to end by themselves.
+    rounds: fifths of a second that groups get to end by themselves.
     """
 
     def __init__(self, shell: str = _SHELL, rounds: int = _ROUNDS) -> None:
@@ -61,28 +61,28 @@ class Watchdog:
 
     @property
     def pid(self) -> int:
-        """Of the shell; 0 where none was started."""
+        """The process id of the shell; 0 if it is not running."""
         return self._process.pid if self._process is not None else 0
 
     def add(self, group: int) -> None:
         with self._lock:
             self._groups.add(group)
-            self._tell("add", group)
+            self._send("add", group)
 
     def remove(self, group: int) -> None:
-        """It has ended, or has been sent SIGKILL."""
+        """Call this when the group has ended or before it is sent SIGKILL."""
         with self._lock:
             if group in self._groups:
                 self._groups.discard(group)
-                self._tell("remove", group)
+                self._send("remove", group)
 
     def close(self) -> None:
-        """Whatever is still registered is ended by the shell."""
+        """The shell kills the groups that are still registered."""
         with self._lock:
             self._stop()
 
     def forget(self) -> None:
-        """In a process that was forked: the shell belongs to the other one."""
+        """For a forked process: the shell belongs to its parent."""
         self._lock = Lock()
         self._groups.clear()
         process, self._process = self._process, None
@@ -91,7 +91,7 @@ class Watchdog:
             if process.stdin is not None:
                 process.stdin.close()
 
-    def _tell(self, what: str, group: int) -> None:
+    def _send(self, what: str, group: int) -> None:
         if not self._is_possible:
             return
         try:
@@ -102,7 +102,7 @@ class Watchdog:
             self._start()
 
     def _start(self) -> None:
-        """Again where it was killed: it is told of every group."""
+        """Start the shell, again if it was killed, and send it every group."""
         self._stop()
         try:
             self._process = subprocess.Popen(
@@ -119,7 +119,7 @@ class Watchdog:
         except OSError as error:
             self._process, self._is_possible = None, False
             _log.warning(
-                "programs that hang will outlive a gateway that is killed: %s cannot be started (%s).",
+                "hung child programs will outlive a killed gateway: %s cannot be started (%s).",
                 self._command[0],
                 error.strerror or "unknown reason",
             )

@@ -199,7 +199,10 @@ def test_headers_are_sent_and_a_session_that_ended_begins_anew() -> None:
         ((200, {"content-type": "text/html"}, b"<html>"), "Unexpected content type"),
         ((200, {"content-type": "application/json"}, b"{broken"), "Failed to parse JSON response"),
         ((200, {"content-type": "application/json"}, b" " * 200_000), "over 100000 bytes"),
-        ((200, {"content-type": "application/json", "content-encoding": "gzip"}, gzip.compress(b" " * 9)), "packed"),
+        (
+            (200, {"content-type": "application/json", "content-encoding": "gzip"}, gzip.compress(b" " * 9)),
+            "compressed",
+        ),
         ((200, {"content-type": "text/event-stream"}, b"data: " + b"x" * 200_000 + b"\n\n"), "SSE stream failed"),
         ((200, {"content-type": "text/event-stream"}, b"data: {}\n\n"), "Failed to parse SSE message"),
         ((200, {"content-type": "text/event-stream"}, b": nothing\n\n"), "ended without a response"),

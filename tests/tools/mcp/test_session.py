@@ -10,9 +10,8 @@ import pytest
 from tests.tools.mcp.serving import bare, run, text_of, with_sdk
 from toolwire.tools.context import Context
 from toolwire.tools.mcp import MCP
-from toolwire.tools.mcp.errors import ServerFault
 from toolwire.tools.mcp.session import Session
-from toolwire.tools.mcp.target import target_of
+from toolwire.tools.mcp.target import ServerFault, target_of
 from toolwire.types import Media, Text
 
 pytestmark = pytest.mark.slow

@@ -87,10 +87,10 @@ def test_many_calls_at_once_keep_their_answers() -> None:
 
 def test_names_are_fitted_and_stay() -> None:
     opened = MCP("run", name="s" * 40)
-    long = opened._flat("t" * 60)
+    long = opened._public_name("t" * 60)
     assert len(long) <= 64
-    assert opened._flat("a b") == opened._flat("a b") != opened._flat("a/b")
-    assert opened._flat("t" * 60) == long
+    assert opened._public_name("a b") == opened._public_name("a b") != opened._public_name("a/b")
+    assert opened._public_name("t" * 60) == long
 
 
 def test_only_allowed_tools_are_listed() -> None:

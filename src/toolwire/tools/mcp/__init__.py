@@ -1,4 +1,4 @@
-"""Servers of the Model Context Protocol as sources of tools; the official SDK is imported when the first is opened."""
+"""MCP servers as sources of tools. The official SDK is imported when the first one is opened."""
 
 from .source import MCP
 

@@ -1,6 +1,6 @@
-"""What a tool of an MCP server gave back, as parts that every dialect can carry; and arguments as the SDK can send them.
+"""Results of MCP tools as parts, and arguments in a form that the SDK can send.
 
-Results are read by their attributes and never by the SDK's classes, so this needs no SDK.
+Results are read by attributes, never by the SDK's classes, so this module does not import the SDK.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ from ..results import NOTHING
 
 
 def output_of(result: Any) -> Output:
-    """Every part of a CallToolResult, its order kept; what is structured is added where no text says the same."""
+    """The parts of a CallToolResult in order. Structured content is added unless a text already contains it."""
     parts = [_part(block) for block in result.content]
     structured = result.structured_content
-    if structured is not None and not _is_told(structured, [part.text for part in parts if isinstance(part, Text)]):
+    if structured is not None and not _is_in_text(structured, [part.text for part in parts if isinstance(part, Text)]):
         parts.append(Text(text=exact.encode(structured).decode("utf-8", "surrogatepass")))
     parts = [part for part in parts if not isinstance(part, Text) or part.text]
     return Output(parts=tuple(parts) or (Text(text=NOTHING),), is_error=result.is_error)
 
 
 def sendable(value: Json) -> Json:
-    """Arguments with plain numbers and whole characters; ValueError where a number has no plain form."""
-    return _whole_characters(plain(value))
+    """Without decimals and lone surrogates; ValueError if a number is larger than any float."""
+    return _without_surrogates(plain(value))
 
 
-def _whole_characters(value: Json) -> Json:
+def _without_surrogates(value: Json) -> Json:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
-        return {_whole_characters(key): _whole_characters(item) for key, item in value.items()}
-    return [_whole_characters(item) for item in value] if isinstance(value, list) else value
+        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+    return [_without_surrogates(item) for item in value] if isinstance(value, list) else value
 
 
 def _part(block: Any) -> Text | Media:
@@ -67,7 +67,7 @@ def _resource(resource: Any) -> Text | Media:
 
 
 def _media(kind: MediaKind, mime: str, data: str, name: str) -> Text | Media:
-    """Data that is not base64 would make a provider refuse the whole conversation."""
+    """A provider would refuse the whole conversation for data that is not base64."""
     try:
         base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
@@ -77,20 +77,25 @@ def _media(kind: MediaKind, mime: str, data: str, name: str) -> Text | Media:
     return Media(kind=kind, mime=mime, data=data, name=name)
 
 
-def _is_told(structured: Json, texts: Sequence[str]) -> bool:
-    """Whether the texts say it already: as JSON, or as the only member of an object, whole or item by item. The SDK for Python wraps
-    in `result`, the reference server for files in `content`."""
-    said = [_read(text) for text in texts]
+def _is_in_text(structured: Json, texts: Sequence[str]) -> bool:
+    """Whether the texts contain the value: as JSON, or as the only member of an object, whole or item by item. The Python SDK wraps
+    it in `result`, the reference server for files in `content`."""
+    parsed = [_parse(text) for text in texts]
     wanted = whole(structured)
-    if wanted in said:
+    if wanted in parsed:
         return True
     if not isinstance(wanted, dict) or len(wanted) != 1:
         return False
     (inner,) = wanted.values()
-    return inner in said or inner in (*texts, "\n".join(texts), "".join(texts)) or inner == said or inner == list(texts)
+    return (
+        inner in parsed
+        or inner in (*texts, "\n".join(texts), "".join(texts))
+        or inner == parsed
+        or inner == list(texts)
+    )
 
 
-def _read(text: str) -> Json:
+def _parse(text: str) -> Json:
     try:
         return whole(exact.decode(text))
     except ValueError:

@@ -1,4 +1,4 @@
-"""A server at an address, by streamable HTTP: the SDK's transport, with bounds on what an answer may weigh."""
+"""Transport for a server at a URL: the SDK's streamable HTTP, with bounds on the size of answers."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from mcp.client.streamable_http import streamable_http_client
 from .target import Target
 
 LARGEST = 32 << 20  # bytes of one answer or event
-_TIMES = httpx2.Timeout(30.0, read=300.0)  # as the SDK has them: a server may be silent for long while a tool runs
+_TIMES = httpx2.Timeout(30.0, read=300.0)  # the SDK's own: a server may be silent for long while a tool runs
 
 
 class HttpTransport:
-    """Entered and left in one task; status is that of the server's last refusal, 0 where it refused nothing."""
+    """Enter and exit it in one task. status is that of the last failed POST, 0 if the last one succeeded."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
         self._stack = AsyncExitStack()
-        self.ended = asyncio.Event()  # never set: a connection that fails raises
+        self.ended = asyncio.Event()  # never set: a failing connection raises
         self.status = 0
 
     async def __aenter__(self) -> tuple[Any, Any]:
         async with AsyncExitStack() as stack:
             client = await stack.enter_async_context(
                 httpx2.AsyncClient(
-                    # A small answer that unpacks to a large one is one more thing to bound; plain ones weigh what they weigh.
+                    # Without compression the size of the body is the size of the answer.
                     headers={"accept-encoding": "identity", **self._target.headers},
                     timeout=_TIMES,
-                    event_hooks={"response": [self._look]},
+                    event_hooks={"response": [self._check_response]},
                 )
             )
             streams = await stack.enter_async_context(
@@ -47,17 +47,17 @@ class HttpTransport:
     ) -> None:
         await self._stack.__aexit__(kind, error, traceback)
 
-    async def _look(self, response: httpx2.Response) -> None:
-        if response.request.method == "POST":  # servers without a stream of their own refuse GET, and nothing is wrong
+    async def _check_response(self, response: httpx2.Response) -> None:
+        if response.request.method == "POST":  # servers without a stream of their own refuse GET
             self.status = response.status_code if response.status_code >= 400 else 0
         is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
-        is_packed = response.headers.get("content-encoding", "identity") != "identity"
-        if (is_packed or not is_stream) and isinstance(response.stream, httpx2.AsyncByteStream):
-            response.stream = _Bounded(response.stream, 0 if is_packed else LARGEST)
+        is_compressed = response.headers.get("content-encoding", "identity") != "identity"
+        if (is_compressed or not is_stream) and isinstance(response.stream, httpx2.AsyncByteStream):
+            response.stream = _BoundedStream(response.stream, 0 if is_compressed else LARGEST)
 
 
-class _Bounded(httpx2.AsyncByteStream):
-    """Raises what the SDK's transport turns into an error of the one call."""
+class _BoundedStream(httpx2.AsyncByteStream):
+    """Raises an error that the SDK's transport reports as the failure of one call."""
 
     def __init__(self, stream: httpx2.AsyncByteStream, most: int) -> None:
         self._stream = stream
@@ -68,7 +68,7 @@ class _Bounded(httpx2.AsyncByteStream):
             self._left -= len(chunk)
             if self._left < 0:
                 raise httpx2.StreamError(
-                    f"the answer has over {LARGEST} bytes, or is packed though that was not asked for"
+                    f"the answer has over {LARGEST} bytes, or is compressed, which was not requested"
                 )
             yield chunk
 

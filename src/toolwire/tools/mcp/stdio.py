@@ -1,7 +1,7 @@
-"""A server as a child process: one JSON message a line on its standard input and output.
+"""Transport for a server that is a child process: one JSON message per line on its standard input and output.
 
-It differs from the SDK's own in what a hostile or broken server can do: lines are bounded, garbage is endured only for so long, what it
-writes to standard error is kept for the explanation, and nothing of its process group outlives the session.
+Unlike the SDK's own, it is safe against hostile or broken servers: lines and garbage are bounded, the end of standard error is available for
+error messages, and no process of the group outlives the session.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from mcp.shared.message import SessionMessage
 from mcp.types import jsonrpc_message_adapter
 
 from ...errors import quote
-from ...subprocesses import close_pipes, has_left, signal_group, start
+from ...subprocesses import close_pipes, signal_group, start, wait_for_exit
 from .target import Target
 
-LONGEST_LINE = 32 << 20  # a picture in base64 is one line
-MOST_GARBAGE = 1 << 20  # bytes that are no messages, since the last one that was
-_STDERR_KEPT = 8192
-_GRACE = 1.0  # seconds to leave after its input has ended, and again after SIGTERM
+LONGEST_LINE = 32 << 20  # an image in base64 is one line
+MOST_GARBAGE = 1 << 20  # bytes since the last valid message
+_MAX_STDERR = 8192
+_GRACE = 1.0  # seconds to exit after the end of input, and again after SIGTERM
 _CHUNK = 1 << 16
 
 
 class StdioTransport:
-    """Entered and left in one task; `ended` is set as soon as the server says nothing more, `fault` is why where we know."""
+    """Enter and exit it in one task. ended is set when the server sends nothing more; fault is the reason, if known."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -41,7 +41,7 @@ class StdioTransport:
 
     @property
     def stderr(self) -> str:
-        """The last that it wrote to standard error."""
+        """The end of what it wrote to standard error."""
         return self._stderr.decode("utf-8", "replace")
 
     @property
@@ -59,7 +59,7 @@ class StdioTransport:
         self._tasks = [
             asyncio.create_task(self._read(process.stdout)),
             asyncio.create_task(self._write(process.stdin)),
-            asyncio.create_task(self._keep_errors(process.stderr)),
+            asyncio.create_task(self._read_errors(process.stderr)),
         ]
         return self._incoming, self._outgoing
 
@@ -70,30 +70,30 @@ class StdioTransport:
             await self._stop()
 
     def abandon(self) -> None:
-        """Ends the server from outside its loop, when that is no more."""
+        """Kills the server when its event loop is closed."""
         if self._process is not None:
-            self._end(self._process)
+            signal_group(self._process, signal.SIGKILL)
 
     async def _read(self, stdout: asyncio.StreamReader) -> None:
         lines = _Lines()
         try:
             while chunk := await stdout.read(_CHUNK):
                 for line in lines.feed(chunk):
-                    await self._take(line, lines)
+                    await self._receive(line, lines)
                 if len(lines.rest) > LONGEST_LINE:
                     self.fault = f"it wrote a line of over {LONGEST_LINE} bytes"
                 if self.fault:
                     break
         except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
-            pass  # the pipe broke or the session has left; either way there is nobody to talk to
+            pass  # the pipe broke or the session is closed
         finally:
             self.ended.set()
             self._to_session.close()
-        # A server that cannot get rid of its output cannot read that it is to end.
+        # A server that blocks on its output cannot read the end of its input.
         while not self.fault and await stdout.read(_CHUNK):
             pass
 
-    async def _take(self, line: bytes, lines: _Lines) -> None:
+    async def _receive(self, line: bytes, lines: _Lines) -> None:
         try:
             message = jsonrpc_message_adapter.validate_json(line, by_name=False)
         except ValueError:
@@ -102,7 +102,7 @@ class StdioTransport:
             lines.garbage = 0
             await self._to_session.send(SessionMessage(message))
         if lines.garbage > MOST_GARBAGE:
-            self.fault = f"it writes something that is not MCP to its standard output, such as {quote(_shown(line))}"
+            self.fault = f"it writes something that is not MCP to its standard output, such as {quote(line[:80].decode('utf-8', 'replace'))}"
 
     async def _write(self, stdin: asyncio.StreamWriter) -> None:
         try:
@@ -115,24 +115,24 @@ class StdioTransport:
         finally:
             self._from_session.close()
 
-    async def _keep_errors(self, stderr: asyncio.StreamReader) -> None:
+    async def _read_errors(self, stderr: asyncio.StreamReader) -> None:
         with suppress(OSError):
             while chunk := await stderr.read(_CHUNK):
-                self._stderr = (self._stderr + chunk)[-_STDERR_KEPT:]
+                self._stderr = (self._stderr + chunk)[-_MAX_STDERR:]
 
     async def _stop(self) -> None:
-        """End of input, SIGTERM, SIGKILL, each with its time; then whatever is left of the group."""
+        """End of input, SIGTERM, SIGKILL, with time to exit after each; then SIGKILL to the rest of the group."""
         process = self._process
         if process is None:
             return
         assert process.stdin is not None
         process.stdin.close()
-        if self.fault or not await has_left(process, _GRACE):
-            self._end(process, is_asked=not self.fault)
-        if not await has_left(process, _GRACE):
-            self._end(process)
-            await has_left(process, _GRACE)
-        self._end(process)
+        if self.fault or not await wait_for_exit(process, _GRACE):
+            signal_group(process, signal.SIGKILL if self.fault else signal.SIGTERM)
+        if not await wait_for_exit(process, _GRACE):
+            signal_group(process, signal.SIGKILL)
+            await wait_for_exit(process, _GRACE)
+        signal_group(process, signal.SIGKILL)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -141,13 +141,9 @@ class StdioTransport:
         close_pipes(process)
         self.ended.set()
 
-    def _end(self, process: asyncio.subprocess.Process, *, is_asked: bool = False) -> None:
-        """is_asked: it may still tidy up."""
-        signal_group(process, signal.SIGTERM if is_asked else signal.SIGKILL)
-
 
 class _Lines:
-    """Bytes into lines, in linear time; the reader watches over rest and garbage."""
+    """Splits bytes into lines, in linear time; the caller checks the size of rest and garbage."""
 
     def __init__(self) -> None:
         self.rest = bytearray()
@@ -161,7 +157,3 @@ class _Lines:
         whole[0] = bytes(self.rest) + whole[0]
         self.rest = bytearray(rest)
         return [line for line in whole if line.strip()]
-
-
-def _shown(line: bytes) -> str:
-    return line[:80].decode("utf-8", "replace")

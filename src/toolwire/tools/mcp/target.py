@@ -1,4 +1,4 @@
-"""Where an MCP server is: a command to start or an address to call, what it is called, and what must not be told of it."""
+"""An MCP server: the command that starts it or its URL, its name, its errors, and the secrets that must not appear in messages."""
 
 from __future__ import annotations
 
@@ -12,25 +12,15 @@ from msgspec import Struct
 
 from ...errors import ConfigError, quote
 
+# fmt: off
 _STARTERS = {
-    "npx",
-    "uvx",
-    "uv",
-    "pipx",
-    "bunx",
-    "bun",
-    "node",
-    "deno",
-    "docker",
-    "podman",
-    "python",
-    "python3",
-    "run",
-    "exec",
+    "npx", "uvx", "uv", "pipx", "bunx", "bun", "node", "deno", "docker", "podman", "python", "python3", "run", "exec",
 }
+# fmt: on
 _WRAPPING = re.compile(r"^(?:mcp[-_]server[-_]|server[-_]|mcp[-_])|(?:[-_]mcp[-_]server|[-_]mcp|[-_]server)$")
 _HOST_LABELS = {"www", "mcp", "api"}
-_SECRET = 6  # characters; shorter values are flags and numbers, and hiding those would hide everything
+_MIN_SECRET = 6  # characters; shorter values are flags and numbers, which occur everywhere
+_MAX_STDERR = 200  # characters
 
 
 class Target(Struct, frozen=True, kw_only=True):
@@ -45,18 +35,41 @@ class Target(Struct, frozen=True, kw_only=True):
     def __repr__(self) -> str:
         return f"Target({self.name!r})"
 
-    def told(self, text: str) -> str:
-        """Text from or about the server without what was handed to it in confidence."""
+    @property
+    def title(self) -> str:
+        """The server's name in a message."""
+        return f"MCP server {quote(self.name)}"
+
+    def redact(self, text: str) -> str:
+        """Replaces the values of env and headers."""
         for secret in (*self.env.values(), *(word for value in self.headers.values() for word in value.split())):
-            if len(secret) >= _SECRET:
+            if len(secret) >= _MIN_SECRET:
                 text = text.replace(secret, "***")
         return text
+
+    def quote(self, text: object) -> str:
+        """Text of the server or the SDK, in one line, for a message."""
+        return quote(self.redact(" ".join(str(text)[:2000].split())))
+
+    def stderr_note(self, stderr: str) -> str:
+        """The end of the server's standard error as a sentence, or ""."""
+        text = " | ".join(line.strip() for line in stderr.splitlines() if line.strip())
+        return f" It last said: {quote(self.redact(text)[-_MAX_STDERR:])}." if text else ""
+
+
+class ServerFault(Exception):
+    """The server failed. is_over: its session cannot be used any more."""
+
+    def __init__(self, message: str, *, is_over: bool = False) -> None:
+        super().__init__(message)
+        self.message = message
+        self.is_over = is_over
 
 
 def target_of(
     where: str | Sequence[str], name: str | None, env: Mapping[str, str] | None, headers: Mapping[str, str] | None
 ) -> Target:
-    """ConfigError where it is neither a command nor an address."""
+    """Raises ConfigError if it is neither a command nor a URL."""
     if isinstance(where, str) and re.match(r"^https?://", where, re.IGNORECASE):
         return Target(name=name or _name_of_url(where), url=where, headers=dict(headers or {}), env=dict(env or {}))
     command = _split(where)
@@ -79,20 +92,22 @@ def _split(where: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _name_of_url(url: str) -> str:
-    """What tells one host from others: `acme` of https://mcp.acme.com/v1."""
+    """The distinctive part of the host: `acme` of https://mcp.acme.com/v1."""
     labels = (urlsplit(url).hostname or "").split(".")
     if labels[-1].isdigit() or ":" in labels[0] or labels == ["localhost"]:
         return "local"
-    telling = [label for label in labels[:-1] if label not in _HOST_LABELS] or labels
-    return _legal(telling[-1])
+    distinctive = [label for label in labels[:-1] if label not in _HOST_LABELS] or labels
+    return _legal(distinctive[-1])
 
 
 def _name_of_command(command: Sequence[str]) -> str:
-    """The first word that is neither a starter of programs nor an option: `git` of `uvx mcp-server-git`."""
+    """The first word that is neither a launcher nor an option: `git` of `uvx mcp-server-git`."""
     words = [PurePath(word) for word in command if not word.startswith("-")]
-    telling = [word for word in words if word.stem.split(".")[0] not in _STARTERS] or words or [PurePath(command[0])]
-    # A script's name says more without its suffix, a package's name more without its version.
-    stem = re.sub(r"(?<=.)@.*$|:[^:]*$|\.(?:py|js|mjs|ts|sh|exe)$", "", telling[0].name)
+    distinctive = (
+        [word for word in words if word.stem.split(".")[0] not in _STARTERS] or words or [PurePath(command[0])]
+    )
+    # Without the suffix of a script and the version of a package.
+    stem = re.sub(r"(?<=.)@.*$|:[^:]*$|\.(?:py|js|mjs|ts|sh|exe)$", "", distinctive[0].name)
     return _legal(_WRAPPING.sub("", stem) or stem)
 
 

@@ -1,8 +1,8 @@
-"""What a server lists, made acceptable before the SDK reads it.
+"""Filters a server's list of tools before the SDK reads it.
 
-The SDK refuses a whole page for one tool that is not as the protocol has it, and validates however many there are in one go. So the
-streams between transport and SDK pass through here: a page is cut to the tools there is room for, and once the SDK has refused a page,
-each tool of the following ones is checked alone and left out if it is wrong.
+The SDK refuses a whole page for one invalid tool, and validates any number of tools in one step. So the messages between transport and SDK
+pass through here: a page is cut to the remaining room, and once the SDK has refused a page, each tool of the following pages is
+validated on its own and dropped if it is invalid.
 """
 
 from __future__ import annotations
@@ -19,45 +19,45 @@ from pydantic import ValidationError
 
 MOST_TOOLS = 2000
 _METHOD = "tools/list"
-_MOST_DROPPED = 50  # that are named
-_TOGETHER = 50  # tools that are checked before others get their turn
+_MAX_DROPPED = 50  # that are reported
+_BATCH = 50  # tools that are validated before other tasks run
 
 
 class ToolList:
-    """One session's lists. dropped: tools that were left out since start(), with the reason."""
+    """The lists of one session. dropped: tools that were dropped since start(), with the reason."""
 
     def __init__(self) -> None:
         self.is_checked = False
         self.dropped: dict[str, str] = {}
         self.is_cut = False
         self._room = MOST_TOOLS
-        self._asked: set[Any] = set()
-        self._passed: dict[str, Any] = {}  # of the last page: names with schemas
+        self._requests: set[Any] = set()
+        self._passed: dict[str, Any] = {}  # names and schemas of the last page
 
     @property
     def is_full(self) -> bool:
         return self._room <= 0
 
     def start(self) -> None:
-        """A list is asked for from its first page on."""
+        """The first page of a list is about to be requested."""
         self.dropped, self.is_cut, self._room = {}, False, MOST_TOOLS
 
     def take(self, names: list[str]) -> None:
-        """The SDK gave these of a page; what else was on it, it has left out."""
+        """These tools of a page passed the SDK; it dropped the others."""
         self._room -= len(names)
         for name in self._passed.keys() - set(names):
             self._drop(name, find_invalid_x_mcp_header(self._passed[name]) or "the SDK left it out")
 
     def note_request(self, message: Any) -> None:
         if getattr(message, "method", None) == _METHOD:
-            self._asked.add(message.id)
+            self._requests.add(message.id)
 
     async def filter(self, message: Any, version: str) -> None:
-        """Changes an answer to a request for a list, and nothing else."""
+        """Changes the answer to a list request, and no other message."""
         result = getattr(message, "result", None)
-        if result is None or message.id not in self._asked:
+        if result is None or message.id not in self._requests:
             return
-        self._asked.discard(message.id)
+        self._requests.discard(message.id)
         tools = result.get("tools")
         if not isinstance(tools, list):
             return
@@ -65,32 +65,34 @@ class ToolList:
             self.is_cut = True
             del tools[self._room :]
         if self.is_checked:
-            result["tools"] = tools = await self._checked(tools, result, version)
+            result["tools"] = tools = await self._validate(tools, result, version)
         self._passed = {
             tool["name"]: tool.get("inputSchema") for tool in tools if isinstance(tool, dict) and _has_name(tool)
         }
 
-    async def _checked(self, tools: list[Any], result: dict[str, Any], version: str) -> list[Any]:
-        right = []
+    async def _validate(self, tools: list[Any], result: dict[str, Any], version: str) -> list[Any]:
+        valid = []
         for number, tool in enumerate(tools):
             try:
                 validate_server_result(_METHOD, version, {**result, "tools": [tool]})
-                find_invalid_x_mcp_header(tool.get("inputSchema"))  # what it finds, the SDK finds again
-                right.append(tool)
+                find_invalid_x_mcp_header(
+                    tool.get("inputSchema")
+                )  # may raise RecursionError; what it finds, the SDK finds again
+                valid.append(tool)
             except (ValidationError, RecursionError) as error:
                 name = tool["name"] if isinstance(tool, dict) and _has_name(tool) else f"number {number + 1}"
                 self._drop(name, f"it is not as the protocol has it: {_reason(error)}")
-            if number % _TOGETHER == 0:
+            if number % _BATCH == 0:
                 await asyncio.sleep(0)
-        return right
+        return valid
 
     def _drop(self, name: str, why: str) -> None:
-        if len(self.dropped) < _MOST_DROPPED:
+        if len(self.dropped) < _MAX_DROPPED:
             self.dropped[name] = why
 
 
 class ListedTransport:
-    """A transport whose lists are filtered; version gives the protocol version that was negotiated."""
+    """A transport with filtered lists; version returns the negotiated protocol version."""
 
     def __init__(
         self, transport: AbstractAsyncContextManager[tuple[Any, Any]], tools: ToolList, version: Callable[[], str]

@@ -146,11 +146,11 @@ class ChildProcess:
         """End of input, SIGTERM, SIGKILL, each with its time; then whatever is left of the group."""
         self._stdin.close()
         draining = asyncio.create_task(self._drain())
-        if not await children.has_left(self._process, _LEAVING):
+        if not await children.wait_for_exit(self._process, _LEAVING):
             self._signal(signal.SIGTERM)
-            await children.has_left(self._process, _ENDING)
+            await children.wait_for_exit(self._process, _ENDING)
         self._signal(signal.SIGKILL)
-        await children.has_left(self._process, _ENDING)
+        await children.wait_for_exit(self._process, _ENDING)
         for task in (draining, self._keeping):
             task.cancel()
         await asyncio.gather(draining, self._keeping, return_exceptions=True)
@@ -164,7 +164,7 @@ class ChildProcess:
 
     async def _last_breath(self) -> None:
         """How it ended and what it said last come by ways of their own, a moment after the end of its output."""
-        await children.has_left(self._process, _REAPING)
+        await children.wait_for_exit(self._process, _REAPING)
         await asyncio.wait([self._keeping], timeout=_REAPING)  # a grandchild may hold the pipe for longer
 
     def _signal(self, number: int) -> None:

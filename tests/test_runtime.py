@@ -49,7 +49,7 @@ from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.dialects import DIALECTS as BY_NAME
 from toolwire.errors import InternalError, UpstreamError
 from toolwire.ids import new_id
-from toolwire.pipeline import reader as reader_module
+from toolwire.pipeline import answer as answer_module
 from toolwire.runtime import Runtime
 from toolwire.telemetry import Record
 
@@ -296,7 +296,7 @@ def test_H156_a_fault_of_our_own_ends_the_answer_in_order(dialect: str, stream: 
 def test_an_answer_without_end_is_cut_off(
     server: Gateway, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, stream: bool
 ) -> None:
-    monkeypatch.setattr(reader_module, "MAX_ANSWER", 1 << 20)
+    monkeypatch.setattr(answer_module, "MAX_ANSWER", 1 << 20)
     if stream:
         play = streamed("chat", text="x" * 200_000)
         upstream.on("endless", [*play[:3], *[play[3]] * 20, HOLD])

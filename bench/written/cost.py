@@ -10,7 +10,7 @@ from toolwire.calls.schemas import Schemas
 from toolwire.calls.validation import Offer
 from toolwire.calls.written.splitter import Manner, Spoken
 from toolwire.events import Event, PartDelta, PartStarted, Started
-from toolwire.pipeline.simulation import Tools
+from toolwire.pipeline.simulation import OfferedTools
 from toolwire.types import Text, Tool
 
 from .wire import Line, frames
@@ -58,7 +58,7 @@ def _stream(pieces: list[bytes], line: Line) -> None:
 
 def _speak(deltas: list[list[Event]], schemas: Schemas) -> None:
     numbers, offer = count(), Offer(_TOOLS)
-    spoken = Spoken(Tools(offer, schemas, True), offer, lambda prefix: f"{prefix}{next(numbers)}", Manner())
+    spoken = Spoken(OfferedTools(offer, schemas, True), offer, lambda prefix: f"{prefix}{next(numbers)}", Manner())
     spoken.send([Started(id="a", model="m"), PartStarted(index=0, part=Text(text=""))])
     for events in deltas:
         spoken.send(events)

@@ -12,7 +12,7 @@ from toolwire.calls.schemas import Schemas
 from toolwire.calls.validation import Checking, Offer, Tally
 from toolwire.calls.written.splitter import Manner, Spoken
 from toolwire.events import Event, Finished, PartDelta, PartEnded, PartStarted, Started
-from toolwire.pipeline.simulation import Tools
+from toolwire.pipeline.simulation import OfferedTools
 from toolwire.types import Choice, Text, Tool, ToolCall
 
 from .borrowed import same
@@ -45,7 +45,7 @@ class Reader:
     def hear(self, text: str, size: int = 0) -> Heard:
         """Read whole, or in pieces of this size."""
         numbers = count()
-        known = Tools(self._offer, self._schemas, self._is_told)
+        known = OfferedTools(self._offer, self._schemas, self._is_told)
         spoken = Spoken(known, self._offer, lambda prefix: f"{prefix}{next(numbers)}", _HELD)
         calls, words = [], []
         for event in (event for sent in _events(text, size or len(text)) for event in spoken.send([sent])):

@@ -15,11 +15,10 @@ from toolwire.calls.arguments import Invalid
 from toolwire.calls.schemas import Schemas
 from toolwire.catalog.router import Router
 from toolwire.config.file import Guard
+from toolwire.config.policy import Corrections, Policy
 from toolwire.dialects import DIALECTS
 from toolwire.errors import GatewayError
 from toolwire.events import Event, Finished, PartDelta, PartEnded, PartStarted, Started
-from toolwire.pipeline.correction import Terms
-from toolwire.pipeline.policy import Policy
 from toolwire.profiles import PLAIN
 from toolwire.runtime import Runtime
 from toolwire.telemetry import Record
@@ -115,7 +114,7 @@ async def _all(
 
 
 async def _one(case: Case, model: Fallible, setting: Setting, schemas: Schemas) -> str:
-    policy = Policy(tools="simulate", guard=setting.guard, terms=Terms(corrections=2, policy="text"))
+    policy = Policy(tools="simulate", guard=setting.guard, terms=Corrections(corrections=2, policy="text"))
     runtime = Runtime({"words": model}, Router(["words"], {}, "words", {"words": ["model"]}), {"words": policy})
     request = DIALECTS["chat"].decode_request(json.dumps(_question(case, setting)).encode(), {})
     try:

@@ -14,7 +14,7 @@ from toolwire.calls.written.splitter import Manner, Spoken
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.base import Context
 from toolwire.events import Event, PartEnded
-from toolwire.pipeline.simulation import Tools
+from toolwire.pipeline.simulation import OfferedTools
 from toolwire.pipeline.verbatim import Tap, Translator, tap_of
 from toolwire.types import Message, Request, Text, Tool, ToolCall
 
@@ -39,7 +39,7 @@ class Line:
             origin="chat",
         )
         offer = Offer(tools)
-        spoken = Spoken(Tools(offer, schemas, is_told), offer, mint, Manner()) if listens else None
+        spoken = Spoken(OfferedTools(offer, schemas, is_told), offer, mint, Manner()) if listens else None
         turn = Turn(request, mint, spoken=spoken)
         encoder = DIALECTS["chat"].encoder(Context(request=request, mint=mint, now=1))
         decoder = DIALECTS["chat"].stream_decoder(request)

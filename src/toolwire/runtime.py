@@ -7,10 +7,11 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from .backends.base import Backend, EventReply, WireReply, how_of, local_of
+from .backends.base import Backend, EventReply
 from .calls.turn import BYTES_PER_TOKEN, Turn, Watcher
 from .catalog.models import Catalog
 from .catalog.router import Route, Router
+from .config.policy import Policy
 from .dialects import DIALECTS
 from .dialects.base import Context
 from .dialects.shared.requests import with_effort
@@ -19,14 +20,12 @@ from .ids import new_id
 from .memory.answers import Keeping, Kept
 from .memory.signatures import Vault
 from .offload import LARGE, offload
-from .pipeline.answer import Answer, EventAnswer
-from .pipeline.guard import guarded, listening, simulated
+from .pipeline.answer import Answer, EventAnswer, ReplyReader, pipe_for
+from .pipeline.guard import guarded, scanning, simulated
 from .pipeline.job import Job
-from .pipeline.policy import Policy
 from .pipeline.prepare import Preparation
-from .pipeline.reader import ReplyReader
 from .pipeline.search import Searching
-from .pipeline.verbatim import pipe_for, why_translated, with_model
+from .pipeline.verbatim import why_translated, with_model
 from .telemetry import Record
 from .types import Request
 from .wire.exact_json import BadJson, encode
@@ -114,7 +113,7 @@ class Runtime:
             backend=backend,
             model=route.model,
             policy=policy,
-            guard=policy.guard_for(route.model),
+            guard=policy.guard_for(route.model) if policy.guards else policy.guard,
             record=record,
             owner=owner,
         )
@@ -130,8 +129,8 @@ class Runtime:
 
     def _turn(self, job: Job, watcher: Watcher | None, *, is_raw: bool) -> Turn:
         """is_raw: the events come from the back end itself, so that its text and its arguments must still be decoded."""
-        scan = listening(job, self._preparation.schemas) if is_raw else None
-        splitter = None if scan is None else scan.spoken(job.request)
+        scan = scanning(job, self._preparation.schemas) if is_raw else None
+        splitter = None if scan is None else scan.splitter(job.request)
         decoder = self._preparation.decoder(job) if is_raw else None
         return Turn(job.received, new_id, job.names, watcher, splitter, decoder)
 
@@ -146,10 +145,11 @@ class Runtime:
                 names = request.model, job.model
                 wire = await offload(with_model, wire, *names) if len(wire) > LARGE else with_model(wire, *names)
             request = replace(request, model=job.model, wire=wire)
-            reply: WireReply | EventReply = await backend.open(request, is_verbatim=record.is_verbatim)
+            reply = await backend.open(request, is_verbatim=record.is_verbatim)
         except BadJson as fault:
             raise BadRequest(f"the request cannot be encoded: {fault}.", code="invalid_json") from None
-        record.how, record.local = how_of(reply), local_of(reply)
+        if isinstance(reply, EventReply):
+            record.how, record.local = reply.how, reply.local
         return ReplyReader(reply, backend.dialect, job.received)
 
     async def _stored(self, request: Request, backend: Backend, owner: str) -> Kept | None:

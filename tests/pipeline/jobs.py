@@ -6,8 +6,8 @@ from typing import Any
 
 from toolwire.backends.base import Backend, EventReply
 from toolwire.config.file import Guard
+from toolwire.config.policy import Policy
 from toolwire.pipeline.job import Job
-from toolwire.pipeline.policy import Policy
 from toolwire.pipeline.prepare import Preparation
 from toolwire.profiles import PLAIN, Profile
 from toolwire.telemetry import Record

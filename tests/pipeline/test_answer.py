@@ -22,8 +22,7 @@ from toolwire.dialects.base import Context, ResponseDecoder
 from toolwire.errors import InternalError, UpstreamError
 from toolwire.events import Event, Failed, Finished, PartDelta, PartStarted, Started
 from toolwire.ids import new_id
-from toolwire.pipeline.answer import Answer, EventAnswer
-from toolwire.pipeline.reader import ReplyReader
+from toolwire.pipeline.answer import Answer, EventAnswer, ReplyReader
 from toolwire.pipeline.verbatim import Translator
 from toolwire.telemetry import Record
 from toolwire.types import Loss, Message, Request, Text, Tool, ToolCall, Usage

@@ -30,9 +30,10 @@ from tests.calls.streams import (
 )
 from toolwire.backends.base import EventReply, Model
 from toolwire.calls.validation import Checking
+from toolwire.config.policy import Corrections
 from toolwire.errors import GatewayError, UpstreamError
 from toolwire.events import Event, Failed, Noted, PartDelta, PartEnded, PartStarted, Started, content_of, fold
-from toolwire.pipeline.correction import CorrectingBackend, Terms
+from toolwire.pipeline.correction import CorrectingBackend
 from toolwire.profiles import PLAIN, IdRule
 from toolwire.types import Loss, Message, Part, Reasoning, Request, Text, Tool, ToolCall, ToolResult, Usage
 from toolwire.wire.exact_json import BadJson
@@ -85,7 +86,7 @@ REQUEST = Request(model="m", messages=(Message(role="user", parts=(Text(text="hi
 
 def run(inner: Played, found: Checking | None = None, corrections: int = 2, policy: str = "pass") -> list[Event]:
     async def main() -> list[Event]:
-        backend = CorrectingBackend(inner, found or checking(), Terms(corrections=corrections, policy=policy))
+        backend = CorrectingBackend(inner, found or checking(), Corrections(corrections=corrections, policy=policy))
         reply = await backend.open(REQUEST, is_verbatim=True)
         return [event async for events in reply.events for event in events]
 
@@ -129,7 +130,7 @@ def counts(found: Checking) -> dict[str, int]:
 
 def test_it_stands_for_the_back_end_behind_it() -> None:
     inner = Played(events_of(call()))
-    backend = CorrectingBackend(inner, checking(), Terms())
+    backend = CorrectingBackend(inner, checking(), Corrections())
     assert (backend.name, backend.profile, backend.dialect) == ("played", PLAIN, "")
     assert asyncio.run(backend.models()) == [Model(id="m")]
     asyncio.run(backend.close())
@@ -341,7 +342,7 @@ def test_words_leave_with_the_first_word_of_the_correction_and_not_at_its_end() 
     inner = Played(said_around("one", call(WRONG, call_id="w")), said_around("two", call()))
 
     async def main() -> list[str]:
-        reply = await CorrectingBackend(inner, checking(), Terms()).open(REQUEST, is_verbatim=False)
+        reply = await CorrectingBackend(inner, checking(), Corrections()).open(REQUEST, is_verbatim=False)
         texts = []
         async for events in reply.events:
             texts += [event.text for event in events if isinstance(event, PartDelta)]
@@ -374,7 +375,7 @@ def test_a_model_that_must_call_is_reminded_also_if_it_spoke_behind_a_wrong_call
     inner = Played(said_around("one", call(WRONG, call_id="w")), silent, events_of(call(call_id="r")))
 
     async def main() -> list[Event]:
-        backend = CorrectingBackend(inner, checking(), Terms(reminder="You must call a tool."))
+        backend = CorrectingBackend(inner, checking(), Corrections(reminder="You must call a tool."))
         reply = await backend.open(REQUEST, is_verbatim=False)
         return [event async for events in reply.events for event in events]
 
@@ -474,7 +475,7 @@ def test_a_correction_is_stopped_by_a_client_that_disconnects_at_its_losses() ->
             return reply if len(self.asked) == 1 else unread
 
     async def main() -> None:
-        backend = CorrectingBackend(Changing(events_of(call(WRONG))), checking(), Terms(corrections=2))
+        backend = CorrectingBackend(Changing(events_of(call(WRONG))), checking(), Corrections(corrections=2))
         reply = await backend.open(REQUEST, is_verbatim=True)
         async for events in reply.events:
             if any(isinstance(event, Noted) for event in events):
@@ -498,7 +499,7 @@ def test_a_first_request_that_is_refused_raises() -> None:
 
 def test_an_answer_without_an_end_has_none_here_either() -> None:
     async def main() -> list[Event]:
-        backend = CorrectingBackend(Played(events_of(call())[:-1]), checking(), Terms())
+        backend = CorrectingBackend(Played(events_of(call())[:-1]), checking(), Corrections())
         reply = await backend.open(REQUEST, is_verbatim=False)
         return [event async for events in reply.events for event in events]
 
@@ -510,7 +511,7 @@ def test_losses_of_later_rounds_are_told_once() -> None:
     inner = Played(events_of(call(WRONG)), events_of(call()), losses=(loss,))
 
     async def main() -> tuple[tuple[Loss, ...], list[Event]]:
-        reply = await CorrectingBackend(inner, checking(), Terms()).open(REQUEST, is_verbatim=False)
+        reply = await CorrectingBackend(inner, checking(), Corrections()).open(REQUEST, is_verbatim=False)
         assert reply.headers == {"x": "1"}
         return reply.losses, [event async for events in reply.events for event in events]
 
@@ -524,7 +525,7 @@ def test_who_stops_reading_stops_the_back_end(taken: int) -> None:
     inner = Played(events_of(Text(text="one"), call(WRONG)), events_of(Text(text="two"), call()))
 
     async def main() -> None:
-        reply = await CorrectingBackend(inner, checking(), Terms()).open(REQUEST, is_verbatim=False)
+        reply = await CorrectingBackend(inner, checking(), Corrections()).open(REQUEST, is_verbatim=False)
         for _ in range(taken):
             await anext(reply.events)
         await reply.close()

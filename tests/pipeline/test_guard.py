@@ -5,10 +5,10 @@ import pytest
 from toolwire.calls.schemas import Schemas
 from toolwire.calls.turn import Count, Watch
 from toolwire.config.file import Guard
+from toolwire.config.policy import Policy
 from toolwire.pipeline.correction import CorrectingBackend
 from toolwire.pipeline.guard import guarded, simulated
 from toolwire.pipeline.job import Job
-from toolwire.pipeline.policy import Policy
 from toolwire.pipeline.simulation import SimulatingBackend
 from toolwire.types import Message, Request, Text, Tool
 

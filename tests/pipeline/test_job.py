@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from toolwire.pipeline.correction import Terms
-from toolwire.pipeline.policy import Policy
+from toolwire.config.policy import Corrections, Policy
 from toolwire.types import Message, Request, Sampling, Text, Tool
 
 from .jobs import Closed, job_of
@@ -38,7 +37,7 @@ def test_strict_tools_must_be_valid_where_tools_are_simulated() -> None:
 
 
 def test_only_a_single_choice_at_guard_retry_is_corrected() -> None:
-    policy = Policy(terms=Terms(corrections=3))
+    policy = Policy(terms=Corrections(corrections=3))
     assert job_of(REQUEST, guard="retry", policy=policy).terms.corrections == 3
     assert job_of(REQUEST, guard="repair", policy=policy).terms.corrections == 0
     two = replace(REQUEST, sampling=Sampling(choices=2))

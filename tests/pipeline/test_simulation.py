@@ -12,9 +12,10 @@ from toolwire.backends.base import EventReply, Model
 from toolwire.calls.schemas import Schemas
 from toolwire.calls.validation import Checking, Offer, Tally
 from toolwire.calls.written.splitter import Manner
+from toolwire.config.policy import Corrections
 from toolwire.events import Event, Finished, PartDelta, PartEnded, PartStarted, Started, fold
-from toolwire.pipeline.correction import CorrectingBackend, Terms
-from toolwire.pipeline.simulation import ListeningBackend, SimulatingBackend, Tools, told_profile
+from toolwire.pipeline.correction import CorrectingBackend
+from toolwire.pipeline.simulation import OfferedTools, ScanningBackend, SimulatingBackend, simulated_profile
 from toolwire.profiles import OPENAI_RESPONSES, PLAIN
 from toolwire.types import Choice, Message, Request, Text, Tool, ToolCall, ToolChoice
 
@@ -74,7 +75,9 @@ def corrected(talker: Talker) -> CorrectingBackend:
     """As the guard does it where tools are words."""
     schemas = Schemas()
     checking = Checking(Offer([TOOL]), schemas, Tally())
-    return CorrectingBackend(SimulatingBackend(talker, schemas, Manner(is_held=True)), checking, Terms(policy="text"))
+    return CorrectingBackend(
+        SimulatingBackend(talker, schemas, Manner(is_held=True)), checking, Corrections(policy="text")
+    )
 
 
 def test_a_simulated_back_end_is_told_in_words_and_heard_in_calls() -> None:
@@ -91,7 +94,7 @@ def test_a_simulated_back_end_is_told_in_words_and_heard_in_calls() -> None:
 
 def test_one_that_is_only_listened_to_gets_the_request_as_it_is() -> None:
     talker = Talker(CALLING)
-    (call,) = [part for part in parts_of(ListeningBackend(talker, Schemas(), Manner()), ASKED) if part != Text(text="")]
+    (call,) = [part for part in parts_of(ScanningBackend(talker, Schemas(), Manner()), ASKED) if part != Text(text="")]
     assert isinstance(call, ToolCall)
     assert talker.asked == [ASKED]
 
@@ -139,14 +142,14 @@ def test_whoever_leaves_stops_the_back_end() -> None:
         async for _ in reply.events:
             break
         await reply.close()
-        assert reply.how == "by talking; tools are told in words"
+        assert reply.how == "by talking; tools are described in the prompt"
         return talker
 
     assert asyncio.run(main()).is_stopped
 
 
 def test_tools_that_are_words_obey_no_rule_for_tools() -> None:
-    profile = told_profile(OPENAI_RESPONSES)
+    profile = simulated_profile(OPENAI_RESPONSES)
     assert (profile.tool_kinds, profile.max_tools, profile.keeps_state, profile.strict_schemas) == (
         frozenset(),
         0,
@@ -157,7 +160,7 @@ def test_tools_that_are_words_obey_no_rule_for_tools() -> None:
 
 
 def test_arguments_fit_a_tool_or_not() -> None:
-    tools = Tools(Offer([TOOL]), Schemas(), True)
+    tools = OfferedTools(Offer([TOOL]), Schemas(), True)
     assert tools.fits("weather", '{"city": "Paris"}')
     assert tools.fits("functions.weather", '{"city": "Paris"}')
     assert not tools.fits("weather", "{}")

@@ -38,12 +38,12 @@ from tests.server.harness import LAST_CHUNK, Gateway, Upstream, ask, gateway, re
 from tests.server.harness import chunk as http_chunk
 from toolwire.calls.turn import Turn
 from toolwire.config.file import BackendConfig, Config, with_backends
+from toolwire.config.policy import Policy
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.base import Context
 from toolwire.dialects.shared.model_field import Renamer
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, fold
-from toolwire.pipeline.policy import Policy
 from toolwire.pipeline.verbatim import (
     BodyTap,
     RenamingTap,

@@ -10,10 +10,10 @@ from ..backends.http.transport import Transport
 from ..catalog.discovery import discover
 from ..catalog.router import router_for
 from ..config.file import BackendConfig, Config, load, with_backends
+from ..config.policy import policy_of
 from ..config.secret import Secret
 from ..errors import ConfigError, GatewayError
 from ..memory.signatures import Vault
-from ..pipeline.policy import policy_of
 from ..profiles import TOOLWIRE
 from ..runtime import Runtime
 

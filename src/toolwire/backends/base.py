@@ -139,17 +139,3 @@ class Backend(ABC):
     async def close(self) -> None:
         """Release what it holds: processes, connections, tasks. The shared transport is closed by its owner."""
         return
-
-
-def how_of(reply: WireReply | EventReply) -> str:
-    return reply.how if isinstance(reply, EventReply) else ""
-
-
-def local_of(reply: WireReply | EventReply) -> list[LocalCall]:
-    return reply.local if isinstance(reply, EventReply) else []
-
-
-def is_streamed(reply: WireReply, request: Request) -> bool:
-    """By its content type; a reply without one is what the request wanted."""
-    kind = reply.content_type.lower()
-    return "event-stream" in kind or (request.stream and "json" not in kind)

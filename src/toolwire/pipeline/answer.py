@@ -6,24 +6,98 @@ stored before its last bytes are sent, so that a client never learns an id that 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
-from ..backends.base import EventReply
+from ..backends.base import EventReply, WireReply
 from ..calls.turn import Turn
-from ..dialects.base import garbage, shown
+from ..dialects import DIALECTS
+from ..dialects.base import ResponseDecoder, ResponseEncoder, garbage, shown
+from ..dialects.shared.model_field import Renamer
 from ..errors import GatewayError, InternalError, UpstreamError
 from ..events import Event, Failed, Finished
 from ..ids import new_id
 from ..memory.answers import Kept
-from ..types import Loss, Part
+from ..offload import LARGE, offload
+from ..types import Loss, Part, Request
 from ..wire.exact_json import encode
 from .job import Job
-from .reader import ReplyReader
-from .verbatim import Translator
+from .verbatim import BodyTap, Translator, Untouched, tap_of
 
+T = TypeVar("T")
 Write: TypeAlias = Callable[[bytes], Awaitable[None]]
+
+MAX_ANSWER = 256 << 20  # bytes
+_DRAIN_SECONDS = 0.2
+
+
+class ReplyReader:
+    """The only reader of one reply. The caller releases it, whatever happens."""
+
+    def __init__(self, reply: WireReply | EventReply, dialect: str, request: Request) -> None:
+        self.reply = reply
+        self.is_stream = not isinstance(reply, EventReply) and is_streamed(reply, request)
+        self._dialect = dialect
+        self._request = request
+        self._is_read = False
+        self._size = 0
+        self.undecoded = 0  # bytes since the last event; the caller resets it
+
+    def decoder(self) -> ResponseDecoder:
+        dialect = DIALECTS[self._dialect]
+        return dialect.stream_decoder(self._request) if self.is_stream else dialect.body_decoder(self._request)
+
+    async def read(self) -> bytes:
+        """The next bytes, b"" at the end. Raises UpstreamError when the reply is cut, stalls or is too large."""
+        assert not isinstance(self.reply, EventReply)
+        data = await self.reply.read()
+        self._size += len(data)
+        self.undecoded += len(data)
+        self._is_read = not data
+        if self._size > MAX_ANSWER:
+            raise garbage(f"the back end's answer is larger than {MAX_ANSWER >> 20} MB.")
+        return data
+
+    async def decode(self, data: bytes, decode: Callable[[bytes], T]) -> T:
+        """decode(data), in a thread where data completes a large event or a large body."""
+        is_large = self.undecoded > LARGE and (not data or b"\n" in data)
+        return await offload(decode, data) if is_large else decode(data)
+
+    async def events(self) -> AsyncIterator[list[Event]]:
+        """Raises UpstreamError like read(). The last list may lack an end."""
+        if isinstance(self.reply, EventReply):
+            async for events in self.reply.events:
+                yield events
+            return
+        decoder = self.decoder()
+        while data := await self.read():
+            if events := await self.decode(data, decoder.feed):
+                self.undecoded = 0
+                yield events
+        yield await self.decode(b"", lambda _: decoder.close())
+
+    async def release(self, *, is_over: bool = False) -> None:
+        """Close the reply. is_over: the answer is complete. Its last bytes are then awaited for a moment, because a connection
+        that was read to its end can serve the next request."""
+        reply = self.reply
+        if isinstance(reply, EventReply):
+            await reply.close()
+            return
+        if self._is_read or reply.is_complete:
+            return
+        try:
+            if is_over:
+                async with asyncio.timeout(_DRAIN_SECONDS):
+                    while await reply.read():
+                        pass
+                self._is_read = True
+        except (TimeoutError, UpstreamError):
+            pass
+        finally:
+            if not self._is_read:
+                reply.abort()
 
 
 class EventAnswer:
@@ -202,7 +276,29 @@ class Answer(EventAnswer):
             self._losses.append(Loss("store", "store", f"the answer could not be stored: {error.message}"))
 
 
+def pipe_for(job: Job, reader: ReplyReader, turn: Turn, encoder: ResponseEncoder) -> Translator:
+    """From the reply to the client: bytes unchanged where both sides have the same form, else events encoded again."""
+    if isinstance(reader.reply, EventReply):
+        return Translator(None, turn, encoder)
+    fits = job.record.is_verbatim and reader.is_stream == job.received.stream
+    is_queued = job.is_queued_upstream and not reader.is_stream
+    renamer = Renamer(job.backend.dialect, job.received.model) if job.is_renamed and (fits or is_queued) else None
+    if is_queued:
+        return Untouched(reader.decoder(), turn, encoder, renamer)
+    if not fits:
+        return Translator(reader.decoder(), turn, encoder)
+    if reader.is_stream:
+        return tap_of(DIALECTS[job.backend.dialect].stream_decoder(job.received), turn, encoder, renamer)
+    return BodyTap(reader.decoder(), turn, encoder, renamer)
+
+
 def _internal_error(fault: Exception) -> InternalError:
     error = InternalError("something went wrong inside the gateway while it read the answer; its log has the details.")
     error.__cause__ = fault
     return error
+
+
+def is_streamed(reply: WireReply, request: Request) -> bool:
+    """By its content type; a reply without one is what the request wanted."""
+    kind = reply.content_type.lower()
+    return "event-stream" in kind or (request.stream and "json" not in kind)

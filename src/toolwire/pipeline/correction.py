@@ -1,8 +1,8 @@
-"""Calls that must be right before they leave: repaired where one meaning is left, else the model is told and tries again.
+"""Holds calls until they are valid: repaired where only one meaning is possible, else corrected by the model.
 
-All of it is one answer to the client, in the order in which it was said. Text leaves as it comes, up to the first call; calls, and what is
-said behind them, leave when all of them are right, or when the model has had its tries and the policy says what becomes of them: "pass" as
-they are, "text", or "error". A wrong call that was corrected is gone, and what was said behind it leaves before the correction does.
+The client sees one answer. Text is sent as it comes, up to the first call. Calls and what follows them are sent when all calls are valid, or
+when the model has used its corrections; the policy then decides about the invalid ones: "pass" sends them unchanged, "text" as text, "error"
+fails the answer. A corrected call replaces the invalid one; text after the invalid call is sent before the correction.
 """
 
 from __future__ import annotations
@@ -11,87 +11,50 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from ..backends.base import Backend, EventReply, Model, WireReply, how_of, local_of
+from ..backends.base import Backend, EventReply, WireReply
 from ..calls.held_calls import HeldCall, Holding
 from ..calls.ledger.repair import Reader, settle
 from ..calls.tools.adapter import fit_ids
 from ..calls.validation import Checking, Unknown
-from ..calls.written.splitter import UnknownTool
+from ..config.policy import Corrections
 from ..errors import GatewayError, UpstreamError, quote
 from ..events import Event, Failed, Noted
 from ..ids import new_id
 from ..types import Loss, Message, Request, Text, ToolCall, ToolResult
 from ..wire.exact_json import BadJson, encode
-from .reader import ReplyReader
-from .rounds import Rounds, RoundsReply
+from .answer import ReplyReader
+from .wrapper import BackendWrapper, Rounds, wrap_reply
 
-_MOST_CALLS = 64  # in one answer that is still worth telling, call by call, what is wrong with it
-_SAME = 3  # the same call failing in the same way so many times: it will not learn
+_MOST_CALLS = 64  # an answer with more calls is not corrected
+_SAME = 3  # failures of the same call in the same way, after which a model will not learn
 _WAITING = (
     "This call was accepted and will be run together with the corrected one. Do not repeat it; "
     "only correct the calls that were refused."
 )
 
 
-class Terms(Struct, frozen=True, kw_only=True):
-    """How often a model may try again, and what becomes of calls that are wrong to the end.
-
-    unknown: for calls of no tool at all, "correct" as any other, else "emit", "text" or "error" at once. is_strict: a wrong call of a
-    tool that wants to be strict fails the answer. reminder: what a model is told that had to call and did not, "" where it need not.
-    """
-
-    corrections: int = 2
-    policy: str = "pass"
-    unknown: UnknownTool = "correct"
-    is_strict: bool = False
-    reminder: str = ""
-
-
-class CorrectingBackend(Backend):
-    """The back end of one request: its answer is made here, of all that the real one says."""
-
-    dialect = ""
-    tool_kinds: frozenset[str] = frozenset()
-
-    def __init__(self, inner: Backend, checking: Checking, terms: Terms) -> None:
-        self.name = inner.name
-        self.profile = inner.profile
-        self._inner = inner
+class CorrectingBackend(BackendWrapper):
+    def __init__(self, inner: Backend, checking: Checking, terms: Corrections) -> None:
+        super().__init__(inner)
         self._checking = checking
         self._terms = terms
 
-    async def models(self) -> list[Model]:
-        return await self._inner.models()
-
     async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
         reply = await self._inner.open(request, is_verbatim=False)
-        turn = CorrectingTurn(self._inner, self._checking, self._terms)
-        events = turn.play(request, reply)
-        return RoundsReply(
-            events=events,
-            losses=reply.losses,
-            headers=reply.headers,
-            how=how_of(reply),
-            local=local_of(reply),
-            first=reply,
-        )
-
-    async def close(self) -> None:
-        """The inner one belongs to somebody else."""
+        return wrap_reply(reply, _CorrectedAnswer(self._inner, self._checking, self._terms).play(request, reply))
 
 
-class CorrectingTurn:
-    """One answer for the client out of several of the model."""
+class _CorrectedAnswer:
+    """One answer for the client, made of several rounds of the model."""
 
-    def __init__(self, inner: Backend, checking: Checking, terms: Terms) -> None:
+    def __init__(self, inner: Backend, checking: Checking, terms: Corrections) -> None:
         self._inner = inner
         self._checking = checking
         self._terms = terms
         self._rounds = Rounds()
-        self._answer: Holding | None = None  # the last that came to its end
+        self._answer: Holding | None = None  # the last complete one
         self._failures = Counter[tuple[str, str, str]]()
         self._ids: set[str] = set()
         self._item_ids: set[str] = set()
@@ -118,9 +81,9 @@ class CorrectingTurn:
                 answer.send([Failed(error=error)])
             finally:
                 await reader.release(is_over=answer.finished is not None)
-            if not answer.is_over:  # it has no end, and whoever reads this says so
+            if not answer.is_over:  # the caller reports an answer without an end
                 return
-            again = await self._again(request, answer) if answer.finished is not None else None
+            again = await self._correct(request, answer) if answer.finished is not None else None
             if again is None:
                 yield self._ending(answer)
                 return
@@ -128,9 +91,9 @@ class CorrectingTurn:
             self._checking.tally.last_round = self._rounds.count
             losses = self._rounds.new_losses(reply.losses)
 
-    async def _again(self, request: Request, answer: Holding) -> tuple[Request, WireReply | EventReply] | None:
-        """Tell the model and ask once more; None where nothing is wrong, it would not help, or is no longer allowed."""
-        self._look_through(answer)
+    async def _correct(self, request: Request, answer: Holding) -> tuple[Request, WireReply | EventReply] | None:
+        """Send the errors to the model; None where nothing is wrong, or another round would not help or is not allowed."""
+        self._identify_calls(answer)
         tally, wrong = self._checking.tally, self._correctable(answer)
         is_silent = self._is_silent(answer)
         if not (wrong or is_silent) or answer.is_cut or tally.corrections >= self._terms.corrections:
@@ -138,42 +101,44 @@ class CorrectingTurn:
         if self._is_looping(wrong):
             return None
         if len(answer.calls) > _MOST_CALLS:
-            self._note(f"the answer has {len(answer.calls)} calls, and the model is told about {_MOST_CALLS} at most")
+            self._note(
+                f"the answer has {len(answer.calls)} calls; answers with more than {_MOST_CALLS} are not corrected"
+            )
             return None
-        told = self._reminded(request, answer) if is_silent else self._told(request, answer)
+        next_request = self._reminded(request, answer) if is_silent else self._with_errors(request, answer)
         try:
-            reply = await self._inner.open(told, is_verbatim=False)
+            reply = await self._inner.open(next_request, is_verbatim=False)
         except GatewayError as error:
             tally.refused += error.status == 400
-            self._note(f"it could not be asked for ({error.status}, {error.code})")
+            self._note(f"the back end refused the request for it ({error.status}, {error.code})")
             return None
         except BadJson as fault:
-            self._note(f"what the model said cannot be written: {fault}")
+            self._note(f"the answer of the model cannot be encoded: {fault}")
             return None
         tally.corrections += 1
-        return told, reply
+        return next_request, reply
 
     def _correctable(self, answer: Holding) -> list[HeldCall]:
         is_corrected = self._terms.unknown == "correct"
         return [held for held in answer.wrong if is_corrected or not isinstance(held.fault, Unknown)]
 
     def _is_silent(self, answer: Holding) -> bool:
-        """It had to call a tool, and has not in any of its answers."""
+        """The model had to call a tool, and has not in any round."""
         return bool(self._terms.reminder) and not answer.calls and not answer.accepted
 
     def _reminded(self, request: Request, answer: Holding) -> Request:
         said = Message(role="assistant", parts=answer.said)
         reminder = Message(role="user", parts=(Text(text=self._terms.reminder),))
         messages = (*request.messages, *((said,) if answer.said else ()), reminder)
-        return _added(request, self._settled(replace(request, messages=messages)), wire=b"")
+        return _added(request, self._repaired(replace(request, messages=messages)), wire=b"")
 
-    def _look_through(self, answer: Holding) -> None:
-        """One id, one call; and a right call that the model repeats though it was told not to is dropped."""
+    def _identify_calls(self, answer: Holding) -> None:
+        """Make ids unique, and drop valid calls that the model repeats."""
         before = self._answer
-        known = {_said(held) for held in answer.accepted}
+        known = {_meaning(held) for held in answer.accepted}
         for held in answer.calls:
             held.part = self._identified(held.part)
-            held.is_dropped = held.fault is None and _said(held) in known
+            held.is_dropped = held.fault is None and _meaning(held) in known
         if before is not None:
             new = sum(held.fault is None and not held.is_dropped for held in answer.calls)
             self._checking.tally.corrected += min(new, max(0, len(before.wrong) - len(answer.wrong)))
@@ -181,7 +146,7 @@ class CorrectingTurn:
         self._rounds.add_usage(answer.finished.usage if answer.finished is not None else None)
 
     def _identified(self, call: ToolCall) -> ToolCall:
-        """Some servers count ids anew in each answer."""
+        """Some servers start their ids again in each answer."""
         if not call.id or call.id in self._ids:
             call = replace(call, id=new_id("call_"))
         if call.item_id in self._item_ids:
@@ -194,15 +159,15 @@ class CorrectingTurn:
         self._failures.update({(held.part.name, held.part.raw, held.why) for held in wrong})
         return any(count >= _SAME for count in self._failures.values())
 
-    def _told(self, request: Request, answer: Holding) -> Request:
-        """The next request: what was said, and for each call what is wrong with it."""
+    def _with_errors(self, request: Request, answer: Holding) -> Request:
+        """The request with the answer of the model and, for each call, a result that says what is wrong with it."""
         results = [Message(role="tool", parts=(self._result(held),)) for held in answer.calls]
         messages = (*request.messages, Message(role="assistant", parts=answer.said), *results)
-        settled = self._settled(replace(request, messages=messages))
-        return _added(request, replace(settled, messages=fit_ids(settled.messages, self._inner.profile.ids)))
+        repaired = self._repaired(replace(request, messages=messages))
+        return _added(request, replace(repaired, messages=fit_ids(repaired.messages, self._inner.profile.ids)))
 
-    def _settled(self, request: Request) -> Request:
-        """As it was when it came: the history stays as the back end knows it."""
+    def _repaired(self, request: Request) -> Request:
+        """The new messages in the order that providers accept; the earlier ones have passed this already."""
         return settle(request, Reader(fails_in_words=self._inner.profile.fails_in_words)).request
 
     def _result(self, held: HeldCall) -> ToolResult:
@@ -216,14 +181,14 @@ class CorrectingTurn:
         self._checking.notes.append(Loss("call.correction", "answer", why))
 
     def _ending(self, last: Holding) -> list[Event]:
-        """A correction that fails before its first word leaves the answer that it was to correct."""
+        """The last events. If a correction fails before its first part, the answer that it should correct is sent."""
         answer, tally = self._answer, self._checking.tally
         if self._held_since:
             tally.held_seconds += time.monotonic() - self._held_since
         if last.error is not None:
             if answer is None or last.has_spoken:
                 return [*last.words(), Failed(error=last.error)]
-            self._note(f"it failed ({last.error.status}, {last.error.code})")
+            self._note(f"the correction failed ({last.error.status}, {last.error.code})")
         assert answer is not None
         assert answer.finished is not None
         tally.exhausted += bool(answer.wrong and tally.corrections)
@@ -236,7 +201,7 @@ class CorrectingTurn:
         return [*answer.released(self._terms.policy, self._terms.unknown), *notes, finished]
 
     def _fatal(self, answer: Holding) -> UpstreamError | None:
-        """Why the whole answer fails, where it does."""
+        """The error in which the whole answer fails; None where it does not."""
         terms, corrections = self._terms, self._checking.tally.corrections
         for held in answer.wrong:
             is_unknown = isinstance(held.fault, Unknown) and terms.unknown != "correct"
@@ -244,19 +209,19 @@ class CorrectingTurn:
             if policy == "error" or (terms.is_strict and self._is_strict(held)):
                 return _refusal(held, corrections)
         if terms.policy == "error" and self._is_silent(answer):
-            message = "the model had to call a tool and answered in words"
+            message = "the model had to call a tool and answered with text"
             return UpstreamError(f"{message}{_tries(corrections)}.", status=502, code="tool_choice_ignored")
         return None
 
     def _is_strict(self, held: HeldCall) -> bool:
-        """What no tool is named for fails where any of them wants to be strict."""
+        """A call of an unknown tool counts as strict if any tool is strict."""
         offer = self._checking.offer
         tool = offer.tool(held.part.name)
         return tool.strict is True if tool is not None else any(tool.strict for tool in offer.tools)
 
 
 def _added(before: Request, request: Request, wire: bytes | None = None) -> Request:
-    """What is more than before, the client has not seen."""
+    """Counts the messages that the client has not seen."""
     unseen = before.unseen + len(request.messages) - len(before.messages)
     return replace(request, unseen=max(0, unseen), wire=request.wire if wire is None else wire)
 
@@ -273,8 +238,8 @@ def _tries(corrections: int) -> str:
     return f" after {corrections} correction{'s' if corrections > 1 else ''}" if corrections else ""
 
 
-def _said(held: HeldCall) -> tuple[str, str, bytes]:
-    """What two calls that mean the same have in common."""
+def _meaning(held: HeldCall) -> tuple[str, str, bytes]:
+    """Equal for two calls that mean the same."""
     call = held.part
     meant = encode(call.args) if call.args is not None else call.raw.encode("utf-8", "surrogatepass")
     return call.namespace, call.name, meant

@@ -11,10 +11,10 @@ from ..calls.turn import Count, Watch, Watcher, has_tools
 from ..calls.validation import Checking, Offer
 from ..calls.written.request import Wanted, reminder, wanted_of
 from ..calls.written.splitter import Manner
+from ..config.policy import Policy
 from .correction import CorrectingBackend
 from .job import Job
-from .policy import Policy
-from .simulation import ListeningBackend, SimulatingBackend
+from .simulation import ScanningBackend, SimulatingBackend
 
 
 def guarded(job: Job, schemas: Schemas, decoder: ArgumentDecoder | None) -> tuple[Backend, Watcher | None]:
@@ -39,17 +39,17 @@ def guarded(job: Job, schemas: Schemas, decoder: ArgumentDecoder | None) -> tupl
     terms = job.terms
     if wanted.must_call:
         terms = replace(terms, reminder=reminder(wanted, is_native=not is_simulated))
-    return CorrectingBackend(listening(job, schemas) or backend, checking, terms), None
+    return CorrectingBackend(scanning(job, schemas) or backend, checking, terms), None
 
 
-def listening(job: Job, schemas: Schemas) -> ListeningBackend | None:
+def scanning(job: Job, schemas: Schemas) -> ScanningBackend | None:
     """The back end with a scan of its text for calls; None where its models do not write calls as text."""
     backend = job.backend
     if job.policy.tools != "auto" or job.guard == "off" or not backend.dialect:
         return None
     if not backend.profile.writes_calls or not job.offered or not has_tools(job.request):
         return None
-    return ListeningBackend(backend, schemas, _manner(job.policy, job.guard))
+    return ScanningBackend(backend, schemas, _manner(job.policy, job.guard))
 
 
 def simulated(backend: Backend, policy: Policy, model: str, schemas: Schemas) -> Backend:

@@ -12,12 +12,11 @@ from ..calls.schemas.cache import ToolSet
 from ..calls.tools.encoded_arguments import Encoding
 from ..calls.tools.names import Names
 from ..config.file import Guard
+from ..config.policy import Corrections, Policy
 from ..memory.answers import Kept
 from ..memory.signatures import Recall
 from ..telemetry import Record
 from ..types import Loss, Request, Tool
-from .correction import Terms
-from .policy import Policy
 
 
 class Job(Struct, kw_only=True):
@@ -76,7 +75,7 @@ class Job(Struct, kw_only=True):
         return self.policy.tools == "simulate" and any(tool.strict for tool in self.offered)
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> Corrections:
         """Only a single choice can be corrected, and only where no back end has stored the wrong one."""
         terms = self.policy.terms
         if self.guard == "retry" and self.received.sampling.choices == 1 and not self.is_stored_upstream:

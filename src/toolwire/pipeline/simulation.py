@@ -1,7 +1,7 @@
-"""Back ends that only write text, or whose server does not read what its model writes: their calls are taken out of the text.
+"""Back ends whose calls are found in their text.
 
-A simulated back end is told of the tools in words, and gets past calls and results as words, too. One that is only listened to gets
-everything in its own dialect, and a call that comes back as text is still a call.
+SimulatingBackend serves a model without tool calling: a prompt describes the tools, and past calls and results are rendered as text.
+ScanningBackend serves a model whose server may leave calls in the text: the request stays as it is, and the text is scanned.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import aclosing
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..backends.base import Backend, EventReply, Model, how_of, local_of
+from ..backends.base import Backend, EventReply
 from ..calls.arguments import Valid, judge
 from ..calls.schemas import Schemas
 from ..calls.turn import has_tools
@@ -24,14 +24,12 @@ from ..events import Event, Failed
 from ..ids import new_id
 from ..profiles import ANY_SCHEMAS, IdRule, Profile
 from ..types import Loss, Request, Tool, ToolCall
-from .reader import ReplyReader
-from .rounds import RoundsReply
-
-_NO_LOSSES: tuple[Loss, ...] = ()
+from .answer import ReplyReader
+from .wrapper import BackendWrapper, wrap_reply
 
 
-class Tools(Struct, frozen=True):
-    """What may be called, for whoever reads a text."""
+class OfferedTools(Struct, frozen=True):
+    """The tools that a text may call. is_told: a prompt describes them to the model."""
 
     offer: Offer
     schemas: Schemas
@@ -51,8 +49,65 @@ class Tools(Struct, frozen=True):
         return isinstance(judge(ToolCall(id="", name=name, raw=raw), tool, self.schemas, may_repair=False), Valid)
 
 
-def told_profile(profile: Profile) -> Profile:
-    """Tools that are words obey none of the back end's rules for tools."""
+class ScanningBackend(BackendWrapper):
+    is_told = False
+
+    def __init__(self, inner: Backend, schemas: Schemas, manner: Manner) -> None:
+        super().__init__(inner)
+        self._schemas = schemas
+        self._manner = manner
+
+    async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
+        return await self._open(request, request)
+
+    def splitter(self, request: Request) -> Spoken:
+        """Takes the calls out of the text of one answer."""
+        offer = Offer(request.tools)
+        return Spoken(OfferedTools(offer, self._schemas, self.is_told), offer, new_id, self._manner_for(request))
+
+    async def _open(self, request: Request, sent: Request, losses: tuple[Loss, ...] = (), how: str = "") -> EventReply:
+        reply = await self._inner.open(sent, is_verbatim=False)
+        reader = ReplyReader(reply, self._inner.dialect, sent)
+        events = self._scan(request, reader) if has_tools(request) else reader.events()
+        return wrap_reply(reply, events, losses, how)
+
+    def _manner_for(self, request: Request) -> Manner:
+        return self._manner
+
+    async def _scan(self, request: Request, reader: ReplyReader) -> AsyncIterator[list[Event]]:
+        splitter, is_over = self.splitter(request), False
+        try:
+            async with aclosing(reader.events()) as read:  # type: ignore[type-var] # a generator, though it does not say so
+                async for events in read:
+                    if found := splitter.send(events):
+                        yield found
+            is_over = True
+        except GatewayError as error:
+            yield splitter.send([Failed(error=error)])
+        finally:
+            await reader.release(is_over=is_over)
+
+
+class SimulatingBackend(ScanningBackend):
+    is_told = True
+
+    def __init__(self, inner: Backend, schemas: Schemas, manner: Manner) -> None:
+        super().__init__(inner, schemas, manner)
+        self.profile = simulated_profile(inner.profile)
+
+    async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
+        rendered = written(request)
+        return await self._open(request, rendered.request, rendered.losses, "tools are described in the prompt")
+
+    def _manner_for(self, request: Request) -> Manner:
+        wanted = wanted_of(request)
+        is_strict = self._manner.may_hold and any(tool.strict for tool in request.tools)
+        is_held = self._manner.is_held or is_strict
+        return replace(self._manner, is_held=is_held, is_single=wanted.is_single, must_call=wanted.must_call)
+
+
+def simulated_profile(profile: Profile) -> Profile:
+    """Without the back end's rules for tools: it gets none."""
     return replace(
         profile,
         ids=IdRule(),
@@ -63,83 +118,3 @@ def told_profile(profile: Profile) -> Profile:
         keeps_state=False,
         needs_tools=False,
     )
-
-
-class ListeningBackend(Backend):
-    """The back end of one request: what it writes is looked through for calls."""
-
-    dialect = ""
-    tool_kinds: frozenset[str] = frozenset()
-    is_told = False
-    _how = ""
-
-    def __init__(self, inner: Backend, schemas: Schemas, manner: Manner) -> None:
-        self.name = inner.name
-        self.profile = inner.profile
-        self._inner = inner
-        self._schemas = schemas
-        self._manner = manner
-
-    async def models(self) -> list[Model]:
-        return await self._inner.models()
-
-    async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
-        sent, losses = self._sent(request)
-        reply = await self._inner.open(sent, is_verbatim=False)
-        reader = ReplyReader(reply, self._inner.dialect, sent)
-        events = self._heard(request, reader) if has_tools(request) else reader.events()
-        return RoundsReply(
-            events=events,
-            losses=(*reply.losses, *losses),
-            headers=reply.headers,
-            how="; ".join(filter(None, (how_of(reply), self._how))),
-            local=local_of(reply),
-            first=reply,
-        )
-
-    async def close(self) -> None:
-        """The inner one belongs to somebody else."""
-
-    def spoken(self, request: Request) -> Spoken:
-        offer = Offer(request.tools)
-        return Spoken(Tools(offer, self._schemas, self.is_told), offer, new_id, self._manner_for(request))
-
-    def _sent(self, request: Request) -> tuple[Request, tuple[Loss, ...]]:
-        return request, _NO_LOSSES
-
-    def _manner_for(self, request: Request) -> Manner:
-        return self._manner
-
-    async def _heard(self, request: Request, reader: ReplyReader) -> AsyncIterator[list[Event]]:
-        spoken, is_over = self.spoken(request), False
-        try:
-            async with aclosing(reader.events()) as read:  # type: ignore[type-var] # a generator, though it does not say so
-                async for events in read:
-                    if kept := spoken.send(events):
-                        yield kept
-            is_over = True
-        except GatewayError as error:
-            yield spoken.send([Failed(error=error)])
-        finally:
-            await reader.release(is_over=is_over)
-
-
-class SimulatingBackend(ListeningBackend):
-    """One that knows of tools only what it is told in words."""
-
-    is_told = True
-    _how = "tools are told in words"
-
-    def __init__(self, inner: Backend, schemas: Schemas, manner: Manner) -> None:
-        super().__init__(inner, schemas, manner)
-        self.profile = told_profile(inner.profile)
-
-    def _sent(self, request: Request) -> tuple[Request, tuple[Loss, ...]]:
-        told = written(request)
-        return told.request, told.losses
-
-    def _manner_for(self, request: Request) -> Manner:
-        wanted = wanted_of(request)
-        is_strict = self._manner.may_hold and any(tool.strict for tool in request.tools)
-        is_held = self._manner.is_held or is_strict
-        return replace(self._manner, is_held=is_held, is_single=wanted.is_single, must_call=wanted.must_call)

@@ -1,18 +1,16 @@
-"""The verbatim path: where client and back end speak one dialect, bytes pass untouched, and only while they are right.
+"""The verbatim path: where client and back end speak one dialect, the bytes of the reply are sent unchanged while they are correct.
 
-Every frame goes through the decoder before it leaves, so telemetry sees the same events as everywhere else. At the first irregular
-frame our encoder takes over with the state it has kept from what went out before. Frames that tell how the answer ends are held
-until it has ended: some servers tell an end and go on (H029), and an end that has left cannot be taken back. One thing is changed in
-passing: where the gateway asked for another model name than the client gave, the answer names the client's.
+Every frame is decoded before it is sent, so telemetry and checks see the same events as on the translated path. At the first irregular
+frame the encoder takes over, with the state of what was sent before. Frames that announce the end are held until the reply has ended, because
+some servers announce an end and continue (H029). Only the model name is replaced, where the back end knows the model by another name.
 """
 
 from __future__ import annotations
 
 from msgspec import Struct
 
-from ..backends.base import Backend, EventReply
+from ..backends.base import Backend
 from ..calls.turn import Turn
-from ..dialects import DIALECTS
 from ..dialects.base import ResponseDecoder, ResponseEncoder, StreamDecoder, garbage
 from ..dialects.shared.answer_in import last_frames
 from ..dialects.shared.model_field import Renamer, model_places
@@ -22,7 +20,6 @@ from ..types import JsonObject
 from ..wire.exact_json import BadJson, decode, encode
 from ..wire.sse import Frame, FrameTooLarge, SseReader
 from .job import Job
-from .reader import ReplyReader
 
 
 def why_translated(job: Job, backend: Backend) -> str:
@@ -36,28 +33,12 @@ def why_translated(job: Job, backend: Backend) -> str:
     return job.stale or ("" if job.request.wire else "the request has no bytes of a client")
 
 
-def pipe_for(job: Job, reader: ReplyReader, turn: Turn, encoder: ResponseEncoder) -> Translator:
-    """From the reply to the client: bytes unchanged where both sides have the same form, else events encoded again."""
-    if isinstance(reader.reply, EventReply):
-        return Translator(None, turn, encoder)
-    fits = job.record.is_verbatim and reader.is_stream == job.received.stream
-    is_queued = job.is_queued_upstream and not reader.is_stream
-    renamer = Renamer(job.backend.dialect, job.received.model) if job.is_renamed and (fits or is_queued) else None
-    if is_queued:
-        return Untouched(reader.decoder(), turn, encoder, renamer)
-    if not fits:
-        return Translator(reader.decoder(), turn, encoder)
-    if reader.is_stream:
-        return tap_of(DIALECTS[job.backend.dialect].stream_decoder(job.received), turn, encoder, renamer)
-    return BodyTap(reader.decoder(), turn, encoder, renamer)
-
-
-def with_model(wire: bytes, asked: str, model: str) -> bytes:
-    """The same body with another model name; every other byte stays, unless it is not told once and plainly."""
-    if asked == model:
+def with_model(wire: bytes, before: str, model: str) -> bytes:
+    """The body with another model name. Every other byte stays, unless the name occurs more than once or in another spelling."""
+    if before == model:
         return wire
     places = model_places(wire)
-    if len(places) == 1 and decode(wire[places[0]]) == asked:
+    if len(places) == 1 and decode(wire[places[0]]) == before:
         return wire[: places[0].start] + encode(model) + wire[places[0].stop :]
     body = decode(wire)
     if "model" not in body:  # the path names it
@@ -67,14 +48,14 @@ def with_model(wire: bytes, asked: str, model: str) -> bytes:
 
 
 class Batch(Struct):
-    """What one read of the back end gives: bytes for the client, and the events they mean."""
+    """The result of one read: bytes for the client, and the events that they mean."""
 
     wire: bytes
     events: list[Event]
 
 
 class Translator:
-    """Decoder, turn, encoder: every event is written anew."""
+    """Decoder, turn, encoder: every event is encoded in the client's dialect."""
 
     def __init__(self, decoder: ResponseDecoder | None, turn: Turn, encoder: ResponseEncoder) -> None:
         self._decoder = decoder
@@ -84,13 +65,13 @@ class Translator:
         self.has_content = False
         self.error: GatewayError | None = None
         self.took_over = ""
-        self.begun = ""  # the answer's id as the back end gave it, once it has begun
+        self.begun = ""  # the back end's id of the answer, once it has started
 
     def feed(self, data: bytes) -> Batch:
         return self.send(self._decoder.feed(data)) if self._decoder is not None else Batch(b"", [])
 
     def close(self) -> Batch:
-        """The back end has said all it will; a body is written now."""
+        """The reply has ended; a client that does not stream gets its body now."""
         batch = self._last_events()
         if self.error is None:
             batch.wire += self._encoder.close()
@@ -104,7 +85,7 @@ class Translator:
         return Batch(b"", []) if self.is_over else self.send([Failed(error=error)])
 
     def final(self) -> JsonObject | None:
-        """The whole answer as the client has it, once its end is written."""
+        """The whole answer as the client has it, once its end is encoded."""
         return self._encoder.final()
 
     def send(self, events: list[Event]) -> Batch:
@@ -129,21 +110,21 @@ class Translator:
 
 
 class Tap(Translator):
-    """Frames pass as they came until one is not as it should be; from there on it is a Translator."""
+    """Sends frames unchanged until the first irregular one; from there on it is a Translator."""
 
     def __init__(self, decoder: StreamDecoder, turn: Turn, encoder: ResponseEncoder) -> None:
         super().__init__(None, turn, encoder)
         self._frames = decoder
         self._sse = SseReader()
-        self._is_between = False  # two frames: what comes begins one
+        self._is_between = False  # the next byte starts a frame
         self._last: Frame | None = None
-        self._held: list[tuple[Frame, list[Event]]] = []  # frames from the first on that tells an end
+        self._held: list[tuple[Frame, list[Event]]] = []  # from the first frame that announces the end
 
     def feed(self, data: bytes) -> Batch:
         if self._is_between and not self.took_over and data[-2:] == b"\n\n":
             delta = self._frames.match(data[:-2])
             if delta is not None:
-                return Batch(data, [delta]) if self._turn.passes(delta) else self._looked_at(data, delta)
+                return Batch(data, [delta]) if self._turn.passes(delta) else self._checked(data, delta)
         try:
             batch = self._pass(self._sse.feed(data))
         except FrameTooLarge as fault:
@@ -151,7 +132,7 @@ class Tap(Translator):
         self._is_between = self._sse.is_idle
         return batch
 
-    def _looked_at(self, data: bytes, delta: PartDelta) -> Batch:
+    def _checked(self, data: bytes, delta: PartDelta) -> Batch:
         kept = self._turn.send([delta])
         if not self._turn.changed:
             return Batch(data, kept)
@@ -165,7 +146,7 @@ class Tap(Translator):
         return batch
 
     def _ended(self, rest: list[Event]) -> Batch:
-        """Only that no more bytes come tells this end. In a dialect that has no mark for it, what was held is all of it."""
+        """The connection ended without an end mark. In a dialect without such a mark, the held frames are complete."""
         if self.took_over or self._frames.irregular:
             wire = self._take_over(self._frames.irregular or "cut")
             ending = self.send(rest)
@@ -200,7 +181,7 @@ class Tap(Translator):
             kept = turn.send(events)
             seen += kept
             if decoder.irregular or turn.changed:
-                if not decoder.irregular:  # what was held is right, and only its end is not
+                if not decoder.irregular:  # the held frames are correct, only the end is not
                     output += self._released()
                 output.append(self._take_over(decoder.irregular or turn.changed))
                 output.append(self._written(kept))
@@ -224,7 +205,7 @@ class Tap(Translator):
         self._encoder.passed(frame)
 
     def _released(self) -> list[bytes]:
-        """The held frames, as they came."""
+        """The held frames, unchanged."""
         held, self._held = self._held, []
         for frame, events in held:
             self._observe(frame, events)
@@ -237,7 +218,7 @@ class Tap(Translator):
         return b"".join([self._encoder.send(event) for event in events])
 
     def _take_over(self, why: str) -> bytes:
-        """From here on our encoder writes, and first what frames that were held have said."""
+        """From here on the encoder writes, starting with the events of the held frames."""
         if self.took_over:
             return b""
         self.took_over = why
@@ -247,7 +228,7 @@ class Tap(Translator):
 
 
 class RenamingTap(Tap):
-    """Each frame gets the client's name for the model first, so that all behind it, the shortcuts too, know only that name."""
+    """Replaces the model name in each frame first, so that all later steps see only the client's name."""
 
     def __init__(self, decoder: StreamDecoder, turn: Turn, encoder: ResponseEncoder, renamer: Renamer) -> None:
         super().__init__(decoder, turn, encoder)
@@ -261,12 +242,12 @@ class RenamingTap(Tap):
 
 
 def tap_of(decoder: StreamDecoder, turn: Turn, encoder: ResponseEncoder, renamer: Renamer | None) -> Tap:
-    """Streams whose name stays as it is do not pay for those whose does not."""
+    """A stream that keeps its model name does not pay for the replacement."""
     return Tap(decoder, turn, encoder) if renamer is None else RenamingTap(decoder, turn, encoder, renamer)
 
 
 class BodyTap(Translator):
-    """A whole answer: the body leaves as it came if it is right, and is written anew if it is not."""
+    """A whole body: sent unchanged if it is correct, else encoded again."""
 
     def __init__(
         self, decoder: ResponseDecoder, turn: Turn, encoder: ResponseEncoder, renamer: Renamer | None = None
@@ -284,30 +265,30 @@ class BodyTap(Translator):
         batch = self._last_events()
         self.took_over = self._whole.irregular or self._turn.changed
         if self.error is None:
-            batch.wire = self._encoder.close() if self.took_over else self._passed()
+            batch.wire = self._encoder.close() if self.took_over else self._unchanged()
         return batch
 
     def final(self) -> JsonObject | None:
         if self.took_over or self.error is not None:
             return super().final()
-        value = decode(self._passed()) if self._renamer is not None else getattr(self._whole, "value", None)
+        value = decode(self._unchanged()) if self._renamer is not None else getattr(self._whole, "value", None)
         return value if isinstance(value, dict) else None
 
-    def _passed(self) -> bytes:
+    def _unchanged(self) -> bytes:
         body = b"".join(self._body)
         return body if self._renamer is None else self._renamer.body(body)
 
 
 class Untouched(BodyTap):
-    """What is no answer yet, because the back end has only queued it: nothing in it can be put right."""
+    """A body that is no answer yet, because the back end has only queued the request. It is sent unchanged."""
 
     def close(self) -> Batch:
         self.is_over = True
-        return Batch(self._passed(), [])
+        return Batch(self._unchanged(), [])
 
     def final(self) -> JsonObject | None:
         try:
-            value = decode(self._passed())
+            value = decode(self._unchanged())
         except BadJson:
             return None
         return value if isinstance(value, dict) else None

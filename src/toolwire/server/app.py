@@ -17,6 +17,7 @@ from ..backends.mounts import Mount, mount_kinds
 from ..backends.search import build_search
 from ..catalog.router import router_for
 from ..config.file import Config, default_store_path
+from ..config.policy import policy_of
 from ..dialects import DIALECTS, Dialect, messages
 from ..errors import BadRequest, GatewayError, InternalError, drop_tracebacks, quote
 from ..ids import new_id
@@ -24,7 +25,6 @@ from ..memory.answers import Keeping, keepers_in
 from ..memory.signatures import Vault
 from ..memory.store import Store, open_store
 from ..offload import LARGE, offload
-from ..pipeline.policy import policy_of
 from ..pipeline.search import Searching
 from ..runtime import Runtime
 from ..telemetry import Record, wire_trace

@@ -26,7 +26,7 @@ from toolwire.events import (
     content_of,
     fold,
 )
-from toolwire.pipeline.simulation import Tools
+from toolwire.pipeline.simulation import OfferedTools
 from toolwire.types import Choice, Citation, Loss, Part, Reasoning, Text, Tool, ToolCall
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -40,7 +40,9 @@ DONE = Finished(choices=(Choice(reason="stop"),))
 
 def spoken(*, is_told: bool = True, **manner: Any) -> Spoken:
     numbers = itertools.count()
-    return Spoken(Tools(OFFER, Schemas(), is_told), OFFER, lambda prefix: f"{prefix}{next(numbers)}", Manner(**manner))
+    return Spoken(
+        OfferedTools(OFFER, Schemas(), is_told), OFFER, lambda prefix: f"{prefix}{next(numbers)}", Manner(**manner)
+    )
 
 
 def said(*pieces: str, index: int = 0, choice: int = 0) -> list[Event]:

@@ -13,7 +13,7 @@ from tests.server.answers import body, frames
 from toolwire.backends.base import EventReply
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Started, fold
-from toolwire.pipeline.reader import ReplyReader
+from toolwire.pipeline.answer import ReplyReader, is_streamed
 from toolwire.types import Request, Text
 from toolwire.wire.exact_json import encode
 
@@ -129,3 +129,21 @@ def test_a_large_event_is_read_beside_the_loop(stream: bool) -> None:
         assert isinstance(batches[-1 if not stream else -2][-1], Finished)
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("content_type", "is_asked", "expected"),
+    [
+        ("text/event-stream; charset=utf-8", False, True),
+        ("Text/Event-Stream", True, True),
+        ("application/json", True, False),
+        ("", True, True),
+        ("text/plain", True, True),
+        ("", False, False),
+        ("text/html", False, False),
+    ],
+)
+def test_a_reply_is_what_it_calls_itself_else_what_was_asked_for(
+    content_type: str, is_asked: bool, expected: bool
+) -> None:
+    assert is_streamed(Reply(kind=content_type), Request(model="m", messages=(), stream=is_asked)) is expected

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolwire.config.file import BackendConfig
-from toolwire.pipeline.correction import Terms
-from toolwire.pipeline.policy import Policy, policy_of
+from toolwire.config.policy import Corrections, Policy, policy_of
 
 
 @pytest.mark.parametrize(
@@ -34,10 +33,10 @@ def test_what_the_owner_wrote_is_what_is_done() -> None:
         verbatim="never",
     )
     assert policy_of(config) == Policy(
-        verbatim="never", guard="retry", guards={"a*": "off"}, terms=Terms(corrections=7, policy="text")
+        verbatim="never", guard="retry", guards={"a*": "off"}, terms=Corrections(corrections=7, policy="text")
     )
 
 
 def test_left_alone_it_checks_and_would_correct_twice() -> None:
     policy = policy_of(BackendConfig(name="b", kind="demo"))
-    assert (policy.guard_for("m"), policy.terms) == ("check", Terms(corrections=2, policy="pass"))
+    assert (policy.guard_for("m"), policy.terms) == ("check", Corrections(corrections=2, policy="pass"))

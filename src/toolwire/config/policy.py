@@ -8,8 +8,23 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ..config.file import BackendConfig, Guard
-from .correction import Terms
+from ..calls.written.splitter import UnknownTool
+from .file import BackendConfig, Guard
+
+
+class Corrections(Struct, frozen=True, kw_only=True):
+    """corrections: how often the model may try again. policy: what happens to calls that stay invalid: "pass", "text" or "error".
+
+    unknown: for calls of a tool that was not offered: "correct" treats them like other invalid calls, the others apply at once.
+    is_strict: an invalid call of a strict tool fails the answer. reminder: sent to a model that had to call a tool and did not, "" where
+    it need not.
+    """
+
+    corrections: int = 2
+    policy: str = "pass"
+    unknown: UnknownTool = "correct"
+    is_strict: bool = False
+    reminder: str = ""
 
 
 class Policy(Struct, frozen=True, kw_only=True):
@@ -20,7 +35,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     tools: Literal["auto", "native", "simulate"] = "auto"
     guard: Guard = "check"
     guards: Mapping[str, Guard] = {}
-    terms: Terms = Terms()
+    terms: Corrections = Corrections()
 
     def guard_for(self, model: str) -> Guard:
         for pattern, guard in self.guards.items():
@@ -35,7 +50,7 @@ def policy_of(config: BackendConfig) -> Policy:
         tools="simulate" if config.is_simulated else config.tools,
         guard=config.guard,
         guards=config.guards,
-        terms=Terms(
+        terms=Corrections(
             corrections=config.max_corrections,
             policy=config.policy,
             unknown=config.unknown_tool,

@@ -8,7 +8,7 @@ from typing import Any
 
 from toolwire.backends.base import EventReply
 from toolwire.events import Event, Noted, Started
-from toolwire.pipeline.rounds import Rounds, RoundsReply
+from toolwire.pipeline.wrapper import Rounds, WrappedReply
 from toolwire.types import Loss, Usage
 
 
@@ -91,7 +91,7 @@ async def _events(log: list[str]) -> AsyncIterator[list[Event]]:
 def test_closing_stops_the_first_reply_though_nobody_began_to_read() -> None:
     async def main() -> None:
         wire = Wire()
-        reply = RoundsReply(events=_events([]), first=wire)
+        reply = WrappedReply(events=_events([]), first=wire)
         await reply.close()
         assert wire.aborted == 1
 
@@ -103,7 +103,7 @@ def test_closing_closes_one_that_is_made_of_events() -> None:
         log: list[str] = []
         first = EventReply(events=_events(log))
         await anext(first.events)
-        await RoundsReply(events=_events(log), first=first).close()
+        await WrappedReply(events=_events(log), first=first).close()
         assert log == ["closed"]
 
     asyncio.run(main())

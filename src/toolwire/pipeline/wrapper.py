@@ -1,0 +1,94 @@
+"""Wrappers of a back end for one request: what they make of one or several replies is one answer for the client."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+from msgspec.structs import replace
+
+from ..backends.base import Backend, EventReply, Model, WireReply
+from ..events import Event, Noted
+from ..types import Loss, Usage
+
+_LEVELS = 4  # of nested counts that dialects add to a usage
+
+
+class BackendWrapper(Backend):
+    """Answers in events. The inner back end belongs to the runtime, which closes it."""
+
+    def __init__(self, inner: Backend) -> None:
+        self.name = inner.name
+        self.profile = inner.profile
+        self._inner = inner
+
+    async def models(self) -> list[Model]:
+        return await self._inner.models()
+
+
+class WrappedReply(EventReply, kw_only=True):
+    """Events made of another reply. Closing it stops that reply too, also before its first event was read."""
+
+    first: WireReply | EventReply
+
+    async def close(self) -> None:
+        await super().close()
+        if isinstance(self.first, EventReply):
+            await self.first.close()
+        else:
+            self.first.abort()
+
+
+def wrap_reply(
+    first: WireReply | EventReply, events: AsyncIterator[list[Event]], losses: tuple[Loss, ...] = (), how: str = ""
+) -> WrappedReply:
+    """events with the headers and losses of the reply that they are made of."""
+    wrapped = WrappedReply(events=events, losses=(*first.losses, *losses), headers=first.headers, how=how, first=first)
+    if isinstance(first, EventReply):
+        wrapped.how = "; ".join(filter(None, (first.how, how)))
+        wrapped.local = first.local
+    return wrapped
+
+
+class Rounds:
+    """What several replies have in common that become one answer: indexes of parts, one start, the sum of the usage, each loss once."""
+
+    def __init__(self, losses: tuple[Loss, ...] = ()) -> None:
+        self.count = 0  # parts whose start the client has seen
+        self._is_started = False
+        self._seen = set(losses)
+        self.usage: Usage | None = None
+
+    def place(self) -> int:
+        """The index of the next part for the client."""
+        self.count += 1
+        return self.count - 1
+
+    def starts(self) -> bool:
+        """True for the first reply only: the client sees one start."""
+        is_first, self._is_started = not self._is_started, True
+        return is_first
+
+    def add_usage(self, more: Usage | None) -> None:
+        before = self.usage
+        if before is None or more is None:
+            self.usage = before or more
+            return
+        self.usage = before.plus(replace(more, extra=_sum(before.extra, more.extra, _LEVELS)))
+
+    def new_losses(self, losses: tuple[Loss, ...]) -> list[Event]:
+        fresh = [loss for loss in dict.fromkeys(losses) if loss not in self._seen]
+        self._seen.update(fresh)
+        return [Noted(note=loss) for loss in fresh]
+
+
+def _sum(before: dict[str, Any], more: dict[str, Any], levels: int) -> dict[str, Any]:
+    """Integers are added; of other values the last one counts."""
+    total = before | more
+    for name in before.keys() & more.keys():
+        old, new = before[name], more[name]
+        if isinstance(old, dict) and isinstance(new, dict) and levels:
+            total[name] = _sum(old, new, levels - 1)
+        elif type(old) is int and type(new) is int:
+            total[name] = old + new
+    return total

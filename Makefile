@@ -86,7 +86,7 @@ $(PROGRAMS)/vscode/.installed: $(PINNED)/vscode/package.json $(PINNED)/vscode/pa
 	sh $(PINNED)/vscode/install.sh $(@D) && touch $@
 
 # What is tried on that VS Code, each in an environment of its own, as they do not agree on what they need: 1.6 GB.
-FRAMEWORKS := autogen crewai semantic_kernel
+FRAMEWORKS := autogen crewai semantic_kernel libraries
 frameworks: $(FRAMEWORKS:%=$(PROGRAMS)/frameworks/%/.installed)
 
 $(PROGRAMS)/frameworks/%/.installed: $(PINNED)/vscode/frameworks/%.txt | $(VENV)/.installed-dev

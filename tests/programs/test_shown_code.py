@@ -1,6 +1,6 @@
-"""Code that people copy runs as they would start it: examples for frameworks, and what `toolwire connect` shows for libraries.
+"""Code that users copy runs as it is: the examples for frameworks, and what `toolwire connect` shows for libraries.
 
-The model is the demo one of `toolwire serve`. LiteLLM, LlamaIndex and smolagents are not among the programs of the tests.
+The model is the demo model of `toolwire serve`.
 """
 
 from __future__ import annotations
@@ -31,14 +31,19 @@ PYTHONS = {
     "pydantic-ai": "pydantic_ai",
 }
 NODES = {"openai-node": "openai", "anthropic-node": "@anthropic-ai/sdk", "langchain-js": "langchain", "ai-sdk": "ai"}
-ALONE = {"autogen": "autogen", "crewai": "crewai", "semantic-kernel": "semantic_kernel"}
-CASES = [
-    (client.name, way.dialect)
-    for client in LIBRARIES
-    for way in client.ways
-    if client.name in (*PYTHONS, *NODES, *ALONE)
-]
-_QUIET = {"OTEL_SDK_DISABLED": "true", "CREWAI_DISABLE_TELEMETRY": "true"}
+ALONE = {
+    **{"autogen": "autogen", "crewai": "crewai", "semantic-kernel": "semantic_kernel"},
+    **dict.fromkeys(("litellm", "llamaindex", "smolagents"), "libraries"),
+}
+# These programs print the tool's own result: the first two stop there, and smolagents wants a call of its final_answer tool, which the demo
+# model does not make.
+PRINTED = {
+    "litellm": "get_weather 18 degrees and rain in Paris",
+    "llamaindex": "18 degrees and rain in Paris",
+    "smolagents": "Observations: 18 degrees and rain in Paris",
+}
+CASES = [(client.name, way.dialect) for client in LIBRARIES for way in client.ways]
+_QUIET = {"OTEL_SDK_DISABLED": "true", "CREWAI_DISABLE_TELEMETRY": "true", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +73,10 @@ def test_what_connect_shows_calls_the_tool(name: str, dialect: str, address: str
     program.write_text(fill(client.way(dialect).code, target.placeholders(dialect)), encoding="utf-8")
     (tmp_path / "node_modules").symlink_to(NODE_MODULES)
     output = _output(_command(name), program, {}, tmp_path)
-    assert output.splitlines()[-1].endswith(CALLED), output[-1000:]
+    if name in PRINTED:
+        assert PRINTED[name] in output.splitlines(), output[-1000:]
+    else:
+        assert output.splitlines()[-1].endswith(CALLED), output[-1000:]
 
 
 def _command(name: str) -> list[str]:

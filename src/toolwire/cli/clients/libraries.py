@@ -1,4 +1,4 @@
-"""Clients that are libraries: a short program for each that uses the gateway and calls a tool. Nothing is written to a file."""
+"""Clients that are libraries: for each a short program that uses the gateway and calls a tool."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ const described = { name: "get_weather", description: "The weather in a city" };
 
 
 def _python(dialect: str, imports: str, code: str, decorator: str = "") -> DialectSetup:
-    """The tool stands between the imports and the rest."""
+    """Inserts the tool between the imports and the code."""
     tool = _PYTHON_TOOL.replace("def ", f"{decorator}\ndef ", 1) if decorator else _PYTHON_TOOL
     return _way(dialect, f"import os\n{imports.strip()}\n\n{tool}\n{code.strip()}", _PYTHON_KEY)
 
@@ -341,7 +341,7 @@ LITELLM = Client(
         _python("messages", "import json\nimport litellm", _litellm("anthropic", "@address@")),
     ),
     proof="run",
-    notes="the prefix `openai/` or `anthropic/` chooses the dialect and is not sent",
+    notes="the prefix `openai/` or `anthropic/` selects the dialect and is not sent; LiteLLM 1.106 needs the package `mcp` for tools",
 )
 
 LLAMAINDEX = Client(

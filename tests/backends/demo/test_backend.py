@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.backends.event_contract import answer_of, assistant, result, user
-from tests.backends.schema_family import is_valid, objects, schemas
+from tests.calls.schemas.schema_family import is_valid, objects, schemas
 from toolwire.backends.demo.backend import Demo
 from toolwire.dialects import DIALECTS
 from toolwire.types import (

@@ -440,6 +440,8 @@ def test_a_tool_may_be_called_tool_call() -> None:
         ({"type": ["null", "integer"]}, 1),
         ({"anyOf": [{"type": "null"}, {"type": "string"}]}, "..."),
         ({"type": "array", "items": {"type": "integer"}}, [1]),
+        ({"type": "array", "minItems": 3}, ["...", "...", "..."]),
+        ({"type": "string", "pattern": "^[a-z]{9}$"}, "aaaaaaaaa"),
         ({"$ref": "#/$defs/Point"}, {"x": 1}),
         ({"type": "object", "properties": {"y": {"type": "null"}}, "required": ["y"]}, {"y": None}),
     ],
@@ -453,9 +455,7 @@ def test_values_of_an_example_are_of_the_schema(schema: Any, value: Any) -> None
 @pytest.mark.parametrize(
     "schema",
     [
-        {"type": "string", "minLength": 400},
-        {"type": "string", "pattern": "^[a-z]{9}$"},
-        {"type": "array", "minItems": 3},
+        {"type": "string", "minLength": 4000},
         {"$ref": "#/nowhere"},
         {"not": {}},
         {"const": "x" * 3000},

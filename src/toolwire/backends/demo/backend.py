@@ -13,6 +13,7 @@ from itertools import chain
 
 from msgspec.structs import replace
 
+from ...calls.schemas.examples import NoExample, example_of
 from ...config.values import BackendConfig
 from ...events import Event, Finished, Started
 from ...ids import new_id
@@ -33,7 +34,7 @@ from ...types import (
 )
 from ..base import Backend, EventReply, Model
 from ..synthesis import batches, choices_asked, estimated_usage, in_words, results_of, tell, text_of
-from .examples import NoExample, example_of
+from .arguments import PromptArguments
 from .prompt_match import Hints, hints_of, named_tools, score
 from .prompt_paths import request_in, workspace_in
 
@@ -159,9 +160,9 @@ def _call(request: Request, tool: Tool, prompt: str, place: int) -> ToolCall:
     """Its id is made from what is called and where, so it differs from any other in the conversation."""
     hints = hints_of(prompt, _workspace(request.messages), [tool.name for tool in request.tools])
     arguments = _arguments(tool, hints)
-    raw = json.dumps(arguments, ensure_ascii=False)
+    raw = json.dumps(arguments, ensure_ascii=False, default=float)
     call_id = _call_id(json.dumps([len(request.messages), place, tool.name, raw]))
-    return ToolCall(id=call_id, name=tool.name, raw=raw, args=arguments)
+    return ToolCall(id=call_id, name=tool.name, raw=raw, args=json.loads(raw))
 
 
 def _call_id(seed: str) -> str:
@@ -173,7 +174,7 @@ def _arguments(tool: Tool, hints: Hints) -> JsonObject:
     schema = {"type": "object"} if tool.schema is None else {"type": "object", **tool.schema}
     for tried in (hints, Hints()):
         try:
-            value = example_of(schema, tried)
+            value = example_of(schema, PromptArguments(tried))
         except NoExample:
             continue
         if isinstance(value, dict):
@@ -189,11 +190,11 @@ def _words(request: Request, prompt: str) -> str:
         return said
     if request.output.format == "json":
         return json.dumps({"message": said}, ensure_ascii=False)
-    return json.dumps(_by_schema(request.output.schema or {}, prompt), ensure_ascii=False)
+    return json.dumps(_by_schema(request.output.schema or {}, prompt), ensure_ascii=False, default=float)
 
 
 def _by_schema(schema: JsonObject, prompt: str) -> Json:
     try:
-        return example_of(schema, hints_of(prompt))
+        return example_of(schema, PromptArguments(hints_of(prompt)))
     except NoExample:
         return {}

@@ -117,16 +117,17 @@ class Reading(Struct, frozen=True):
     patterns: Patterns
 
 
-def read(schema: JsonObject) -> Reading:
-    """Raises Unreadable or Uncheckable."""
-    reader = _Reader(schema)
+def read(schema: JsonObject, annotations: tuple[str, ...] = ()) -> Reading:
+    """annotations: keywords that are copied as they are. Raises Unreadable or Uncheckable."""
+    reader = _Reader(schema, annotations)
     found = reader.root()
     return Reading(found, tuple(dict.fromkeys(reader.notes)), reader.patterns)
 
 
 class _Reader:
-    def __init__(self, root: JsonObject) -> None:
+    def __init__(self, root: JsonObject, annotations: tuple[str, ...]) -> None:
         self._root = root
+        self._annotations = annotations
         self._base = root.get("$id")
         self._anchors: dict[str, Json] | None = None
         self._names: dict[str, str] = {}
@@ -174,7 +175,7 @@ class _Reader:
         return found
 
     def _object(self, node: JsonObject, path: Path) -> JsonObject:
-        out: JsonObject = {}
+        out: JsonObject = {key: node[key] for key in self._annotations if key in node}
         self._types(node, out, path)
         self._values(node, out, path)
         self._limits(node, out, path)

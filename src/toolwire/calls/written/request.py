@@ -13,9 +13,9 @@ import re
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...types import Json, JsonObject, Loss, Message, Output, Request, Text, Tool
+from ...types import JsonObject, Loss, Message, Output, Request, Text, Tool
 from ...wire.exact_json import encode
-from ..schemas import Schemas, TooCostly
+from ..schemas.examples import NoExample, example_of
 from .history_text import BRACKETED, call_block, has_calls, retold, with_words
 
 _AS_BLOCK = "as a <tool_call> block"
@@ -167,11 +167,9 @@ The tools, one on each line:
 _EXAMPLE = "\n\nAn example, with values that only show the form:\n"
 _TRIED = 8  # tools that an example is looked for in
 _LONGEST = 2000  # characters of an example
-_DEEPEST = 6
 _LARGEST = 1 << 20  # bytes of tools that are worth remembering
 _MOST = 16
 _known: list[tuple[bytes, str]] = []  # tools as JSON, and what was said of them
-_PLACEHOLDER = "..."
 # A description may come from anywhere. It may hold tags, but none that a template or a reader of calls takes for its own.
 _POSING = re.compile(
     r"<(?=[|\uff5c]|(?i:/?\s*(?:s|bos|eos|pad|unk|tool_call|tool_result|tool_response|start_of_turn|end_of_turn|think)\s*>))|"
@@ -211,79 +209,12 @@ def _posing_no_more(text: str) -> str:
 def _example(tools: list[JsonObject]) -> str:
     """A call of the first tool that needs arguments and for which some were found; without one the form has to do."""
     for tool in tools:
-        schema: JsonObject = tool["parameters"]
-        if not schema.get("required"):
+        if not tool["parameters"].get("required"):
             continue
-        arguments = _Maker(schema).value(schema, 0)
-        written = encode(arguments).decode()
-        if len(written) <= _LONGEST and _fits(schema, arguments, len(written)):
+        try:
+            written = encode(example_of(tool["parameters"])).decode()
+        except NoExample:
+            continue
+        if written.startswith("{") and len(written) <= _LONGEST:
             return _EXAMPLE + call_block(tool["name"], _posing_no_more(written))
     return ""
-
-
-def _fits(schema: JsonObject, arguments: Json, size: int) -> bool:
-    checker = Schemas().of(schema).checker
-    try:
-        return isinstance(arguments, dict) and checker is not None and checker.fits(arguments, size)
-    except TooCostly:
-        return False
-
-
-class _Maker:
-    """The least that a plain schema asks for; whether it is enough is for a checker to say."""
-
-    def __init__(self, root: JsonObject) -> None:
-        self._root = root
-
-    def value(self, schema: Json, depth: int) -> Json:
-        if not isinstance(schema, dict) or depth > _DEEPEST:
-            return _PLACEHOLDER
-        if "const" in schema:
-            return schema["const"]
-        for key in ("enum", "examples"):
-            if isinstance(given := schema.get(key), list) and given:
-                return given[0]
-        if schema.get("default") is not None:
-            return schema["default"]
-        if (other := self._other(schema)) is not None:
-            return self.value(other, depth + 1)
-        return self._typed(schema, depth)
-
-    def _other(self, schema: JsonObject) -> Json:
-        """What it stands for, or the first thing that it may be."""
-        if isinstance(reference := schema.get("$ref"), str):
-            return self._referred(reference)
-        for key in ("anyOf", "oneOf", "allOf"):
-            if isinstance(given := schema.get(key), list) and given and "properties" not in schema:
-                return next((one for one in given if one != {"type": "null"}), given[0])
-        return None
-
-    def _referred(self, reference: str) -> Json:
-        found: Json = self._root
-        for step in reference.removeprefix("#").strip("/").split("/"):
-            found = found.get(step) if isinstance(found, dict) else None
-        return found
-
-    def _typed(self, schema: JsonObject, depth: int) -> Json:
-        kind = schema.get("type", "object" if "properties" in schema else "string")
-        if isinstance(kind, list):
-            kind = next((one for one in kind if one != "null"), "null")
-        match kind:
-            case "object":
-                return self._object(schema, depth)
-            case "array":
-                return [self.value(schema.get("items"), depth + 1)]
-            case "integer" | "number":
-                return next((schema[key] for key in ("minimum", "maximum") if key in schema), 1)
-            case "boolean":
-                return True
-            case "null":
-                return None
-            case _:
-                return _PLACEHOLDER
-
-    def _object(self, schema: JsonObject, depth: int) -> JsonObject:
-        properties, required = schema.get("properties"), schema.get("required")
-        known = properties if isinstance(properties, dict) else {}
-        names = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
-        return {name: self.value(known.get(name), depth + 1) for name in names}

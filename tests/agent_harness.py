@@ -1,4 +1,4 @@
-"""Tasks for the tool loop: scripts as prompts, tools that remember, and providers that judge every request before they play a script."""
+"""Tasks for the tool loop: scripts as prompts, tools that record their calls, and providers that check every request before they play a script."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ MODEL = "s/scripted"
 
 
 def script(*turns: dict[str, Any], strict: bool = True) -> str:
-    """A prompt; with strict, the model complains of a history that is not what it said."""
+    """A prompt with a script. With strict, the model reports a history that differs from the script."""
     return scripted({"turns": list(turns), "strict": strict})
 
 
 def calls(*made: tuple[str, Any], **more: Any) -> dict[str, Any]:
-    """A turn that makes these calls."""
+    """A turn with these calls."""
     return {"calls": [{"name": name, "arguments": arguments} for name, arguments in made], **more}
 
 
 class Weather:
-    """A tool that remembers what it was asked."""
+    """A tool that records its arguments."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -68,7 +68,7 @@ def asked(prompt: str, *before: Message, model: str = MODEL, **more: Any) -> Req
 def played(
     prompt: str, tools: Sequence[Runnable | Callable[..., Any]] = (), terms: Terms | None = None, **more: Any
 ) -> tuple[list[LoopEvent], Loop]:
-    """The events of a whole task in this process."""
+    """The events of a complete task in this process."""
 
     async def main() -> tuple[list[LoopEvent], Loop]:
         host = Host(IN_PROCESS)
@@ -82,7 +82,7 @@ def played(
 
 
 def kinds_of(events: Sequence[LoopEvent]) -> list[str]:
-    """Tags, each once in a row, with the word of a status; words and arguments that grow are one."""
+    """The tags of the events, with the text of a status; repeated tags are listed once."""
     tags = [
         f"status:{event.status}" if isinstance(event, StatusEvent) else str(event.__struct_config__.tag)
         for event in events
@@ -91,7 +91,7 @@ def kinds_of(events: Sequence[LoopEvent]) -> list[str]:
 
 
 def folded(events: Sequence[LoopEvent]) -> list[dict[str, Any]]:
-    """What two back ends must agree on: deltas put together, ids by the order of their calls, no seconds."""
+    """Events in a form that is equal for all back ends: deltas joined, ids replaced by the position of the call, no durations."""
     names: dict[str, str] = {}
     found: list[dict[str, Any]] = []
     for event in events:
@@ -110,7 +110,7 @@ def folded(events: Sequence[LoopEvent]) -> list[dict[str, Any]]:
 
 
 def pairs(messages: Sequence[Message]) -> list[tuple[str, str]]:
-    """(id of a call, text of its result), checked: each call is answered once, in order, before anybody else speaks."""
+    """(call id, text of the result); asserts that each call has one result, in order, directly after its turn."""
     found: list[tuple[str, str]] = []
     due: list[str] = []
     for message in messages:
@@ -126,7 +126,7 @@ def pairs(messages: Sequence[Message]) -> list[tuple[str, str]]:
 
 
 class Providers:
-    """Every kind of back end on one port. refused: what their real counterparts would have refused, and why."""
+    """Every kind of back end on one port. refused: requests that the real providers would reject, with the reason."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, dict[str, Any]]] = []

@@ -1,4 +1,4 @@
-"""Cached histories are shared between requests, so no request may change one: checked for every gateway that a test runs here."""
+"""Cached histories are shared between requests, so no request may change one. This checks it for every gateway that a test runs in this process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ violations: list[str] = []
 
 
 class FrozenRecent(Recent):
-    """Compares a history with what was cached each time it is used, and when the test that used it has ended."""
+    """Compares a history with the cached one whenever it is used, and at the end of the test."""
 
     used: dict[int, tuple[Past, str]] = {}  # since the last check, of all instances
 

@@ -1,4 +1,4 @@
-"""Which objects of a piece of work only the garbage collector can free."""
+"""Find objects that only the garbage collector can free."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from toolwire.types import Request
 
 
 def held_by_cycles(work: Callable[[], object]) -> list[str]:
-    """Frames, tracebacks, errors and requests in reference cycles that work() leaves behind: each of them holds a body."""
+    """Frames, tracebacks, errors and requests in reference cycles after work(): each of them keeps a request body in memory."""
     was_enabled = gc.isenabled()
     gc.collect()
     gc.disable()

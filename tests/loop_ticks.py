@@ -1,4 +1,4 @@
-"""How far an event loop gets while something else is done."""
+"""Count the rounds of an event loop while other work runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 
 class Ticks:
-    """Rounds of the loop, at most one a millisecond: none while the loop is blocked."""
+    """Rounds of the loop, at most one per millisecond; none while the loop is blocked."""
 
     def __init__(self) -> None:
         self.count = 0

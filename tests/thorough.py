@@ -1,4 +1,4 @@
-"""How much is run: `TOOLWIRE_THOROUGH=1` adds repetitions of what every run has, on more pairs, with more cases, in smaller pieces."""
+"""The amount of tests: `TOOLWIRE_THOROUGH=1` adds repetitions, with more pairs, more cases and smaller chunks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def is_thorough() -> bool:
 
 
 def some(every: Sequence[_One], kept: Iterable[_One]) -> list[_One]:
-    """Those that are always run, in their order; every one of them where the switch is on."""
+    """The items that every run uses, in order; all of them in a thorough run."""
     chosen = list(kept)
     unknown = [one for one in chosen if one not in every]
     if unknown or not chosen:

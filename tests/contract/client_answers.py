@@ -1,4 +1,4 @@
-"""What a client ends up with after an answer: the same few facts, whatever the dialect, streamed or whole."""
+"""What a client has after an answer: the same few facts in every dialect, streaming or not."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FINISH = {
 
 
 class Call(NamedTuple):
-    """raw is None where the dialect carries an object and no text."""
+    """raw is None if the dialect has an object instead of text."""
 
     id: str
     name: str
@@ -50,14 +50,14 @@ class Seen(NamedTuple):
 
 
 class Number(NamedTuple):
-    """A number with a fraction or an exponent: its sign counts even at zero."""
+    """A number with a fraction or an exponent; the sign of zero counts."""
 
     is_negative: bool
     value: Decimal
 
 
 def exact(text: str) -> Any:
-    """JSON with every digit; None where it is no JSON."""
+    """JSON with exact numbers; None if it is no JSON."""
     try:
         return json.loads(text, parse_float=lambda digits: Number(digits.startswith("-"), Decimal(digits)))
     except ValueError:
@@ -167,7 +167,7 @@ def _thoughts(items: list[Body]) -> Iterator[str]:
 
 
 def _responses_stream(events: list[Body]) -> Seen:
-    """A client shows the deltas; a failed answer's final object need not hold what was cut off."""
+    """A client shows the deltas; the final object of a failed answer may lack truncated content."""
     last = events[-1]
     text = "".join(event["delta"] for event in events if event["type"] == "response.output_text.delta")
     if "response" not in last:
@@ -203,7 +203,7 @@ def _messages_usage(value: Body) -> Used:
 
 
 def _messages_stream(events: list[Body]) -> Seen:
-    """Folded as the vendor's own clients do: a call's pieces are JSON when joined, nothing is the empty object."""
+    """Folded as the vendor's own clients do: the fragments of a call are joined and decoded, and no fragments are the empty object."""
     message: Body = {"content": [], "stop_reason": "", "usage": {}}
     error = ""
     for event in events:

@@ -1,4 +1,4 @@
-"""The same conversation in each dialect: what a client of it would send."""
+"""The same conversation in each dialect, as a client of it sends it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ TOOLS: dict[str, Body] = {
 }
 
 
-# Stands where the arguments go into a request as an object: they are written there as they are, digit for digit.
+# Placeholder for arguments that are an object in the request: the exact text is inserted there.
 _INPUT = "the arguments of the past call"
 
 
 class Exchange(NamedTuple):
-    """A call of the model and what came of it: (id, name, arguments as JSON, result)."""
+    """A call of the model and its result: (id, name, arguments as JSON, result)."""
 
     call_id: str
     name: str

@@ -1,4 +1,4 @@
-"""The gateway that the matrix asks: the same as for the tests with real clients."""
+"""The gateway of the dialect matrix: the same as for the tests with real clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cursor's service, simulated, behind a running gateway: each in a thread of its own, on real sockets."""
+"""Cursor's simulator behind a running gateway: each in its own thread, on real sockets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ VERSION = "cli-2026.08.11-e8db854"
 
 
 class CursorStage:
-    """simulator must only be read here: it belongs to another thread."""
+    """simulator belongs to another thread and must only be read here."""
 
     def __init__(self, simulator: Simulator, server: Gateway) -> None:
         self.simulator = simulator
@@ -34,7 +34,7 @@ class CursorStage:
     def ask(
         self, *steps: Said, dialect: str = "chat", stream: bool = True, has_tools: bool = True, **more: Any
     ) -> Answer:
-        """What a client of this dialect gets for a conversation."""
+        """The answer that a client of this dialect gets for a conversation."""
         tools = {"look": SCHEMA} if has_tools else {}
         body = {"model": "cursor/default", **talk(dialect, *steps, tools=tools, stream=stream, **more)}
         return ask(self.server.port, "POST", PATHS[dialect], body)
@@ -62,7 +62,7 @@ class CursorStage:
 def running(
     model: Any = None, *, faults: Faults | Sequence[Faults] = (), settings: Settings | None = None, **config: Any
 ) -> Iterator[CursorStage]:
-    """config are keys of the back end, which is called cursor."""
+    """config: keys of the back end, which is named cursor."""
     with simulating(Simulator(model=model, faults=faults, settings=settings or Settings())) as simulator:
         fields: dict[str, Any] = {"token": Secret(TOKEN), "client_version": VERSION, "retries": 0} | config
         backend = BackendConfig(name="cursor", kind="cursor", **{"base_url": simulator.url} | fields)

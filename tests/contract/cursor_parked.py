@@ -1,4 +1,4 @@
-"""A program that parks many runs on a server, tells how much memory that took, and leaves them when its input ends.
+"""A program that parks many runs on a server, prints the memory that they use, and disconnects when its input ends.
 
 python -m tests.contract.cursor_parked URL TRANSPORT COUNT
 """
@@ -46,7 +46,7 @@ async def main(url: str, transport: str, count: int) -> None:
             pass
         await reply.close()
 
-    await park(-1)  # what is loaded and opened once is not counted
+    await park(-1)  # one-time costs are not counted
     before = resident()
     for start in range(0, count, 20):
         await asyncio.gather(*(park(start + number) for number in range(20)))
@@ -61,7 +61,7 @@ async def main(url: str, transport: str, count: int) -> None:
 
 
 def _is_socket(name: str) -> bool:
-    """But for the one by which the loop wakes itself."""
+    """Except the one that wakes the event loop."""
     try:
         target = os.readlink(f"/proc/self/fd/{name}")
     except OSError:

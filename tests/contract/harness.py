@@ -1,4 +1,4 @@
-"""A gateway between clients and back ends of every kind, conversations in every dialect, and what is in the requests it sends."""
+"""A gateway between clients and back ends of every dialect, with conversations in every dialect and readers for the requests that it sends."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SCHEMA: Body = {"type": "object", "properties": {"city": {"type": "string"}, "da
 
 
 class Said(NamedTuple):
-    """One step of a conversation: user, assistant and system say text; a call has arguments as text; a result its call's id."""
+    """One step of a conversation: user, assistant and system have text, a call has arguments as text, a result has the id of its call."""
 
     role: str
     text: str
@@ -51,12 +51,12 @@ class Stage:
         self.server = server
 
     def ask(self, client: str, backend: str, body: Body, *plays: list[Step], model: str = "m") -> Answer:
-        """What the client gets when the back end plays this."""
+        """The answer that the client gets if the back end plays this."""
         self.upstream.on(model, *plays)
         return ask(self.server.port, "POST", PATHS[client], {"model": f"{backend}/{model}", **body})
 
     def sent(self, client: str, backend: str, body: Body) -> tuple[Body, Answer]:
-        """What the back end was asked, and the answer."""
+        """The request that the back end received, and the answer."""
         answer = self.ask(client, backend, body, text_play(spoken(backend)))
         assert answer.status == 200, answer.body
         return self.received()[-1].json, answer
@@ -65,7 +65,7 @@ class Stage:
         return self.upstream.requests(model)
 
     def wait_metric(self, expected: float, name: str, **labels: str) -> None:
-        """A request is counted when it is over, which may be a moment after its last byte."""
+        """A request is counted when it is closed, which may be a moment after its last byte."""
         wait_until(lambda: self.metric(name, **labels) >= expected)
         assert self.metric(name, **labels) == expected
 
@@ -81,7 +81,7 @@ class Stage:
 
 @contextlib.contextmanager
 def on_stage(*variants: tuple[str, Body], keep_alive: float = 15.0) -> Iterator[Stage]:
-    """A back end of each dialect for each variant: its ending and what it is configured with."""
+    """A back end of each dialect for each variant, which is a name suffix with configuration keys."""
     upstream = Upstream()
     backends = tuple(
         BackendConfig(
@@ -106,7 +106,7 @@ def spoken(backend: str) -> str:
 
 
 def talk(dialect: str, *steps: Said, tools: dict[str, Body] | None = None, stream: bool = True, **more: Any) -> Body:
-    """A request with this conversation, and these tools by their names."""
+    """A request with this conversation, and tools with these names."""
     tools = {"weather": SCHEMA, "now": SCHEMA} if tools is None else tools
     write = {"chat": _chat, "responses": _responses, "messages": _messages}[dialect]
     return {**write(steps or (Said("user", "hi"),), tools), "stream": stream, **more}
@@ -164,7 +164,7 @@ def _messages(steps: tuple[Said, ...], tools: dict[str, Body]) -> Body:
 
 
 def calls_play(dialect: str, *calls: tuple[str, str, list[str]]) -> list[Step]:
-    """A stream of calls: (id, name, pieces of its arguments), regular in its dialect."""
+    """A valid stream of calls: (id, name, fragments of its arguments)."""
     if dialect == "chat":
         frames = [chunk({"role": "assistant", "content": ""})]
         for index, (call_id, name, pieces) in enumerate(calls):
@@ -187,7 +187,7 @@ def calls_play(dialect: str, *calls: tuple[str, str, list[str]]) -> list[Step]:
 
 
 def text_play(dialect: str, text: str = "fine") -> list[Step]:
-    """The answer is a stream whatever was asked for: the gateway writes it as the client wants it."""
+    """The back end always streams; the gateway sends what the client requested."""
     if dialect == "chat":
         return played(chunk({"role": "assistant", "content": text}), chunk(finish="stop"), DONE)
     if dialect == "messages":
@@ -201,7 +201,7 @@ def played(*frames: bytes) -> list[Step]:
 
 
 def answered(client: str, answer: Answer, *, stream: bool = True) -> list[Part]:
-    """The parts of an answer as a client of this dialect reads it; the contract of events is checked on the way."""
+    """The parts of an answer as a client of this dialect reads it; also checks the event contract."""
     assert answer.status == 200, answer.body
     if stream:
         return list(fold(events_in(client, _without_comments(answer.body), request=asking(client))).parts_of(0))
@@ -213,7 +213,7 @@ def _without_comments(body: bytes) -> bytes:
 
 
 class Asked:
-    """A request as a back end of this dialect reads it."""
+    """A request as a back end of this dialect decodes it."""
 
     def __init__(self, dialect: str, body: Body) -> None:
         self.body = body
@@ -226,7 +226,7 @@ class Asked:
 
     @property
     def calls(self) -> list[tuple[str, str, Any]]:
-        """(id, name, arguments as a value); arguments that are no JSON raise."""
+        """(id, name, decoded arguments); raises if the arguments are no JSON."""
         if self._dialect == "chat":
             made = [one for message in self.body["messages"] for one in message.get("tool_calls") or ()]
             return [(one["id"], one["function"]["name"], json.loads(one["function"]["arguments"])) for one in made]
@@ -237,7 +237,7 @@ class Asked:
 
     @property
     def results(self) -> list[str]:
-        """The ids that results answer."""
+        """The call ids of the results."""
         if self._dialect == "chat":
             return [message["tool_call_id"] for message in self.body["messages"] if message["role"] == "tool"]
         if self._dialect == "responses":
@@ -246,7 +246,7 @@ class Asked:
 
     @property
     def choice(self) -> Any:
-        """The name of the tool that must be called."""
+        """The name of the forced tool."""
         given = self.body.get("tool_choice")
         assert isinstance(given, dict), given
         return given["function"]["name"] if self._dialect == "chat" else given["name"]

@@ -1,9 +1,9 @@
-"""An app-server without a model, for turns that wait for results: it asks for tools as the real versions were seen to.
+"""An app-server without a model, for turns that wait for results. It calls tools in the same way as the real versions.
 
-Up to 0.130 it counts tokens before it asks for results, from 0.145 on it marks the end of a response; up to 0.144 it asks for one tool
-after the other, the last one first. Before 0.92 tools are those of an MCP server that it starts. The word in the prompt says how many
-rounds of two calls the model makes, as in "ROUNDS=2"; at the end it tells the results that it got. With --stubborn the model never
-ends by itself: it calls the client's tools for ever, and where it has none it is told so by the app-server, and calls again.
+Up to 0.130 it reports token counts before it requests results, from 0.145 on it marks the end of a response. Up to 0.144 it calls one tool
+after the other, the last one first. Before 0.92 the tools belong to an MCP server that it starts. The prompt sets the number of rounds of
+two calls, as in "ROUNDS=2"; the last answer repeats the results. With --stubborn the model never stops: it keeps calling the client's
+tools, and without tools the app-server answers with an error and the model calls again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Interrupted(Exception):
 
 
 class Tools:
-    """An MCP server that was started for a thread, as its client."""
+    """Client of the MCP server of a thread."""
 
     def __init__(self, settings: Json) -> None:
         command = [settings["mcp_servers.gw.command"], *settings["mcp_servers.gw.args"]]
@@ -62,7 +62,7 @@ class Thread:
         self._responses = 0
 
     def begin(self) -> str:
-        """A turn has an id of its own, and begins when the one before it has ended."""
+        """A turn has its own id, and begins when the previous one has ended."""
         self._is_idle.wait(5)
         self._is_idle.clear()
         self._is_stopped.clear()
@@ -76,7 +76,7 @@ class Thread:
         self._is_stopped.set()
 
     def run(self, given: Any) -> None:
-        """A turn; what it was told of results before is a conversation that was begun anew."""
+        """Run a turn. If the input already has results, the conversation was restarted."""
         prompt = self._history + json.dumps(given)
         try:
             if self._server.options.stubborn:
@@ -97,7 +97,7 @@ class Thread:
             self._is_idle.set()
 
     def _round(self, number: int) -> Json:
-        """Two calls, and what came back for them."""
+        """Two calls and their results."""
         calls = [(f"call_{number}_{city}", {"city": city}) for city in ("Rome", "Paris")]
         prefix = "mcp__gw__" if self._tools else ""
         options, asked = self._server.options, []
@@ -118,7 +118,7 @@ class Thread:
         return found
 
     def _refused(self, number: int) -> None:
-        """A call that the app-server answers itself."""
+        """A call that the app-server itself answers with an error."""
         call = {"type": "function_call", "name": "look", "arguments": "{}", "call_id": f"call_{number}"}
         output = {"type": "function_call_output", "call_id": call["call_id"], "output": "unsupported call: look"}
         for item in (call, output):
@@ -156,7 +156,7 @@ class Thread:
             self._tell("rawResponse/completed", responseId="r", usage=_used(1))
 
     def _count(self) -> None:
-        """Versions up to 0.130 do it twice: when a response is complete, and when the next one begins."""
+        """Versions up to 0.130 report it twice: when a response is complete, and when the next one begins."""
         self._tell("thread/tokenUsage/updated", tokenUsage={"total": _used(self._responses), "last": _used(1)})
 
     def _say(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Images, files and sound as a client of each dialect sends them, and what a back end of each dialect then has of them."""
+"""Images, files and audio as a client of each dialect sends them, and what a back end of each dialect receives."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PLACES = ("user", "assistant", "system", "result")
 
 
 class Sent(NamedTuple):
-    """One medium: its kind and type, and one of its bytes, its address and its id."""
+    """One medium: its kind and type, and one of bytes, URL and id."""
 
     kind: str
     mime: str
@@ -38,7 +38,7 @@ class Sent(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What came out of a request: its media, all its words, and what was told to be lost."""
+    """What a request contains after translation: media, texts and losses."""
 
     media: list[Media]
     words: str
@@ -47,7 +47,7 @@ class Found(NamedTuple):
 
 
 def part_of(dialect: str, sent: Sent) -> Body | None:
-    """The part a client of this dialect sends it as; None if the dialect has none."""
+    """The part in which a client of this dialect sends it; None if the dialect has none."""
     return {"chat": _chat, "responses": _responses, "messages": _messages}[dialect](sent)
 
 
@@ -96,7 +96,7 @@ def _messages(sent: Sent) -> Body | None:
 
 
 def request_with(dialect: str, parts: dict[str, list[Body]]) -> Request:
-    """A conversation with one call, and these parts in their places."""
+    """A conversation with one call, with these parts in the given places."""
     build = {"chat": _chat_body, "responses": _responses_body, "messages": _messages_body}[dialect]
     return DIALECTS[dialect].decode_request(json.dumps({"model": "m", **build(parts)}).encode(), {})
 
@@ -159,9 +159,9 @@ def _messages_body(parts: dict[str, list[Body]]) -> Body:
 
 
 def arrived(request: Request, dialect: str, profile: Profile) -> Found:
-    """What a back end of this dialect reads in what it is sent."""
+    """The content that a back end of this dialect reads in the request."""
     encoded = DIALECTS[dialect].encode_request(request, profile)
-    body = {"model": request.model, **json.loads(encoded.body)}  # where the path names it, the body does not
+    body = {"model": request.model, **json.loads(encoded.body)}  # some dialects name it in the path only
     again = DIALECTS[dialect].decode_request(json.dumps(body).encode(), {})
     media: list[Media] = []
     words: list[str] = []
@@ -174,7 +174,7 @@ def arrived(request: Request, dialect: str, profile: Profile) -> Found:
 
 
 def end_of(sent: Sent, found: Found) -> str:
-    """as it is: the same bytes or the same address; text: its words; named: a placeholder that tells what it was."""
+    """as it is: the same bytes or URL; text: its content as text; named: a placeholder that describes it."""
     for medium in found.media:
         if medium.data is not None and sent.raw and b64decode(medium.data) == sent.raw:
             return "as it is"

@@ -1,7 +1,7 @@
 """Every documented member of a request, dialect by dialect, each with a value that is not the default.
 
-A value that can be recognised on the other side begins with "mark_value" or is one of NUMBERS; the rest (modes, switches) is recognised
-only by the change that it makes to the request.
+A value that can be recognised on the other side begins with "mark_value" or is one of NUMBERS; other values (modes, switches) are
+recognised only by the change that they make to the request.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ BASES: dict[str, Body] = {
 
 
 def in_call(history: list[Body], place: int, **members: Any) -> list[Body]:
-    """The history with more members in one of its messages."""
+    """The history with additional members in one of its messages."""
     return [{**item, **members} if number == place else item for number, item in enumerate(history)]
 
 

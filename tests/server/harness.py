@@ -1,4 +1,4 @@
-"""The gateway on real sockets: uvicorn in a thread or as a process, a back end that plays exact bytes, and plain clients."""
+"""The gateway on real sockets: uvicorn in a thread or as a process, an upstream that sends exact bytes, and simple clients."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ from toolwire.server.launch import Server, options
 from toolwire.types import Request, Text
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
-LONG = 20.0  # how long a test waits for what must happen
+LONG = 20.0  # how long a test waits for an expected event
 
-# What a play is made of: bytes to write, seconds to wait, or one of these words.
-CLOSE = "close"  # end the connection in order
-RESET = "reset"  # end it with a reset
-HOLD = "hold"  # say nothing more until the other side goes
+# The steps of a play: bytes to send, seconds to wait, or one of these words.
+CLOSE = "close"  # close the connection
+RESET = "reset"  # reset the connection
+HOLD = "hold"  # send nothing until the other side disconnects
 Step: TypeAlias = bytes | float | str
 
 
 class Received:
-    """One request as the back end saw it, and when its connection ended while it was being answered."""
+    """One request as the upstream received it, and the time at which the client disconnected during the answer."""
 
     def __init__(self, method: str, path: str, headers: dict[str, str], body: bytes) -> None:
         self.method = method
@@ -64,7 +64,7 @@ class Received:
 
 
 class Upstream:
-    """A back end in a thread of its own. What it plays is chosen by the model asked for, else by the path."""
+    """An upstream in its own thread. The requested model selects what it plays, else the path."""
 
     def __init__(self) -> None:
         self.plays: dict[str, list[list[Step]]] = {}
@@ -80,7 +80,7 @@ class Upstream:
         self.url = f"http://127.0.0.1:{self.port}"
 
     def on(self, name: str, *plays: list[Step]) -> str:
-        """Each request for name gets the next play; past the end, the last one again."""
+        """Each request for name gets the next play, and after the end the last one again."""
         self.plays[name] = list(plays)
         return name
 
@@ -154,7 +154,7 @@ async def _read_request(reader: asyncio.StreamReader) -> Received | None:
 async def _perform(
     play: list[Step], request: Received, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> bool:
-    """Whether the connection may serve another request. A sleep ends early when the other side has gone."""
+    """Whether the connection may serve another request. A wait ends early when the other side disconnects."""
     for step in play:
         if isinstance(step, bytes):
             writer.write(step)
@@ -209,7 +209,7 @@ class Gateway:
     """The application on uvicorn, in a thread of this process."""
 
     def __init__(self, config: Config, store: Store | None = None) -> None:
-        if config.store == StoreConfig():  # the file in somebody's home is none of a test's business
+        if config.store == StoreConfig():  # do not use the store in the user's home
             config = msgspec.structs.replace(config, store=StoreConfig(kind="memory"))
         self.app = App(config, store)
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
@@ -236,10 +236,10 @@ def gateway(config: Config, store: Store | None = None) -> Iterator[Gateway]:
 
 
 class Process:
-    """`toolwire serve` as people start it. Its output goes to files, so that nobody has to read it."""
+    """`toolwire serve` as a process. Its output goes to files, so that no pipe can fill up."""
 
     def __init__(self, folder: Path, toml: str, *arguments: str, stderr: Any = None, files: int = 0) -> None:
-        """files: how many it may open."""
+        """files: its limit of open files."""
         self.port = free_port()
         self.folder = folder
         path = folder / "toolwire.toml"
@@ -294,7 +294,7 @@ def process(folder: Path, toml: str, *arguments: str, stderr: Any = None, files:
 
 
 class Broken:
-    """A back end with a mistake in it: what it raises after a few words is no error of the tree."""
+    """A back end with a bug: after some text it raises an exception that is no GatewayError."""
 
     name = "broken"
     dialect = ""
@@ -334,7 +334,7 @@ class Answer:
 
 
 def events_in(body: bytes) -> list[tuple[str, Any]]:
-    """(event, data) for each frame, data as JSON where it is; a comment is (":", words)."""
+    """(event, data) for each frame, data decoded if it is JSON; a comment is (":", text)."""
     assert body.endswith(b"\n\n") or not body, body[-200:]
     found: list[tuple[str, Any]] = []
     for block in body.split(b"\n\n")[:-1]:
@@ -355,7 +355,7 @@ def events_in(body: bytes) -> list[tuple[str, Any]]:
 def ask(
     port: int, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None, timeout: float = LONG
 ) -> Answer:
-    """One request on a connection of its own; body as bytes, or as a value to write as JSON."""
+    """One request on a new connection; body is bytes, or a value to encode as JSON."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
     try:
         data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
@@ -372,7 +372,7 @@ def answer_of(response: http.client.HTTPResponse) -> Answer:
 
 
 def raw(port: int, *pieces: bytes, timeout: float = LONG) -> bytes:
-    """Write these bytes, then read until the other side closes."""
+    """Send these bytes, then read until the other side closes."""
     with connected(port, timeout) as connection:
         for piece in pieces:
             connection.sendall(piece)
@@ -380,7 +380,7 @@ def raw(port: int, *pieces: bytes, timeout: float = LONG) -> bytes:
 
 
 def connected(port: int, timeout: float = LONG, *, buffer: int = 0) -> socket.socket:
-    """buffer bounds what the kernel takes in for a client that does not read."""
+    """buffer: the receive buffer of the kernel, for clients that do not read."""
     connection = socket.socket()
     connection.settimeout(timeout)
     if buffer:

@@ -1,4 +1,4 @@
-"""Chat Completions: the order of chunks, and what they add up to."""
+"""Chat Completions: rules for the order of chunks and for their sum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Server-sent events, JSON and errors: what the dialects have in common on the wire."""
+"""Server-sent events, JSON and errors: rules that all dialects share."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def parse_sse(raw, report):
     out, ev, data = [], None, []
     lines = re.split(r"\r\n|\n|\r", text)
     if lines[-1] == "":
-        lines.pop()  # what follows the last line end is no line, so it ends no event
+        lines.pop()  # text after the last line end is no line, so it ends no event
     for ln in lines:
         if ln == "":
             if data:

@@ -1,4 +1,4 @@
-"""Anthropic Messages: the order of events and blocks, and what they add up to."""
+"""Anthropic Messages: rules for the order of events and blocks and for their sum."""
 
 from __future__ import annotations
 

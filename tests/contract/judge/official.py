@@ -1,4 +1,4 @@
-"""The vendors' own types as a referee: a value is walked strictly along the type it should have."""
+"""Strict validation against the vendors' own types."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def members(kind):
 
 @cache
 def fields(model):
-    """Name, type and whether it must be there. Asked for at every event of every stream, so it is found out once."""
+    """Name, type and whether it is required. Cached, because every event of every stream needs it."""
     named = ((f.alias or f.serialization_alias or name, f) for name, f in model.model_fields.items())
     return [(name, f.annotation, f.is_required()) for name, f in named]
 
 
 class Shape(NamedTuple):
-    """What a walk needs to know of a type."""
+    """The facts about a type that validation needs."""
 
     kind: Any
     members: list[Any]
@@ -69,10 +69,10 @@ class Shape(NamedTuple):
 
 
 def shape(kind):
-    """Found out once for each: by its identity, because equality of such types takes longer than the walk."""
+    """Cached by identity, because comparing such types takes longer than the validation."""
     found = _SHAPES.get(id(kind))
     if found is None:
-        found = _SHAPES[id(kind)] = (_shape(strip(kind)), kind)  # kept, so that no other gets its identity
+        found = _SHAPES[id(kind)] = (_shape(strip(kind)), kind)  # keeps the type alive, so that its id is not reused
     return found[0]
 
 

@@ -1,4 +1,4 @@
-"""The vendors' OpenAPI documents as a second referee, for those who have them: toolwire ships none.
+"""Validation against the vendors' OpenAPI documents, if they are available: toolwire ships none.
 
 TOOLWIRE_OPENAPI names OpenAI's document, TOOLWIRE_OPENRESPONSES that of Open Responses, both as JSON.
 """
@@ -23,7 +23,7 @@ _IGNORED = ("discriminator", "example", "examples", "x-oaiMeta")
 
 
 def oracle(dialect, what, value, path, report):
-    """Check a body, a chunk or an event against each document that is there."""
+    """Check a body, a chunk or an event against each available document."""
     for name in _VARIABLES:
         document = _document(name)
         if document is None:
@@ -72,7 +72,7 @@ class Document:
 
 
 def as_json_schema(value):
-    """OpenAPI's own words out, nullable as JSON Schema says it."""
+    """Convert OpenAPI keywords to JSON Schema."""
     if isinstance(value, list):
         return [as_json_schema(item) for item in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""OpenAI Responses: the order of events, items and parts, and what they add up to."""
+"""OpenAI Responses: rules for the order of events, items and parts and for their sum."""
 
 from __future__ import annotations
 

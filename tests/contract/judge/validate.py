@@ -1,8 +1,8 @@
-"""The judge: one HTTP answer in, every fault in it out.
+"""The judge: finds every error in one HTTP answer.
 
-Three referees: the types of the installed `openai` and `anthropic` packages, walked strictly (missing member, wrong
-type, unknown literal or event: an error; unknown member: a warning); the order and accumulation rules of each dialect,
-written here; and the vendors' OpenAPI documents where there are any (see openapi.py).
+It checks three things: the types of the installed `openai` and `anthropic` packages (missing member, wrong type, unknown
+literal or event: an error; unknown member: a warning), the rules of each dialect for order and accumulation, and the vendors'
+OpenAPI documents if they are available (see openapi.py).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ STREAM = {"chat": chat_stream, "responses": responses_stream, "messages": messag
 
 
 def check(dialect, raw, status=200, content_type="", request=None):
-    """The answer to this request; the names of its calls must be those of the request's tools."""
+    """Check the answer to this request. Its calls may only name tools of the request."""
     report = Report()
     kind = content_type.split(";")[0].strip().lower()
     is_stream = status < 400 and bool((request or {}).get("stream"))

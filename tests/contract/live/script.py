@@ -1,4 +1,4 @@
-"""What a model says in a test of live streams, and what of it has been received after each frame."""
+"""The answer of a model in tests of live streams, and what was received of it after each frame."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Words(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A call; pieces are its arguments."""
+    """A call; pieces are the fragments of its arguments."""
 
     name: str
     id: str
@@ -28,12 +28,12 @@ class Call(NamedTuple):
 
 
 class Part:
-    """One part as far as it has come."""
+    """One part as far as it was received."""
 
     def __init__(self, name: str = "") -> None:
         self.name = name  # of the tool; "" for text
         self.content = ""
-        self.is_closed = False  # the back end has said that it is complete, or has gone on with something else
+        self.is_closed = False  # the back end has marked it as complete, or has started another part
 
     @property
     def is_call(self) -> bool:
@@ -51,7 +51,7 @@ class Part:
 
 
 class Frame(NamedTuple):
-    """Bytes of the back end, and all that has been received once they are read: (tool, content, whether it is closed)."""
+    """Bytes of the back end, and the parts received so far: (tool, content, whether it is closed)."""
 
     wire: bytes
     received: tuple[tuple[str, str, bool], ...]
@@ -59,7 +59,7 @@ class Frame(NamedTuple):
 
 
 class Recorder:
-    """Writes frames and notes what each of them adds."""
+    """Writes frames and records what each of them adds."""
 
     def __init__(self) -> None:
         self.frames: list[Frame] = []
@@ -83,12 +83,12 @@ class Recorder:
 
 
 def cut(text: str, places: Sequence[int]) -> tuple[str, ...]:
-    """The text in pieces; places that lie outside are ignored."""
+    """The text, split at these positions; positions outside are ignored."""
     inner = sorted({place for place in places if 0 < place < len(text)})
     return tuple(text[start:end] for start, end in zip([0, *inner], [*inner, len(text)], strict=True))
 
 
 def every_cut(text: str) -> list[tuple[str, ...]]:
-    """The text in all the ways in which it can be cut."""
+    """The text in all ways in which it can be split."""
     places = range(1, len(text))
     return [cut(text, [place for place in places if mask >> place & 1]) for mask in range(0, 1 << len(text), 2)]

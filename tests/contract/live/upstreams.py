@@ -1,4 +1,4 @@
-"""The same answer as back ends of each dialect stream it, with what they get wrong, and what has come after each frame."""
+"""The same answer as back ends of each dialect stream it, with their mistakes, and what was received after each frame."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ ROLE = {"role": "assistant", "content": ""}
 
 
 class Manner(NamedTuple):
-    """How a Chat Completions server tells which call a fragment belongs to, and how it ends."""
+    """How a Chat Completions server marks which call a fragment belongs to, and how it ends the stream."""
 
     index: Literal["right", "absent", "zero"] = "right"
     ids: Literal["first", "every", "absent"] = "first"
     order: Literal["sequential", "interleaved"] = "sequential"
     has_bare_header: bool = True  # the first fragment has no arguments
-    is_legacy: bool = False  # function_call in place of tool_calls
+    is_legacy: bool = False  # function_call instead of tool_calls
     has_finish: bool = True
     has_mark: bool = True
 
     @property
     def is_decidable(self) -> bool:
-        """Whether what the server sends says which call each fragment belongs to."""
+        """Whether the stream determines which call each fragment belongs to."""
         if self.is_legacy:
             return self.order == "sequential" and (self.index, self.ids) == ("zero", "absent")
         return self.order == "sequential" or self.index == "right" or self.ids == "every"
 
     @property
     def is_whole(self) -> bool:
-        """Whether it says that the answer is complete."""
+        """Whether the stream marks the answer as complete."""
         return self.has_finish or self.has_mark
 
 
@@ -62,7 +62,7 @@ def chat(items: Sequence[Words | Call], manner: Manner) -> list[Frame]:
 
 
 def _groups(items: Sequence[Words | Call], manner: Manner) -> list[list[Words | Call]]:
-    """What is streamed at the same time: parallel calls where they are interleaved, else one part after the other."""
+    """Parts that are streamed at the same time: interleaved parallel calls, else one part after the other."""
     groups: list[list[Words | Call]] = []
     for item in items:
         is_parallel = manner.order == "interleaved" and isinstance(item, Call)
@@ -74,7 +74,7 @@ def _groups(items: Sequence[Words | Call], manner: Manner) -> list[list[Words | 
 
 
 def _in_turn(steps: Iterable[Iterator[Any]]) -> Iterator[Any]:
-    """One step of each, again and again, until none has any left."""
+    """Round-robin over the iterators."""
     waiting = deque(steps)
     while waiting:
         one = waiting.popleft()
@@ -157,7 +157,7 @@ def gemini(items: Sequence[Words | Call]) -> list[Frame]:
     for item in items:
         part = recorder.begin(item.name if isinstance(item, Call) else "")
         if isinstance(item, Call):
-            recorder.grow(part, encode(json.loads(item.raw)).decode())  # an object has no spelling of its own
+            recorder.grow(part, encode(json.loads(item.raw)).decode())  # the spelling of an object is not preserved
             part.is_closed = True
             recorder.frame(gemini_chunk(gemini_call(item.id, item.name, json.loads(item.raw))))
             continue
@@ -169,7 +169,7 @@ def gemini(items: Sequence[Words | Call]) -> list[Frame]:
 
 
 class Leaving(NamedTuple):
-    """What a Responses server leaves out of its events."""
+    """Members that a Responses server omits from its events."""
 
     item_id: bool = False
     output_index: bool = False

@@ -1,4 +1,4 @@
-"""What a client has understood so far of an answer that is still being streamed."""
+"""What a client has received so far of an answer that is still streaming."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Shown(NamedTuple):
 
 
 class View:
-    """Collects the bytes that a client of one dialect is sent."""
+    """Collects the bytes that a client of one dialect receives."""
 
     def __init__(self, dialect: str) -> None:
         self._read: Callable[[str, Any], None] = getattr(self, f"_{dialect}")

@@ -1,4 +1,4 @@
-"""All kinds of malformed answers, by the dialect of the server that sends them."""
+"""All kinds of malformed answers, by the dialect of the server."""
 
 from __future__ import annotations
 

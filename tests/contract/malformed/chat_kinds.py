@@ -54,7 +54,7 @@ Kinds = dict[str, tuple[list[Value], Said | Expected]]
 
 
 def _headers() -> Kinds:
-    """What is told of a call beside its arguments, and how often."""
+    """Id, name and type of a call: where and how often they appear."""
     first, second = PARIS.pieces
     every = [calls(fragment(one, 0, "call_1", "get_weather")) for one in ("", first, second)]
     no_name = calls({"index": 0, "id": "call_1", "type": "function", "function": {"name": None, "arguments": ""}})
@@ -150,7 +150,7 @@ def _headers() -> Kinds:
 
 
 def _indices() -> Kinds:
-    """Which call a fragment belongs to."""
+    """Indices: which call a fragment belongs to."""
 
     def opened(one: Call, index: object, raw: str = "") -> Value:
         return fragment(raw, index, one.id, one.name)
@@ -240,7 +240,7 @@ def _indices() -> Kinds:
 
 
 def _copies() -> Kinds:
-    """H015: what was said is said again. Complete arguments cannot go on, so it is known by state."""
+    """H015: content is repeated. Complete arguments cannot continue, so a copy is recognised by state."""
     told = [calls(fragment("", 0, "call_1", "get_weather")), *(calls(fragment(one)) for one in PARIS.pieces)]
     copy = calls(fragment(PARIS.raw, 0, "call_1", "get_weather"))
     other = [calls(fragment(OSLO.raw, 1, OSLO.id, OSLO.name))]
@@ -281,7 +281,7 @@ def _whole_call(one: Call) -> Value:
 
 
 def _arguments() -> Kinds:
-    """Arguments that are no text."""
+    """Arguments that are no string."""
 
     def given(arguments: object) -> list[Value]:
         return [
@@ -334,7 +334,7 @@ def _arguments() -> Kinds:
 
 
 def _shapes() -> Kinds:
-    """Chunks that are not as documented."""
+    """Chunks in undocumented forms."""
     text = [chunk({"content": one}) for one in WORDS]
     end = chat_end("stop")
     regular = chat_stream(PARALLEL)
@@ -425,7 +425,7 @@ def _without(value: Value, key: str) -> Value:
 
 
 def _finishes() -> Kinds:
-    """How and when the end is told."""
+    """How and when the end is reported."""
     regular = chat_stream(ASKING)
     begun, text = regular[:-3], chat_stream(HELLO)[:-3]
     call = calls(fragment(PARIS.raw, 0, "call_1", "get_weather"))

@@ -1,4 +1,4 @@
-"""What a client got, against the one right outcome: every difference as a sentence."""
+"""Compare a client's answer with the one correct outcome: one message per difference."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LAST = {"responses": ("response.completed", "response.incomplete"), "messages":
 
 
 def faults(malformed: Malformed, client: str, request: dict[str, Any], reply: Reply) -> list[str]:
-    """Empty where all is well."""
+    """Empty if the answer is correct."""
     is_stream = bool(request.get("stream")) and reply.status < 400
     try:
         report = check(client, reply.body, reply.status, reply.content_type, request)
@@ -56,7 +56,7 @@ def _error_faults(malformed: Malformed, client: str, seen: Seen, reply: Reply, *
 
 
 def _end_faults(client: str, reply: Reply) -> Iterator[str]:
-    """One end, and it is the last event."""
+    """Exactly one end, as the last event."""
     events = parse_sse(reply.body, Report())
     if client == "chat":
         if [data for _, data in events].count("[DONE]") != 1 or events[-1][1] != "[DONE]":
@@ -86,13 +86,13 @@ def _answer_faults(malformed: Malformed, client: str, seen: Seen, *, is_stream: 
         yield f"ids are not all there and unique: {ids}"
     carries_text = (is_stream or client != "messages") and not (malformed.dialect == "messages" and malformed.is_body)
     for call, (_, raw) in zip(seen.calls, expected.calls, strict=True):
-        # Nothing and the empty object are one in that dialect; that the call was cut is told by the answer's end.
+        # No arguments and the empty object are equal in that dialect; the end of the answer shows that the call was truncated.
         raw = "{}" if client == "messages" and not raw else raw
         yield from _argument_faults(call, raw, carries_text=carries_text)
 
 
 def _whole_text(malformed: Malformed, client: str) -> str:
-    """Texts of servers that have separate ones are one string for clients of Chat Completions, with a blank line between them."""
+    """Chat Completions clients get separate texts as one string, with a blank line between them."""
     before, after = malformed.expected.text, malformed.expected.after
     is_apart = client == "chat" and malformed.dialect != "chat" and before and after
     return f"{before}\n\n{after}" if is_apart else before + after
@@ -122,15 +122,15 @@ def _usage_faults(malformed: Malformed, seen: Seen, *, is_asked: bool) -> Iterat
 
 
 def _by_one_name(client: str, body: bytes) -> bytes:
-    """A server's own word for what it thinks passes as it is; this reader knows the other one."""
+    """Maps the server's own member for reasoning to the name that this reader expects."""
     return body.replace(b'"reasoning":"', b'"reasoning_content":"') if client == "chat" else body
 
 
 def _joined(text: str) -> str:
-    """Two halves of a surrogate pair that came one by one are one character, as in the languages most clients are made in."""
+    """Joins the two halves of a surrogate pair, as in the languages of most clients."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass") if text else ""
 
 
 def _thought(text: str) -> str:
-    """Several thoughts stand apart in some dialects and not in others."""
+    """The reasoning as one text, because some dialects do not separate the pieces."""
     return text.replace("\n\n", "")

@@ -1,4 +1,4 @@
-"""Malformed in what the model says: characters, arguments, ids, ends. The same in every dialect."""
+"""Unusual content of the model: characters, arguments, ids, ends. The same in every dialect."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ RAW_ARGUMENTS: dict[str, tuple[str, ...]] = {
     "empty fragments": ("", '{"location"', "", "", ':"Paris"}', ""),
 }
 
-# What is no object is the model's own fault: it is passed on as it was written, and a guard may put it right.
+# Arguments that are no object are the model's own mistake: they are forwarded unchanged, and a guard may repair them.
 ODD_ARGUMENTS: dict[str, tuple[str, ...]] = {
     "arguments that are no JSON": ('{"location": Par', "is}"),
     "arguments that stop in mid-string": ('{"location": "Par',),
@@ -68,8 +68,8 @@ ODD_ARGUMENTS: dict[str, tuple[str, ...]] = {
 _ODD = ("tool arguments are not",)
 _HALVES = (
     "differs from the joined deltas",
-)  # the judge's own JSON joins the halves of a pair in the copy, and only there
-_FOREIGN_IDS = ("does not match ^[a-zA-Z0-9_-]+$",)  # a server takes back the ids that it made
+)  # the judge's JSON decoder joins the halves of a surrogate pair in the copy only
+_FOREIGN_IDS = ("does not match ^[a-zA-Z0-9_-]+$",)  # a server accepts the ids that it created
 
 
 def kinds(dialect: str) -> Iterator[Malformed]:

@@ -1,4 +1,4 @@
-"""Malformed on the wire: line ends, comments, cuts, content types, bodies for streams. The same in every dialect."""
+"""Unusual framing: line ends, comments, splits, content types, bodies for streams. The same in every dialect."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def kinds(dialect: str) -> Iterator[Malformed]:
 
 
 def _rewritten(dialect: str) -> Iterator[tuple[str, bytes]]:
-    """The same events, told in other bytes."""
+    """The same events in other bytes."""
     values = stream(dialect, PARALLEL)
     wire = sse(values)
     blocks = wire.split(b"\n\n")[:-1]
@@ -75,7 +75,7 @@ def _extended(value: Value) -> Value:
 
 
 def ends_at(dialect: str, values: list[Value]) -> int:
-    """Where the events begin that tell how the answer ends."""
+    """The index of the first event about the end of the answer."""
     return len(values) - {"chat": 3, "responses": 1, "messages": 2}[dialect]
 
 

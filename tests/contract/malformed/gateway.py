@@ -1,4 +1,4 @@
-"""The gateway's application in this process, in front of servers that play given bytes in given pieces."""
+"""The gateway's application in this process, with servers that send given bytes in given chunks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHUNKINGS = ("whole", "frames", "bytes", "random")
 
 
 class Played:
-    """A response as the transport gives it; it breaks behind its last byte where is_cut."""
+    """A response of the transport; if is_cut, the connection breaks after its last byte."""
 
     status = 200
 
@@ -48,7 +48,7 @@ class Played:
 
 
 class Server:
-    """Stands where the transport would reach a server; next is what it answers."""
+    """Replaces the transport; next is its answer."""
 
     def __init__(self) -> None:
         self.next = Played([], "", is_cut=False)
@@ -60,7 +60,7 @@ class Server:
 
 
 class Stage:
-    """Asks the application as a client on the network would, without a network."""
+    """Sends requests to the application without a network."""
 
     def __init__(self, app: App, server: Server) -> None:
         self._app = app
@@ -95,7 +95,7 @@ class Stage:
 
 @asynccontextmanager
 async def stage() -> AsyncIterator[Stage]:
-    """A back end of each dialect, once for each way: auto-chat, never-chat and so on."""
+    """A back end of each dialect for each value of verbatim: auto-chat, never-chat and so on."""
     server = Server()
     backends = tuple(
         BackendConfig(
@@ -124,7 +124,7 @@ async def stage() -> AsyncIterator[Stage]:
 
 
 def pieces(wire: bytes, chunking: str, seed: int = 0) -> list[bytes]:
-    """The same bytes, as a network may deliver them."""
+    """The same bytes, in chunks as a network may deliver them."""
     match chunking:
         case "whole":
             return [wire]

@@ -1,4 +1,4 @@
-"""One kind of malformed answer: the bytes a server sends with a 200, and what every client must make of them."""
+"""One kind of malformed answer: the bytes that a server sends with a 200, and the outcome that every client must see."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ TEXT = "".join(WORDS)
 
 
 class Expected(NamedTuple):
-    """The one right outcome: an answer, or an error that holds these words. What is None is not looked at.
+    """The one correct outcome: an answer, or an error that contains this text. None is not compared.
 
-    calls are (name, arguments as the model wrote them). after is the text behind the calls.
+    calls are (name, arguments as the model wrote them). after is the text after the calls.
     """
 
     text: str = ""
@@ -30,8 +30,8 @@ class Expected(NamedTuple):
 
 
 class Malformed(NamedTuple):
-    """is_cut: the connection breaks behind the last byte. flaws are faults that the judge may find, because they are what
-    the back end said and nobody may change. may_fail: an error that says so is as right as the answer."""
+    """is_cut: the connection breaks after the last byte. flaws: errors that the judge may find, because they are the back end's
+    own content, which the gateway does not change. may_fail: an error is as correct as the answer."""
 
     name: str
     dialect: str
@@ -45,7 +45,7 @@ class Malformed(NamedTuple):
 
     @property
     def is_body(self) -> bool:
-        """Whether the answer comes whole, whatever it is called: there, arguments may be no text."""
+        """Whether it is a non-streaming body, whatever its content type: there, arguments may be no string."""
         return self.kind == JSON or "a body" in self.name
 
     @property
@@ -54,7 +54,7 @@ class Malformed(NamedTuple):
 
 
 def said(words: Said, **changes: object) -> Expected:
-    """What a client sees of an answer that is right."""
+    """The outcome of a correct answer."""
     answer = Expected(
         text="".join(words.text),
         after="".join(words.after),

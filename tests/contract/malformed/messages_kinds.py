@@ -35,7 +35,7 @@ Kinds = dict[str, tuple[list[Value], Said | Expected]]
 PAIR = Said(calls=(PARIS, OSLO))
 ONE = Said(calls=(PARIS,))
 START = message_start()
-# What nobody knows passes, for the dialect grows.
+# Unknown members are forwarded, because the dialect evolves.
 _FLAWS = {"unknown events": ("unknown type",), "unknown deltas": ("unknown type",)}
 
 
@@ -46,7 +46,7 @@ def kinds() -> Iterator[Malformed]:
 
 
 def _inputs() -> Kinds:
-    """Where a call's arguments are told."""
+    """Where the arguments of a call are."""
     end = message_end("tool_use")
     paris = {"location": "Paris"}
     clock = Said(calls=(CLOCK,))
@@ -99,7 +99,7 @@ def _inputs() -> Kinds:
 
 
 def _blocks() -> Kinds:
-    """Which block a delta belongs to."""
+    """Indices: which block a delta belongs to."""
     json_of = "input_json_delta"
     (a, b), (c, d) = PARIS.pieces, OSLO.pieces
     end = message_end("tool_use")

@@ -1,4 +1,4 @@
-"""What a server that does everything right would send: the events of a stream and the whole body, as values to be spoiled."""
+"""The output of a correct server: the events of a stream and the non-streaming body, as values that tests can damage."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 Value = dict[str, Any]
 _LONE = re.compile("[\ud800-\udfff]")
-DONE: Value = {"[DONE]": True}  # stands for the mark, so that a stream is a list of values
+DONE: Value = {"[DONE]": True}  # placeholder for the end marker, so that a stream is a list of values
 
 FINISH: dict[str, dict[str, str]] = {
     "chat": {"stop": "stop", "length": "length", "tool_calls": "tool_calls", "refused": "content_filter"},
@@ -18,7 +18,7 @@ FINISH: dict[str, dict[str, str]] = {
 
 
 class Call(NamedTuple):
-    """pieces are its arguments, as they are streamed."""
+    """pieces are the streamed fragments of its arguments."""
 
     name: str
     pieces: tuple[str, ...]
@@ -30,13 +30,13 @@ class Call(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What the model says."""
+    """The content of the answer."""
 
     text: tuple[str, ...] = ()
     calls: tuple[Call, ...] = ()
     reasoning: tuple[str, ...] = ()
     finish: str = ""
-    after: tuple[str, ...] = ()  # text behind the calls
+    after: tuple[str, ...] = ()  # text after the calls
 
     @property
     def reason(self) -> str:
@@ -65,7 +65,7 @@ def sse(values: list[Value]) -> bytes:
 
 
 def frame(value: Any) -> bytes:
-    """One event; those with a type are named by it, as two of the dialects do."""
+    """One event; if it has a type, that is also the event name, as in two of the dialects."""
     if value == DONE:
         return b"data: [DONE]\n\n"
     data = dumped(value)
@@ -74,7 +74,7 @@ def frame(value: Any) -> bytes:
 
 
 def dumped(value: Any) -> bytes:
-    """Compact JSON; half a surrogate pair, which UTF-8 cannot say, is escaped."""
+    """Compact JSON; lone surrogates, which UTF-8 cannot encode, are escaped."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return _LONE.sub(lambda match: f"\\u{ord(match.group()):04x}", text).encode()
 
@@ -93,7 +93,7 @@ USAGE_CHUNK: Value = {**TOP, "choices": [], "usage": CHAT_USAGE}
 
 
 def fragment(arguments: Any = None, index: Any = 0, call_id: Any = None, name: Any = None) -> Value:
-    """One entry of tool_calls; what is None is left out."""
+    """One entry of tool_calls; None values are omitted."""
     value: Value = {} if index is None else {"index": index}
     if call_id is not None:
         value |= {"id": call_id, "type": "function"}
@@ -367,7 +367,7 @@ def messages_body(said: Said) -> Value:
 
 
 class Exact(str):
-    """JSON that goes into a body as it is, digit for digit."""
+    """JSON text that is inserted into a body unchanged."""
 
 
 def body_bytes(value: Value) -> bytes:

@@ -36,7 +36,7 @@ from .regular import (
 RESPONSES = "responses"
 Kinds = dict[str, tuple[list[Value], Said | Expected]]
 PAIR = Said(calls=(PARIS, OSLO))
-# Events that nobody knows pass, for the dialect grows; the judge knows none of them, nor their numbers.
+# Unknown events are forwarded, because the dialect evolves; the judge does not know them or their sequence numbers.
 _UNKNOWN = ("is not in the official union", "sequence_number", " after ")
 _FLAWS = {"unknown events": _UNKNOWN, "an end by another name": _UNKNOWN}
 
@@ -48,7 +48,7 @@ def kinds() -> Iterator[Malformed]:
 
 
 def _edited(values: list[Value], change: Callable[[Value], Value | None]) -> list[Value]:
-    """Each event as change gives it; None leaves it out. Numbers go on without a gap."""
+    """The events after change(); None drops one. Sequence numbers stay consecutive."""
     kept = [found for value in values if (found := change(dict(value))) is not None]
     return numbered([{key: item for key, item in one.items() if key != "sequence_number"} for one in kept])
 
@@ -58,7 +58,7 @@ def _leaving_out(values: list[Value], *kinds: str) -> list[Value]:
 
 
 def _with(values: list[Value], **members: Any) -> list[Value]:
-    """Every event that has these members gets these values; None takes them away."""
+    """Sets these members in every event that has them; None removes them."""
 
     def change(value: Value) -> Value:
         found = {**value, **{key: item for key, item in members.items() if key in value}}
@@ -80,7 +80,7 @@ def _in_items(values: list[Value], kinds: tuple[str, ...], **members: Any) -> li
 
 
 def _bare(values: list[Value]) -> list[Value]:
-    """The final object shows no items."""
+    """The final object has no items."""
     return _edited(values, _emptied)
 
 
@@ -91,7 +91,7 @@ def _emptied(value: Value) -> Value:
 
 
 def _items() -> Kinds:
-    """Who is who: ids, indices, and which of them is told where."""
+    """Identity of items: ids and indices, and where they appear."""
     regular = responses_stream(PARALLEL)
     added, done = ("output_item.added",), ("output_item.done",)
     changing = [
@@ -149,7 +149,7 @@ def _edited_twice(values: list[Value], kind: str) -> list[Value]:
 
 
 def _events() -> Kinds:
-    """Events that are missing, doubled, or not as documented."""
+    """Events that are missing, duplicate or undocumented."""
     regular = responses_stream(PARALLEL)
     arguments = "function_call_arguments"
     unknown = {"type": "response.reticulating_splines", "output_index": 0, "item_id": "msg_0"}
@@ -245,14 +245,14 @@ def _bare_numbers(values: list[Value]) -> list[Value]:
 
 
 def _begun_with_arguments() -> list[Value]:
-    """Some servers tell a call at once, and then its deltas all the same."""
+    """Some servers send a complete call and then its deltas."""
     events = call_events(0, PARIS)
     events[0] = {**events[0], "item": call_item(PARIS, 0)}
     return [*responses_begin(), *events]
 
 
 def _ends() -> Kinds:
-    """The event that ends it."""
+    """The final event."""
     regular = responses_stream(ASKING)
     begun, final = regular[:-1], regular[-1]["response"]
     cut_call = Call("get_weather", ('{"location": "Pa',))
@@ -303,7 +303,7 @@ def _ends() -> Kinds:
 
 
 def _finals() -> Kinds:
-    """The final object against what was streamed."""
+    """A final object that differs from the streamed items."""
     regular = responses_stream(PARALLEL)
     items = responses_items(PARALLEL)
     text = responses_stream(HELLO)

@@ -1,4 +1,4 @@
-"""What Chat Completions refuses: OpenAI's own words, and those of the stricter servers that speak it."""
+"""What Chat Completions servers reject: OpenAI's own messages, and those of stricter compatible servers."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _LONGEST_ID = 40
 
 
 def check(body: dict[str, Any], *, has_developer: bool = True, has_pictures: bool = False, ids: str = "openai") -> None:
-    """has_developer: the role is known; has_pictures: results may hold them, as some servers allow; ids: whose rules they
-    keep, openai's or mistral's."""
+    """has_developer: the role is supported; has_pictures: results may contain images, as on some servers; ids: the rules for ids,
+    openai or mistral."""
     for name in body:
         if name not in _TOP:
             raise Refused(f"Unrecognized request argument supplied: {name}", name)
@@ -112,7 +112,7 @@ def _parts(content: list[dict[str, Any]], role: str, where: str) -> None:
 
 
 def _saying(message: dict[str, Any], role: str, index: int) -> None:
-    """Moonshot's and Mistral's rules; OpenAI lets some of it pass."""
+    """The rules of Moonshot and Mistral; OpenAI accepts some of it."""
     content = message.get("content")
     is_blank = not content or (isinstance(content, str) and not content.strip())
     if role == "user" and is_blank:

@@ -1,6 +1,6 @@
-"""A conversation as a list of things said and done, before any dialect writes it down.
+"""A conversation as a list of items, independent of any dialect.
 
-Every word that must survive is a mark, wd and a number; words of thoughts and of the provider's own tools are other marks.
+Every word that must survive is a mark: wd and a number. Reasoning and hosted tools have other marks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TOOLS = ("Read", "Bash", "edit_file", "web-fetch", "mcp__files__list")
 class Item:
     """kind: system, developer, user, say, think, call, result, use, outcome, summary, approval or permit.
 
-    form is which kind of call, result or provider's tool it is; place says that it stands where it must not.
+    form is the kind of call, result or hosted tool; place says that the item is in an invalid position.
     """
 
     kind: str
@@ -37,17 +37,17 @@ class Item:
 
     @property
     def is_answer(self) -> bool:
-        """Whether the assistant said or did it."""
+        """Whether it is an item of the assistant."""
         return self.kind in ("say", "think", "call", "use", "outcome", "approval") or self.place == "assistant"
 
 
 class Talk:
-    """What makes conversations: chance, numbers for marks and ids, and which kinds of call the dialect has."""
+    """Creates conversations: the random generator, counters for marks and ids, and the kinds of calls of the dialect."""
 
     def __init__(self, random: Random, dialect: str, thinking: float = 0.4) -> None:
         self.random = random
         self.dialect = dialect
-        self.thinking = thinking  # how often an answer begins with a thought
+        self.thinking = thinking  # probability that an answer begins with reasoning
         self.number = 0
 
     def mark(self, kind: str = "wd") -> str:
@@ -67,12 +67,12 @@ class Talk:
                 items += self.step()
             if self.random.random() < 0.8:
                 items.append(Item("say", self.said("Done:", "It says"), item_id=self.item_id_for("msg", "n")))
-        if self.random.random() < 0.7 or self.thinking == 1:  # who thinks cannot go on with its own words
+        if self.random.random() < 0.7 or self.thinking == 1:  # thinking needs a new user message
             items.append(Item("user", self.said("Go on with", "Why")))
         return items
 
     def step(self) -> list[Item]:
-        """One answer that calls tools, and their results."""
+        """One answer with tool calls, and the results."""
         group, number = "n", 0
         items: list[Item] = []
         if self.random.random() < self.thinking:
@@ -105,7 +105,7 @@ class Talk:
         return Item("result", words, call.id, "", call.name, call.form)
 
     def own_tool(self) -> list[Item]:
-        """A tool that the provider ran, and what came of it."""
+        """A hosted tool call and its outcome."""
         self.number += 1
         name, form = f"srvtoolu_{self.number}", self.random.choice(("search", "mcp"))
         return [
@@ -131,7 +131,7 @@ class Talk:
         return json.dumps({"path": word, "lines": [1, 2]})
 
     def item_id_for(self, prefix: str, group: str, number: int = 0) -> str:
-        """With the number of the thought it came behind, so that an upstream can miss that thought."""
+        """With the number of the reasoning before it, so that an upstream can detect that it is missing."""
         self.number += 1
         return f"{prefix}_{group}{number}x{self.number}"
 

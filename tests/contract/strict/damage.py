@@ -1,4 +1,4 @@
-"""The ways in which clients break a conversation: each takes the items and gives them back damaged."""
+"""The ways in which clients break a conversation: each function takes the items and returns damaged ones."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def call_twice(talk: Talk, items: list[Item]) -> list[Item]:
 
 @way
 def ids_used_again(talk: Talk, items: list[Item]) -> list[Item]:
-    """Numbering that starts anew in every turn, as some back ends do."""
+    """Numbering that restarts in every turn, as some back ends do."""
     names: dict[str, str] = {}
     number = 0
     written = []
@@ -144,7 +144,7 @@ def foreign_ids(talk: Talk, items: list[Item]) -> list[Item]:
 
 @way
 def alike_ids(talk: Talk, items: list[Item]) -> list[Item]:
-    """Different ids that look the same once illegal characters are replaced."""
+    """Different ids that become equal if illegal characters are replaced."""
     names: dict[str, str] = {}
     for item in items:
         if item.kind == "call":
@@ -312,7 +312,7 @@ def another_kind_of_result(talk: Talk, items: list[Item]) -> list[Item]:
 
 @way
 def loose_thoughts(talk: Talk, items: list[Item]) -> list[Item]:
-    """Where nothing follows that they could have led to."""
+    """Reasoning without a following text or call."""
     for _ in range(talk.random.randint(1, 3)):
         spots = [place for place, item in enumerate(items) if not item.is_answer]
         items = _with(items, talk.random.choice((*spots, len(items))), talk.thought())
@@ -321,7 +321,7 @@ def loose_thoughts(talk: Talk, items: list[Item]) -> list[Item]:
 
 @way
 def thought_lost(talk: Talk, items: list[Item]) -> list[Item]:
-    """All that the assistant thought between two words of others."""
+    """All reasoning of one assistant turn."""
     place = _any(talk, items, "think")
     if place is None:
         return items
@@ -346,7 +346,7 @@ def thought_twice(talk: Talk, items: list[Item]) -> list[Item]:
 
 @way
 def proof_lost(talk: Talk, items: list[Item]) -> list[Item]:
-    """Every thought's, or of one alone."""
+    """The signatures of all reasoning, or of one piece."""
     share = talk.random.choice((0.3, 1.0))
     return [
         item.copy(proof=talk.random.choice(("none", "empty")))
@@ -374,14 +374,14 @@ def two_conversations(talk: Talk, items: list[Item]) -> list[Item]:
 
 @way
 def replayed(talk: Talk, items: list[Item]) -> list[Item]:
-    """A client that tried again wrote a part of the history twice."""
+    """A retrying client wrote a part of the history twice."""
     start, end = sorted((_spot(talk, items), _spot(talk, items)))
     return [*items[:end], *items[start:]]
 
 
 @way
 def shuffled(talk: Talk, items: list[Item]) -> list[Item]:
-    """What is not the assistant's, among a few neighbours."""
+    """Items that are not the assistant's, within a small window."""
     start = talk.random.randint(0, len(items))
     places = [place for place in range(start, min(start + 8, len(items))) if not items[place].is_answer]
     moved = talk.random.sample(places, len(places))

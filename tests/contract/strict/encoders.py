@@ -1,4 +1,4 @@
-"""The items of a conversation as the body of a request, in each dialect, as carelessly as clients write it."""
+"""Encode the items of a conversation as a request body, in each dialect, as carelessly as clients do."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MEMBER = {"local_shell": "action", "shell": "action", "apply_patch": "operation
 
 
 class Chat:
-    """Calls and words of one answer share a message, unless they are parted."""
+    """Calls and text of one answer share a message, unless they are split."""
 
     def __init__(self, random: Random, parting: float) -> None:
         self._random = random
@@ -71,7 +71,7 @@ def _chat_image() -> dict[str, Any]:
 
 
 class Messages:
-    """Blocks of one side share a message, unless they are parted; the first instructions are the system prompt."""
+    """Blocks of one role share a message, unless they are split; the first instructions are the system prompt."""
 
     def __init__(self, random: Random, parting: float) -> None:
         self._random = random
@@ -95,7 +95,7 @@ class Messages:
         return "\n".join(item.text for item in items[:first]).strip()
 
     def _plain(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Some clients write a string where one text stands alone."""
+        """Some clients write a string instead of a single text block."""
         content = message["content"]
         if len(content) == 1 and content[0].keys() == {"type", "text"} and self._random.random() < 0.4:
             return {"role": message["role"], "content": content[0]["text"]}
@@ -142,7 +142,7 @@ class Messages:
 
 
 def _object(text: str) -> Any:
-    """What was cut or never an object is one by the time this dialect writes it."""
+    """Arguments that were truncated or no object become an object in this dialect."""
     try:
         value = json.loads(text, parse_constant=str)
     except ValueError:
@@ -151,7 +151,7 @@ def _object(text: str) -> Any:
 
 
 class Responses:
-    """Every item by itself; ids of items are there or not, as the client keeps them."""
+    """Every item separately; item ids are present or not, depending on the client."""
 
     def __init__(self, random: Random, has_ids: bool) -> None:
         self._random = random

@@ -1,4 +1,4 @@
-"""Broken histories by number: the same number gives the same request, in the dialect of its client."""
+"""Broken histories by number: equal numbers give equal requests, in the dialect of the client."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Case(NamedTuple):
 
     @property
     def words(self) -> set[str]:
-        """The marks of everything that somebody said, called or answered."""
+        """The marks in all texts, calls and results."""
         return marks_in(json.dumps(self.body))
 
 
@@ -57,7 +57,7 @@ def case(number: int, *, is_broken: bool = True) -> Case:
 
 
 class _Asked(NamedTuple):
-    """What the client wants beside the conversation; parting is how often a message ends before it should."""
+    """The request settings beside the conversation; parting: the probability that a message is split."""
 
     is_thinking: bool
     has_tools: bool

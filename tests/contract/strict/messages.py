@@ -1,4 +1,4 @@
-"""What the Messages API refuses, in its own words: written from the API's known answers, not from the gateway."""
+"""What the Messages API rejects, with its own messages: written from the API's known answers, not from the gateway."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _ASSISTANT_ONLY = frozenset({"tool_use", "thinking", "redacted_thinking", *_OWN_
 
 
 def check(body: dict[str, Any], *, has_system: bool = False, needs_tools: bool = True) -> None:
-    """has_system: system messages stand in the conversation, as newer versions of the API have them; needs_tools: a history
-    with calls is refused where no tool is offered, as older versions and Bedrock do."""
+    """has_system: system messages are allowed in the conversation, as in newer versions of the API; needs_tools: a history
+    with calls is rejected without tools, as in older versions and Bedrock."""
     for name in body:
         if name not in _TOP:
             raise Refused("Extra inputs are not permitted", name)
@@ -148,7 +148,7 @@ def _message(message: dict[str, Any], index: int, has_system: bool) -> tuple[str
 
 
 def _texts(blocks: list[dict[str, Any]], role: str, where: str) -> None:
-    """White space is fine beside something else in an answer, and nowhere else; an empty text nowhere at all."""
+    """White space is only allowed beside other content in an answer; an empty text never."""
     has_more = any(block["type"] not in ("text", "thinking") or block.get("text", "").strip() for block in blocks)
     for block in blocks:
         if block["type"] != "text":
@@ -264,7 +264,7 @@ def _calls_last(blocks: list[dict[str, Any]], index: int) -> None:
 
 
 def _provider_tools(turns: list[tuple[str, list[dict[str, Any]]]]) -> None:
-    """A use and its outcome stand in one turn; only in the last one may the outcome be still to come."""
+    """A use and its outcome are in one turn; only in the last turn the outcome may be missing."""
     waiting: dict[str, str] = {}
     used: set[str] = set()
     for index, (role, blocks) in enumerate(turns):
@@ -311,7 +311,7 @@ def _thoughts(turns: list[tuple[str, list[dict[str, Any]]]], body: dict[str, Any
 
 
 def _begins_with_a_thought(turns: list[tuple[str, list[dict[str, Any]]]]) -> None:
-    """Of the last turn of the assistant, unless the user has spoken since."""
+    """For the last assistant turn, unless a user message follows."""
     index = max((number for number, (role, _) in enumerate(turns) if role == "assistant"), default=-1)
     if index < 0 or any(block["type"] != "tool_result" for _, blocks in turns[index + 1 :] for block in blocks):
         return
@@ -327,7 +327,7 @@ def _begins_with_a_thought(turns: list[tuple[str, list[dict[str, Any]]]]) -> Non
 
 
 def _first_of_turn(turns: list[tuple[str, list[dict[str, Any]]]], index: int) -> int:
-    """Where the turn begins, or goes on with a thought: only results stand between its messages."""
+    """The message with which the turn begins, or continues with thinking: only results are between its messages."""
     while index > 0 and turns[index][1][0]["type"] not in ("thinking", "redacted_thinking"):
         before = index - 1
         while before >= 0 and turns[before][0] == "user":

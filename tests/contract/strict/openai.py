@@ -1,4 +1,4 @@
-"""What both APIs of OpenAI refuse of tools, names, ids and numbers, in their own words."""
+"""What both OpenAI APIs reject in tools, names, ids and numbers, with their own messages."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def check_length(text: Any, longest: int, where: str) -> None:
 
 
 def check_arguments(arguments: Any, where: str) -> None:
-    """OpenAI itself takes any string; Kimi, vLLM and others read it."""
+    """OpenAI itself accepts any string; Kimi, vLLM and others parse it."""
     if not isinstance(arguments, str):
         raise Refused(
             f"Invalid type for '{where}': expected a string, but got {_kind(arguments)} instead.", where, "invalid_type"
@@ -75,7 +75,7 @@ def check_temperature(body: dict[str, Any]) -> None:
 
 
 def check_functions(functions: list[dict[str, Any]], total: int | None, where: str) -> list[str]:
-    """The names of these functions; total is how many tools there are, None where they are none at all."""
+    """The names of these functions; total is the number of tools, None if they are no tools."""
     if total == 0:
         raise Refused(
             "Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead.",

@@ -1,4 +1,4 @@
-"""Stand-ins for what providers sign: the generator makes them, the strict upstream believes no others."""
+"""Fake signatures of providers: the generator creates them, and the strict upstream accepts no others."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from hashlib import blake2b
 
 
 def signature_of(thought: str) -> str:
-    """Proves a thinking block, and that nobody has edited it."""
+    """The signature of a thinking block, by its text."""
     return "EqoB" + blake2b(thought.encode("utf-8", "surrogatepass"), digest_size=24).hexdigest()
 
 
 def encrypted_of(item_id: str) -> str:
-    """Proves a reasoning item."""
+    """The encrypted content of a reasoning item."""
     return "gAAAA" + blake2b(item_id.encode(), digest_size=24).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""A refusal as a provider words it, and the JSON that each of them puts it in."""
+"""A provider's rejection: its message and the JSON form of each dialect."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 
 
 class Refused(Exception):
-    """The request would be answered with a 400 of these words; where is the member at fault, "" if none is named."""
+    """The provider would answer 400 with this message; where is the invalid member, "" if none is named."""
 
     def __init__(self, words: str, where: str | None = None, code: str | None = None) -> None:
         super().__init__(words)
@@ -17,7 +17,7 @@ class Refused(Exception):
 
     @property
     def kind(self) -> str:
-        """The words without what differs from one request to the next."""
+        """The message without request-specific parts."""
         words = re.sub(r"'[^']*'|\"[^\"]*\"|`[^`]*`", "X", self.words)
         words = re.sub(r"(:|id|call|of|with) (X|[a-z]+_\S*)[,.]?", r"\1 X", words)
         return re.sub(r"\d+", "N", words)[:110]

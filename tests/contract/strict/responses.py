@@ -1,4 +1,4 @@
-"""What the Responses API refuses, in its own words: written from the API's known answers, not from the gateway."""
+"""What the Responses API rejects, with its own messages: written from the API's known answers, not from the gateway."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _PREFIXES = {
     "web_search_call": "ws",
     "mcp_call": "mcp",
 }
-# The answer to each kind of call, and what the API calls the call and the answer in its errors.
+# The output type of each kind of call, and the names of both in the API's errors.
 _ANSWERS = {
     "function_call": ("function_call_output", "function call"),
     "custom_tool_call": ("custom_tool_call_output", "custom tool call"),
@@ -79,13 +79,13 @@ _CONTENT = {
     "assistant": ("output_text", "refusal"),
 }
 _ID = re.compile(r"[a-zA-Z0-9_-]+\Z")
-_THOUGHT_OUT = re.compile(r"[a-z]+_r(\d+)x")  # an item that came behind a reasoning item says so in its id
+_THOUGHT_OUT = re.compile(r"[a-z]+_r(\d+)x")  # the id of an item that followed a reasoning item contains that number
 _LONGEST_ID = 64
 _LEAST_TOKENS = 16
 
 
 def check(body: dict[str, Any], *, knows_typed: bool = True) -> None:
-    """knows_typed: it has the tools with items of their own, as OpenAI does."""
+    """knows_typed: it supports tools with their own item types, as OpenAI does."""
     for name in body:
         if name not in _TOP:
             raise Refused(f"Unknown parameter: '{name}'.", name, "unknown_parameter")
@@ -226,7 +226,7 @@ def _no_copies(items: list[dict[str, Any]]) -> None:
 
 
 def _pairs(items: list[dict[str, Any]]) -> None:
-    """Outputs stand behind the run of calls they answer, in order: what the strictest server behind this API demands."""
+    """Outputs follow the calls that they answer, in order, as the strictest server of this API requires."""
     called: set[str] = set()
     due: list[tuple[str, str]] = []
     is_calling = True

@@ -1,4 +1,4 @@
-"""Three providers on one port of this machine: each refuses what its real counterpart refuses, and else says a few words."""
+"""Three providers on one local port: each rejects what the real one rejects, and otherwise answers with a short text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.contract.strict import chat, messages, responses
 from tests.contract.strict.refusals import Refused, anthropic_body, openai_body
 
 CHECKS: dict[str, Callable[..., None]] = {"chat": chat.check, "responses": responses.check, "messages": messages.check}
-# What a client of the provider's own dialect may do: it knows whom it asks, and the gateway does not know better.
+# Accepted from clients of the provider's own dialect: their requests are forwarded unchanged.
 OWN: dict[str, dict[str, bool]] = {
     "chat": {"has_pictures": True},
     "responses": {},
@@ -62,14 +62,14 @@ ANSWERS: dict[str, dict[str, Any]] = {
 
 
 def judge(dialect: str, body: dict[str, Any], client: str) -> None:
-    """Raises Refused as the provider of this dialect would, for a request that a client of that one began."""
+    """Raises Refused if the provider of this dialect would reject the request of a client of that dialect."""
     CHECKS[dialect](body, **(OWN[dialect] if client == dialect else {}))
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    wbufsize = 1 << 16  # head and body in one piece, or the body waits for the head to be acknowledged
-    client: ClassVar[list[str]]  # whose requests are coming now
+    wbufsize = 1 << 16  # send head and body together, so that the body does not wait for an acknowledgement
+    client: ClassVar[list[str]]  # the dialect of the current client
     seen: ClassVar[list[tuple[str, bytes]]]
 
     def do_POST(self) -> None:

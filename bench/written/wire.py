@@ -12,7 +12,7 @@ from toolwire.calls.turn import Turn
 from toolwire.calls.validation import Offer
 from toolwire.calls.written.splitter import Manner, Spoken
 from toolwire.dialects import DIALECTS
-from toolwire.dialects.base import Context
+from toolwire.dialects.base import AnswerContext
 from toolwire.events import Event, PartEnded
 from toolwire.pipeline.simulation import OfferedTools
 from toolwire.pipeline.verbatim import Tap, Translator, tap_of
@@ -41,7 +41,7 @@ class Line:
         offer = Offer(tools)
         spoken = Spoken(OfferedTools(offer, schemas, is_told), offer, mint, Manner()) if listens else None
         turn = Turn(request, mint, spoken=spoken)
-        encoder = DIALECTS["chat"].encoder(Context(request=request, mint=mint, now=1))
+        encoder = DIALECTS["chat"].encoder(AnswerContext(request=request, mint=mint, now=1))
         decoder = DIALECTS["chat"].stream_decoder(request)
         self.pipe: Tap | Translator = (
             tap_of(decoder, turn, encoder, None) if is_tap else Translator(decoder, turn, encoder)

@@ -13,7 +13,7 @@ from .catalog.models import Catalog
 from .catalog.router import Route, Router
 from .config.policy import Policy
 from .dialects import DIALECTS
-from .dialects.base import Context
+from .dialects.base import AnswerContext
 from .dialects.shared.requests import with_effort
 from .errors import BadRequest
 from .ids import new_id
@@ -57,7 +57,7 @@ class Runtime:
         backend, watcher = self._guarded(job)
         reader = await self._open(job, backend)
         turn = self._turn(job, watcher, is_raw=watcher is not None)
-        context = Context(
+        context = AnswerContext(
             request=job.received,
             mint=new_id,
             now=int(time.time()),

@@ -20,7 +20,7 @@ from tests.dialects.playing import ALL, NOW, asking, minting
 from tests.thorough import is_thorough
 from toolwire.calls.turn import Turn
 from toolwire.dialects import DIALECTS
-from toolwire.dialects.base import Context
+from toolwire.dialects.base import AnswerContext
 from toolwire.pipeline.verbatim import Tap, Translator
 from toolwire.types import Request
 
@@ -56,7 +56,7 @@ def named(manner: Manner) -> str:
 def pipe(upstream: str, client: str, *, is_verbatim: bool) -> Translator:
     request, mint = REQUESTS[client], minting()
     decoder = DIALECTS[upstream].stream_decoder(request)
-    encoder = DIALECTS[client].encoder(Context(request=request, mint=mint, now=NOW))
+    encoder = DIALECTS[client].encoder(AnswerContext(request=request, mint=mint, now=NOW))
     kind = Tap if is_verbatim and upstream == client else Translator
     return kind(decoder, Turn(request, mint), encoder)
 

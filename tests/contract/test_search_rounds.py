@@ -10,7 +10,7 @@ import pytest
 
 from toolwire.backends.base import EventReply, Model
 from toolwire.backends.search import Searcher
-from toolwire.dialects.shared.web_search import Hit
+from toolwire.dialects.shared.web_search import SearchHit
 from toolwire.errors import GatewayError, UpstreamError
 from toolwire.events import (
     Answer,
@@ -109,7 +109,7 @@ class Engine:
         self._pause = pause
         self._error = error
 
-    async def find(self, query: str, count: int) -> list[Hit]:
+    async def find(self, query: str, count: int) -> list[SearchHit]:
         self.asked.append(query)
         try:
             await asyncio.sleep(self._pause)
@@ -117,7 +117,7 @@ class Engine:
             self.ended += 1
         if self._error is not None:
             raise self._error
-        return [Hit("T", "https://a.b", f"about {query}")]
+        return [SearchHit("T", "https://a.b", f"about {query}")]
 
 
 def request_of(client: str = "messages", *tools: Tool, choice: ToolChoice | None = None, **limits: Any) -> Request:

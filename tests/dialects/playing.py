@@ -11,7 +11,7 @@ import msgspec
 
 from tests.backends.event_contract import check_events
 from toolwire.dialects import DIALECTS
-from toolwire.dialects.base import Context, Mint, ResponseDecoder
+from toolwire.dialects.base import AnswerContext, Mint, ResponseDecoder
 from toolwire.events import Answer, Event, Failed, Finished, PartDelta, PartEnded, PartStarted, fold
 from toolwire.types import Opaque, Request
 from toolwire.wire.exact_json import decode
@@ -99,7 +99,7 @@ def _without_opaque_ends(events: Sequence[Event]) -> list[Event]:
 def out(dialect: str, events: Iterable[Any], request: Request | None = None) -> bytes:
     """What a client of this dialect is sent."""
     request = request or asking(dialect)
-    encoder = DIALECTS[dialect].encoder(Context(request=request, mint=minting(), now=NOW))
+    encoder = DIALECTS[dialect].encoder(AnswerContext(request=request, mint=minting(), now=NOW))
     return b"".join([*(encoder.send(event) for event in events), encoder.close()])
 
 

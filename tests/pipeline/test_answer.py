@@ -18,7 +18,7 @@ from toolwire.backends.base import EventReply, WireReply
 from toolwire.calls.turn import Turn
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.dialects import DIALECTS
-from toolwire.dialects.base import Context, ResponseDecoder
+from toolwire.dialects.base import AnswerContext, ResponseDecoder
 from toolwire.errors import InternalError, UpstreamError
 from toolwire.events import Event, Failed, Finished, PartDelta, PartStarted, Started
 from toolwire.ids import new_id
@@ -91,7 +91,7 @@ def answer_of(
 ) -> Answer:
     request = REQUEST if stream else Request(model="m", messages=REQUEST.messages, origin="chat", wire=b"{}")
     turn = Turn(request, new_id)
-    encoder = DIALECTS["chat"].encoder(Context(request=request, mint=new_id, now=1))
+    encoder = DIALECTS["chat"].encoder(AnswerContext(request=request, mint=new_id, now=1))
     reader = ReplyReader(reply, "" if isinstance(reply, EventReply) else "chat", request)
     if decoder is None and not isinstance(reply, EventReply):
         decoder = reader.decoder()

@@ -12,7 +12,7 @@ from toolwire.backends.base import Backend, EventReply, Model
 from toolwire.backends.search import Searcher
 from toolwire.calls.tools.kinds import lower
 from toolwire.dialects import DIALECTS
-from toolwire.dialects.shared.web_search import Hit
+from toolwire.dialects.shared.web_search import SearchHit
 from toolwire.pipeline.search import Searching
 from toolwire.profiles import PLAIN
 from toolwire.types import Request, Text, ToolCall, ToolResult
@@ -45,7 +45,7 @@ class Inner:
 
 
 class Silent:
-    async def find(self, query: str, count: int) -> list[Hit]:
+    async def find(self, query: str, count: int) -> list[SearchHit]:
         return []
 
 

@@ -40,7 +40,7 @@ from toolwire.calls.turn import Turn
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.config.policy import Policy
 from toolwire.dialects import DIALECTS
-from toolwire.dialects.base import Context
+from toolwire.dialects.base import AnswerContext
 from toolwire.dialects.shared.model_field import Renamer
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, fold
@@ -65,7 +65,7 @@ __all__ = ["upstream"]  # a fixture
 def tapped(dialect: str, request: Request | None = None) -> Tap:
     request = request or asking(dialect)
     mint = minting()
-    encoder = DIALECTS[dialect].encoder(Context(request=request, mint=mint, now=NOW))
+    encoder = DIALECTS[dialect].encoder(AnswerContext(request=request, mint=mint, now=NOW))
     return Tap(DIALECTS[dialect].stream_decoder(request), Turn(request, mint), encoder)
 
 
@@ -344,7 +344,7 @@ def body_of(dialect: str) -> dict[str, Any]:
 def test_a_body_passes_as_it_came_or_is_written_anew(dialect: str) -> None:
     def tap() -> BodyTap:
         request = asking(dialect, is_stream=False)
-        encoder = DIALECTS[dialect].encoder(Context(request=request, mint=minting(), now=NOW))
+        encoder = DIALECTS[dialect].encoder(AnswerContext(request=request, mint=minting(), now=NOW))
         return BodyTap(DIALECTS[dialect].body_decoder(request), Turn(request, minting()), encoder)
 
     good = json.dumps({**body_of(dialect), "x_unknown": [1.10]}, indent=1).encode()
@@ -436,7 +436,7 @@ ASKED = 'mine "é" \\'
 
 def renaming(dialect: str, name: str = ASKED) -> RenamingTap:
     request, mint = asking(dialect, model=name), minting()
-    encoder = DIALECTS[dialect].encoder(Context(request=request, mint=mint, now=NOW, is_renamed=True))
+    encoder = DIALECTS[dialect].encoder(AnswerContext(request=request, mint=mint, now=NOW, is_renamed=True))
     tap = tap_of(DIALECTS[dialect].stream_decoder(request), Turn(request, mint), encoder, Renamer(dialect, name))
     assert isinstance(tap, RenamingTap)
     return tap
@@ -617,7 +617,7 @@ def test_one_back_end_is_asked_for_its_list_once_for_a_name_with_a_suffix(upstre
 @pytest.mark.parametrize("body", [b'{"id": "resp_1",  "status": "queued", "model": "b"}', b"not JSON"])
 def test_what_is_only_queued_passes_untouched(body: bytes) -> None:
     request = asking("responses")
-    encoder = DIALECTS["responses"].encoder(Context(request=request, mint=minting(), now=NOW))
+    encoder = DIALECTS["responses"].encoder(AnswerContext(request=request, mint=minting(), now=NOW))
     pipe = Untouched(DIALECTS["responses"].body_decoder(request), Turn(request, minting()), encoder)
     assert pipe.feed(body[:9]).wire == pipe.feed(body[9:]).wire == b""
     assert pipe.close().wire == body

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolwire.wire.json_rpc import (
-    Answer,
-    Asked,
-    Garbled,
+    BadLine,
     Incoming,
-    Lines,
-    Told,
+    LineReader,
+    RpcNotification,
+    RpcRequest,
+    RpcResponse,
     encode,
     message_in,
     notification,
@@ -33,15 +33,17 @@ JSON = st.recursive(
 OBJECTS = st.dictionaries(st.text(max_size=4), JSON, max_size=3)
 IDS = st.integers(min_value=0) | st.text(max_size=6)
 MESSAGES = st.one_of(
-    st.builds(lambda id, params: (request(id, "a/b", params), Asked(id=id, method="a/b", params=params)), IDS, OBJECTS),
-    st.builds(lambda params: (notification("a/b", params), Told(method="a/b", params=params)), OBJECTS),
-    st.builds(lambda id, value: (result(id, value), Answer(id=id, result=value)), IDS, JSON),
-    st.builds(lambda id, error: (refusal(id, error), Answer(id=id, error=error)), IDS, OBJECTS),
+    st.builds(
+        lambda id, params: (request(id, "a/b", params), RpcRequest(id=id, method="a/b", params=params)), IDS, OBJECTS
+    ),
+    st.builds(lambda params: (notification("a/b", params), RpcNotification(method="a/b", params=params)), OBJECTS),
+    st.builds(lambda id, value: (result(id, value), RpcResponse(id=id, result=value)), IDS, JSON),
+    st.builds(lambda id, error: (refusal(id, error), RpcResponse(id=id, error=error)), IDS, OBJECTS),
 )
 
 
 def read(*chunks: bytes, longest: int = 1000) -> list[Incoming]:
-    lines = Lines(longest)
+    lines = LineReader(longest)
     return [message for chunk in chunks for message in lines.feed(chunk)] + lines.close()
 
 
@@ -63,19 +65,22 @@ def test_garbled_lines_are_marked_and_good_ones_come_through_in_order(given_line
     whole = read(wire, longest=30)
     assert whole == read(*(wire[at : at + 1] for at in range(len(wire))), longest=30)
     kinds = [type(message) for message in whole]
-    assert kinds == [Told if line.startswith(b"{") else Garbled for line in given_lines if line.strip()]
+    assert kinds == [RpcNotification if line.startswith(b"{") else BadLine for line in given_lines if line.strip()]
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b'{"id":0,"method":"m"}', Asked(id=0, method="m")),
-        (b'{"id":"s","method":"m","params":{"a":1}}', Asked(id="s", method="m", params={"a": 1})),
-        (b'{"method":"m","params":[1],"emittedAtMs":5}', Told(method="m")),
-        (b'{"id":1,"result":null}', Answer(id=1)),
-        (b'{"error":{"code":-32600,"message":"no"},"id":1}', Answer(id=1, error={"code": -32600, "message": "no"})),
-        (b'{"error":"no","id":1}', Answer(id=1, error={"message": "no"})),
-        (b'{"error":[[]],"id":1}', Answer(id=1, error={"message": "the error is no object"})),
+        (b'{"id":0,"method":"m"}', RpcRequest(id=0, method="m")),
+        (b'{"id":"s","method":"m","params":{"a":1}}', RpcRequest(id="s", method="m", params={"a": 1})),
+        (b'{"method":"m","params":[1],"emittedAtMs":5}', RpcNotification(method="m")),
+        (b'{"id":1,"result":null}', RpcResponse(id=1)),
+        (
+            b'{"error":{"code":-32600,"message":"no"},"id":1}',
+            RpcResponse(id=1, error={"code": -32600, "message": "no"}),
+        ),
+        (b'{"error":"no","id":1}', RpcResponse(id=1, error={"message": "no"})),
+        (b'{"error":[[]],"id":1}', RpcResponse(id=1, error={"message": "the error is no object"})),
     ],
 )
 def test_messages_are_told_apart_by_their_members(line: bytes, message: Incoming) -> None:
@@ -88,21 +93,21 @@ def test_messages_are_told_apart_by_their_members(line: bytes, message: Incoming
 )
 def test_what_is_no_message_says_so(line: bytes) -> None:
     found = message_in(line)
-    assert isinstance(found, Garbled)
+    assert isinstance(found, BadLine)
     assert "neither a request" in found.why
 
 
 def test_a_line_that_never_ends_is_dropped_and_not_kept() -> None:
-    lines = Lines(10)
+    lines = LineReader(10)
     found = [message for _ in range(1000) for message in lines.feed(b"x" * 5)]
-    assert found == [Garbled("a line is longer than 10 bytes", is_lost=True)]
+    assert found == [BadLine("a line is longer than 10 bytes", is_lost=True)]
     assert list(lines.feed(b"\n")) == []
     assert list(lines.feed(b'{"id":1}\n')) == [message_in(b'{"id":1}')]
 
 
 def test_a_garbled_line_is_shown_bounded_and_escaped() -> None:
     found = message_in(b"\x1b[31m" + b"secret" * 1000)
-    assert isinstance(found, Garbled)
+    assert isinstance(found, BadLine)
     assert len(found.why) < 400
     assert "\x1b" not in found.why
 
@@ -111,12 +116,12 @@ def test_one_message_is_one_line_whatever_is_in_it() -> None:
     message = notification("m", {"text": 'a\nb\u2028c"\ud800'})
     wire = encode(message)
     assert wire.count(b"\n") == 1
-    assert read(wire) == [Told(method="m", params=message["params"])]
+    assert read(wire) == [RpcNotification(method="m", params=message["params"])]
     assert json.loads(encode(notification("m"))) == {"method": "m"}
 
 
 def test_whoever_has_read_enough_need_not_read_on() -> None:
-    lines = Lines()
+    lines = LineReader()
     found = lines.feed(b'{"method":"a"}\n' + b"junk\n" * 100_000)
-    assert (next(found), lines.size) == (Told(method="a"), 14)
-    assert isinstance(next(found), Garbled)
+    assert (next(found), lines.size) == (RpcNotification(method="a"), 14)
+    assert isinstance(next(found), BadLine)

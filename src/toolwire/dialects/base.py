@@ -70,7 +70,7 @@ class Encoded(NamedTuple):
     losses: tuple[Loss, ...]
 
 
-class Context(Struct, frozen=True, kw_only=True):
+class AnswerContext(Struct, frozen=True, kw_only=True):
     """What an encoder needs beside the events: the request it answers, the time, and a maker of ids.
 
     is_kept: the gateway remembers this answer, or what it leans on; answer_id is then its id, "" where the back end's own will do.
@@ -177,8 +177,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
 
     stream_decoder: Callable[[Request], StreamDecoder]
     body_decoder: Callable[[Request], ResponseDecoder]
-    stream_encoder: Callable[[Context], ResponseEncoder]
-    body_encoder: Callable[[Context], ResponseEncoder]
+    stream_encoder: Callable[[AnswerContext], ResponseEncoder]
+    body_encoder: Callable[[AnswerContext], ResponseEncoder]
 
     decode_error: Callable[[int, bytes, Mapping[str, str]], UpstreamError]  # status, body, headers
     encode_error: Callable[[GatewayError, str], bytes]  # error, request id
@@ -191,7 +191,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     def path_of(self, request: Request) -> str:
         return self.path if self.path_of_request is None else self.path_of_request(request)
 
-    def encoder(self, context: Context) -> ResponseEncoder:
+    def encoder(self, context: AnswerContext) -> ResponseEncoder:
         return self.stream_encoder(context) if context.request.stream else self.body_encoder(context)
 
 

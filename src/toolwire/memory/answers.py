@@ -15,7 +15,7 @@ from ..backends.base import Backend
 from ..config.file import BackendConfig
 from ..dialects import MEMORIES
 from ..dialects.responses.state import shown_item
-from ..dialects.shared.memory import Memory, Past, Remembered
+from ..dialects.shared.memory import Memory, PastTurns, StoredAnswer
 from ..errors import BadRequest, quote
 from ..offload import LARGE, offload
 from ..profiles import profile_for
@@ -42,7 +42,7 @@ class Kept:
         self.request = sent
         self.answer_id = answer_id
         self.own: list[Json] = []  # what the request itself added
-        self.past, self.size = Past(), 0
+        self.past, self.size = PastTurns(), 0
         self._keeping = keeping
         self._asked = asked
         self._owner = owner
@@ -82,7 +82,7 @@ class Kept:
             _renamed(item, name) if item.id in taken else item for item, name in zip(output, names, strict=True)
         ]
 
-    def _note(self, memory: Memory, kept: Remembered, size: int) -> None:
+    def _note(self, memory: Memory, kept: StoredAnswer, size: int) -> None:
         """The next request is likely to go on from here."""
         state = self._asked.state
         if kept.status not in _ENDED_WELL or state is None or state.conversation:
@@ -94,7 +94,7 @@ class Kept:
         said = [value for _, value in kept.output]
         try:
             messages = [one for one in self.request.messages if not one.is_head]
-            past = Past(
+            past = PastTurns(
                 head=self.past.head or kept.head,
                 items=[*self.past.items, *self.own, *said],
                 messages=(*messages, *memory.messages_of(said)),
@@ -103,7 +103,7 @@ class Kept:
             return
         self._keeping.recent.put(self._owner, kept.id, past, self.size + size)
 
-    def _entry(self, state: State, kept: Remembered, output: tuple[Item, ...]) -> Entry:
+    def _entry(self, state: State, kept: StoredAnswer, output: tuple[Item, ...]) -> Entry:
         return Entry(
             owner=self._owner,
             id=kept.id,
@@ -236,7 +236,7 @@ class Keeping:
                 raise memory.not_found(state, name)
         return {name: decode(value) for name, value in found.items()}
 
-    async def _past(self, owner: str, request: Request, memory: Memory, backend: Backend) -> tuple[Past, int]:
+    async def _past(self, owner: str, request: Request, memory: Memory, backend: Backend) -> tuple[PastTurns, int]:
         """With its size in bytes."""
         state = request.state
         assert state is not None
@@ -263,7 +263,7 @@ class Keeping:
         past = await offload(_past_of, pieces, head, memory) if size > LARGE else _past_of(pieces, head, memory)
         return past, size
 
-    async def _recent(self, owner: str, answer_id: str, origin: str) -> tuple[Past, int] | None:
+    async def _recent(self, owner: str, answer_id: str, origin: str) -> tuple[PastTurns, int] | None:
         """Only while the answer is still in the store: another process may have deleted it."""
         recent = self.recent.get(owner, answer_id)
         return recent if recent is not None and await self.store.kind_of(owner, answer_id) == origin else None
@@ -296,9 +296,9 @@ class Keeping:
             raise _elsewhere(state, state.previous, pointer.keeper, backend.name)
 
 
-def _past_of(pieces: list[bytes], head: bytes, memory: Memory) -> Past:
+def _past_of(pieces: list[bytes], head: bytes, memory: Memory) -> PastTurns:
     items = decode(b"[" + b",".join(pieces) + b"]")  # at once: as cheap as if the client had sent it
-    return Past(head=decode(head) if head else {}, items=items, messages=memory.messages_of(items))
+    return PastTurns(head=decode(head) if head else {}, items=items, messages=memory.messages_of(items))
 
 
 def keepers_in(configs: Iterable[BackendConfig]) -> list[str]:

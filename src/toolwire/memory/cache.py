@@ -9,7 +9,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 
-from ..dialects.shared.memory import Past
+from ..dialects.shared.memory import PastTurns
 
 MAX_BYTES = 8 << 20  # of JSON; as objects it is several times that
 MAX_AGE = 300.0  # seconds: for so long another process may have deleted something in the middle of a history
@@ -26,9 +26,9 @@ class Recent:
         self._clock = clock
         self._size = 0
         self.forgotten = 0  # how often something was
-        self._known: OrderedDict[tuple[str, str], tuple[float, int, Past]] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str], tuple[float, int, PastTurns]] = OrderedDict()
 
-    def get(self, owner: str, answer_id: str) -> tuple[Past, int] | None:
+    def get(self, owner: str, answer_id: str) -> tuple[PastTurns, int] | None:
         """The history up to the end of this answer, and its size."""
         found = self._known.get((owner, answer_id))
         if found is None:
@@ -40,7 +40,7 @@ class Recent:
         self._known.move_to_end((owner, answer_id))
         return past, size
 
-    def put(self, owner: str, answer_id: str, past: Past, size: int) -> None:
+    def put(self, owner: str, answer_id: str, past: PastTurns, size: int) -> None:
         self._drop((owner, answer_id))
         if size > self._max_bytes // 8:  # one must not push out all others
             return

@@ -19,7 +19,14 @@ from ..calls.parts import PartIndexes
 from ..calls.tools.names import without_prefix
 from ..dialects.messages import web_search as in_messages
 from ..dialects.responses import web_search as in_responses
-from ..dialects.shared.web_search import Outcome, SearchForm, Shown, WebSearch, retold, told
+from ..dialects.shared.web_search import (
+    SearchDisplay,
+    SearchForm,
+    SearchOutcome,
+    WebSearch,
+    outcome_text,
+    with_past_searches,
+)
 from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
 from ..ids import new_id
 from ..types import Loss, Message, Opaque, Part, Request, Text, Tool, ToolCall, ToolChoice, ToolResult, Usage
@@ -49,7 +56,7 @@ class Searching:
             return backend, request if request.wire else _without_ours(request, form)
         wanted = next((found for tool in request.tools if (found := form.wanted(tool)) is not None), None)
         function = "" if wanted is None else _free_name(request.tools)
-        messages = retold(request.messages, form.past, function)
+        messages = with_past_searches(request.messages, form.past, function)
         if wanted is None:
             return backend, _with_messages(request, messages)
         offering = replace(_offering(request, form, wanted, function), messages=messages)
@@ -63,7 +70,7 @@ class _SearchingBackend(BackendWrapper):
 
     async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
         # A request for a corrected call contains the searches of the answer before it.
-        messages = retold(request.messages, self._settings.form.past, self._settings.function)
+        messages = with_past_searches(request.messages, self._settings.form.past, self._settings.function)
         request = replace(request, messages=messages)
         reply = await self._inner.open(request, is_verbatim=False)
         why = "the search of the gateway has no such option"
@@ -73,7 +80,9 @@ class _SearchingBackend(BackendWrapper):
 
 def _without_ours(request: Request, form: SearchForm) -> Request:
     """For a provider with a search of its own, which does not know the searches of the gateway."""
-    messages = retold(request.messages, lambda part: found if (found := form.past(part)) and found.is_ours else None)
+    messages = with_past_searches(
+        request.messages, lambda part: found if (found := form.past(part)) and found.is_ours else None
+    )
     return _with_messages(request, messages)
 
 
@@ -138,8 +147,8 @@ class _Pending(Struct, frozen=True):
     """A running search, and the call that started it."""
 
     call: ToolCall
-    shown: Shown
-    task: asyncio.Task[Outcome]
+    shown: SearchDisplay
+    task: asyncio.Task[SearchOutcome]
 
 
 class _SearchRounds:
@@ -188,7 +197,9 @@ class _SearchRounds:
         given = (call.args or {}).get("query")
         query = given if isinstance(given, str) else ""
         self._searches += 1
-        used_up = Outcome(fault="used_up", why=f"no more than {self._settings.uses} searches may be made in one turn.")
+        used_up = SearchOutcome(
+            fault="used_up", why=f"no more than {self._settings.uses} searches may be made in one turn."
+        )
         shown = self._settings.form.shown(query[:2000], new_id, self.rounds.place)
         is_left = self._searches <= self._settings.uses
         task = asyncio.create_task(
@@ -305,13 +316,13 @@ class _Round:
         return [] if is_void else self._indexes.forward(event)
 
 
-async def _immediate(outcome: Outcome) -> Outcome:
+async def _immediate(outcome: SearchOutcome) -> SearchOutcome:
     return outcome
 
 
 def _result(pending: _Pending) -> Message:
     outcome = pending.task.result()
-    parts = (Text(text=told(outcome)),)
+    parts = (Text(text=outcome_text(outcome)),)
     result = ToolResult(call_id=pending.call.id, parts=parts, is_error=bool(outcome.fault), name=pending.call.name)
     return Message(role="tool", parts=(result,))
 

@@ -15,7 +15,7 @@ from collections.abc import AsyncGenerator, Callable
 
 from msgspec.structs import replace
 
-from ..dialects.base import Context
+from ..dialects.base import AnswerContext
 from ..dialects.responses import DIALECT as RESPONSES
 from ..dialects.responses.resource import failed, resource
 from ..errors import BadRequest, GatewayError, InternalError
@@ -145,7 +145,7 @@ class Background:
         assert kept is not None
         assert request.state is not None
         now = time.time()
-        context = Context(request=request, mint=new_id, now=int(now), is_kept=True, answer_id=answer_id)
+        context = AnswerContext(request=request, mint=new_id, now=int(now), is_kept=True, answer_id=answer_id)
         body = resource(context, Started(id="", model="")) | {"status": "queued"}
         body.pop("output")
         return Entry(
@@ -218,7 +218,7 @@ class Background:
         if step is not None:
             wire = step.fail(error)
         else:
-            context = Context(request=request, mint=new_id, now=int(time.time()), is_kept=True, answer_id=job.id)
+            context = AnswerContext(request=request, mint=new_id, now=int(time.time()), is_kept=True, answer_id=job.id)
             wire = RESPONSES.encoder(context).send(Failed(error=error))
         await job.write(wire)
         with contextlib.suppress(GatewayError):

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from ..dialects.base import Context
+from ..dialects.base import AnswerContext
 from ..errors import BadRequest, GatewayError, InternalError
 from ..events import Failed
 from ..ids import new_id
@@ -111,7 +111,7 @@ class Exchange:
         if self._step is not None:
             wire = self._step.fail(error)
         else:
-            context = Context(request=request, mint=new_id, now=int(time.time()))
+            context = AnswerContext(request=request, mint=new_id, now=int(time.time()))
             wire = reply.dialect.encoder(context).send(Failed(error=error))
         await reply.send({"type": "http.response.body", "body": wire, "more_body": False})
 

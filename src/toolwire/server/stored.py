@@ -9,9 +9,9 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from ..backends.base import Backend, WireReply
-from ..dialects.base import Context
+from ..dialects.base import AnswerContext
 from ..dialects.responses import DIALECT as RESPONSES
-from ..dialects.responses.answer_in import body_events
+from ..dialects.responses.body_in import body_events
 from ..dialects.responses.shapes import NAME
 from ..dialects.responses.state import shown_item
 from ..dialects.shared.model_field import Renamer
@@ -167,7 +167,7 @@ def replay(entry: Entry, after: int) -> bytes:
         return b"event: " + kind.encode() + b"\ndata: " + encode(last) + b"\n\n"
     request = Request(model=str(value.get("model")), messages=(), stream=True, origin=NAME, source=value)
     writer = RESPONSES.encoder(
-        Context(request=request, mint=new_id, now=int(entry.created), is_kept=True, answer_id=entry.id)
+        AnswerContext(request=request, mint=new_id, now=int(entry.created), is_kept=True, answer_id=entry.id)
     )
     return b"".join(writer.send(event) for event in body_events(request, value)[0])
 

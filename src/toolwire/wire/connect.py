@@ -27,7 +27,7 @@ _GZIP = 16 + zlib.MAX_WBITS
 _DETAILS = 16  # of one fault that are read; there is one in practice
 
 
-class Broken(ValueError):
+class BadConnectStream(ValueError):
     """These bytes are no Connect stream, or a frame is larger than the limit."""
 
 
@@ -39,7 +39,7 @@ class Detail(Struct, frozen=True):
     debug: Json = None
 
 
-class Fault(Struct, frozen=True):
+class ConnectFault(Struct, frozen=True):
     """code is one of Connect's words, or whatever the server wrote there."""
 
     code: str
@@ -47,23 +47,23 @@ class Fault(Struct, frozen=True):
     details: tuple[Detail, ...] = ()
 
 
-class Frame(Struct, frozen=True):
+class ConnectFrame(Struct, frozen=True):
     """One message, unzipped."""
 
     data: bytes
 
 
-class End(Struct, frozen=True):
+class ConnectEnd(Struct, frozen=True):
     """Clean if there is no fault."""
 
-    fault: Fault | None = None
+    fault: ConnectFault | None = None
     metadata: JsonObject = {}
 
 
-Item: TypeAlias = Frame | End
+Item: TypeAlias = ConnectFrame | ConnectEnd
 
 
-class FrameDecoder:
+class ConnectDecoder:
     """feed() gives whole frames and the end; close() says so if no end was seen.
 
     What was whole before the stream broke is given first: then the call after it raises Broken. Bytes behind the end mean nothing.
@@ -84,14 +84,14 @@ class FrameDecoder:
         items: list[Item] = []
         try:
             self._read(items)
-        except Broken as broken:
+        except BadConnectStream as broken:
             self._broken = str(broken)
             self._held.clear()
             if not items:
                 raise
         return items
 
-    def close(self) -> list[End]:
+    def close(self) -> list[ConnectEnd]:
         self._check()
         if self.is_ended:
             return []
@@ -99,11 +99,11 @@ class FrameDecoder:
         held = len(self._held)
         where = f"in the middle of a frame, with {held} of {self._needed} bytes" if held else "without its end frame"
         self._held.clear()
-        return [End(Fault("unavailable", f"{BROKE_OFF} {where}"))]
+        return [ConnectEnd(ConnectFault("unavailable", f"{BROKE_OFF} {where}"))]
 
     def _check(self) -> None:
         if self._broken:
-            raise Broken(self._broken)
+            raise BadConnectStream(self._broken)
 
     def _read(self, items: list[Item]) -> None:
         """One pass over what is held, and one cut at its end."""
@@ -121,10 +121,10 @@ class FrameDecoder:
 
     def _size(self, head: bytes) -> int:
         if head[0] & ~(ZIPPED | ENDS):
-            raise Broken(f"a frame begins with {head.hex(' ')}: these flags are not Connect's.")
+            raise BadConnectStream(f"a frame begins with {head.hex(' ')}: these flags are not Connect's.")
         size = int.from_bytes(head[1:], "big")
         if size > self._limit:
-            raise Broken(f"a frame claims {size} bytes; at most {self._limit} are read.")
+            raise BadConnectStream(f"a frame claims {size} bytes; at most {self._limit} are read.")
         return size
 
     def _item(self, flags: int, payload: bytes) -> Item:
@@ -133,14 +133,14 @@ class FrameDecoder:
         if flags & ENDS:
             self.is_ended = True
             return _end_of(payload)
-        return Frame(payload)
+        return ConnectFrame(payload)
 
 
 def frame(data: bytes, *, is_zipped: bool = False) -> bytes:
     return _framed(ZIPPED if is_zipped else 0, data)
 
 
-def end(fault: Fault | None = None, *, metadata: JsonObject | None = None, is_zipped: bool = False) -> bytes:
+def end(fault: ConnectFault | None = None, *, metadata: JsonObject | None = None, is_zipped: bool = False) -> bytes:
     body: JsonObject = {}
     if fault is not None:
         body["error"] = fault_object(fault)
@@ -149,7 +149,7 @@ def end(fault: Fault | None = None, *, metadata: JsonObject | None = None, is_zi
     return _framed(ENDS | (ZIPPED if is_zipped else 0), encode(body))
 
 
-def fault_object(fault: Fault) -> JsonObject:
+def fault_object(fault: ConnectFault) -> JsonObject:
     """As it stands in an end frame, and as the whole body of a call that failed."""
     value: JsonObject = {"code": fault.code}
     if fault.message:
@@ -159,13 +159,13 @@ def fault_object(fault: Fault) -> JsonObject:
     return value
 
 
-def fault_of(value: object) -> Fault:
+def fault_of(value: object) -> ConnectFault:
     """Whatever stands where an error should: what can be read of it."""
     if not isinstance(value, dict):
-        return Fault("unknown", value if isinstance(value, str) else "")
+        return ConnectFault("unknown", value if isinstance(value, str) else "")
     code, message, details = value.get("code"), value.get("message"), value.get("details")
     rows = details[:_DETAILS] if isinstance(details, list) else []
-    return Fault(
+    return ConnectFault(
         code if isinstance(code, str) and code else "unknown",
         message if isinstance(message, str) else "",
         tuple(_detail_of(row) for row in rows if isinstance(row, dict)),
@@ -176,7 +176,7 @@ def _framed(flags: int, data: bytes) -> bytes:
     if flags & ZIPPED:
         data = gzip.compress(data, mtime=0)
     if len(data) > MAX_FRAME:
-        raise Broken(f"a message has {len(data)} bytes; at most {MAX_FRAME} fit into a frame.")
+        raise BadConnectStream(f"a message has {len(data)} bytes; at most {MAX_FRAME} fit into a frame.")
     return bytes([flags]) + len(data).to_bytes(4, "big") + data
 
 
@@ -188,23 +188,23 @@ def _unzipped(data: bytes, limit: int) -> bytes:
     try:
         plain = reader.decompress(data, limit + 1)
     except zlib.error as error:
-        raise Broken(f"a frame is marked as gzip and is not: {quote(str(error))}.") from None
+        raise BadConnectStream(f"a frame is marked as gzip and is not: {quote(str(error))}.") from None
     if len(plain) > limit:
-        raise Broken(f"a frame unzips to more than {limit} bytes.")
+        raise BadConnectStream(f"a frame unzips to more than {limit} bytes.")
     if not reader.eof or reader.unused_data:
-        raise Broken("a frame's gzip does not end where the frame does.")
+        raise BadConnectStream("a frame's gzip does not end where the frame does.")
     return plain
 
 
-def _end_of(payload: bytes) -> End:
+def _end_of(payload: bytes) -> ConnectEnd:
     try:
         value = decode(payload) if payload.strip() else {}
     except BadJson as wrong:
-        return End(Fault("internal", f"the end frame is not JSON: {wrong}"))
+        return ConnectEnd(ConnectFault("internal", f"the end frame is not JSON: {wrong}"))
     if not isinstance(value, dict):
-        return End(Fault("internal", f"the end frame is {quote(value)}, not an object"))
+        return ConnectEnd(ConnectFault("internal", f"the end frame is {quote(value)}, not an object"))
     error, metadata = value.get("error"), value.get("metadata")
-    return End(None if error is None else fault_of(error), metadata if isinstance(metadata, dict) else {})
+    return ConnectEnd(None if error is None else fault_of(error), metadata if isinstance(metadata, dict) else {})
 
 
 def _detail_of(row: JsonObject) -> Detail:

@@ -21,7 +21,7 @@ LONGEST = 256 << 20  # bytes of one line: some tell what they were asked, pictur
 _SHOWN = 300  # bytes of a line that is no message
 
 
-class Answer(Struct, frozen=True, kw_only=True, tag="answer"):
+class RpcResponse(Struct, frozen=True, kw_only=True, tag="answer"):
     """To one of our requests; error is None where there is a result."""
 
     id: Id
@@ -29,7 +29,7 @@ class Answer(Struct, frozen=True, kw_only=True, tag="answer"):
     error: JsonObject | None = None
 
 
-class Asked(Struct, frozen=True, kw_only=True, tag="asked"):
+class RpcRequest(Struct, frozen=True, kw_only=True, tag="asked"):
     """A request of the other side: it waits for an answer with this id."""
 
     id: Id
@@ -37,24 +37,24 @@ class Asked(Struct, frozen=True, kw_only=True, tag="asked"):
     params: JsonObject = {}
 
 
-class Told(Struct, frozen=True, kw_only=True, tag="told"):
+class RpcNotification(Struct, frozen=True, kw_only=True, tag="told"):
     """A notification: nobody waits for anything."""
 
     method: str
     params: JsonObject = {}
 
 
-class Garbled(Struct, frozen=True, tag="garbled"):
+class BadLine(Struct, frozen=True, tag="garbled"):
     """A line that is no message, and why. The lines around it are good. is_lost: it was too long to be kept, and may have been one."""
 
     why: str
     is_lost: bool = False
 
 
-Incoming: TypeAlias = Answer | Asked | Told | Garbled
+Incoming: TypeAlias = RpcResponse | RpcRequest | RpcNotification | BadLine
 
 
-class Lines:
+class LineReader:
     """Holds one unfinished line at most; a line that grows too long is dropped up to its end."""
 
     def __init__(self, longest: int = LONGEST) -> None:
@@ -83,7 +83,7 @@ class Lines:
         if self._size > self._longest:
             self._pieces.clear()
             self._is_dropping = True
-            return [Garbled(f"a line is longer than {self._longest} bytes", is_lost=True)]
+            return [BadLine(f"a line is longer than {self._longest} bytes", is_lost=True)]
         self._pieces.append(piece)
         return []
 
@@ -132,19 +132,19 @@ def _message(value: JsonObject) -> Incoming | None:
     if isinstance(method, str):
         given = params if isinstance(params, dict) else {}
         if id is None:
-            return Told(method=method, params=given)
-        return Asked(id=id, method=method, params=given) if _is_id(id) else None
+            return RpcNotification(method=method, params=given)
+        return RpcRequest(id=id, method=method, params=given) if _is_id(id) else None
     if method is not None or not _is_id(id) or not ("result" in value or "error" in value):
         return None
     error = value.get("error")
     if error is not None and not isinstance(error, dict):
         error = {"message": error if isinstance(error, str) else "the error is no object"}
-    return Answer(id=id, result=value.get("result"), error=error)
+    return RpcResponse(id=id, result=value.get("result"), error=error)
 
 
 def _is_id(value: Json) -> TypeGuard[Id]:
     return isinstance(value, int | str) and not isinstance(value, bool)
 
 
-def _garbled(why: str, line: bytes) -> Garbled:
-    return Garbled(f"{why}: {quote(line[:_SHOWN].decode('utf-8', 'replace'))}")
+def _garbled(why: str, line: bytes) -> BadLine:
+    return BadLine(f"{why}: {quote(line[:_SHOWN].decode('utf-8', 'replace'))}")

@@ -35,7 +35,7 @@ async def worker(folder: Path, *options: str, environ: dict[str, str] | None = N
     return made
 
 
-def refuse(asked: rpc.Asked) -> JsonObject:
+def refuse(asked: rpc.RpcRequest) -> JsonObject:
     return rpc.refusal(asked.id, {"code": -32601, "message": f"no {asked.method} here"})
 
 

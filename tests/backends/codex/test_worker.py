@@ -85,7 +85,7 @@ def test_a_tool_call_waits_for_whoever_listens(tmp_path: Path) -> None:
         calls = []
         while len(calls) < 2:
             message = await thread.next()
-            calls += [(str(message.params["callId"]), message.id)] if isinstance(message, rpc.Asked) else []
+            calls += [(str(message.params["callId"]), message.id)] if isinstance(message, rpc.RpcRequest) else []
         await made.close()
         return calls
 
@@ -183,7 +183,7 @@ def test_a_thread_that_is_open_already_is_not_given_to_another(tmp_path: Path) -
         with pytest.raises(Refused, match="open already"):
             await opening[1]
         channel.tell(method="m", params={"threadId": "t"})
-        assert await thread.next() == rpc.Told(method="m", params={"threadId": "t"})
+        assert await thread.next() == rpc.RpcNotification(method="m", params={"threadId": "t"})
         await made.close()
 
     asyncio.run(main())
@@ -225,7 +225,7 @@ def test_a_banner_is_passed_over(tmp_path: Path) -> None:
 
 
 def test_a_message_that_was_too_long_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rpc.Lines.__init__, "__defaults__", (1000,))
+    monkeypatch.setattr(rpc.LineReader.__init__, "__defaults__", (1000,))
     story, _ = asyncio.run(_ended(b"x" * 600, b"x" * 600))
     assert "longer than 1000 bytes" in story
 
@@ -255,7 +255,7 @@ def test_what_nobody_reads_is_not_kept_without_end(monkeypatch: pytest.MonkeyPat
     def filled(*sizes: int) -> list[str]:
         thread = Thread({})
         for size in sizes:
-            thread.hear(rpc.Told(method="m"), size)
+            thread.hear(rpc.RpcNotification(method="m"), size)
         return [type(message).__name__ for message in thread.ready()]
 
     assert filled(500, 500) == ["Told", "Told"]
@@ -264,8 +264,8 @@ def test_what_nobody_reads_is_not_kept_without_end(monkeypatch: pytest.MonkeyPat
     async def read_meanwhile() -> None:
         thread = Thread({})
         for _ in range(10):
-            thread.hear(rpc.Told(method="m"), 900)
-            assert isinstance(await thread.next(), rpc.Told)
+            thread.hear(rpc.RpcNotification(method="m"), 900)
+            assert isinstance(await thread.next(), rpc.RpcNotification)
 
     asyncio.run(read_meanwhile())
 

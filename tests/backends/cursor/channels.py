@@ -7,13 +7,13 @@ from collections.abc import Awaitable
 
 from toolwire.backends.cursor.transport.channel import Channel, Gone
 from toolwire.errors import UpstreamError
-from toolwire.wire.connect import End, Frame
+from toolwire.wire.connect import ConnectEnd, ConnectFrame
 
 
-async def everything(channel: Channel) -> list[Frame | End]:
+async def everything(channel: Channel) -> list[ConnectFrame | ConnectEnd]:
     """All items up to the end."""
-    items: list[Frame | End] = []
-    while not (items and isinstance(items[-1], End)):
+    items: list[ConnectFrame | ConnectEnd] = []
+    while not (items and isinstance(items[-1], ConnectEnd)):
         items += await channel.receive()
     return items
 

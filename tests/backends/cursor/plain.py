@@ -10,7 +10,7 @@ from msgspec import Struct
 from tests.backends.http.test_connection import Loopback
 from toolwire.backends.cursor.transport.target import Target
 from toolwire.backends.cursor.wire import agent
-from toolwire.wire.connect import Frame, FrameDecoder
+from toolwire.wire.connect import ConnectDecoder, ConnectFrame
 
 OPEN = b"HTTP/1.1 200 OK\r\ncontent-type: application/connect+proto\r\ntransfer-encoding: chunked\r\n\r\n"
 
@@ -77,8 +77,8 @@ class Halves:
     async def __call__(self, asked: Asked) -> None:
         self.order.append(asked.path.rpartition("/")[2])
         if asked.path.endswith("RunSSE"):
-            [item] = FrameDecoder().feed(asked.body)
-            assert isinstance(item, Frame)
+            [item] = ConnectDecoder().feed(asked.body)
+            assert isinstance(item, ConnectFrame)
             self.request_id = agent.BidiRequestId.FromString(item.data).request_id
             self.reply = asked
             if not self.is_silent:

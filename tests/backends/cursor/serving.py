@@ -17,7 +17,7 @@ from h2.settings import SettingCodes, Settings
 
 from toolwire.backends.cursor.transport.target import Attempt, Target
 from toolwire.config.secret import Secret
-from toolwire.wire.connect import Frame, FrameDecoder
+from toolwire.wire.connect import ConnectDecoder, ConnectFrame
 
 Handler = Callable[["Call"], Awaitable[None]]
 
@@ -33,7 +33,7 @@ class Call:
         self.is_ended = False  # the client has ended its side
         self.reset_code: int | None = None
         self.items: asyncio.Queue[bytes] = asyncio.Queue()
-        self._decoder = FrameDecoder()
+        self._decoder = ConnectDecoder()
 
     async def message(self) -> bytes:
         """The next message of the client."""
@@ -41,7 +41,7 @@ class Call:
 
     def take(self, data: bytes) -> None:
         for item in self._decoder.feed(data):
-            assert isinstance(item, Frame)
+            assert isinstance(item, ConnectFrame)
             self.items.put_nowait(item.data)
 
     def head(self, status: int | None = 200, kind: str = "application/connect+proto", *, is_last: bool = False) -> None:

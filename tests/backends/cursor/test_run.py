@@ -31,7 +31,7 @@ from toolwire.backends.cursor.transport.channel import Gone
 from toolwire.backends.cursor.wire import Outlook, Setup, TurnDecoder, agent, opening
 from toolwire.errors import InternalError, UpstreamError
 from toolwire.events import Event, PartDelta
-from toolwire.wire.connect import End, Frame
+from toolwire.wire.connect import ConnectEnd, ConnectFrame
 
 pytestmark = pytest.mark.slow
 
@@ -168,7 +168,7 @@ class Wire:
     how = "run"
 
     def __init__(self) -> None:
-        self.items: asyncio.Queue[list[Frame | End] | Exception] = asyncio.Queue()
+        self.items: asyncio.Queue[list[ConnectFrame | ConnectEnd] | Exception] = asyncio.Queue()
         self.sent: list[bytes] = []
         self.taken = 0
         self.is_closed = False
@@ -176,7 +176,7 @@ class Wire:
     async def send(self, message: bytes) -> None:
         self.sent.append(message)
 
-    async def receive(self) -> list[Frame | End]:
+    async def receive(self) -> list[ConnectFrame | ConnectEnd]:
         item = await self.items.get()
         self.taken += 1
         if isinstance(item, Exception):
@@ -218,9 +218,9 @@ async def all_read(wire: Wire) -> None:
             await asyncio.sleep(0)
 
 
-def text(words: str) -> Frame:
+def text(words: str) -> ConnectFrame:
     update: Any = {"text_delta": {"text": words}}
-    return Frame(agent.AgentServerMessage(interaction_update=update).SerializeToString())
+    return ConnectFrame(agent.AgentServerMessage(interaction_update=update).SerializeToString())
 
 
 def test_a_fault_of_our_own_in_the_reader_is_told_at_once() -> None:
@@ -285,7 +285,7 @@ PATIENT = replace(QUICK, first=600.0, idle=600.0, silent=60.0, heartbeats=10, st
 async def continued(wire: Wire, clock: Clock, limits: Limits = PATIENT) -> tuple[Turn, asyncio.Task[list[Event]]]:
     """A run that got its result at 0 s, stored text as a blob at 1 s and sends a heartbeat every 5 s; and the client's read."""
     turn = turn_on(wire, limits, clock)
-    wire.items.put_nowait([Frame(saying.call(1, name="look", city="Rome"))])
+    wire.items.put_nowait([ConnectFrame(saying.call(1, name="look", city="Rome"))])
     await turn.first()
     clock.now += limits.quiet
     await turn.more()
@@ -293,7 +293,7 @@ async def continued(wire: Wire, clock: Clock, limits: Limits = PATIENT) -> tuple
     await turn.give(request("hi"), saying.results("call1"))
     reading = asyncio.create_task(turn.first())
     clock.now += 1.0
-    wire.items.put_nowait([Frame(saying.set_blob(1, b"blob", BLOB))])
+    wire.items.put_nowait([ConnectFrame(saying.set_blob(1, b"blob", BLOB))])
     await all_read(wire)
     return turn, reading
 
@@ -301,7 +301,7 @@ async def continued(wire: Wire, clock: Clock, limits: Limits = PATIENT) -> tuple
 async def beat(wire: Wire, clock: Clock, times: int, *, before: bytes = b"") -> None:
     for _ in range(times):
         clock.now += 5.0
-        wire.items.put_nowait([Frame(data) for data in (before, saying.heartbeat()) if data])
+        wire.items.put_nowait([ConnectFrame(data) for data in (before, saying.heartbeat()) if data])
         await all_read(wire)
 
 
@@ -338,7 +338,7 @@ def test_a_run_stalls_by_time_only_with_a_limit_and_after_a_heartbeat(stall: flo
         wire, clock = Wire(), Clock()
         turn, reading = await continued(wire, clock, replace(PATIENT, stall=stall))
         clock.now += 30.0  # without a heartbeat the connection may be slow
-        wire.items.put_nowait([Frame(b"")])
+        wire.items.put_nowait([ConnectFrame(b"")])
         await all_read(wire)
         assert not reading.done()
         await beat(wire, clock, 1)
@@ -353,12 +353,12 @@ def test_stored_text_that_was_sent_before_is_no_stall() -> None:
     async def main() -> None:
         wire, clock = Wire(), Clock()
         turn, reading = await continued(wire, clock, replace(PATIENT, heartbeats=0))
-        wire.items.put_nowait([Frame(saying.text("It is sunny."))])
+        wire.items.put_nowait([ConnectFrame(saying.text("It is sunny."))])
         await all_read(wire)
         await reading
         reading = asyncio.create_task(turn.more())
         await beat(wire, clock, 4)
-        wire.items.put_nowait([Frame(saying.turn_ended())])
+        wire.items.put_nowait([ConnectFrame(saying.turn_ended())])
         await all_read(wire)
         await reading
         assert turn.is_over

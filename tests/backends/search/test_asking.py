@@ -9,20 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire.backends.search.asking import Searcher, chosen, hit_in, tidy
-from toolwire.dialects.shared.web_search import Hit, Outcome, WebSearch
+from toolwire.dialects.shared.web_search import SearchHit, SearchOutcome, WebSearch
 from toolwire.errors import UpstreamError
 
 
 class Engine:
     """Gives what it was given."""
 
-    def __init__(self, *hits: Hit, error: Exception | None = None, pause: float = 0.0) -> None:
+    def __init__(self, *hits: SearchHit, error: Exception | None = None, pause: float = 0.0) -> None:
         self.asked: list[tuple[str, int]] = []
         self._hits = list(hits)
         self._error = error
         self._pause = pause
 
-    async def find(self, query: str, count: int) -> list[Hit]:
+    async def find(self, query: str, count: int) -> list[SearchHit]:
         self.asked.append((query, count))
         await asyncio.sleep(self._pause)
         if self._error is not None:
@@ -30,25 +30,25 @@ class Engine:
         return self._hits
 
 
-def outcome(engine: Engine, query: str = "q", wanted: WebSearch | None = None) -> Outcome:
+def outcome(engine: Engine, query: str = "q", wanted: WebSearch | None = None) -> SearchOutcome:
     searcher = Searcher(engine, timeout=0.05, results=2)
     return asyncio.run(searcher.ask(query, wanted or WebSearch()))
 
 
 def urls(*found: str, wanted: WebSearch | None = None) -> list[str]:
-    return [hit.url for hit in chosen([Hit("t", url) for url in found], wanted or WebSearch())]
+    return [hit.url for hit in chosen([SearchHit("t", url) for url in found], wanted or WebSearch())]
 
 
 def test_hits_are_cleaned_and_counted() -> None:
-    engine = Engine(*(Hit(f"T\x00{n}", f"https://a.b/{n}", "x\n\ty\u202e") for n in range(5)))
+    engine = Engine(*(SearchHit(f"T\x00{n}", f"https://a.b/{n}", "x\n\ty\u202e") for n in range(5)))
     found = outcome(engine, "  two\n words ")
-    assert found.hits == (Hit("T 0", "https://a.b/0", "x y"), Hit("T 1", "https://a.b/1", "x y"))
+    assert found.hits == (SearchHit("T 0", "https://a.b/0", "x y"), SearchHit("T 1", "https://a.b/1", "x y"))
     assert engine.asked == [("two words", 2)]
 
 
 def test_more_are_asked_for_where_some_are_left_out() -> None:
     engine = Engine()
-    assert outcome(engine, wanted=WebSearch(blocked=("a.b",))) == Outcome()
+    assert outcome(engine, wanted=WebSearch(blocked=("a.b",))) == SearchOutcome()
     assert engine.asked == [("q", 8)]
 
 
@@ -67,9 +67,9 @@ def test_too_long_a_query() -> None:
 
 
 def test_failures_are_outcomes() -> None:
-    assert outcome(Engine(error=UpstreamError("down."))) == Outcome(fault="unavailable", why="down.")
+    assert outcome(Engine(error=UpstreamError("down."))) == SearchOutcome(fault="unavailable", why="down.")
     assert outcome(Engine(error=UpstreamError("busy.", status=429))).fault == "too_many"
-    assert outcome(Engine(pause=9)) == Outcome(fault="unavailable", why="no answer within 0.05 seconds.")
+    assert outcome(Engine(pause=9)) == SearchOutcome(fault="unavailable", why="no answer within 0.05 seconds.")
 
 
 def test_only_plain_web_addresses() -> None:
@@ -88,8 +88,8 @@ def test_domains() -> None:
 
 
 def test_hits_as_engines_write_them() -> None:
-    assert hit_in({"url": "https://a.b", "title": "T", "content": "c"}, "content") == Hit("T", "https://a.b", "c")
-    assert hit_in({"url": "https://a.b", "title": None, "content": 7}, "content") == Hit("", "https://a.b", "")
+    assert hit_in({"url": "https://a.b", "title": "T", "content": "c"}, "content") == SearchHit("T", "https://a.b", "c")
+    assert hit_in({"url": "https://a.b", "title": None, "content": 7}, "content") == SearchHit("", "https://a.b", "")
     for value in (None, 7, [], {}, {"url": 7}):
         assert hit_in(value, "content") is None
 
@@ -104,5 +104,5 @@ def test_tidy_text_is_one_bounded_line_that_can_be_written(text: str, limit: int
 
 @given(st.lists(st.tuples(st.text(), st.text(), st.text())))
 def test_anything_may_come_back(found: list[tuple[str, str, str]]) -> None:
-    for hit in chosen([Hit(*one) for one in found], WebSearch(blocked=("a.b",))):
+    for hit in chosen([SearchHit(*one) for one in found], WebSearch(blocked=("a.b",))):
         assert hit.url.startswith(("http:", "https:", "HTTP", "Http"))

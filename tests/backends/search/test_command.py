@@ -10,7 +10,7 @@ import pytest
 
 from tests.server.harness import wait_until
 from toolwire.backends.search import CommandSearch
-from toolwire.dialects.shared.web_search import Hit
+from toolwire.dialects.shared.web_search import SearchHit
 from toolwire.errors import UpstreamError
 
 
@@ -21,7 +21,7 @@ def program(folder: Path, text: str) -> str:
     return str(path)
 
 
-def found(command: str, query: str = "q", count: int = 9) -> list[Hit]:
+def found(command: str, query: str = "q", count: int = 9) -> list[SearchHit]:
     return asyncio.run(CommandSearch(command).find(query, count))
 
 
@@ -31,7 +31,7 @@ print('{"title": "T", "url": "https://a.b", "snippet": "é"}')
 print('no JSON'), print('[]'), print(''), print('{"title": "no address"}')
 print('{"url": "https://c.d"}'), print('{"url": "https://e.f"}')
 """
-    expected = [Hit("T", "https://a.b", "é"), Hit("", "https://c.d")]
+    expected = [SearchHit("T", "https://a.b", "é"), SearchHit("", "https://c.d")]
     assert found(program(tmp_path, text), count=2) == expected
 
 
@@ -47,7 +47,7 @@ print('{"url": "https://c.d"}'), print('{"url": "https://e.f"}')
 )
 def test_the_query_is_one_argument_and_no_option(tmp_path: Path, query: str, argument: str) -> None:
     text = "import json\nassert len(sys.argv) == 2\nprint(json.dumps({'url': 'x', 'title': sys.argv[1]}))"
-    assert found(program(tmp_path, text), query) == [Hit(argument, "x", "")]
+    assert found(program(tmp_path, text), query) == [SearchHit(argument, "x", "")]
 
 
 def test_a_program_that_fails(tmp_path: Path) -> None:

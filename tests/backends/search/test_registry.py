@@ -9,7 +9,7 @@ from pathlib import Path
 from toolwire.backends.http.transport import Transport
 from toolwire.backends.search import build_search
 from toolwire.config.file import SearchConfig
-from toolwire.dialects.shared.web_search import Hit, WebSearch
+from toolwire.dialects.shared.web_search import SearchHit, WebSearch
 
 
 def test_a_program(tmp_path: Path) -> None:
@@ -20,7 +20,10 @@ def test_a_program(tmp_path: Path) -> None:
     async def main() -> None:
         searcher = build_search(SearchConfig(kind="command", command=str(path), results=2), Transport(environ={}))
         outcome = await searcher.ask("q", WebSearch())
-        assert outcome.hits == (Hit("https://a.b/0", "https://a.b/0"), Hit("https://a.b/1", "https://a.b/1"))
+        assert outcome.hits == (
+            SearchHit("https://a.b/0", "https://a.b/0"),
+            SearchHit("https://a.b/1", "https://a.b/1"),
+        )
 
     asyncio.run(main())
 

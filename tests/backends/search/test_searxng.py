@@ -11,7 +11,7 @@ import pytest
 from tests.server.harness import HOLD, Upstream, reply
 from toolwire.backends.http.transport import Transport
 from toolwire.backends.search import SearxngSearch
-from toolwire.dialects.shared.web_search import Hit
+from toolwire.dialects.shared.web_search import SearchHit
 from toolwire.errors import UpstreamError
 
 PATH = "/search?q=two+words+%26+%C3%A9&format=json"
@@ -24,10 +24,10 @@ def engine() -> Iterator[Upstream]:
     running.close()
 
 
-def found(engine: Upstream, body: bytes, status: int = 200, base: str = "/") -> list[Hit]:
+def found(engine: Upstream, body: bytes, status: int = 200, base: str = "/") -> list[SearchHit]:
     engine.on(PATH, [reply(status, body)])
 
-    async def main() -> list[Hit]:
+    async def main() -> list[SearchHit]:
         transport = Transport(environ={})
         try:
             return await SearxngSearch(engine.url + base, transport, 2.0).find("two words & é", 2)
@@ -40,7 +40,7 @@ def found(engine: Upstream, body: bytes, status: int = 200, base: str = "/") -> 
 def test_results(engine: Upstream) -> None:
     results = [{"title": str(n), "url": f"https://a.b/{n}", "content": "c", "engine": "x"} for n in range(3)]
     hits = found(engine, json.dumps({"query": "q", "results": ["?", *results]}).encode())
-    assert hits == [Hit("0", "https://a.b/0", "c"), Hit("1", "https://a.b/1", "c")]
+    assert hits == [SearchHit("0", "https://a.b/0", "c"), SearchHit("1", "https://a.b/1", "c")]
     assert engine.received[0].method == "GET"
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from toolwire.dialects.chat.open_calls import OpenCall, OpenCalls
-from toolwire.dialects.chat.shapes import Call, Function
+from toolwire.dialects.chat.shapes import CallDelta, FunctionDelta
 from toolwire.dialects.shared.answer_in import Assembly
 
 
 def opened(calls: OpenCalls, name: str, raw: str, index: int | None = 0, call_id: str | None = None) -> OpenCall:
-    fragment = Call(index=index, id=call_id)
+    fragment = CallDelta(index=index, id=call_id)
     found = calls.begin(fragment, name)
     calls.note(fragment, found)
     if raw:
@@ -30,37 +30,37 @@ def test_a_fragment_is_placed_by_id_then_by_index_then_as_the_last() -> None:
     calls = OpenCalls()
     first = opened(calls, "f", '{"a"', 0, "x")
     second = opened(calls, "f", '{"b"', 1, "y")
-    assert calls.find(Call(id="x"), "") is first
-    assert calls.find(Call(index=1), "") is second
-    assert calls.find(Call(), "") is second
-    assert calls.find(Call(index=7, id="z"), "f") is None
-    assert calls.find(Call(index=7), "") is second
-    assert calls.find(Call(index=7), "f") is None
+    assert calls.find(CallDelta(id="x"), "") is first
+    assert calls.find(CallDelta(index=1), "") is second
+    assert calls.find(CallDelta(), "") is second
+    assert calls.find(CallDelta(index=7, id="z"), "f") is None
+    assert calls.find(CallDelta(index=7), "") is second
+    assert calls.find(CallDelta(index=7), "f") is None
 
 
 def test_H015_H049_a_header_on_a_whole_call_is_a_copy_or_another_call() -> None:
     calls = OpenCalls()
     known = opened(calls, "f", '{"a": 1}', 0, "x")
-    again = Call(index=0, id="x")
+    again = CallDelta(index=0, id="x")
     for raw, is_copy in (('{"a":1}', True), ('{"a":2}', False)):
         doubted = calls.doubt(again, "f", known)
         calls.note(again, doubted)
         doubted.add(raw[:3])
         assert calls.settle(doubted) is None
-        assert calls.find(Call(index=0), "") is doubted
+        assert calls.find(CallDelta(index=0), "") is doubted
         doubted.add(raw[3:])
         assert (calls.settle(doubted) is None) == is_copy
-        assert calls.find(Call(index=0), "") is (known if is_copy else doubted)
+        assert calls.find(CallDelta(index=0), "") is (known if is_copy else doubted)
     assert [call.value for call in calls.all] == [{"a": 1}, {"a": 2}]
 
 
 def test_a_header_in_the_middle_of_a_call_goes_on_with_it() -> None:
     calls = OpenCalls()
     known = opened(calls, "f", '{"a"', 0, "x")
-    assert calls.find(Call(index=0, id="y"), "f") is known
-    assert calls.find(Call(index=0, id="y"), "g") is None
+    assert calls.find(CallDelta(index=0, id="y"), "f") is known
+    assert calls.find(CallDelta(index=0, id="y"), "g") is None
     known.add(":1}")
-    assert calls.find(Call(index=0, id="y"), "f") is None
+    assert calls.find(CallDelta(index=0, id="y"), "f") is None
 
 
 def test_a_new_id_in_the_middle_of_a_call() -> None:
@@ -71,25 +71,25 @@ def test_a_new_id_in_the_middle_of_a_call() -> None:
     ):
         calls = OpenCalls()
         known = opened(calls, "f", begun, 0, "x")
-        header = Call(index=0, id="y", function=Function(name="f", arguments=fragment))
+        header = CallDelta(index=0, id="y", function=FunctionDelta(name="f", arguments=fragment))
         assert (calls.find(header, "f") is known) == is_same
 
 
 def test_ids_that_were_repeated_are_not_made_for_each_fragment() -> None:
     calls = OpenCalls()
     known = opened(calls, "f", '{"a"', 0, "x")
-    calls.note(Call(index=0, id="x"), known)
-    assert calls.find(Call(index=0, id="y", function=Function(name="f", arguments=":")), "f") is None
+    calls.note(CallDelta(index=0, id="x"), known)
+    assert calls.find(CallDelta(index=0, id="y", function=FunctionDelta(name="f", arguments=":")), "f") is None
 
 
 def test_another_name_under_the_index_of_a_call_that_has_started_is_another_call() -> None:
     calls = OpenCalls()
     known = opened(calls, "f", "", 0)
-    assert calls.find(Call(index=0), "g") is known
+    assert calls.find(CallDelta(index=0), "g") is known
     growing, _ = Assembly().start(known.opening())
     assert known.start(growing) == []
-    assert calls.find(Call(index=0), "f") is known
-    assert calls.find(Call(index=0), "g") is None
+    assert calls.find(CallDelta(index=0), "f") is known
+    assert calls.find(CallDelta(index=0), "g") is None
 
 
 def test_what_came_before_the_start_comes_out_at_the_start() -> None:

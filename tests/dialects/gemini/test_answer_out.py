@@ -9,8 +9,8 @@ import pytest
 
 from tests.dialects.playing import NOW, asking, body_in, body_out, events_in, frames, minting, out
 from tests.dialects.wires import REGULAR
-from toolwire.dialects.base import Context
-from toolwire.dialects.gemini.answer_out import StreamEncoder, finish_of
+from toolwire.dialects.base import AnswerContext
+from toolwire.dialects.gemini.answer_out import GeminiStreamEncoder, finish_of
 from toolwire.dialects.gemini.shapes import sealed_in
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, PartDelta, PartEnded, PartStarted, Started, emptied, fold
@@ -198,7 +198,7 @@ def test_its_own_answer_comes_out_as_it_came_in() -> None:
 def test_a_stream_taken_over_goes_on_where_it_was() -> None:
     """What left as it came was only observed."""
     events = events_in("gemini", REGULAR["gemini"])
-    writer = StreamEncoder(Context(request=asking("gemini"), mint=minting(), now=NOW))
+    writer = GeminiStreamEncoder(AnswerContext(request=asking("gemini"), mint=minting(), now=NOW))
     half = next(place for place, event in enumerate(events) if isinstance(event, PartEnded) and event.index == 1)
     for event in events[:half]:
         if not isinstance(event, PartDelta):

@@ -8,7 +8,7 @@ from typing import Any
 from toolwire.dialects.messages import decode_request, encode_request
 from toolwire.dialects.messages.errors import encode_error
 from toolwire.dialects.messages.threads import complete, messages_of, not_found, own_items, remembered
-from toolwire.dialects.shared.memory import Past
+from toolwire.dialects.shared.memory import PastTurns
 from toolwire.profiles import ANTHROPIC
 from toolwire.types import Reasoning, Request, State
 from toolwire.wire.exact_json import decode
@@ -34,9 +34,9 @@ def continued(**members: Any) -> Request:
     return read({"anthropic-beta": "a-1, message-threads-2026-08-12,b-2"}, thread=thread, **members)
 
 
-def past() -> Past:
+def past() -> PastTurns:
     items = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": CONTENT}]
-    return Past(head={"system": SYSTEM, "tools": [TOOL]}, items=items, messages=messages_of(items))
+    return PastTurns(head={"system": SYSTEM, "tools": [TOOL]}, items=items, messages=messages_of(items))
 
 
 def whole(request: Request) -> Request:
@@ -83,7 +83,7 @@ def test_a_paused_turn_goes_on_without_a_word() -> None:
 
 def test_the_beta_alone_leaves_no_empty_header() -> None:
     request = read({"anthropic-beta": "message-threads-2026-08-12"}, thread={"type": "create"})
-    assert complete(request, own_items(request.source, {}), Past(), looks_up=False).headers == {}
+    assert complete(request, own_items(request.source, {}), PastTurns(), looks_up=False).headers == {}
 
 
 def test_what_is_not_there_is_told_as_the_runners_read_it() -> None:

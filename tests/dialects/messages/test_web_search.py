@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from toolwire.dialects.messages import web_search
-from toolwire.dialects.shared.web_search import Hit, Outcome, WebSearch
+from toolwire.dialects.shared.web_search import SearchHit, SearchOutcome, WebSearch
 from toolwire.events import Noted, PartEnded, PartStarted
 from toolwire.types import Opaque, Source, Tool
 
@@ -46,14 +46,14 @@ def test_other_tools_are_no_search() -> None:
 
 def test_a_search_is_shown_and_remembered() -> None:
     search = shown()
-    hits = (Hit("T", "https://a.b", "words é"), Hit("U", "https://c.d"))
+    hits = (SearchHit("T", "https://a.b", "words é"), SearchHit("U", "https://c.d"))
     begun, delta, asked = search.asked()
     assert isinstance(begun, PartStarted)
     assert isinstance(delta, Noted)
     assert begun.part.value == {"type": "server_tool_use", "id": "srvtoolu_tw1_9", "name": "web_search", "input": {}}
     assert delta.note.value == {"type": "input_json_delta", "partial_json": '{"query":"q"}'}
     assert (begun.index, delta.index, asked.index) == (3, 3, 3)
-    _, found = search.found(Outcome(hits=hits))
+    _, found = search.found(SearchOutcome(hits=hits))
     assert isinstance(found, PartEnded)
     assert found.index == 4
     question, result = web_search.past(asked.part), web_search.past(found.part)
@@ -65,7 +65,7 @@ def test_a_search_is_shown_and_remembered() -> None:
 
 
 def test_a_failure_is_shown_by_its_code() -> None:
-    begun, _ = shown().found(Outcome(fault="too_many", why="slow down"))
+    begun, _ = shown().found(SearchOutcome(fault="too_many", why="slow down"))
     assert begun.part.value["content"] == {
         "type": "web_search_tool_result_error",
         "error_code": "too_many_requests",

@@ -14,7 +14,7 @@ from tests.contract.judge.official import Report, walk
 from tests.dialects.answers import JSON
 from tests.dialects.playing import NOW, asking, minting
 from toolwire.dialects import responses
-from toolwire.dialects.base import Context
+from toolwire.dialects.base import AnswerContext
 from toolwire.dialects.responses.resource import (
     call_item,
     choice_echo,
@@ -35,7 +35,7 @@ from toolwire.wire.exact_json import encode
 
 
 def made(started: Started, **members: Any) -> JsonObject:
-    return resource(Context(request=asking("responses", **members), mint=minting(), now=NOW), started)
+    return resource(AnswerContext(request=asking("responses", **members), mint=minting(), now=NOW), started)
 
 
 def test_what_was_asked_for_is_echoed() -> None:
@@ -167,7 +167,7 @@ def faults(body: dict[str, Any]) -> list[Any]:
         request = responses.decode_request(encode({"model": "m", "input": "hi", **body}), {})
     except BadRequest:
         return []
-    value = resource(Context(request=request, mint=minting(), now=NOW), Started(id="", model=""))
+    value = resource(AnswerContext(request=request, mint=minting(), now=NOW), Started(id="", model=""))
     report = Report()
     walk(Response, json.loads(encode(value)), "response", report)
     return report.errors

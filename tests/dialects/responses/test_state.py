@@ -18,7 +18,7 @@ from toolwire.dialects.responses.state import (
     remembered,
     shown_item,
 )
-from toolwire.dialects.shared.memory import Past
+from toolwire.dialects.shared.memory import PastTurns
 from toolwire.profiles import RESPONSES
 from toolwire.types import Request, State
 from toolwire.wire.exact_json import decode, encode
@@ -48,8 +48,8 @@ def read(**members: Any) -> Request:
     return decode_request(json.dumps({"model": "m", "input": "hi"} | members).encode(), {})
 
 
-def past_of(*items: Any) -> Past:
-    return Past(items=list(items), messages=messages_of(list(items)))
+def past_of(*items: Any) -> PastTurns:
+    return PastTurns(items=list(items), messages=messages_of(list(items)))
 
 
 def sent(request: Request) -> Any:
@@ -80,7 +80,7 @@ def test_the_back_end_gets_the_whole_and_is_told_to_keep_nothing() -> None:
 
 def test_members_of_memory_are_no_loss_for_a_foreign_back_end() -> None:
     request = read(conversation="conv_1", background=True, store=True)
-    whole = complete(request, own_items(request.source, {}), Past(), looks_up=False)
+    whole = complete(request, own_items(request.source, {}), PastTurns(), looks_up=False)
     assert whole.extra == {}
 
 

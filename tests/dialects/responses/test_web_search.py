@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from toolwire.dialects.responses import web_search
-from toolwire.dialects.shared.web_search import Hit, Outcome, WebSearch
+from toolwire.dialects.shared.web_search import SearchHit, SearchOutcome, WebSearch
 from toolwire.types import Opaque, Source, Tool
 
 
@@ -41,7 +41,7 @@ def test_a_search_is_shown_and_remembered() -> None:
     search = shown()
     begun, *steps = search.asked()
     assert begun.part.value["status"] == "in_progress"
-    *last, ended = search.found(Outcome(hits=(Hit("T", "https://a.b", "words"),)))
+    *last, ended = search.found(SearchOutcome(hits=(SearchHit("T", "https://a.b", "words"),)))
     names = [note.note.value["type"] for note in (*steps, *last)]
     assert names == [f"response.web_search_call.{word}" for word in ("in_progress", "searching", "completed")]
     assert {event.index for event in (begun, *steps, *last, ended)} == {3}
@@ -63,7 +63,7 @@ def test_a_search_is_shown_and_remembered() -> None:
 
 
 def test_a_failure_is_shown_by_its_status() -> None:
-    (ended,) = shown().found(Outcome(fault="unavailable", why="down"))
+    (ended,) = shown().found(SearchOutcome(fault="unavailable", why="down"))
     assert ended.part.value["status"] == "failed"
     remembered = web_search.past(ended.part)
     assert remembered is not None

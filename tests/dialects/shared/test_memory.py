@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from toolwire.dialects import DIALECTS, MEMORIES
-from toolwire.dialects.shared.memory import Past
+from toolwire.dialects.shared.memory import PastTurns
 from toolwire.types import Request
 
 FIRST: dict[str, Any] = {
@@ -55,7 +55,7 @@ def test_a_request_made_whole_is_as_if_the_client_had_sent_it_all(dialect: str) 
     items = [*memory.own_items(first.source, {}), *(value for _, value in kept.output)]
     second = read(dialect, SECOND[dialect])
     own = memory.own_items(second.source, {})
-    past = Past(head=kept.head, items=items, messages=memory.messages_of(items))
+    past = PastTurns(head=kept.head, items=items, messages=memory.messages_of(items))
     whole = memory.complete(second, own, past, looks_up=False)
     assert [message.role for message in whole.messages] == ["user", "assistant", "user"]
     assert whole.state is None

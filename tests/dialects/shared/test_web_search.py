@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import pytest
 
-from toolwire.dialects.shared.web_search import Hit, Outcome, Past, listed, retold, told
+from toolwire.dialects.shared.web_search import (
+    PastSearch,
+    SearchHit,
+    SearchOutcome,
+    hits_text,
+    outcome_text,
+    with_past_searches,
+)
 from toolwire.types import Message, Opaque, Part, Text, ToolCall, ToolResult
 
 USER = Message(role="user", parts=(Text(text="hi"),))
 
 
-def past(part: Opaque) -> Past | None:
+def past(part: Opaque) -> PastSearch | None:
     """A made-up dialect: its parts have the members of Past."""
-    return Past(**part.value) if part.dialect == "own" else None
+    return PastSearch(**part.value) if part.dialect == "own" else None
 
 
 def part(**value: str) -> Opaque:
@@ -20,7 +27,7 @@ def part(**value: str) -> Opaque:
 
 
 def said(*parts: Part, function: str = "web_search") -> list[Message]:
-    messages = retold((USER, Message(role="assistant", parts=parts)), past, function)
+    messages = with_past_searches((USER, Message(role="assistant", parts=parts)), past, function)
     assert messages[0] is USER
     return list(messages[1:])
 
@@ -42,19 +49,19 @@ def _shape(part: Part) -> str:
 
 
 def test_what_a_model_is_told() -> None:
-    text = told(Outcome(hits=(Hit("T", "https://a.b", "words"), Hit("U", "https://c.d"))))
+    text = outcome_text(SearchOutcome(hits=(SearchHit("T", "https://a.b", "words"), SearchHit("U", "https://c.d"))))
     assert text.splitlines()[2:] == ["1. T", "https://a.b", "words", "", "2. U", "https://c.d"]
-    assert told(Outcome()) == "The search found nothing."
-    assert told(Outcome(fault="unavailable", why="it is down.")) == "The search failed: it is down."
+    assert outcome_text(SearchOutcome()) == "The search found nothing."
+    assert outcome_text(SearchOutcome(fault="unavailable", why="it is down.")) == "The search failed: it is down."
 
 
 def test_what_a_model_is_told_has_an_end() -> None:
-    assert len(listed([Hit("t" * 999, "https://a.b", "s" * 9999)] * 100)) == 64 * 1024
+    assert len(hits_text([SearchHit("t" * 999, "https://a.b", "s" * 9999)] * 100)) == 64 * 1024
 
 
 def test_a_conversation_without_searches_stays_the_same() -> None:
     messages = (USER, Message(role="assistant", parts=(Text(text="x"), Opaque(dialect="other", value={}))))
-    assert retold(messages, past, "web_search") is messages
+    assert with_past_searches(messages, past, "web_search") is messages
 
 
 def test_a_search_becomes_a_call_with_its_result() -> None:

@@ -235,7 +235,7 @@ def _of_codex(config: JsonObject) -> JsonObject:
     return {name: value for name, value in config.items() if name != BASE_INSTRUCTIONS}
 
 
-def _answer(asked: rpc.Asked) -> JsonObject:
+def _answer(asked: rpc.RpcRequest) -> JsonObject:
     return declined(asked.method).message(asked.id) or rpc.refusal(asked.id, {"code": -32601, "message": "not here"})
 
 

@@ -231,14 +231,14 @@ class Turn:
             case SessionLost():
                 self._is_faulty = True
                 return self._decoder.cut(died(message))
-            case rpc.Asked():
+            case rpc.RpcRequest():
                 reply = self._decoder.asked(message.id, message.method, message.params)
                 if (answer := reply.message(message.id)) is not None:  # a call of a turn that is not ours
                     self._lease.worker.answer(answer)
                 return reply.events
             case Declined():
                 return self._decoder.declined(message.method, message.params)
-            case rpc.Told():
+            case rpc.RpcNotification():
                 self._is_running = self._is_running and message.method != "turn/completed"
                 self._has_erred |= message.method == "error" and message.params.get("willRetry") is not True
                 self._ending.hear(message.method, message.params)

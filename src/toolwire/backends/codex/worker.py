@@ -26,8 +26,8 @@ class Declined(Struct, frozen=True):
     params: JsonObject
 
 
-Heard: TypeAlias = rpc.Told | rpc.Asked | Declined | SessionLost
-Answerer: TypeAlias = Callable[[rpc.Asked], JsonObject]  # the whole message that answers a request
+Heard: TypeAlias = rpc.RpcNotification | rpc.RpcRequest | Declined | SessionLost
+Answerer: TypeAlias = Callable[[rpc.RpcRequest], JsonObject]  # the whole message that answers a request
 
 ANSWER_SECONDS = 60.0
 _MOST_WAITING = 200_000  # messages of one thread that nobody has read yet
@@ -172,7 +172,7 @@ class Worker:
 
     async def _read(self) -> None:
         """Until it ends, or says what nobody can make sense of; a process that still runs then is closed by the pool."""
-        lines = rpc.Lines()
+        lines = rpc.LineReader()
         while data := await self.channel.receive():
             for message in lines.feed(data):
                 if not self._took(message, lines.size):
@@ -187,36 +187,36 @@ class Worker:
 
     def _trace(self, message: rpc.Incoming, size: int) -> None:
         match message:
-            case rpc.Answer():
+            case rpc.RpcResponse():
                 pending = self._pending.get(message.id)
                 kind = f"an answer to {pending.method}" if pending is not None else "an answer"
                 request = pending.request_id if pending is not None else ""
                 found: JsonObject = {"id": message.id, "error": message.error, "result": message.result}
-            case rpc.Told() | rpc.Asked():
+            case rpc.RpcNotification() | rpc.RpcRequest():
                 if message.method.startswith(_NOISE):
                     return
                 thread = self._thread(message.params)
                 kind, request = message.method, thread.request_id if thread is not None else ""
                 found = message.params
-            case rpc.Garbled():
+            case rpc.BadLine():
                 kind, request, found = "something that is no message", "", {"why": message.why}
         wire_trace.received(self._name, kind, found, size=size, request=request)
 
     def _take(self, message: rpc.Incoming, size: int) -> None:
-        self._garbled = self._garbled + 1 if isinstance(message, rpc.Garbled) else 0
+        self._garbled = self._garbled + 1 if isinstance(message, rpc.BadLine) else 0
         match message:
-            case rpc.Answer():
+            case rpc.RpcResponse():
                 self._settle(message)
-            case rpc.Told():
+            case rpc.RpcNotification():
                 self._tell(message, size)
-            case rpc.Asked():
+            case rpc.RpcRequest():
                 self._hear_request(message, size)
-            case rpc.Garbled() if message.is_lost or self._garbled > _MOST_GARBLED:
+            case rpc.BadLine() if message.is_lost or self._garbled > _MOST_GARBLED:
                 self._end(SessionLost(f"it does not write what an app-server does: {message.why}."))
-            case rpc.Garbled():
+            case rpc.BadLine():
                 pass  # a line that some library of theirs has printed
 
-    def _settle(self, answer: rpc.Answer) -> None:
+    def _settle(self, answer: rpc.RpcResponse) -> None:
         pending = self._pending.pop(answer.id, None)
         if pending is None or pending.future.done():
             return
@@ -241,7 +241,7 @@ class Worker:
         id = params.get("threadId")
         return self._threads.get(id) if isinstance(id, str) else None
 
-    def _tell(self, told: rpc.Told, size: int) -> None:
+    def _tell(self, told: rpc.RpcNotification, size: int) -> None:
         if told.method.startswith(_NOISE):
             return
         if (thread := self._thread(told.params)) is not None:
@@ -249,7 +249,7 @@ class Worker:
         elif told.method == "account/rateLimits/updated":
             self.limits = told.params
 
-    def _hear_request(self, asked: rpc.Asked, size: int) -> None:
+    def _hear_request(self, asked: rpc.RpcRequest, size: int) -> None:
         """A call waits for whoever listens to its thread; everything else is answered here and now."""
         thread = self._thread(asked.params)
         if asked.method == _TOOL_CALL and thread is not None:

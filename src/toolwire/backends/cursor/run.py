@@ -21,7 +21,7 @@ from ...errors import GatewayError, InternalError, UpstreamError
 from ...events import Event, Failed, Finished, Noted, PartEnded, PartStarted, Started
 from ...ids import new_id
 from ...types import Loss, Request, ToolCall, ToolResult, Usage
-from ...wire.connect import End, Frame
+from ...wire.connect import ConnectEnd, ConnectFrame
 from ..budget import Budget
 from ..synthesis import estimated_usage
 from .allowance import Allowance, Runaway
@@ -236,14 +236,14 @@ class Turn:
             if self.died is not None:
                 self.died()
 
-    async def _heard(self, frame: Frame | End) -> bool:
+    async def _heard(self, frame: ConnectFrame | ConnectEnd) -> bool:
         """False: nothing can follow."""
         match frame:
-            case End():
+            case ConnectEnd():
                 self._events += self._decoder.end(frame.fault)
                 self._news.set()
                 return False
-            case Frame():
+            case ConnectFrame():
                 reply = self._decoder.receive(frame.data)
                 self._unread += len(frame.data)
                 await self._take(reply)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from ...dialects.shared.web_search import Hit, Outcome, WebSearch
+from ...dialects.shared.web_search import SearchHit, SearchOutcome, WebSearch
 from ...errors import UpstreamError
 from ...types import Json
 
@@ -29,7 +29,7 @@ _SPACES = re.compile(r"\s+")
 class Search(Protocol):
     """One engine. A failure is an UpstreamError; too long a wait is the asker's to end."""
 
-    async def find(self, query: str, count: int) -> list[Hit]: ...
+    async def find(self, query: str, count: int) -> list[SearchHit]: ...
 
 
 class Searcher:
@@ -41,29 +41,29 @@ class Searcher:
         self._results = results
         self._turns = asyncio.Semaphore(_AT_ONCE)
 
-    async def ask(self, query: str, wanted: WebSearch) -> Outcome:
+    async def ask(self, query: str, wanted: WebSearch) -> SearchOutcome:
         """Never raises: a search that fails is something the model can be told."""
         query = tidy(query, _QUERY + 1)
         if not query:
-            return Outcome(fault="invalid", why='expected {"query": "..."} with words to look for.')
+            return SearchOutcome(fault="invalid", why='expected {"query": "..."} with words to look for.')
         if len(query) > _QUERY:
-            return Outcome(fault="too_long", why=f"the query is longer than {_QUERY} characters.")
+            return SearchOutcome(fault="too_long", why=f"the query is longer than {_QUERY} characters.")
         is_limited = bool(wanted.allowed or wanted.blocked)
         try:
             async with asyncio.timeout(self._timeout), self._turns:
                 found = await self._engine.find(query, self._results * (_WIDER if is_limited else 1))
         except TimeoutError:
-            return Outcome(fault="unavailable", why=f"no answer within {self._timeout:g} seconds.")
+            return SearchOutcome(fault="unavailable", why=f"no answer within {self._timeout:g} seconds.")
         except UpstreamError as error:
-            return Outcome(fault="too_many" if error.status == 429 else "unavailable", why=error.message)
-        return Outcome(hits=tuple(chosen(found, wanted)[: self._results]))
+            return SearchOutcome(fault="too_many" if error.status == 429 else "unavailable", why=error.message)
+        return SearchOutcome(hits=tuple(chosen(found, wanted)[: self._results]))
 
 
-def chosen(hits: Iterable[Hit], wanted: WebSearch) -> list[Hit]:
+def chosen(hits: Iterable[SearchHit], wanted: WebSearch) -> list[SearchHit]:
     """Cleaned, each address once, and only from where the client wants them."""
-    kept: dict[str, Hit] = {}
+    kept: dict[str, SearchHit] = {}
     for hit in hits:
-        clean = Hit(tidy(hit.title, _TITLE) or hit.url[:_TITLE], hit.url, tidy(hit.snippet, _SNIPPET))
+        clean = SearchHit(tidy(hit.title, _TITLE) or hit.url[:_TITLE], hit.url, tidy(hit.snippet, _SNIPPET))
         if not _is_address(hit.url) or hit.url in kept or _is_from(hit.url, wanted.blocked):
             continue
         if not wanted.allowed or _is_from(hit.url, wanted.allowed):
@@ -71,12 +71,12 @@ def chosen(hits: Iterable[Hit], wanted: WebSearch) -> list[Hit]:
     return list(kept.values())
 
 
-def hit_in(value: Json, snippet: str) -> Hit | None:
+def hit_in(value: Json, snippet: str) -> SearchHit | None:
     """A result as engines write it; snippet is the member that holds its excerpt."""
     if not isinstance(value, dict) or not isinstance(value.get("url"), str):
         return None
     title, words = value.get("title"), value.get(snippet)
-    return Hit(title if isinstance(title, str) else "", value["url"], words if isinstance(words, str) else "")
+    return SearchHit(title if isinstance(title, str) else "", value["url"], words if isinstance(words, str) else "")
 
 
 def tidy(text: str, limit: int) -> str:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import signal
 
-from ...dialects.shared.web_search import Hit
+from ...dialects.shared.web_search import SearchHit
 from ...errors import UpstreamError
 from ...subprocesses import signal_group, start
 from ...wire.exact_json import object_of
@@ -21,7 +21,7 @@ class CommandSearch:
     def __init__(self, program: str) -> None:
         self._program = program
 
-    async def find(self, query: str, count: int) -> list[Hit]:
+    async def find(self, query: str, count: int) -> list[SearchHit]:
         """No shell is asked, and a query never begins like an option."""
         try:
             nothing = asyncio.subprocess.DEVNULL
@@ -61,6 +61,6 @@ async def _end(process: asyncio.subprocess.Process) -> None:
             await process.wait()
 
 
-def _hits_in(output: bytes) -> list[Hit]:
+def _hits_in(output: bytes) -> list[SearchHit]:
     lines = output.decode("utf-8", "replace").splitlines()
     return [hit for line in lines if (hit := hit_in(object_of(line), "snippet")) is not None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from ...dialects.shared.web_search import Hit
+from ...dialects.shared.web_search import SearchHit
 from ...errors import UpstreamError
 from ...wire.exact_json import BadJson, decode
 from ..http.transport import Timeouts, Transport
@@ -20,7 +20,7 @@ class SearxngSearch:
         self._transport = transport
         self._timeouts = Timeouts(connect=timeout, first_byte=timeout, idle=timeout)
 
-    async def find(self, query: str, count: int) -> list[Hit]:
+    async def find(self, query: str, count: int) -> list[SearchHit]:
         asked = urlencode({"q": query, "format": "json"})
         response = await self._transport.send("GET", f"{self._url}/search?{asked}", _HEADERS, timeouts=self._timeouts)
         try:
@@ -31,7 +31,7 @@ class SearxngSearch:
             response.abort()
 
 
-def _hits_in(body: bytes) -> list[Hit]:
+def _hits_in(body: bytes) -> list[SearchHit]:
     try:
         value = decode(body)
     except BadJson:

@@ -8,8 +8,9 @@ from ..base import Dialect, Endpoint
 from ..shared.answer_in import BodyDecoder
 from ..shared.answer_out import BodyEncoder
 from ..shared.errors import decode_error, decode_models, encode_error, encode_model, encode_models
-from .answer_in import StreamDecoder, body_events
-from .answer_out import StreamEncoder, body_of
+from .answer_in import ChatStreamDecoder
+from .answer_out import ChatStreamEncoder, body_of
+from .body_in import body_events
 from .request_in import decode_request
 from .request_out import encode_request
 from .shapes import NAME
@@ -24,9 +25,9 @@ DIALECT = Dialect(
     claims=lambda given: True,  # the default, if no other dialect claims the request
     decode_request=decode_request,
     encode_request=encode_request,
-    stream_decoder=StreamDecoder,
-    body_decoder=partial(BodyDecoder, events_of=body_events, stream=StreamDecoder),
-    stream_encoder=StreamEncoder,
+    stream_decoder=ChatStreamDecoder,
+    body_decoder=partial(BodyDecoder, events_of=body_events, stream=ChatStreamDecoder),
+    stream_encoder=ChatStreamEncoder,
     body_encoder=partial(BodyEncoder, body_of=body_of),
     decode_error=decode_error,
     encode_error=encode_error,

@@ -28,7 +28,7 @@ from ...wire.sse import Frame
 from ..base import cut, garbage, shown
 from ..shared.answer_in import FrameDecoder, OpenPart, is_mark
 from ..shared.errors import error_from
-from .body_in import OtherChoices, body_events
+from .body_in import OtherChoices
 from .open_calls import OpenCall, OpenCalls
 from .reasoning_details import MEMBER, Details, words_in
 from .shapes import (
@@ -36,11 +36,11 @@ from .shapes import (
     NAME,
     NAMELESS,
     REASONS,
-    Call,
+    CallDelta,
     Chunk,
     ChunkChoice,
-    Delta,
-    Reading,
+    ChunkDelta,
+    ChunkReading,
     citation_in,
     fault_in,
     is_counted,
@@ -89,7 +89,7 @@ class _Choice:
         )  # of the texts that have begun: each kind is one string here, whatever interrupts it
 
 
-class StreamDecoder(FrameDecoder):
+class ChatStreamDecoder(FrameDecoder):
     def __init__(self, request: Request) -> None:
         super().__init__()
         self._is_single = request.sampling.choices == 1
@@ -108,7 +108,7 @@ class StreamDecoder(FrameDecoder):
         if data == b"[DONE]":
             return self._finish(is_marked=True)
         events: list[Event] = []
-        reading: Reading | None = None
+        reading: ChunkReading | None = None
         chunk = read_fast(data)
         if chunk is None:
             if is_mark(data):
@@ -148,7 +148,7 @@ class StreamDecoder(FrameDecoder):
     def end(self) -> list[Event]:
         return self._finish(is_marked=False)
 
-    def _fault_in(self, reading: Reading, frame: Frame) -> list[Event]:
+    def _fault_in(self, reading: ChunkReading, frame: Frame) -> list[Event]:
         value = reading.value
         if (fault := fault_in(value)) is not None:
             return self.fail(fault)
@@ -172,7 +172,7 @@ class StreamDecoder(FrameDecoder):
             self.irregular = self.irregular or "usage out of its place"
         self._has_usage = self._has_usage or not chunk.choices
 
-    def _start(self, chunk: Chunk, events: list[Event], reading: Reading | None) -> None:
+    def _start(self, chunk: Chunk, events: list[Event], reading: ChunkReading | None) -> None:
         started = self._started
         if started is not None:
             if chunk.id != started.id or chunk.created != started.created or chunk.model != started.model:
@@ -194,7 +194,7 @@ class StreamDecoder(FrameDecoder):
         self._started = Started(id=chunk.id, model=chunk.model, created=chunk.created, extra={NAME: extra})
         events.append(self._started)
 
-    def _cite(self, reading: Reading, events: list[Event]) -> None:
+    def _cite(self, reading: ChunkReading, events: list[Event]) -> None:
         for index, annotation in reading.annotations:
             if citation := citation_in(annotation):
                 state = self._choices.get(index)
@@ -252,7 +252,7 @@ class StreamDecoder(FrameDecoder):
             if self._others is not None:
                 self._join(state, self._others, events)
 
-    def _words(self, state: _Choice, choice: ChunkChoice, delta: Delta, events: list[Event]) -> None:
+    def _words(self, state: _Choice, choice: ChunkChoice, delta: ChunkDelta, events: list[Event]) -> None:
         if thought := delta.reasoning_content or delta.reasoning:
             state.has_thoughts = True
             self._think(state, choice.index, thought, events)
@@ -351,7 +351,7 @@ class StreamDecoder(FrameDecoder):
             events.append(growing.grow(arguments))
             self._end_whole(call, events)
 
-    def _call(self, state: _Choice, choice: int, call: Call, events: list[Event]) -> None:
+    def _call(self, state: _Choice, choice: int, call: CallDelta, events: list[Event]) -> None:
         function, calls = call.function, state.calls
         if function is not None and not call.id and not function.name:
             known = calls.at(call.index)
@@ -461,14 +461,11 @@ class StreamDecoder(FrameDecoder):
         return any(not call.is_started or not (call.is_blank or call.is_whole) for call in state.calls.all)
 
 
-def _missing(delta: Delta, state: _Choice) -> Delta:
+def _missing(delta: ChunkDelta, state: _Choice) -> ChunkDelta:
     """What a whole message says that was not streamed."""
-    return Delta(
+    return ChunkDelta(
         content=delta.content if state.text is None and not state.calls.all else None,
         tool_calls=delta.tool_calls if not state.calls.all else None,
         refusal=delta.refusal if state.refusal is None else None,
         reasoning_details=delta.reasoning_details if not state.has_details else None,
     )
-
-
-__all__ = ["StreamDecoder", "body_events"]

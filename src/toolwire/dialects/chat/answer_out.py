@@ -22,7 +22,7 @@ from ...types import (
 )
 from ...wire.exact_json import encode
 from ...wire.sse import Frame
-from ..base import Context
+from ..base import AnswerContext
 from ..shared.answer_out import Seams, joined
 from ..shared.errors import error_object
 from .reasoning_details import MEMBER, details_of
@@ -39,12 +39,12 @@ FINISH: dict[Reason, str] = {
 DONE = b"data: [DONE]\n\n"
 
 
-class StreamEncoder:
+class ChatStreamEncoder:
     """One chunk an event. The envelope of a delta is written once a part, not once a chunk."""
 
     content_type = "text/event-stream; charset=utf-8"
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: AnswerContext) -> None:
         self._context = context
         self._head = b""
         self._tail = b"}\n\n"
@@ -218,7 +218,7 @@ class StreamEncoder:
         return b"".join(frames) + DONE
 
 
-def body_of(answer: Answer, context: Context) -> JsonObject:
+def body_of(answer: Answer, context: AnswerContext) -> JsonObject:
     body = envelope_of(answer.started, context, "chat.completion")
     for choice in answer.finished.choices:
         body["choices"].append(choice_out(answer.parts_of(choice.index), choice))
@@ -227,7 +227,7 @@ def body_of(answer: Answer, context: Context) -> JsonObject:
     return body
 
 
-def envelope_of(started: Started, context: Context, kind: str) -> JsonObject:
+def envelope_of(started: Started, context: AnswerContext, kind: str) -> JsonObject:
     is_own = NAME in started.extra
     envelope: JsonObject = {
         "id": (is_own and started.id) or context.mint("chatcmpl-"),

@@ -29,7 +29,7 @@ from .shapes import (
     NAMELESS,
     REASONS,
     ChunkChoice,
-    Delta,
+    ChunkDelta,
     citation_in,
     fault_in,
     is_counted,
@@ -201,7 +201,7 @@ def _says_something(held: list[ChunkChoice]) -> bool:
 
 def _only_calls(choice: ChunkChoice) -> ChunkChoice:
     return ChunkChoice(
-        delta=Delta(tool_calls=choice.delta.tool_calls),
+        delta=ChunkDelta(tool_calls=choice.delta.tool_calls),
         index=choice.index,
         finish_reason=choice.finish_reason,
         is_message=choice.is_message,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from ...events import PartDelta
 from ...types import CallKind, Extra, JsonObject, ToolCall
 from ..shared.answer_in import OpenCallPart, OpenPart
-from .shapes import NAME, Call
+from .shapes import NAME, CallDelta
 
 _NO_PART = ToolCall(id="", name="", raw="")
 
@@ -97,7 +97,7 @@ class OpenCalls:
         """Where a fragment without a header goes by its index: the usual case, and the quick one."""
         return self._by_index.get(index) if index is not None else None
 
-    def find(self, call: Call, name: str) -> OpenCall | None:
+    def find(self, call: CallDelta, name: str) -> OpenCall | None:
         """The call this fragment goes on with; None: it begins one."""
         at_index = self.at(call.index)
         if call.id:
@@ -109,7 +109,7 @@ class OpenCalls:
             return None
         return last
 
-    def _by_header(self, call: Call, name: str, call_id: str, at_index: OpenCall | None) -> OpenCall | None:
+    def _by_header(self, call: CallDelta, name: str, call_id: str, at_index: OpenCall | None) -> OpenCall | None:
         known = self._by_id.get(call_id)
         if known is not None and (known is at_index or call.index is None or not name):
             return known
@@ -119,7 +119,7 @@ class OpenCalls:
             return at_index
         return None
 
-    def _is_renamed(self, call: Call) -> bool:
+    def _is_renamed(self, call: CallDelta) -> bool:
         """Whether a new id in the middle of a call is another id of that call: some servers make one for each fragment. Those that
         repeat ids do not, and before either is known, arguments that begin an object begin a call."""
         if self._are_ids_stable is None:
@@ -129,18 +129,18 @@ class OpenCalls:
             self._are_ids_stable = False
         return not self._are_ids_stable
 
-    def begin(self, call: Call, name: str) -> OpenCall:
+    def begin(self, call: CallDelta, name: str) -> OpenCall:
         opened = OpenCall(call.id or "", name, is_custom=call.is_custom)
         self.all.append(opened)
         return opened
 
-    def doubt(self, call: Call, name: str, known: OpenCall) -> OpenCall:
+    def doubt(self, call: CallDelta, name: str, known: OpenCall) -> OpenCall:
         """A header where the arguments are complete: a call of its own, or a copy."""
         opened = OpenCall(call.id or known.id, name or known.name, is_custom=call.is_custom, twin=known)
         self.doubtful[opened] = None
         return opened
 
-    def note(self, call: Call, found: OpenCall) -> None:
+    def note(self, call: CallDelta, found: OpenCall) -> None:
         """What comes under this index or id belongs to it."""
         if call.index is not None and self._by_index.get(call.index) is not found:
             self._by_index[call.index] = found

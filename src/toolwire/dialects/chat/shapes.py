@@ -50,27 +50,27 @@ _OTHER_REASONS: dict[str, Reason | None] = {
 }
 
 
-class Function(Struct, forbid_unknown_fields=True):
+class FunctionDelta(Struct, forbid_unknown_fields=True):
     name: str | None = None
     arguments: str | None = None
 
 
-class Call(Struct, forbid_unknown_fields=True):
+class CallDelta(Struct, forbid_unknown_fields=True):
     """members: what a server adds to a call and wants back with it (H074)."""
 
     index: int | None = None
     id: str | None = None
     type: str | None = None
-    function: Function | None = None
+    function: FunctionDelta | None = None
     is_custom: bool = False
     members: JsonObject | None = msgspec.field(default=None, name="(members)")
 
 
-class Delta(Struct, forbid_unknown_fields=True):
+class ChunkDelta(Struct, forbid_unknown_fields=True):
     role: str | None = None
     content: str | None = None
     refusal: str | None = None
-    tool_calls: list[Call] | None = None
+    tool_calls: list[CallDelta] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
     reasoning_details: list[Any] | None = msgspec.field(default=None, name="(reasoning_details)")  # read by hand only
@@ -85,7 +85,7 @@ class Delta(Struct, forbid_unknown_fields=True):
 
 
 class ChunkChoice(Struct, forbid_unknown_fields=True):
-    delta: Delta
+    delta: ChunkDelta
     index: int
     finish_reason: str | None = None
     logprobs: dict[str, Any] | None = None
@@ -109,10 +109,10 @@ _TOP = frozenset(Chunk.__struct_fields__)
 _CHOICE = frozenset(ChunkChoice.__struct_fields__) | {"message", "text"}
 _CALL = frozenset({"index", "id", "type", "function", "custom"})
 _LATEST = 1 << 40  # seconds
-_DELTA = frozenset(Delta.__struct_fields__) | {"function_call", "annotations"}
+_DELTA = frozenset(ChunkDelta.__struct_fields__) | {"function_call", "annotations"}
 
 
-class Reading:
+class ChunkReading:
     """One chunk, with what it holds beyond the documented shape."""
 
     __slots__ = ("annotations", "chunk", "faults", "unknown", "value")
@@ -199,10 +199,10 @@ def read_fast(data: bytes) -> Chunk | None:
         return None
 
 
-def read_by_hand(data: bytes) -> Reading:
+def read_by_hand(data: bytes) -> ChunkReading:
     """Tolerant of wrong types and unknown members; raises BadJson if it is not JSON at all."""
     value = decode(data)
-    reading = Reading(_empty())
+    reading = ChunkReading(_empty())
     if not isinstance(value, dict):
         reading.faults = "not an object"
         return reading
@@ -230,11 +230,11 @@ def read_by_hand(data: bytes) -> Reading:
     return reading
 
 
-def read_message(message: Any) -> Reading | None:
+def read_message(message: Any) -> ChunkReading | None:
     """A whole message, read as the one delta that it is."""
     if not isinstance(message, dict):
         return None
-    reading = Reading(_empty())
+    reading = ChunkReading(_empty())
     reading.chunk.choices.append(_choice({"index": 0, "delta": message}, reading))
     return reading
 
@@ -243,7 +243,7 @@ def _empty() -> Chunk:
     return Chunk(id="", choices=[], model="", created=0, object="chat.completion.chunk")
 
 
-def _choice(value: JsonObject, reading: Reading) -> ChunkChoice:
+def _choice(value: JsonObject, reading: ChunkReading) -> ChunkChoice:
     delta, message = value.get("delta"), value.get("message")
     is_message = not isinstance(delta, dict) and isinstance(message, dict)
     if not isinstance(delta, dict):  # some servers put the whole message into a streamed chunk
@@ -272,8 +272,8 @@ def _choice(value: JsonObject, reading: Reading) -> ChunkChoice:
     return choice
 
 
-def _delta(value: JsonObject, reading: Reading) -> Delta:
-    delta = Delta(
+def _delta(value: JsonObject, reading: ChunkReading) -> ChunkDelta:
+    delta = ChunkDelta(
         role=_text(value.get("role")),
         refusal=_text(value.get("refusal")),
         reasoning_content=_text(value.get("reasoning_content")),
@@ -291,7 +291,7 @@ def _delta(value: JsonObject, reading: Reading) -> Delta:
     calls = value.get("tool_calls")
     found = [_call(call, reading) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
     if isinstance(legacy := value.get("function_call"), dict):
-        found.append(Call(index=0, id=None, type="function", function=_function(legacy, reading)))
+        found.append(CallDelta(index=0, id=None, type="function", function=_function(legacy, reading)))
     delta.tool_calls = found or None
     return delta
 
@@ -300,29 +300,29 @@ def _is_odd(key: str, value: Any) -> bool:
     return key == DETAILS and not isinstance(value, list)
 
 
-def _call(value: JsonObject, reading: Reading) -> Call:
+def _call(value: JsonObject, reading: ChunkReading) -> CallDelta:
     index, custom = value.get("index"), value.get("custom")
     if isinstance(index, str) and index.isascii() and index.isdigit() and len(index) < 10:
         index, reading.faults = int(index), "an index in words"
-    call = Call(
+    call = CallDelta(
         index=index if isinstance(index, int) else None, id=_text(value.get("id")), type=_text(value.get("type"))
     )
     call.members = {key: item for key, item in value.items() if key not in _CALL} or None
     if call.type == "custom" or isinstance(custom, dict):
         call.is_custom = True
         inner = custom if isinstance(custom, dict) else {}
-        call.function = Function(name=_text(inner.get("name")), arguments=_text(inner.get("input")))
+        call.function = FunctionDelta(name=_text(inner.get("name")), arguments=_text(inner.get("input")))
     elif isinstance(function := value.get("function"), dict):
         call.function = _function(function, reading)
     return call
 
 
-def _function(value: JsonObject, reading: Reading) -> Function:
+def _function(value: JsonObject, reading: ChunkReading) -> FunctionDelta:
     arguments = value.get("arguments")
     if arguments is not None and not isinstance(arguments, str):
         reading.faults = "arguments that are no text"
         arguments = encode(arguments).decode()
-    return Function(name=_text(value.get("name")), arguments=_text(arguments))
+    return FunctionDelta(name=_text(value.get("name")), arguments=_text(arguments))
 
 
 def _joined(content: list[Any]) -> tuple[str, str]:

@@ -16,8 +16,8 @@ from ...wire.exact_json import encode
 from ..base import Dialect, Endpoint, bearer, count_member, forwarded_headers
 from ..shared.answer_in import BodyDecoder
 from ..shared.answer_out import BodyEncoder
-from .answer_in import StreamDecoder, body_events
-from .answer_out import StreamEncoder, body_of
+from .answer_in import GeminiStreamDecoder, body_events
+from .answer_out import GeminiStreamEncoder, body_of
 from .errors import decode_error, decode_models, encode_error, encode_model, encode_models
 from .request_in import decode_asked, decode_count_request, decode_request
 from .request_out import encode_request, path_of
@@ -88,9 +88,9 @@ DIALECT = Dialect(
     encode_request=encode_request,
     path_of_request=path_of,
     headers=headers,
-    stream_decoder=StreamDecoder,
-    body_decoder=partial(BodyDecoder, events_of=body_events, stream=StreamDecoder),
-    stream_encoder=StreamEncoder,
+    stream_decoder=GeminiStreamDecoder,
+    body_decoder=partial(BodyDecoder, events_of=body_events, stream=GeminiStreamDecoder),
+    stream_encoder=GeminiStreamEncoder,
     body_encoder=partial(BodyEncoder, body_of=body_of),
     decode_error=decode_error,
     encode_error=encode_error,

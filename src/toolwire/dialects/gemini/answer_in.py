@@ -201,7 +201,7 @@ _MOST_CANDIDATES = 128
 _NAMELESS = "the back end sent a tool call without a name."
 
 
-class StreamDecoder(FrameDecoder):
+class GeminiStreamDecoder(FrameDecoder):
     def __init__(self, request: Request, *, is_whole: bool = False) -> None:
         super().__init__()
         self._is_whole = is_whole
@@ -343,7 +343,7 @@ class StreamDecoder(FrameDecoder):
 
 def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
     """A whole answer is a stream of one chunk; what is irregular in it comes with it."""
-    decoder = StreamDecoder(request, is_whole=True)
+    decoder = GeminiStreamDecoder(request, is_whole=True)
     events = decoder.value(value, encode(value))
     if not decoder.is_over:
         events += decoder.end()

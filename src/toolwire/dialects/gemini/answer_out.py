@@ -25,7 +25,7 @@ from ...types import (
 )
 from ...wire.exact_json import encode
 from ...wire.sse import Frame
-from ..base import Context
+from ..base import AnswerContext
 from ..shared.answer_out import Seams, with_seams
 from .errors import error_object
 from .shapes import FINISH, NAME, REASONS, SIGNATURE, args_of, citation_out, logprobs_out, sealed_out, usage_out
@@ -38,10 +38,10 @@ def frame_of(value: JsonObject) -> bytes:
     return b"data: " + encode(value) + b"\n\n"
 
 
-class StreamEncoder:
+class GeminiStreamEncoder:
     content_type = "text/event-stream; charset=utf-8"
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: AnswerContext) -> None:
         self._context = context
         self._top: JsonObject = {}
         self._current: dict[int, int] = {}  # the part of each candidate that is being written
@@ -209,7 +209,7 @@ class StreamEncoder:
         return {**value, **({_CITED: {"citations": cited}} if cited and not members else {}), **members}
 
 
-def body_of(answer: Answer, context: Context) -> JsonObject:
+def body_of(answer: Answer, context: AnswerContext) -> JsonObject:
     finished = answer.finished
     body: JsonObject = (
         {} if is_blocked(finished) else {"candidates": [_candidate(answer, one) for one in finished.choices]}
@@ -230,7 +230,7 @@ def _candidate(answer: Answer, choice: Choice) -> JsonObject:
     return {**value, **({_CITED: {"citations": cited}} if cited and not members else {}), **members}
 
 
-def envelope_of(started: Started, context: Context) -> JsonObject:
+def envelope_of(started: Started, context: AnswerContext) -> JsonObject:
     """The version is the back end's own word for the model, where it speaks this dialect."""
     own = started.extra.get(NAME)
     return {

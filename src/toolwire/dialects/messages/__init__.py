@@ -9,8 +9,8 @@ from ...profiles import Profile
 from ..base import Dialect, Endpoint, bearer, forwarded_headers
 from ..shared.answer_in import BodyDecoder
 from ..shared.answer_out import BodyEncoder
-from .answer_in import StreamDecoder, body_events
-from .answer_out import StreamEncoder, body_of
+from .answer_in import MessagesStreamDecoder, body_events
+from .answer_out import MessagesStreamEncoder, body_of
 from .errors import decode_error, decode_models, encode_error, encode_model, encode_models
 from .request_in import decode_count_request, decode_request
 from .request_out import PATH, encode_request
@@ -49,9 +49,9 @@ DIALECT = Dialect(
     decode_request=decode_request,
     encode_request=encode_request,
     headers=headers,
-    stream_decoder=StreamDecoder,
-    body_decoder=partial(BodyDecoder, events_of=body_events, stream=StreamDecoder),
-    stream_encoder=StreamEncoder,
+    stream_decoder=MessagesStreamDecoder,
+    body_decoder=partial(BodyDecoder, events_of=body_events, stream=MessagesStreamDecoder),
+    stream_encoder=MessagesStreamEncoder,
     body_encoder=partial(BodyEncoder, body_of=body_of),
     decode_error=decode_error,
     encode_error=encode_error,

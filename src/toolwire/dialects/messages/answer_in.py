@@ -41,7 +41,7 @@ class _Block:
         self.signature = ""
 
 
-class StreamDecoder(FrameDecoder):
+class MessagesStreamDecoder(FrameDecoder):
     def __init__(self, request: Request) -> None:
         super().__init__()
         self._request = request

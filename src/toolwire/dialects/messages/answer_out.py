@@ -28,7 +28,7 @@ from ...types import (
 )
 from ...wire.exact_json import encode
 from ...wire.sse import Frame, frame_bytes
-from ..base import Context
+from ..base import AnswerContext
 from ..shared.requests import fit_id
 from ..shared.sealed_reasoning import seal
 from .errors import error_object
@@ -44,10 +44,10 @@ STOP: dict[Reason, str] = {
 }
 
 
-class StreamEncoder:
+class MessagesStreamEncoder:
     content_type = "text/event-stream; charset=utf-8"
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: AnswerContext) -> None:
         self._context = context
         self._is_started = False
         self._count = 0
@@ -234,7 +234,7 @@ class StreamEncoder:
         return opening + closing + _STOPPED
 
 
-def body_of(answer: Answer, context: Context) -> JsonObject:
+def body_of(answer: Answer, context: AnswerContext) -> JsonObject:
     parts = answer.parts_of(0)
     choice = answer.finished.choices[0]
     body = envelope_of(answer.started, context)
@@ -270,7 +270,7 @@ def _signature_in(data: bytes) -> str:
         return ""
 
 
-def envelope_of(started: Started, context: Context) -> JsonObject:
+def envelope_of(started: Started, context: AnswerContext) -> JsonObject:
     is_own = NAME in started.extra
     return {
         "id": context.answer_id or (is_own and started.id) or context.mint("msg_"),

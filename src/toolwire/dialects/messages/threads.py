@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ...errors import BadRequest, quote
 from ...types import Json, JsonObject, Message, Request, State
-from ..shared.memory import Past, Remembered
+from ..shared.memory import PastTurns, StoredAnswer
 from .request_in import SETTLED, is_continuing, message_in, system_in, tools_in
 from .shapes import NAME
 
@@ -29,7 +29,7 @@ def messages_of(items: list[Json]) -> tuple[Message, ...]:
     return tuple([message_in(item, "an earlier message") for item in items])
 
 
-def complete(request: Request, own: list[Json], past: Past, *, looks_up: bool) -> Request:
+def complete(request: Request, own: list[Json], past: PastTurns, *, looks_up: bool) -> Request:
     top = {key: value for key, value in request.source.items() if key != "thread"} | past.head
     top["messages"] = [*past.items, *own]
     heads = tuple([one for one in request.messages if one.is_head])
@@ -47,14 +47,14 @@ def complete(request: Request, own: list[Json], past: Past, *, looks_up: bool) -
     )
 
 
-def remembered(request: Request, answer: JsonObject) -> Remembered | None:
+def remembered(request: Request, answer: JsonObject) -> StoredAnswer | None:
     """A refused answer is none to go on from, and neither is one without an end."""
     answer_id, source = answer.get("id"), request.source
     if not isinstance(answer_id, str) or not answer_id or answer.get("stop_reason") in (None, "refusal"):
         return None
     head = {} if is_continuing(source) else {name: source[name] for name in SETTLED if source.get(name)}
     message = {"role": "assistant", "content": answer.get("content")}
-    return Remembered(id=answer_id, status="completed", output=[(answer_id, message)], head=head)
+    return StoredAnswer(id=answer_id, status="completed", output=[(answer_id, message)], head=head)
 
 
 def not_found(state: State, missing: str) -> BadRequest:

@@ -11,12 +11,12 @@ _NUMBER: JsonObject = {"type": "integer"}
 _PAIR: JsonObject = {"type": "array", "items": _NUMBER, "minItems": 2, "maxItems": 2}
 
 
-class Told(NamedTuple):
+class ToolDefinition(NamedTuple):
     description: str
     schema: JsonObject
 
 
-def schema_for(kind: str, tool: JsonObject) -> Told | None:
+def schema_for(kind: str, tool: JsonObject) -> ToolDefinition | None:
     """None for a tool that the provider runs itself. Types end in a date; a newer one takes what the last known one took."""
     family = kind.rstrip("0123456789").rstrip("_")
     if family == "computer":
@@ -34,12 +34,12 @@ def _one_of(*words: str) -> JsonObject:
     return {"type": "string", "enum": list(words)}
 
 
-_BASH = Told(
+_BASH = ToolDefinition(
     "Run a command in a bash session that lasts; restart begins a new one.",
     _schema([], command=_TEXT, restart={"type": "boolean"}),
 )
 
-_MEMORY = Told(
+_MEMORY = ToolDefinition(
     "Read and change files that outlast this conversation, under /memories. view shows a file or folder, create writes a "
     "file, str_replace changes text that occurs once, insert adds lines after a line, delete and rename do as they say.",
     _schema(
@@ -58,14 +58,14 @@ _MEMORY = Told(
 )
 
 
-def _editor(kind: str) -> Told:
+def _editor(kind: str) -> ToolDefinition:
     """Before April 2025 an edit could be undone, and what insert adds was called otherwise before July."""
     commands = ["view", "create", "str_replace", "insert"]
     date = kind.rpartition("_")[2]
     if date < "20250429":
         commands.append("undo_edit")
     inserted = {"insert_text": _TEXT} if date >= "20250728" else {}
-    return Told(
+    return ToolDefinition(
         "View and edit text files. view shows a file (or lines of it) or a folder, create writes a file, str_replace "
         "changes text that occurs exactly once, insert adds text after a line.",
         _schema(
@@ -82,7 +82,7 @@ def _editor(kind: str) -> Told:
     )
 
 
-def _computer(tool: JsonObject) -> Told:
+def _computer(tool: JsonObject) -> ToolDefinition:
     width, height = tool.get("display_width_px"), tool.get("display_height_px")
     actions = [
         "key",
@@ -104,7 +104,7 @@ def _computer(tool: JsonObject) -> Told:
     ]
     if tool.get("enable_zoom") is True:
         actions.append("zoom")
-    return Told(
+    return ToolDefinition(
         f"Use mouse and keyboard on a screen of {width} by {height} pixels, and see it. A coordinate is [x, y] from the "
         "top left; text is what to type, or the keys to press in xdotool's words.",
         _schema(

@@ -11,7 +11,7 @@ from ...events import Event, Noted, PartEnded, PartStarted
 from ...types import Extra, Json, JsonObject, Opaque, Tool
 from ...wire.exact_json import encode
 from ..shared.sealed_reasoning import MARK, is_sealed
-from ..shared.web_search import NOTHING, Hit, Outcome, Past, WebSearch, listed
+from ..shared.web_search import NOTHING, PastSearch, SearchHit, SearchOutcome, WebSearch, hits_text
 from .shapes import NAME
 
 _UNHEARD = ("user_location",)
@@ -38,15 +38,15 @@ def wanted(tool: Tool) -> WebSearch | None:
     )
 
 
-def past(part: Opaque) -> Past | None:
+def past(part: Opaque) -> PastSearch | None:
     match part.value:
         case {"type": "server_tool_use", "name": "web_search", "id": str(search_id)}:
             given = part.value.get("input")
             query = given.get("query") if isinstance(given, dict) else None
-            return Past(id=search_id, query=str(query or ""), is_ours=search_id.startswith(_PREFIX))
+            return PastSearch(id=search_id, query=str(query or ""), is_ours=search_id.startswith(_PREFIX))
         case {"type": "web_search_tool_result", "tool_use_id": str(search_id)}:
             found = _found_in(part.value.get("content"))
-            return Past(id=search_id, found=found, is_ours=search_id.startswith(_PREFIX))
+            return PastSearch(id=search_id, found=found, is_ours=search_id.startswith(_PREFIX))
         case _:
             return None
 
@@ -78,7 +78,7 @@ class _Shown:
             PartEnded(index=index, part=Opaque(dialect=NAME, value=block | {"input": given})),
         ]
 
-    def found(self, outcome: Outcome) -> list[Event]:
+    def found(self, outcome: SearchOutcome) -> list[Event]:
         index, content = self._place(), _content(outcome)
         block = {"type": "web_search_tool_result", "tool_use_id": self._id, "content": content}
         part = Opaque(dialect=NAME, value=block)
@@ -88,7 +88,7 @@ class _Shown:
 _PREFIX = "srvtoolu_tw1_"
 
 
-def _content(outcome: Outcome) -> Json:
+def _content(outcome: SearchOutcome) -> Json:
     if outcome.fault:
         return {"type": "web_search_tool_result_error", "error_code": _CODES[outcome.fault]}
     return [
@@ -107,12 +107,12 @@ def _found_in(content: Json) -> str:
     if isinstance(content, dict):
         return f"The search failed: {content.get('error_code')}"
     hits = [_hit(entry) for entry in content if isinstance(entry, dict)] if isinstance(content, list) else []
-    return listed(hits) if hits else NOTHING
+    return hits_text(hits) if hits else NOTHING
 
 
-def _hit(entry: JsonObject) -> Hit:
+def _hit(entry: JsonObject) -> SearchHit:
     title, url = entry.get("title"), entry.get("url")
-    return Hit(str(title or ""), str(url or ""), _unsealed(entry.get("encrypted_content")))
+    return SearchHit(str(title or ""), str(url or ""), _unsealed(entry.get("encrypted_content")))
 
 
 def _unsealed(value: Json) -> str:

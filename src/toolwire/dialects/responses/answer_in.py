@@ -24,7 +24,7 @@ _UNHAPPY = ("incomplete", "failed", "cancelled")
 _INCOMPLETE = ("max_output_tokens", "content_filter")
 
 
-class StreamDecoder(FrameDecoder):
+class ResponsesStreamDecoder(FrameDecoder):
     """Order and indexes of items are our own. Frames carry sequence numbers, so no two are alike and each one is parsed.
 
     An item ends with an event of its own. If a server omits that event or interleaves items, texts and complete calls end as soon as an event
@@ -445,6 +445,3 @@ _ITEM_OF = {
 def _place(value: JsonObject) -> int | None:
     index: Any = value.get("output_index")
     return index if isinstance(index, int) else None
-
-
-__all__ = ["StreamDecoder", "body_events"]

@@ -28,7 +28,7 @@ from ...types import (
 )
 from ...wire.exact_json import encode
 from ...wire.sse import Frame, frame_bytes
-from ..base import Context
+from ..base import AnswerContext
 from ..shared.answer_in import object_in
 from .resource import (
     call_item,
@@ -75,10 +75,10 @@ class _Slot:
         self.after = after
 
 
-class StreamEncoder:
+class ResponsesStreamEncoder:
     content_type = "text/event-stream; charset=utf-8"
 
-    def __init__(self, context: Context, *, is_mute: bool = False) -> None:
+    def __init__(self, context: AnswerContext, *, is_mute: bool = False) -> None:
         self._context = context
         self._is_mute = is_mute  # nobody reads its events, only what they add up to
         self._sequence = 0
@@ -431,9 +431,9 @@ class StreamEncoder:
         return opening + self._event("response.failed", response=value)
 
 
-def body_of(answer: Answer, context: Context) -> JsonObject:
+def body_of(answer: Answer, context: AnswerContext) -> JsonObject:
     """One response object: the stream encoder makes it, its last event carries it."""
-    inner = StreamEncoder(context, is_mute=True)
+    inner = ResponsesStreamEncoder(context, is_mute=True)
     for event in unfold(answer)[:-1]:
         inner.send(event)
     return inner.whole(answer.finished)

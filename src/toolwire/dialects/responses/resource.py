@@ -13,7 +13,7 @@ from ...errors import GatewayError
 from ...events import Started
 from ...types import Citation, Json, JsonObject, Part, Reasoning, Refusal, Text, ToolCall, Usage
 from ...wire.exact_json import encode
-from ..base import Context
+from ..base import AnswerContext
 from ..shared.sealed_reasoning import seal
 from .shapes import NAME
 
@@ -26,7 +26,7 @@ _Summary: TypeAlias = Literal["auto", "concise", "detailed"] | None
 _Callers: TypeAlias = list[Literal["direct", "programmatic"]] | None
 
 
-class Shape(Struct, frozen=True):
+class _Shape(Struct, frozen=True):
     """Members with their types, as msgspec checks them. is_open: others are repeated too, as they came."""
 
     members: Mapping[str, Any] = {}
@@ -43,7 +43,7 @@ _TOP: dict[str, Any] = {
     "service_tier": Literal["auto", "default", "flex", "scale", "priority", "fast", "ultrafast"] | None,
     "truncation": Literal["auto", "disabled"] | None,
 }
-_REASONING = Shape(
+_REASONING = _Shape(
     {
         "context": Literal["auto", "current_turn", "all_turns"] | None,
         "effort": Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None,
@@ -54,9 +54,9 @@ _REASONING = Shape(
     is_open=True,
 )
 _FORMATS = {
-    "text": Shape(),
-    "json_object": Shape(),
-    "json_schema": Shape(
+    "text": _Shape(),
+    "json_object": _Shape(),
+    "json_schema": _Shape(
         {"name": str, "schema": dict[str, Any], "description": _Text, "strict": _Flag}, ("name", "schema")
     ),
 }
@@ -68,23 +68,23 @@ _FUNCTION = {
     "defer_loading": _Flag,
 }
 _INPUTS = {
-    "text": Shape(),
-    "grammar": Shape({"definition": str, "syntax": Literal["lark", "regex"]}, ("definition", "syntax")),
+    "text": _Shape(),
+    "grammar": _Shape({"definition": str, "syntax": Literal["lark", "regex"]}, ("definition", "syntax")),
 }
 _SEARCH = {"search_context_size": _Level}
 _TOOLS = {
-    "function": Shape(
+    "function": _Shape(
         {**_FUNCTION, "parameters": _Object, "strict": _Flag, "output_schema": _Object}, ("name",), is_open=True
     ),
-    "custom": Shape({**_FUNCTION, "format": dict[str, Any]}, ("name",), is_open=True),
-    "namespace": Shape({"name": str, "description": str, "tools": list[Any]}, ("name", "tools"), is_open=True),
-    "web_search": Shape({**_SEARCH, "external_web_access": _Flag}),
-    "web_search_2025_08_26": Shape({**_SEARCH, "external_web_access": _Flag}),
-    "web_search_preview": Shape(_SEARCH),
-    "web_search_preview_2025_03_11": Shape(_SEARCH),
-    "file_search": Shape({"vector_store_ids": list[str], "max_num_results": _Count}, ("vector_store_ids",)),
-    "computer": Shape(),
-    "computer_use_preview": Shape(
+    "custom": _Shape({**_FUNCTION, "format": dict[str, Any]}, ("name",), is_open=True),
+    "namespace": _Shape({"name": str, "description": str, "tools": list[Any]}, ("name", "tools"), is_open=True),
+    "web_search": _Shape({**_SEARCH, "external_web_access": _Flag}),
+    "web_search_2025_08_26": _Shape({**_SEARCH, "external_web_access": _Flag}),
+    "web_search_preview": _Shape(_SEARCH),
+    "web_search_preview_2025_03_11": _Shape(_SEARCH),
+    "file_search": _Shape({"vector_store_ids": list[str], "max_num_results": _Count}, ("vector_store_ids",)),
+    "computer": _Shape(),
+    "computer_use_preview": _Shape(
         {
             "display_height": int,
             "display_width": int,
@@ -92,7 +92,7 @@ _TOOLS = {
         },
         ("display_height", "display_width", "environment"),
     ),
-    "mcp": Shape(
+    "mcp": _Shape(
         {
             "server_label": str,
             "server_description": _Text,
@@ -102,26 +102,26 @@ _TOOLS = {
         },
         ("server_label",),
     ),
-    "code_interpreter": Shape({"container": str}, ("container",)),
-    "programmatic_tool_calling": Shape(),
-    "image_generation": Shape({"model": _Text, "size": _Text}),
-    "local_shell": Shape(),
-    "shell": Shape({"allowed_callers": _Callers}),
-    "tool_search": Shape(
+    "code_interpreter": _Shape({"container": str}, ("container",)),
+    "programmatic_tool_calling": _Shape(),
+    "image_generation": _Shape({"model": _Text, "size": _Text}),
+    "local_shell": _Shape(),
+    "shell": _Shape({"allowed_callers": _Callers}),
+    "tool_search": _Shape(
         {"description": _Text, "execution": Literal["server", "client"] | None, "parameters": _Object}
     ),
-    "apply_patch": Shape({"allowed_callers": _Callers}),
+    "apply_patch": _Shape({"allowed_callers": _Callers}),
 }
 _HOSTED_CHOICES = (
     "apply_patch code_interpreter computer computer_use computer_use_preview file_search image_generation "
     "programmatic_tool_calling shell web_search_preview web_search_preview_2025_03_11"
 )
 _CHOICES = {
-    **dict.fromkeys(_HOSTED_CHOICES.split(), Shape()),
-    "function": Shape({"name": str}, ("name",)),
-    "custom": Shape({"name": str}, ("name",)),
-    "mcp": Shape({"server_label": str, "name": _Text}, ("server_label",)),
-    "allowed_tools": Shape({"mode": Literal["auto", "required"], "tools": list[dict[str, Any]]}, ("mode", "tools")),
+    **dict.fromkeys(_HOSTED_CHOICES.split(), _Shape()),
+    "function": _Shape({"name": str}, ("name",)),
+    "custom": _Shape({"name": str}, ("name",)),
+    "mcp": _Shape({"server_label": str, "name": _Text}, ("server_label",)),
+    "allowed_tools": _Shape({"mode": Literal["auto", "required"], "tools": list[dict[str, Any]]}, ("mode", "tools")),
 }
 
 
@@ -207,7 +207,7 @@ def _is_message(item: Json) -> bool:
     )
 
 
-def _by_type(value: Json, shapes: Mapping[str, Shape]) -> JsonObject | None:
+def _by_type(value: Json, shapes: Mapping[str, _Shape]) -> JsonObject | None:
     """None for a type that the schema does not know, or that lacks what it requires."""
     kind = value.get("type") if isinstance(value, dict) else None
     shape = shapes.get(kind) if isinstance(kind, str) else None
@@ -216,7 +216,7 @@ def _by_type(value: Json, shapes: Mapping[str, Shape]) -> JsonObject | None:
     return {"type": kind, **found}
 
 
-def _conformed(value: JsonObject, shape: Shape) -> JsonObject | None:
+def _conformed(value: JsonObject, shape: _Shape) -> JsonObject | None:
     found = {
         key: item
         for key, item in value.items()
@@ -262,7 +262,7 @@ _DEFAULTS: JsonObject = {
 _ERROR_CODES = frozenset({"server_error", "rate_limit_exceeded", "invalid_prompt", "context_length_exceeded"})
 
 
-def resource(context: Context, started: Started) -> JsonObject:
+def resource(context: AnswerContext, started: Started) -> JsonObject:
     """The object as it is when the answer begins: what the request asked for, then what the back end says of itself."""
     asked = context.request.source
     is_own = NAME in started.extra
@@ -282,7 +282,7 @@ def resource(context: Context, started: Started) -> JsonObject:
     return value | memory_echo(context)
 
 
-def memory_echo(context: Context) -> JsonObject:
+def memory_echo(context: AnswerContext) -> JsonObject:
     """What the back end cannot know where the gateway is the one that remembers."""
     if not context.is_kept:
         return {}

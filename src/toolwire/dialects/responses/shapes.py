@@ -14,7 +14,7 @@ NAME = "responses"
 _CALL = frozenset({"type", "id", "call_id", "name", "arguments", "input", "status", "namespace"})
 
 
-class Delta(Struct, forbid_unknown_fields=True):
+class DeltaEvent(Struct, forbid_unknown_fields=True):
     """The hot events: a piece of text or of a call's arguments."""
 
     type: str
@@ -27,7 +27,7 @@ class Delta(Struct, forbid_unknown_fields=True):
     obfuscation: str | None = None
 
 
-read_delta = typed(Delta).decode
+read_delta = typed(DeltaEvent).decode
 
 
 def parts_in(item: JsonObject) -> list[Part]:

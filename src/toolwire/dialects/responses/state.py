@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from ...errors import BadRequest, quote
 from ...types import Json, JsonObject, Message, Request, State
-from ..shared.memory import Ending, Past, Remembered
+from ..shared.memory import Ending, PastTurns, StoredAnswer
 from .items_in import is_reference, message_in
 from .request_in import declares, tools_in
 from .shapes import NAME
@@ -48,7 +48,7 @@ def messages_of(items: list[Json]) -> tuple[Message, ...]:
     return tuple([message_in(item, "an earlier item") for item in items])
 
 
-def complete(request: Request, own: list[Json], past: Past, *, looks_up: bool) -> Request:
+def complete(request: Request, own: list[Json], past: PastTurns, *, looks_up: bool) -> Request:
     """Instructions and tools are never inherited. An upstream is told to keep nothing: what it kept, nobody would ask for."""
     top = {key: value for key, value in request.source.items() if key not in _MEMORY}
     items, messages = past.items, past.messages
@@ -83,7 +83,7 @@ def _replayable(items: list[Json]) -> list[Json]:
     ]
 
 
-def remembered(request: Request, answer: JsonObject) -> Remembered | None:
+def remembered(request: Request, answer: JsonObject) -> StoredAnswer | None:
     answer_id, status = answer.get("id"), _ENDINGS.get(str(answer.get("status")))
     if not isinstance(answer_id, str) or not answer_id or status is None:
         return None
@@ -94,7 +94,7 @@ def remembered(request: Request, answer: JsonObject) -> Remembered | None:
             output[_key_of(item, output) or f"{answer_id}_{index}"] = item
     body = {key: value for key, value in answer.items() if key != "output"}
     body["store"] = True
-    return Remembered(id=answer_id, status=status, output=list(output.items()), body=body)
+    return StoredAnswer(id=answer_id, status=status, output=list(output.items()), body=body)
 
 
 def _key_of(item: JsonObject, taken: Mapping[str, JsonObject]) -> str:

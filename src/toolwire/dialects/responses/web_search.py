@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ...events import Event, Noted, PartEnded, PartStarted
 from ...types import Extra, Json, JsonObject, Opaque, Tool
-from ..shared.web_search import Hit, Outcome, Past, WebSearch, listed
+from ..shared.web_search import PastSearch, SearchHit, SearchOutcome, WebSearch, hits_text
 from .shapes import NAME
 
 _UNHEARD = ("user_location", "search_context_size")
@@ -28,11 +28,11 @@ def wanted(tool: Tool) -> WebSearch | None:
     )
 
 
-def past(part: Opaque) -> Past | None:
+def past(part: Opaque) -> PastSearch | None:
     match part.value:
         case {"type": "web_search_call"}:
             search_id = str(part.value.get("id") or "ws_0")
-            return Past(
+            return PastSearch(
                 id=search_id,
                 query=_query_in(part.value.get("action")),
                 found=_found_in(part.value),
@@ -63,7 +63,7 @@ class _Shown:
         begun = Opaque(dialect=NAME, value=self._item("in_progress"))
         return [PartStarted(index=self._index, part=begun), self._step("in_progress"), self._step("searching")]
 
-    def found(self, outcome: Outcome) -> list[Event]:
+    def found(self, outcome: SearchOutcome) -> list[Event]:
         if outcome.fault:
             return [PartEnded(index=self._index, part=Opaque(dialect=NAME, value=self._item("failed")))]
         item = self._item("completed")
@@ -92,8 +92,8 @@ def _found_in(item: JsonObject) -> str | None:
     action = item.get("action")
     sources = action.get("sources") if isinstance(action, dict) else None
     urls = [source.get("url") for source in sources if isinstance(source, dict)] if isinstance(sources, list) else []
-    hits = [Hit("", url) for url in urls if isinstance(url, str)]
-    return listed(hits) if hits else None
+    hits = [SearchHit("", url) for url in urls if isinstance(url, str)]
+    return hits_text(hits) if hits else None
 
 
 def _texts(value: Json) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from ...events import Answer, Event, Folder, PartDelta, PartEnded, PartStarted
 from ...types import JsonObject, Part, Reasoning, Refusal, Text
 from ...wire.exact_json import encode
 from ...wire.sse import Frame
-from ..base import Context
+from ..base import AnswerContext
 
 Words: TypeAlias = Text | Refusal | Reasoning
 
@@ -30,7 +30,7 @@ class BodyEncoder:
 
     content_type = "application/json"
 
-    def __init__(self, context: Context, body_of: Callable[[Answer, Context], JsonObject]) -> None:
+    def __init__(self, context: AnswerContext, body_of: Callable[[Answer, AnswerContext], JsonObject]) -> None:
         self._context = context
         self._body_of = body_of
         self._folder = Folder()

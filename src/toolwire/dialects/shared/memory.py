@@ -13,7 +13,7 @@ from ...types import Json, JsonObject, Message, Request, State
 Ending: TypeAlias = Literal["completed", "incomplete", "failed", "cancelled"]
 
 
-class Past(Struct, frozen=True, kw_only=True):
+class PastTurns(Struct, frozen=True, kw_only=True):
     """What came before a request, oldest first, as wire items and as what they mean. head: what the first turn settled for all."""
 
     head: JsonObject = {}
@@ -21,7 +21,7 @@ class Past(Struct, frozen=True, kw_only=True):
     messages: tuple[Message, ...] = ()
 
 
-class Remembered(Struct, frozen=True, kw_only=True):
+class StoredAnswer(Struct, frozen=True, kw_only=True):
     """An answer as it is kept; body is how its dialect shows it, without what output holds."""
 
     id: str
@@ -42,10 +42,10 @@ class Memory(Protocol):
     def messages_of(self, items: list[Json]) -> tuple[Message, ...]:
         """What such items mean, one message each."""
 
-    def complete(self, request: Request, own: list[Json], past: Past, *, looks_up: bool) -> Request:
+    def complete(self, request: Request, own: list[Json], past: PastTurns, *, looks_up: bool) -> Request:
         """A request that needs no memory. looks_up: the back end has one of its own, and refuses ids that are not in it."""
 
-    def remembered(self, request: Request, answer: JsonObject) -> Remembered | None:
+    def remembered(self, request: Request, answer: JsonObject) -> StoredAnswer | None:
         """None for an answer that nobody may go on from."""
 
     def not_found(self, state: State, missing: str) -> BadRequest:

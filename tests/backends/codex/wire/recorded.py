@@ -11,7 +11,7 @@ from tests.backends.event_contract import check_events
 from toolwire.backends.codex.wire import Names, Reply, TurnDecoder
 from toolwire.events import Event, Failed, Finished, Noted, PartEnded
 from toolwire.types import Loss, Reasoning, Text, ToolCall
-from toolwire.wire.json_rpc import Answer, Asked, Lines, Told
+from toolwire.wire.json_rpc import LineReader, RpcNotification, RpcRequest, RpcResponse
 
 FOLDER = Path(__file__).parent / "recordings"
 VERSIONS = ("0.89.0", "0.166.0")
@@ -37,11 +37,11 @@ class Session:
 
     def __init__(self, version: str, case: str) -> None:
         self.answers: list[list[Event]] = []
-        self.replies: list[tuple[Asked, Reply]] = []
+        self.replies: list[tuple[RpcRequest, Reply]] = []
         self.decoders: list[TurnDecoder] = []
         self._asked: dict[int, dict[str, Any]] = {}  # requests of the client, by id
         self._names: dict[str, Names] = {}  # by thread
-        self._lines = Lines()
+        self._lines = LineReader()
         for record in records(version, case):
             if record["dir"] == "client":
                 self._from_client(record["msg"])
@@ -68,12 +68,12 @@ class Session:
 
     def _from_server(self, message: object) -> None:
         match message:
-            case Answer(id=int(id), result=dict(result)) if "thread" in result and id in self._asked:
+            case RpcResponse(id=int(id), result=dict(result)) if "thread" in result and id in self._asked:
                 self._names[result["thread"]["id"]] = _names(self._asked[id]["params"])
-            case Told():
+            case RpcNotification():
                 for number, decoder in enumerate(self.decoders):
                     self.answers[number] += decoder.told(message.method, message.params)
-            case Asked():
+            case RpcRequest():
                 number = self._latest(message.params.get("threadId"))
                 reply = self.decoders[number].asked(message.id, message.method, message.params)
                 self.answers[number] += reply.events

@@ -20,7 +20,7 @@ from toolwire.backends.cursor.transport.channel import Channel, Gone
 from toolwire.backends.cursor.transport.run_http2 import Connections, open_run
 from toolwire.backends.cursor.transport.stream import Limits
 from toolwire.backends.cursor.transport.target import Target
-from toolwire.wire.connect import End, Fault, Frame, end, frame
+from toolwire.wire.connect import ConnectEnd, ConnectFault, ConnectFrame, end, frame
 
 pytestmark = pytest.mark.slow
 
@@ -59,12 +59,12 @@ def test_messages_go_both_ways_on_one_stream_and_the_request_ends_after_the_repl
         async with serving(answering) as server, connections() as pool:
             channel = await open_run(pool, server.target, attempt(), b"first")
             assert channel.how == "run"
-            assert await channel.receive() == [Frame(b"FIRST")]
+            assert await channel.receive() == [ConnectFrame(b"FIRST")]
             await channel.send(b"second")
-            assert await channel.receive() == [Frame(b"SECOND")]
+            assert await channel.receive() == [ConnectFrame(b"SECOND")]
             assert not server.calls[0].is_ended
             await channel.send(b"bye")
-            assert await everything(channel) == [End()]
+            assert await everything(channel) == [ConnectEnd()]
             await until(lambda: server.calls[0].is_ended)
             assert server.calls[0].reset_code is None
             assert (await failure(channel)).code == "upstream_cut"
@@ -80,7 +80,7 @@ def test_a_dead_address_does_not_stand_in_the_way_of_one_that_works(run: Run) ->
             with silent() as dead:
                 pool = Connections(environ={}, resolve=resolver(dead, info(server.port)))
                 channel = await open_run(pool, server.target, attempt(), b"first")
-                assert await channel.receive() == [Frame(b"FIRST")]
+                assert await channel.receive() == [ConnectFrame(b"FIRST")]
                 await pool.close()
 
     run(main())
@@ -126,7 +126,7 @@ def test_frames_cut_anywhere_are_the_same_frames(size: int) -> None:
     async def main() -> None:
         async with serving(talking) as server, connections() as pool:
             channel = await open_run(pool, server.target, attempt(), b"go")
-            assert await everything(channel) == [*map(Frame, words), Frame(b"z" * 50), End()]
+            assert await everything(channel) == [*map(ConnectFrame, words), ConnectFrame(b"z" * 50), ConnectEnd()]
 
     asyncio.run(main())
 
@@ -148,11 +148,11 @@ def test_a_slow_reader_stops_the_server_and_no_other_stream(run: Run) -> None:
         async with serving(flooding) as server, connections() as pool:
             slow = await open_run(pool, server.target, attempt(), b"large")
             other = await open_run(pool, server.target, attempt(), b"small")
-            assert await other.receive() == [Frame(b"small")]
+            assert await other.receive() == [ConnectFrame(b"small")]
             await until(lambda: server.calls[0].sent >= Limits().window)
             await asyncio.sleep(0.05)
             assert server.calls[0].sent == Limits().window
-            assert await everything(slow) == [*[Frame(block)] * 10, End()]
+            assert await everything(slow) == [*[ConnectFrame(block)] * 10, ConnectEnd()]
             assert len(server.peers) == 1
 
     run(main())
@@ -169,7 +169,7 @@ def test_a_large_request_waits_for_a_small_window(run: Run) -> None:
         async with serving(echoing) as server, connections() as pool:
             server.settings = {SettingCodes.INITIAL_WINDOW_SIZE: 20_000}
             channel = await open_run(pool, server.target, attempt(), message)
-            assert await channel.receive() == [Frame(message)]
+            assert await channel.receive() == [ConnectFrame(message)]
 
     run(main())
 
@@ -187,11 +187,11 @@ def test_messages_of_many_tasks_are_never_mixed() -> None:
             server.settings = {SettingCodes.INITIAL_WINDOW_SIZE: 5_000}
             channel = await open_run(pool, server.target, attempt(), messages[0])
             sending = asyncio.gather(*(channel.send(message) for message in messages[1:]))
-            got: list[Frame | End] = []
+            got: list[ConnectFrame | ConnectEnd] = []
             while len(got) < len(messages):
                 got += await channel.receive()
             await sending
-            assert got == [Frame(message) for message in messages]
+            assert got == [ConnectFrame(message) for message in messages]
 
     asyncio.run(main())
 
@@ -233,11 +233,11 @@ def test_a_cancelled_receive_loses_nothing() -> None:
     async def main() -> None:
         async with serving(answering) as server, connections() as pool:
             channel = await open_run(pool, server.target, attempt(), b"first")
-            assert await channel.receive() == [Frame(b"FIRST")]
+            assert await channel.receive() == [ConnectFrame(b"FIRST")]
             with suppress(TimeoutError):
                 await asyncio.wait_for(channel.receive(), 0.02)
             await channel.send(b"second")
-            assert await channel.receive() == [Frame(b"SECOND")]
+            assert await channel.receive() == [ConnectFrame(b"SECOND")]
 
     asyncio.run(main())
 
@@ -261,7 +261,7 @@ def test_a_reset_is_told_after_what_came_before_it(code: ErrorCodes, retryable: 
         async with serving(resetting) as server, connections() as pool:
             channel = await open_run(pool, server.target, attempt(), b"first")
             await asyncio.sleep(0.02)
-            assert await channel.receive() == [Frame(b"said")]
+            assert await channel.receive() == [ConnectFrame(b"said")]
             error = await failure(channel)
             assert code.name in error.message
             assert error.retryable is retryable
@@ -287,20 +287,20 @@ def test_after_a_goodbye_seen_streams_go_on_and_new_ones_get_a_new_connection(ru
         async with serving(answering) as server, connections() as pool:
             first = await open_run(pool, server.target, attempt(), b"one")
             second = await open_run(pool, server.target, attempt(), b"two")
-            assert await first.receive() == [Frame(b"ONE")]
-            assert await second.receive() == [Frame(b"TWO")]
+            assert await first.receive() == [ConnectFrame(b"ONE")]
+            assert await second.receive() == [ConnectFrame(b"TWO")]
             server.peers[0].goodbye(1, 0, b"draining")
             error = await failure(second)
             assert error.retryable
             assert "NO_ERROR" in error.message
             assert "draining" in error.message
             third = await open_run(pool, server.target, attempt(), b"three")
-            assert await third.receive() == [Frame(b"THREE")]
+            assert await third.receive() == [ConnectFrame(b"THREE")]
             assert len(server.peers) == 2
             await first.send(b"on")
-            assert await first.receive() == [Frame(b"ON")]
+            assert await first.receive() == [ConnectFrame(b"ON")]
             await first.send(b"bye")
-            assert await everything(first) == [End()]
+            assert await everything(first) == [ConnectEnd()]
             await until(lambda: server.peers[0].reader.at_eof())  # its last stream is over
 
     run(main())
@@ -437,7 +437,7 @@ def test_bytes_that_are_no_frames_are_garbage_after_the_frames_before() -> None:
     async def main() -> None:
         async with serving(odd) as server, connections() as pool:
             channel = await open_run(pool, server.target, attempt(), b"first")
-            assert await channel.receive() == [Frame(b"good")]
+            assert await channel.receive() == [ConnectFrame(b"good")]
             await asyncio.sleep(0)
             await server.calls[0].send(b"more")
             assert (await failure(channel)).code == "upstream_garbage"
@@ -457,7 +457,7 @@ def test_a_message_that_comes_too_late_does_not_cost_the_answer(run: Run) -> Non
             channel = await open_run(pool, server.target, attempt(), b"first")
             await until(lambda: server.calls and server.calls[0].is_ended)
             await channel.send(b"late")
-            assert await everything(channel) == [Frame(b"the answer"), End()]
+            assert await everything(channel) == [ConnectFrame(b"the answer"), ConnectEnd()]
             with pytest.raises(Gone):
                 await channel.send(b"later")
 
@@ -474,8 +474,8 @@ def test_H157_a_reply_that_ends_without_its_end_frame_has_a_fault() -> None:
         async with serving(cutting) as server, connections() as pool:
             channel = await open_run(pool, server.target, attempt(), b"first")
             [item] = await everything(channel)
-            assert isinstance(item, End)
-            assert isinstance(item.fault, Fault)
+            assert isinstance(item, ConnectEnd)
+            assert isinstance(item.fault, ConnectFault)
             assert item.fault.code == "unavailable"
 
     asyncio.run(main())
@@ -491,7 +491,7 @@ def test_trailers_of_another_protocol_are_its_error() -> None:
     async def main() -> None:
         async with serving(failing) as server, connections() as pool:
             channel = await open_run(pool, server.target, attempt(), b"first")
-            assert await channel.receive() == [Frame(b"text")]
+            assert await channel.receive() == [ConnectFrame(b"text")]
             assert (await failure(channel)).status == 401
 
     asyncio.run(main())
@@ -501,7 +501,7 @@ def test_a_peer_that_answers_no_ping_is_dead_and_one_that_does_is_not(run: Run) 
     async def main() -> None:
         async with serving(waiting) as server, connections(Limits(ping=0.04, silence=0.2)) as pool:
             channel = await open_run(pool, server.target, attempt(), b"first")
-            assert await channel.receive() == [Frame(b"here")]
+            assert await channel.receive() == [ConnectFrame(b"here")]
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(channel.receive(), 0.3)
             assert server.peers[0].pings >= 3
@@ -520,7 +520,7 @@ def test_abort_tells_the_server_and_leaves_no_task_and_no_socket(run: Run) -> No
             tasks, before = asyncio.all_tasks(), sockets()
             async with connections(Limits(idle=0)) as pool:
                 channel = await open_run(pool, server.target, attempt(), b"first")
-                assert await channel.receive() == [Frame(b"here")]
+                assert await channel.receive() == [ConnectFrame(b"here")]
                 channel.abort()
                 channel.abort()
                 await channel.close()
@@ -540,10 +540,10 @@ def test_an_idle_connection_is_used_again_and_then_closed() -> None:
     async def main() -> None:
         async with serving(answering) as server, connections(Limits(idle=0.1)) as pool:
             for _ in range(3):
-                assert await everything(await open_run(pool, server.target, attempt(), b"bye")) == [End()]
+                assert await everything(await open_run(pool, server.target, attempt(), b"bye")) == [ConnectEnd()]
             assert len(server.peers) == 1
             await until(lambda: server.peers[0].reader.at_eof())
-            assert await everything(await open_run(pool, server.target, attempt(), b"bye")) == [End()]
+            assert await everything(await open_run(pool, server.target, attempt(), b"bye")) == [ConnectEnd()]
             assert len(server.peers) == 2
 
     asyncio.run(main())
@@ -568,7 +568,7 @@ async def parked(server: Server, pool: Connections) -> list[Channel]:
     """Two hundred runs that have begun and wait."""
     channels = await asyncio.gather(*(open_run(pool, server.target, attempt(), b"x" * 500) for _ in range(200)))
     for channel in channels:
-        assert await channel.receive() == [Frame(b"here")]
+        assert await channel.receive() == [ConnectFrame(b"here")]
     return channels
 
 
@@ -610,7 +610,7 @@ def test_a_server_that_allows_few_streams_gets_few_on_each_connection() -> None:
             server.settings = {SettingCodes.MAX_CONCURRENT_STREAMS: 2}
             for _ in range(5):
                 channel = await open_run(pool, server.target, attempt(), b"first")
-                assert await channel.receive() == [Frame(b"here")]
+                assert await channel.receive() == [ConnectFrame(b"here")]
             assert len(server.peers) == 3
 
     asyncio.run(main())
@@ -691,7 +691,7 @@ def test_over_tls_http_2_is_agreed_on_or_the_other_way_named(tls: Tls, protocols
             target = Target(base_url=f"https://127.0.0.1:{server.port}")
             if protocols == ["h2"]:
                 channel = await open_run(pool, target, attempt(), b"first")
-                assert await channel.receive() == [Frame(b"FIRST")]
+                assert await channel.receive() == [ConnectFrame(b"FIRST")]
             else:
                 with pytest.raises(Gone) as caught:
                     await open_run(pool, target, attempt(), b"first")

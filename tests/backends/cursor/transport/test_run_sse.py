@@ -15,7 +15,7 @@ from toolwire.backends.cursor.transport.run_sse import open_sse
 from toolwire.backends.cursor.wire import agent
 from toolwire.backends.http.transport import Transport
 from toolwire.errors import UpstreamError
-from toolwire.wire.connect import End, Frame, end, frame
+from toolwire.wire.connect import ConnectEnd, ConnectFrame, end, frame
 
 pytestmark = pytest.mark.slow
 
@@ -46,12 +46,12 @@ def test_a_run_in_two_halves_is_opened_first_and_then_told(is_silent: bool) -> N
             assert halves.request_id == "request-1"
             assert halves.order == ["RunSSE", "BidiAppend"]
             halves.send(frame(b"hello"))
-            assert await channel.receive() == [Frame(b"hello")]
+            assert await channel.receive() == [ConnectFrame(b"hello")]
             await channel.send(b"\x3a\x00")
             assert halves.messages == [b"first", b"\x3a\x00"]
             halves.send(end())
             halves.end()
-            assert await everything(channel) == [End()]
+            assert await everything(channel) == [ConnectEnd()]
             assert (await failure(channel)).code == "upstream_cut"
             await channel.close()
 
@@ -114,7 +114,7 @@ def test_a_cancelled_receive_loses_nothing() -> None:
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(channel.receive(), 0.02)
             halves.send(frame(b"late"))
-            assert await channel.receive() == [Frame(b"late")]
+            assert await channel.receive() == [ConnectFrame(b"late")]
             await channel.close()
 
     asyncio.run(main())
@@ -132,7 +132,12 @@ def test_frames_cut_anywhere_are_the_same_frames(size: int) -> None:
                 halves.send(data[start : start + size])
                 await asyncio.sleep(0)
             halves.end()
-            assert await everything(channel) == [Frame(b""), Frame(b"abc"), Frame(b"z" * 40), End()]
+            assert await everything(channel) == [
+                ConnectFrame(b""),
+                ConnectFrame(b"abc"),
+                ConnectFrame(b"z" * 40),
+                ConnectEnd(),
+            ]
             await channel.close()
 
     asyncio.run(main())
@@ -205,7 +210,7 @@ def test_heartbeats_do_not_keep_a_run_alive_that_takes_no_messages(monkeypatch: 
                     halves.send(frame(heartbeat))
                     await asyncio.sleep(0.02)
 
-            got: list[Frame | End] = []
+            got: list[ConnectFrame | ConnectEnd] = []
 
             async def read() -> None:
                 while True:
@@ -215,7 +220,7 @@ def test_heartbeats_do_not_keep_a_run_alive_that_takes_no_messages(monkeypatch: 
             with pytest.raises(Gone) as caught:
                 await asyncio.wait_for(read(), 2)
             assert caught.value.error.status == 401
-            assert Frame(b"words") in got
+            assert ConnectFrame(b"words") in got
             beating.cancel()
             await channel.close()
 
@@ -233,7 +238,7 @@ def test_a_message_that_comes_too_late_does_not_cost_the_answer() -> None:
             await asyncio.sleep(0.02)
             halves.send(end())
             halves.end()
-            assert await everything(channel) == [Frame(b"the answer"), End()]
+            assert await everything(channel) == [ConnectFrame(b"the answer"), ConnectEnd()]
             await channel.close()
 
     asyncio.run(main())
@@ -298,7 +303,7 @@ def test_a_reply_that_is_cut_is_gone_and_one_without_its_end_has_a_fault() -> No
         async with Plain(halves) as server, transports() as transport:
             cut = await open_sse(transport, server.target, attempt(), b"0")
             halves.send(frame(b"text"))
-            assert await cut.receive() == [Frame(b"text")]
+            assert await cut.receive() == [ConnectFrame(b"text")]
             assert halves.reply is not None
             halves.reply.writer.transport.abort()
             error = await failure(cut)
@@ -306,7 +311,7 @@ def test_a_reply_that_is_cut_is_gone_and_one_without_its_end_has_a_fault() -> No
             unended = await open_sse(transport, server.target, attempt(), b"0")
             halves.end()
             [item] = await everything(unended)
-            assert isinstance(item, End)
+            assert isinstance(item, ConnectEnd)
             assert item.fault is not None
             await asyncio.gather(cut.close(), unended.close())
 

@@ -23,7 +23,7 @@ from toolwire.backends.cursor.transport.target import (
 from toolwire.backends.http.transport import Transport
 from toolwire.config.secret import Secret
 from toolwire.errors import ConfigError, UpstreamError
-from toolwire.wire.connect import Fault, end, frame
+from toolwire.wire.connect import ConnectFault, end, frame
 
 pytestmark = pytest.mark.slow
 
@@ -152,7 +152,7 @@ def test_an_empty_answer_is_an_empty_message(body: bytes) -> None:
 
 def test_an_error_in_an_envelope_is_that_error() -> None:
     with pytest.raises(UpstreamError) as caught:
-        unwrapped(end(Fault("unauthenticated", "no")))
+        unwrapped(end(ConnectFault("unauthenticated", "no")))
     assert caught.value.status == 401
 
 

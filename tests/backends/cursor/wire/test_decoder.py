@@ -44,7 +44,7 @@ from toolwire.backends.cursor.wire.pending import MOST_CALLS
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Noted
 from toolwire.types import Usage
-from toolwire.wire.connect import Fault
+from toolwire.wire.connect import ConnectFault
 
 CALL_1 = 'call call1 weather {"city":"Rome"}'
 CALL_2 = 'call call2 weather {"city":"Oslo"}'
@@ -493,7 +493,7 @@ def test_an_end_without_the_turns_end_and_without_text_is_an_error() -> None:
     assert isinstance(other, Failed)
     assert isinstance(other.error, UpstreamError)
     assert other.error.retryable
-    events = heard(run := decoder(), text("Hel")) + run.end(Fault("internal", "boom"))
+    events = heard(run := decoder(), text("Hel")) + run.end(ConnectFault("internal", "boom"))
     assert shown(events) == ["text Hel", "failed upstream_error"]
 
 
@@ -537,13 +537,13 @@ def test_a_stalled_run_is_never_the_message_that_came_before_its_results() -> No
 
 
 def test_an_end_with_a_fault_says_what_it_was() -> None:
-    events = decoder().end(Fault("unauthenticated", "who are you"))
+    events = decoder().end(ConnectFault("unauthenticated", "who are you"))
     assert isinstance(events[-1], Failed)
     assert events[-1].error.status == 401
 
 
-@pytest.mark.parametrize("fault", [None, Fault("internal", "boom")])
-def test_calls_that_are_out_are_an_answer_whatever_becomes_of_the_stream(fault: Fault | None) -> None:
+@pytest.mark.parametrize("fault", [None, ConnectFault("internal", "boom")])
+def test_calls_that_are_out_are_an_answer_whatever_becomes_of_the_stream(fault: ConnectFault | None) -> None:
     run = decoder()
     assert shown(heard(run, call(1, city="Rome")) + run.end(fault)) == [CALL_1, "tool_calls"]
     assert run.is_ended
@@ -557,7 +557,7 @@ def test_a_run_that_ends_while_it_is_parked_says_so_when_it_is_needed() -> None:
     heard(run, call(1))
     run.settle()
     assert heard(run, text("late")) == []
-    assert run.end(Fault("unavailable", "bye")) == []
+    assert run.end(ConnectFault("unavailable", "bye")) == []
     assert run.is_ended
     events = run.give(results("call1")).events
     check_events(events)

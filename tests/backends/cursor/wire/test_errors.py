@@ -24,22 +24,22 @@ from toolwire.backends.cursor.wire.errors import (
     error_of_status,
 )
 from toolwire.errors import UpstreamError
-from toolwire.wire.connect import Detail, Fault, FrameDecoder, end
+from toolwire.wire.connect import ConnectDecoder, ConnectFault, Detail, end
 from toolwire.wire.exact_json import encode
 
 KIND = "aiserver.v1.ErrorDetails"
 
 
-def named(code: str, number: int, title: str = "", detail: str = "", is_retryable: bool | None = None) -> Fault:
+def named(code: str, number: int, title: str = "", detail: str = "", is_retryable: bool | None = None) -> ConnectFault:
     """As a message alone, without the JSON beside it."""
     inside = agent.CustomErrorDetails(title=title, detail=detail, is_retryable=is_retryable)
     value = agent.ErrorDetails(error=number, details=inside).SerializeToString()
-    return Fault(code, "Error", (Detail(KIND, value),))
+    return ConnectFault(code, "Error", (Detail(KIND, value),))
 
 
-def debugged(code: str, name: str, title: str = "", detail: str = "", is_retryable: Any = None) -> Fault:
+def debugged(code: str, name: str, title: str = "", detail: str = "", is_retryable: Any = None) -> ConnectFault:
     inside = {"title": title, "detail": detail, "isRetryable": is_retryable}
-    return Fault(code, "Error", (Detail(KIND, b"\xff", {"error": name, "details": inside, "isExpected": True}),))
+    return ConnectFault(code, "Error", (Detail(KIND, b"\xff", {"error": name, "details": inside, "isExpected": True}),))
 
 
 def facts(error: UpstreamError) -> tuple[int, str, bool]:
@@ -91,7 +91,7 @@ def test_an_outdated_client_is_never_a_rate_limit() -> None:
         named("resource_exhausted", 28, "Update Required", "", is_retryable=True),
         debugged("resource_exhausted", "ERROR_RATE_LIMITED", "Update Required", "Please update.", True),
         debugged("resource_exhausted", "ERROR_NEVER_SEEN", "Update Required"),
-        Fault("resource_exhausted", "Update Required"),
+        ConnectFault("resource_exhausted", "Update Required"),
     ):
         error = error_of(fault, has_spoken=False)
         assert facts(error) == (426, "client_outdated", False)
@@ -101,7 +101,7 @@ def test_an_outdated_client_is_never_a_rate_limit() -> None:
 
 @pytest.mark.parametrize("message", ["", "Error", "resource_exhausted", " error "])
 def test_a_bare_resource_exhausted_is_explained_and_no_quota(message: str) -> None:
-    error = error_of(Fault("resource_exhausted", message), has_spoken=False)
+    error = error_of(ConnectFault("resource_exhausted", message), has_spoken=False)
     assert facts(error) == (502, "unexplained_refusal", True)
     assert "not a quota" in error.message
     for cause in ("conversation id", "context", "effort", "call ids"):
@@ -139,11 +139,11 @@ def test_a_bare_resource_exhausted_is_explained_and_no_quota(message: str) -> No
 def test_words_and_codes_where_there_is_no_name(
     code: str, message: str, status: int, expected: str, is_retryable: bool
 ) -> None:
-    assert facts(error_of(Fault(code, message), has_spoken=False)) == (status, expected, is_retryable)
+    assert facts(error_of(ConnectFault(code, message), has_spoken=False)) == (status, expected, is_retryable)
 
 
 def test_H157_a_stream_that_broke_off_is_an_error_that_may_be_tried_again_if_nothing_was_seen() -> None:
-    (item,) = FrameDecoder().close()
+    (item,) = ConnectDecoder().close()
     assert item.fault is not None
     error = error_of(item.fault, has_spoken=False)
     assert facts(error) == (502, "upstream_cut", True)
@@ -216,7 +216,7 @@ def test_a_refusal_with_a_fault_as_its_body_is_read_like_one() -> None:
 def test_hints_say_what_to_do() -> None:
     assert 'transport = "sse"' in error_of_status(464, b"").hint
     assert "trying again does not help" in error_of_status(403, b"sign_in_policy_violation").hint
-    assert "token" in error_of(Fault("unauthenticated"), has_spoken=False).hint
+    assert "token" in error_of(ConnectFault("unauthenticated"), has_spoken=False).hint
 
 
 def test_a_header_tells_the_wait_of_a_limit_and_of_nothing_else() -> None:
@@ -237,7 +237,7 @@ def test_a_header_tells_the_wait_of_a_limit_and_of_nothing_else() -> None:
 def test_a_secret_that_is_said_again_goes_no_further(secret: str) -> None:
     words = f"the token {secret} is not valid"
     for error in (
-        error_of(Fault("unauthenticated", words), has_spoken=False),
+        error_of(ConnectFault("unauthenticated", words), has_spoken=False),
         error_of(named("unauthenticated", 38, words, words), has_spoken=False),
         error_of_status(401, words.encode()),
         error_of_status(401, encode({"error": words})),
@@ -253,7 +253,7 @@ def test_words_are_quoted_and_bounded() -> None:
     assert "\x1b" not in error.message
     assert len(error.message) < 400
     started = time.perf_counter()
-    error_of(Fault("x" * 10_000_000, "try again in " * 1_000_000), has_spoken=False)
+    error_of(ConnectFault("x" * 10_000_000, "try again in " * 1_000_000), has_spoken=False)
     assert time.perf_counter() - started < 0.5
 
 
@@ -270,7 +270,7 @@ DEBUG = JSON | st.fixed_dictionaries(
 @settings(max_examples=80)
 @given(st.text(max_size=20), st.text(max_size=40), st.binary(max_size=40), DEBUG)
 def test_hostile_details_never_raise(code: str, message: str, value: bytes, debug: Any) -> None:
-    fault = Fault(code, message, (Detail(KIND, value, debug), Detail("x", value)))
+    fault = ConnectFault(code, message, (Detail(KIND, value, debug), Detail("x", value)))
     error = error_of(fault, has_spoken=False)
     assert 400 <= error.status < 600
     assert len(error.sentence()) < 1200
@@ -284,7 +284,7 @@ def test_hostile_bodies_never_raise(status: int, body: bytes) -> None:
 
 def test_a_fault_is_the_same_after_the_wire() -> None:
     fault = named("resource_exhausted", 50, "Limit", "Try again in 5 s")
-    (item,) = FrameDecoder().feed(end(fault))
+    (item,) = ConnectDecoder().feed(end(fault))
     assert item.fault == fault
     assert error_of(item.fault, has_spoken=False).headers == {"retry-after": "5"}
 

@@ -14,7 +14,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from ....types import JsonObject
-from ....wire.connect import Broken, Frame, FrameDecoder, end, fault_object, frame
+from ....wire.connect import BadConnectStream, ConnectDecoder, ConnectFrame, end, fault_object, frame
 from ..wire import agent
 from .http1 import Exchange, Hungup
 from .journal import Run
@@ -93,8 +93,8 @@ class Routes:
             await asyncio.gather(reading, serving, return_exceptions=True)
 
     async def _run_sse(self, exchange: Exchange) -> None:
-        frames = FrameDecoder().feed(await exchange.body())
-        if len(frames) != 1 or not isinstance(frames[0], Frame):
+        frames = ConnectDecoder().feed(await exchange.body())
+        if len(frames) != 1 or not isinstance(frames[0], ConnectFrame):
             return await _end(exchange, refused("invalid_argument", "expected one message").error)
         request_id = agent.BidiRequestId.FromString(frames[0].data).request_id
         if request_id in self._appends or exchange.headers.get("x-request-id", request_id) != request_id:
@@ -192,15 +192,15 @@ class Routes:
 
 
 async def _read_into(turn: Turn, exchange: Exchange) -> None:
-    decoder = FrameDecoder()
+    decoder = ConnectDecoder()
     try:
         while data := await exchange.read():
             for item in decoder.feed(data):
-                if not isinstance(item, Frame):
-                    raise Broken("a client must not send an end frame")
+                if not isinstance(item, ConnectFrame):
+                    raise BadConnectStream("a client must not send an end frame")
                 turn.receive(item.data)
         turn.half_close()
-    except Broken as fault:
+    except BadConnectStream as fault:
         turn.refuse(refused("invalid_argument", f"protocol error: {fault}"))
 
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from ....errors import BadRequest, quote
-from ....wire.connect import Detail, Fault
+from ....wire.connect import ConnectFault, Detail
 from ..wire import agent
 
 API_KEY = "key_simulator"
@@ -99,14 +99,14 @@ class Error(Struct, frozen=True, kw_only=True):
     detail: str = ""
     is_retryable: bool = False
 
-    def as_fault(self) -> Fault:
+    def as_fault(self) -> ConnectFault:
         if not self.number:
-            return Fault(self.code, self.message)
+            return ConnectFault(self.code, self.message)
         details: Any = {"title": self.title, "detail": self.detail, "is_retryable": self.is_retryable}
         value = agent.ErrorDetails(error=self.number, details=details, is_expected=True).SerializeToString()
         told = {"title": self.title, "detail": self.detail, "isRetryable": self.is_retryable}
         debug = {"error": self.name, "details": told, "isExpected": True}
-        return Fault(self.code, self.message, (Detail("aiserver.v1.ErrorDetails", value, debug),))
+        return ConnectFault(self.code, self.message, (Detail("aiserver.v1.ErrorDetails", value, debug),))
 
 
 class Refused(Exception):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from ....errors import UpstreamError
-from ....wire.connect import End, Frame
+from ....wire.connect import ConnectEnd, ConnectFrame
 
 
 class Gone(Exception):
@@ -33,7 +33,7 @@ class Channel(Protocol):
         it did not take any more is dropped. Cancelled in mid-message it may end the run.
         """
 
-    async def receive(self) -> list[Frame | End]:
+    async def receive(self) -> list[ConnectFrame | ConnectEnd]:
         """Whatever has come, waiting if that is nothing. Raises Gone, also after the End; cancelling loses nothing."""
 
     def abort(self) -> None:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from ....config.file import is_loopback
 from ....errors import UpstreamError
-from ....wire.connect import Broken, End, Frame, FrameDecoder, frame
+from ....wire.connect import BadConnectStream, ConnectDecoder, ConnectEnd, ConnectFrame, frame
 from ...addresses import Race, Resolve, dial_error, resolve
 from ...http.connection import TransportError
 from ...http.proxy import choose_proxy
@@ -167,7 +167,7 @@ class RunChannel:
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
-        self._decoder = FrameDecoder()
+        self._decoder = ConnectDecoder()
 
     async def send(self, message: bytes) -> None:
         try:
@@ -177,14 +177,14 @@ class RunChannel:
             if self._decoder.is_ended or not self._stream.has_news:
                 raise Gone(error) from None
 
-    async def receive(self) -> list[Frame | End]:
+    async def receive(self) -> list[ConnectFrame | ConnectEnd]:
         while True:
             try:
                 if self._decoder.is_ended:
                     raise ended()
                 data = await self._stream.read()
-                items: list[Frame | End] = self._decoder.feed(data) if data else [*self._decoder.close()]
-            except Broken as broken:
+                items: list[ConnectFrame | ConnectEnd] = self._decoder.feed(data) if data else [*self._decoder.close()]
+            except BadConnectStream as broken:
                 self._stream.reset()
                 raise Gone(garbage(broken)) from None
             except UpstreamError as error:

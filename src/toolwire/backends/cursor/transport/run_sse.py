@@ -12,7 +12,7 @@ import asyncio
 from typing import Any
 
 from ....errors import UpstreamError
-from ....wire.connect import Broken, End, Frame, FrameDecoder, frame
+from ....wire.connect import BadConnectStream, ConnectDecoder, ConnectEnd, ConnectFrame, frame
 from ...http.connection import TransportError
 from ...http.transport import Response, Timeouts, Transport
 from ..wire import agent
@@ -26,7 +26,7 @@ _LAST_WORDS = 1.0  # seconds that the reply has to end by itself where a message
 _OVER = 404  # the status of a message to a run that is no more
 _APPENDING = 60.0  # seconds, and one more for each of
 _SLOWEST = 128 * 1024  # bytes
-_HEARTBEAT = Frame(b"\x0a\x02\x6a\x00")  # which comes on and on, also where no message arrives any more
+_HEARTBEAT = ConnectFrame(b"\x0a\x02\x6a\x00")  # which comes on and on, also where no message arrives any more
 
 
 class SseChannel:
@@ -38,7 +38,7 @@ class SseChannel:
         self._transport = transport
         self._target = target
         self._attempt = attempt
-        self._decoder = FrameDecoder()
+        self._decoder = ConnectDecoder()
         self._number = 0
         self._sending = asyncio.Lock()
         self._error: UpstreamError | None = None
@@ -68,7 +68,7 @@ class SseChannel:
         if self._error is not None:
             raise Gone(self._error)
 
-    async def receive(self) -> list[Frame | End]:
+    async def receive(self) -> list[ConnectFrame | ConnectEnd]:
         while True:
             if self._decoder.is_ended:
                 raise Gone(ended())
@@ -77,8 +77,8 @@ class SseChannel:
                 self._fail(reason)
                 raise Gone(reason)
             try:
-                items: list[Frame | End] = self._decoder.feed(data) if data else [*self._decoder.close()]
-            except Broken as broken:
+                items: list[ConnectFrame | ConnectEnd] = self._decoder.feed(data) if data else [*self._decoder.close()]
+            except BadConnectStream as broken:
                 self._fail(garbage(broken))
                 raise Gone(garbage(broken)) from None
             if any(item != _HEARTBEAT for item in items):

@@ -15,7 +15,7 @@ from h2.errors import ErrorCodes
 from msgspec import Struct
 
 from ....errors import UpstreamError, quote
-from ....wire.connect import Fault
+from ....wire.connect import ConnectFault
 from ...http.connection import Kind, TransportError
 from ..wire.errors import error_of, error_of_status
 
@@ -176,7 +176,7 @@ class Stream:
         if number:
             code = _GRPC[number] if number < len(_GRPC) else "unknown"
             message = fields.get(b"grpc-message", b"").decode("utf-8", "replace")
-            self.fail(error_of(Fault(code, message), has_spoken=False), None)
+            self.fail(error_of(ConnectFault(code, message), has_spoken=False), None)
 
     def on_end(self) -> None:
         if self._refuses:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from .... import __version__
 from ....config.secret import Secret
 from ....errors import ConfigError, UpstreamError, quote
-from ....wire.connect import Broken, End, Frame, FrameDecoder
+from ....wire.connect import BadConnectStream, ConnectDecoder, ConnectEnd, ConnectFrame
 from ...http.connection import TransportError
 from ...http.transport import Response, Timeouts, Transport
 from ..wire.errors import error_of, error_of_status
@@ -180,21 +180,21 @@ def unwrapped(data: bytes) -> bytes:
     """Raises UpstreamError for the error that an envelope may hold."""
     if not data or data[0] >= _ENVELOPE:
         return data
-    decoder = FrameDecoder()
+    decoder = ConnectDecoder()
     try:
-        items: list[Frame | End] = [*decoder.feed(data), *decoder.close()]
-    except Broken as broken:
+        items: list[ConnectFrame | ConnectEnd] = [*decoder.feed(data), *decoder.close()]
+    except BadConnectStream as broken:
         raise garbage(broken) from None
-    frames = [item.data for item in items if isinstance(item, Frame)]
+    frames = [item.data for item in items if isinstance(item, ConnectFrame)]
     if frames:
         return frames[0]
-    fault = next((item.fault for item in items if isinstance(item, End)), None)
+    fault = next((item.fault for item in items if isinstance(item, ConnectEnd)), None)
     if fault is not None:
         raise error_of(fault, has_spoken=False)
     return b""
 
 
-def garbage(broken: Broken) -> UpstreamError:
+def garbage(broken: BadConnectStream) -> UpstreamError:
     return UpstreamError(
         f"the answer is no Connect stream: {broken}",
         status=502,

@@ -8,7 +8,7 @@ from google.protobuf.message import DecodeError, Message
 
 from ....telemetry import wire_trace
 from ....types import Json, JsonObject
-from ....wire.connect import End, Frame
+from ....wire.connect import ConnectEnd, ConnectFrame
 from ..wire import agent
 from .channel import Channel
 
@@ -35,7 +35,7 @@ class TracedChannel:
         self._sent(message)
         await self._channel.send(message)
 
-    async def receive(self) -> list[Frame | End]:
+    async def receive(self) -> list[ConnectFrame | ConnectEnd]:
         found = await self._channel.receive()
         for item in found:
             self._received(item)
@@ -51,8 +51,8 @@ class TracedChannel:
         kind, value = client_message(message)
         wire_trace.sent(self._backend, kind, value, size=len(message))
 
-    def _received(self, item: Frame | End) -> None:
-        if isinstance(item, End):
+    def _received(self, item: ConnectFrame | ConnectEnd) -> None:
+        if isinstance(item, ConnectEnd):
             fault: JsonObject = {} if item.fault is None else {"code": item.fault.code, "message": item.fault.message}
             wire_trace.received(self._backend, "end", fault, size=0, request=self._request)
             return

@@ -27,7 +27,7 @@ from ....dialects.base import garbage
 from ....errors import GatewayError, UpstreamError
 from ....events import Event
 from ....types import Loss, ToolCall, ToolResult
-from ....wire.connect import Fault
+from ....wire.connect import ConnectFault
 from ....wire.exact_json import encode
 from . import agent
 from .answer import SAID, Telling
@@ -109,7 +109,7 @@ class TurnDecoder:
             _HEARD[member](self, getattr(message, member), data, reply)
         return reply
 
-    def end(self, fault: Fault | None) -> list[Event]:
+    def end(self, fault: ConnectFault | None) -> list[Event]:
         """The stream has ended. Calls that are out are whole, and with them the answer; so is text where it ended in order."""
         self.is_ended = True
         self._error = self._error or self._error_of(fault)
@@ -273,7 +273,7 @@ class TurnDecoder:
         self._error = self._error or garbage(message)
         return [] if self.is_over else self._telling.fail(self._error)
 
-    def _error_of(self, fault: Fault | None) -> GatewayError:
+    def _error_of(self, fault: ConnectFault | None) -> GatewayError:
         if fault is not None:
             return error_of(fault, has_spoken=self.has_spoken)
         message = "the stream of the Cursor back end ended before the model's turn did."

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from ....errors import UpstreamError, quote
 from ....types import Json
-from ....wire.connect import BROKE_OFF, Detail, Fault, fault_of
+from ....wire.connect import BROKE_OFF, ConnectFault, Detail, fault_of
 from ....wire.exact_json import BadJson, decode
 from . import agent
 
@@ -40,7 +40,7 @@ class Told(Struct, frozen=True, kw_only=True):
     is_retryable: bool | None = None
 
 
-def error_of(fault: Fault, *, has_spoken: bool) -> UpstreamError:
+def error_of(fault: ConnectFault, *, has_spoken: bool) -> UpstreamError:
     """has_spoken: something of the model was seen, so the request must not be sent again."""
     told = _told(fault.details)
     words = _safe(told.words or fault.message)
@@ -64,7 +64,7 @@ def error_of_status(status: int, body: bytes, headers: Mapping[str, str] | None 
     return error if not wait.isdecimal() or error.status != 429 else _with_wait(error, wait)
 
 
-def _kind(fault: Fault, told: Told, words: str) -> Kind:
+def _kind(fault: ConnectFault, told: Told, words: str) -> Kind:
     kind = BY_NAME.get(told.name)
     if kind is not None and kind.status == 429 and _by_words(words) is OUTDATED:
         return OUTDATED  # some limit's name, and the words that say what is meant

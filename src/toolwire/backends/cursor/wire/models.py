@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ....dialects.base import garbage, shown
 from ....types import Loss, Thinking
-from ....wire.connect import Broken, Frame, FrameDecoder
+from ....wire.connect import BadConnectStream, ConnectDecoder, ConnectFrame
 from . import agent
 
 DEFAULT = "default"  # what "auto" is called there
@@ -43,7 +43,7 @@ def usable(data: bytes) -> list[Usable]:
     """The models of a GetUsableModelsResponse, bare or in an envelope. Raises UpstreamError for anything else."""
     try:
         answer = agent.GetUsableModelsResponse.FromString(_bare(data))
-    except (DecodeError, Broken):
+    except (DecodeError, BadConnectStream):
         raise garbage(f"the list of models is {shown(data)}; expected a GetUsableModelsResponse.") from None
     found = {model.model_id: _usable(model) for model in answer.models if model.model_id}
     return list(found.values())
@@ -75,8 +75,8 @@ def requested(model: str, thinking: Thinking | None = None) -> Requested:
 def _bare(data: bytes) -> bytes:
     if not data or data[0] > _ENVELOPED:
         return data
-    frames = FrameDecoder().feed(data)
-    return b"".join(frame.data for frame in frames if isinstance(frame, Frame))
+    frames = ConnectDecoder().feed(data)
+    return b"".join(frame.data for frame in frames if isinstance(frame, ConnectFrame))
 
 
 def _usable(model: agent.ModelDetails) -> Usable:

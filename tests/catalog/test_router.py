@@ -60,7 +60,7 @@ def test_prefixes_and_listed_names(name: str, expected: tuple[str, str]) -> None
 @pytest.mark.parametrize("aliases", [{"x": "nosuch/model"}, {"x": "y", "y": "nosuch/model"}, {"x*": "nosuch/model"}])
 def test_an_alias_that_leads_nowhere_says_where(aliases: dict[str, str]) -> None:
     message = refusal("x", router(aliases))
-    start = 'found no back end for the model "x", an alias that leads to "nosuch/model", which no back end has; '
+    start = 'found no back end for the model "x", an alias of "nosuch/model", which no back end has; '
     assert message.startswith(start)
     assert '"x"' not in message.removeprefix(start)
     assert '"openai/gpt-5.5"' in message
@@ -117,8 +117,10 @@ def test_an_unknown_name_without_a_default_is_refused_with_near_names() -> None:
 
 def test_where_nothing_is_near_the_known_names_are_shown() -> None:
     message = refusal("zzzzzzzz")
-    assert message.startswith('found no back end for the model "zzzzzzzz"; there are "openai/gpt-5.5", "openai/shared"')
-    assert "no models known yet" in refusal("x", Router(["a"], {}, "", {}))
+    assert message.startswith(
+        'found no back end for the model "zzzzzzzz"; known models are "openai/gpt-5.5", "openai/shared"'
+    )
+    assert "no models are known yet" in refusal("x", Router(["a"], {}, "", {}))
     many = Router(["a"], {}, "", {"a": [f"m{number}" for number in range(50)]})
     assert refusal("zzzzzzzz", many).count('"a/m') == 8
 
@@ -330,7 +332,7 @@ def test_one_alias_for_many_names() -> None:
     }
     for name, place in expected.items():
         assert resolved(name, aliases, "demo") == place, name
-    assert router(aliases).resolve("claude-x").why.startswith('"claude-x" fits the alias "claude-*"')
+    assert router(aliases).resolve("claude-x").why.startswith('"claude-x" matches the alias "claude-*"')
     assert router(aliases).aliases == ["claude-opus-4-5"]
 
 

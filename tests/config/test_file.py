@@ -241,7 +241,7 @@ def test_a_file_that_cannot_be_read(content: bytes | None) -> None:
         ),
         (
             "[models]\na = 'b'\nb = 'a'",
-            'toolwire.toml, line 2, models.a: this name leads back to itself: "a" -> "b" -> "a".',
+            'toolwire.toml, line 2, models.a: this alias refers to itself: "a" -> "b" -> "a".',
         ),
         (
             "[models]\na = 'b'\n'*-*' = 'demo/echo-tools'",
@@ -557,7 +557,7 @@ def test_a_program_of_the_users_has_settings_that_others_have_not() -> None:
     own = 'kind = "codex"\nbuilt_in_tools = ["web_search", "view_image"]'
     assert backend(own).built_in_tools == ("web_search", "view_image")
     assert "built_in_tools" in refused('[backends.x]\nkind = "codex"\nbuilt_in_tools = ["shell"]')
-    assert "an empty word" in refused('[backends.x]\nkind = "codex"\ncommand = ["codex", ""]')
+    assert "an empty string" in refused('[backends.x]\nkind = "codex"\ncommand = ["codex", ""]')
     assert "beside tools" in refused('[backends.x]\nkind = "codex"\ntools = "simulate"\ntier = "held"')
     assert "beside tools" in refused('[backends.x]\nkind = "codex"\ntools = "native"\ntier = "sentinel"')
     assert "expected a table" in refused('[backends.x]\nkind = "codex"\nconfig = "x"')
@@ -592,7 +592,7 @@ def test_an_agent_service_by_subscription() -> None:
     )
     assert 'expected it only for kind "cursor"' in refused('[backends.x]\nkind = "codex"\ntransport = "sse"')
     assert "letters, digits" in refused('[backends.x]\nkind = "cursor"\nclient_type = "a b"')
-    assert "from 0 (turns are not kept open) to 3600" in refused('[backends.x]\nkind = "cursor"\npark_seconds = -1')
+    assert "from 0 (turns are not held open) to 3600" in refused('[backends.x]\nkind = "cursor"\npark_seconds = -1')
 
 
 def test_the_file_of_a_trace_starts_at_the_configuration(tmp_path: Path) -> None:

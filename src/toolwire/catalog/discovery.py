@@ -1,4 +1,4 @@
-"""What can be used without any configuration: keys in the environment, and servers on this machine."""
+"""Back ends that need no configuration: provider keys in the environment, programs, and servers on this machine."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from ..config.file import BASE_URLS, DEFAULT_PORT, BackendConfig, is_loopback, u
 from ..config.secret import Resolver, Secret
 from ..errors import ConfigError
 
-Probe: TypeAlias = Callable[[str], Awaitable[list[str] | None]]  # URL of a model list -> its ids, None if it is none
+Probe: TypeAlias = Callable[
+    [str], Awaitable[list[str] | None]
+]  # URL -> ids of the model list, None if there is no list
 
 PROBE_SECONDS = 0.3
 LOCAL_PORTS = {"ollama": 11434, "lmstudio": 1234, "llamacpp": 8080, "vllm": 8000}
 
 
-class Account(Struct, frozen=True, kw_only=True):
-    """A provider, known by the variable its key is kept in."""
+class ProviderAccount(Struct, frozen=True, kw_only=True):
+    """A provider, recognised by the environment variable of its key."""
 
     name: str
     kind: str
@@ -32,34 +34,37 @@ class Account(Struct, frozen=True, kw_only=True):
 
 
 ACCOUNTS = (
-    Account(
+    ProviderAccount(
         name="openai",
         kind="openai-chat",
         key="OPENAI_API_KEY",
         base_url=BASE_URLS["openai-chat"],
         base_url_from="OPENAI_BASE_URL",
     ),
-    Account(
+    ProviderAccount(
         name="anthropic",
         kind="anthropic",
         key="ANTHROPIC_API_KEY",
         base_url=BASE_URLS["anthropic"],
         base_url_from="ANTHROPIC_BASE_URL",
     ),
-    Account(name="gemini", kind="gemini", key="GEMINI_API_KEY", base_url=BASE_URLS["gemini"]),
-    Account(name="openrouter", kind="openai-chat", key="OPENROUTER_API_KEY", base_url="https://openrouter.ai/api/v1"),
+    ProviderAccount(name="gemini", kind="gemini", key="GEMINI_API_KEY", base_url=BASE_URLS["gemini"]),
+    ProviderAccount(
+        name="openrouter", kind="openai-chat", key="OPENROUTER_API_KEY", base_url="https://openrouter.ai/api/v1"
+    ),
 )
 
-
-# Arguments that are no JSON arrive from there as {}, which the model has to be told.
+# VS Code replaces arguments that are not JSON by {}, so the model must correct them.
 VSCODE = BackendConfig(name="vscode", kind="vscode", guard="retry")
 
 
 async def discover(
     environ: Mapping[str, str], probe: Probe, *, own_port: int = DEFAULT_PORT, is_serving: bool = False
 ) -> tuple[BackendConfig, ...]:
-    """Accounts first, then programs, then local servers that answer; own_port is where this gateway listens, so it is never found.
-    VS Code comes to whoever is_serving."""
+    """Accounts, then programs, then local servers that answer. Skips own_port, where this gateway listens.
+
+    is_serving: this process runs the gateway, so VS Code windows can connect to it.
+    """
     accounts = (*_accounts(environ, own_port), *_programs(environ))
     ports = {name: port for name, port in LOCAL_PORTS.items() if port != own_port}
     answers = await asyncio.gather(*(_local(name, port, probe) for name, port in ports.items()))
@@ -75,7 +80,7 @@ def _accounts(environ: Mapping[str, str], own_port: int) -> Iterator[BackendConf
 
 
 def _programs(environ: Mapping[str, str]) -> Iterator[BackendConfig]:
-    """Those that answer for the account the user gave them; none is started before it is asked."""
+    """Programs with an account of their own. They start with the first request."""
     if shutil.which("codex", path=environ.get("PATH", "")):
         yield BackendConfig(name="codex", kind="codex")
 
@@ -87,13 +92,13 @@ def _key(environ: Mapping[str, str], name: str) -> Secret:
         raise ConfigError(f"{error}; expected one line of printable ASCII.", where=name) from None
 
 
-def _base_url(environ: Mapping[str, str], account: Account, own_port: int) -> str:
+def _base_url(environ: Mapping[str, str], account: ProviderAccount, own_port: int) -> str:
     url = environ.get(account.base_url_from, "").strip().rstrip("/")
     if not url:
         return account.base_url
     if fault := url_fault(url):
         raise ConfigError(f"{fault}; expected one such as {account.base_url}.", where=account.base_url_from)
-    # Clients are pointed at this gateway by the same variables; taking them over would make it call itself.
+    # The same variables point clients at this gateway; using them would make it call itself.
     parts = urlsplit(url)
     is_own = is_loopback(parts.hostname or "") and parts.port == own_port
     return account.base_url if is_own else url

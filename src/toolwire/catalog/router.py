@@ -1,15 +1,13 @@
-"""Which back end a model name means. No I/O: what the back ends list is handed in.
+"""Routes a model name to a back end. No I/O: the caller passes in the model lists.
 
-The rules, first match wins:
-1. an alias of [models]; its target goes through the rules again, and no alias is followed twice. An alias with a `*` stands
-   for every name of that pattern, except those that begin with a back end's name; an alias without one goes before it,
-   also in another spelling;
-2. "backend/model", split at the first slash, where backend is configured. The prefix is a promise: the request goes
-   there and nowhere else, whether that back end lists the model or not;
-3. a name that back ends list: the one that does; of several the default, else the first in the order of the file;
-4. another spelling of an alias or of a listed name (see wire/model_names.py): on the default back end, else on the only
-   one that has it. Where several could be meant, none is;
-5. the default back end, with the name unchanged.
+The first matching rule decides:
+1. An alias of [models]; the rules then apply to its target, and no alias is followed twice. An alias with a `*` matches every name of that
+   pattern, except names that start with the name of a back end. An alias without `*` takes precedence, also in another spelling.
+2. "backend/model", split at the first slash, if backend is configured. The request goes only there, whether that back end lists the model or not.
+3. A name that back ends list: of several back ends the default, else the first in the order of the file.
+4. Another spelling of an alias or of a listed name (see wire/model_names.py): on the default back end, else on the only one that has it.
+   An ambiguous spelling matches nothing.
+5. The default back end, with the name unchanged.
 """
 
 from __future__ import annotations
@@ -27,21 +25,21 @@ from ..config.file import Config
 from ..errors import BadRequest, InternalError, quote
 from ..wire.model_names import Spelling, is_adorned, readings_of, spelling_of
 
-_SHOWN = 8
-_LISTED = 10_000
-# A client that asks for nonsense must not cost more than a moment.
-_LETTERS = 60
-_LOOKED_AT = 1000
-_COMPARED = 30
-_ALIKE = 64
-_SETTLED = 1000
+_MAX_SHOWN = 8
+_MAX_LISTED = 10_000
+# Limits that keep unknown names cheap.
+_MAX_LETTERS = 60
+_MAX_CANDIDATES = 1000
+_MAX_COMPARED = 30
+_MAX_ALIKE = 64
+_MAX_CACHED = 1000
 
 
 class Route(Struct, frozen=True, kw_only=True):
-    """model is the back end's own name for it; why is for the log; a guess is the default, for want of anything better.
+    """model: the name that the back end uses. why: for the log. effort: the reasoning effort that the name contains.
 
-    effort is what the name asks for beside the model. A guess needs a list where the back end may know the model by a plainer
-    name and has not been asked.
+    is_guess: the default back end, because no other rule matched. needs_list: the default may list the model under a plainer name, and its list
+    is unknown.
     """
 
     backend: str
@@ -54,7 +52,7 @@ class Route(Struct, frozen=True, kw_only=True):
 
 
 class Router:
-    """default is settled by the caller: a back end's name, or "" where unknown names are refused."""
+    """default: the name of a back end, or "" to refuse unknown names."""
 
     def __init__(
         self, backends: Sequence[str], aliases: Mapping[str, str], default: str, listed: Mapping[str, Sequence[str]]
@@ -63,7 +61,7 @@ class Router:
         self._patterns = _patterns(aliases)
         self._alias_spellings = _Spellings(self._aliases)
         self._default = default
-        self._settled: dict[str, Route] = {}
+        self._cache: dict[str, Route] = {}
         self._listed: dict[str, dict[str, None]] = {backend: {} for backend in backends}
         self._spellings: dict[str, _Spellings] = {}
         self._prefixes = frozenset(backend.lower() for backend in backends)
@@ -72,7 +70,7 @@ class Router:
 
     @property
     def aliases(self) -> list[str]:
-        """The names of [models] that can be asked for as they stand."""
+        """The names of [models] without a `*`."""
         return list(self._aliases)
 
     @property
@@ -80,17 +78,17 @@ class Router:
         return self._default
 
     def resolve(self, model: str) -> Route:
-        """Raises BadRequest (404) for a name that leads nowhere. Clients ask for the same few names, so they are kept."""
-        route = self._settled.get(model)
+        """Raises BadRequest (404) for a name without a route. Caches, because clients use the same few names."""
+        route = self._cache.get(model)
         if route is None:
-            route = self._resolved(model)
-            if len(self._settled) >= _SETTLED:
-                self._settled.clear()
-            if len(model) <= _LETTERS:
-                self._settled[model] = route
+            route = self._apply_rules(model)
+            if len(self._cache) >= _MAX_CACHED:
+                self._cache.clear()
+            if len(model) <= _MAX_LETTERS:
+                self._cache[model] = route
         return route
 
-    def _resolved(self, model: str) -> Route:
+    def _apply_rules(self, model: str) -> Route:
         name, effort, passed = model, "", dict[str, str]()
         while True:
             step = self._alias(name, passed)
@@ -107,7 +105,7 @@ class Router:
             raise self._not_found(model, name, passed)
         if not passed:
             return route
-        why = "; ".join([*islice(passed.values(), _SHOWN), route.why])
+        why = "; ".join([*islice(passed.values(), _MAX_SHOWN), route.why])
         return replace(route, why=why, effort=effort or route.effort, is_alias=True)
 
     def route_or_none(self, model: str) -> Route | None:
@@ -117,11 +115,11 @@ class Router:
             return None
 
     def note_models(self, backend: str, ids: Sequence[str]) -> None:
-        """What this back end lists now, in place of what it listed before."""
+        """Replaces the model list of a back end."""
         if backend not in self._listed:
-            raise InternalError(f"models were noted for {quote(backend)}, which is no configured back end.")
-        self._settled.clear()
-        noted = dict.fromkeys(ids[:_LISTED])
+            raise InternalError(f"found models of {quote(backend)}, which is not a configured back end.")
+        self._cache.clear()
+        noted = dict.fromkeys(ids[:_MAX_LISTED])
         if noted != self._listed[backend]:
             self._spellings[backend] = _Spellings(noted)
         self._listed[backend] = noted
@@ -138,7 +136,7 @@ class Router:
         for pattern in self._patterns:
             is_open = pattern.alias not in passed and (not is_prefixed or "/" in pattern.alias)
             if is_open and (target := pattern.target_for(name)):
-                why = f"{quote(name)} fits the alias {quote(pattern.alias)}"
+                why = f"{quote(name)} matches the alias {quote(pattern.alias)}"
                 return _Step(alias=pattern.alias, target=target, why=why)
         return None
 
@@ -168,7 +166,7 @@ class Router:
         return None
 
     def _respelled(self, name: str, reading: Spelling, found: Mapping[str, tuple[_Rank, list[str]]]) -> Route | None:
-        """On the default back end if it has it, else where the spelling is nearest; None if that is not one."""
+        """On the default back end if it has the model, else the closest spelling; None if that is ambiguous."""
         if len(found.get(self._default, ((), []))[1]) == 1:
             found = {self._default: found[self._default]}
         nearest = min(rank for rank, _ in found.values())
@@ -207,22 +205,22 @@ class Router:
         return Route(backend=self._default, model=name, why=why, is_guess=True, needs_list=needs_list)
 
     def _not_found(self, model: str, name: str, passed: Container[str]) -> BadRequest:
-        """name is where the aliases lead that were passed on the way; none of them would answer if asked for itself."""
+        """name: the last target of the aliases in passed, which have no route either."""
         spellings = {written: certain for written, certain in self._names().items() if certain not in passed}
         near = _near(name, spellings)
-        shown = ", ".join(quote(name) for name in (near or list(dict.fromkeys(spellings.values())))[:_SHOWN])
-        led = "" if name == model else f", an alias that leads to {quote(name)}, which no back end has"
+        shown = ", ".join(quote(name) for name in (near or list(dict.fromkeys(spellings.values())))[:_MAX_SHOWN])
+        target = "" if name == model else f", an alias of {quote(name)}, which no back end has"
+        known = f"{'similar' if near else 'known'} models are {shown}" if shown else "no models are known yet"
         return BadRequest(
-            f"found no back end for the model {quote(model)}{led}; "
-            f"{'near names are' if near else 'there are'} {shown or 'no models known yet'}.",
+            f"found no back end for the model {quote(model)}{target}; {known}.",
             status=404,
             code="model_not_found",
             where="model",
-            hint='Ask for one of these, or for "BACKEND/MODEL" with any model of a configured back end.',
+            hint='Use one of these, or "BACKEND/MODEL" with any model of a configured back end.',
         )
 
     def _names(self) -> dict[str, str]:
-        """Every way to write a known name -> the name that is certain to work."""
+        """Every known name, with and without prefix -> the name with prefix."""
         spellings = {alias: alias for alias in self._aliases}
         for backend, ids in self._listed.items():
             for model in ids:
@@ -232,7 +230,7 @@ class Router:
 
 
 class _Step(Struct, frozen=True, kw_only=True):
-    """From a name to what its alias stands for."""
+    """One alias that was followed."""
 
     alias: str
     target: str
@@ -241,7 +239,7 @@ class _Step(Struct, frozen=True, kw_only=True):
 
 
 class _Pattern(Struct, frozen=True):
-    """An alias with one `*` in it; a `*` in its target is what stood there."""
+    """An alias with one `*`; a `*` in its target stands for the same text."""
 
     alias: str
     start: str
@@ -249,7 +247,7 @@ class _Pattern(Struct, frozen=True):
     target: str
 
     def target_for(self, name: str) -> str:
-        """ "" where the name does not fit."""
+        """ "" if the name does not match."""
         if len(name) < len(self.start) + len(self.end) or not (name.startswith(self.start) and name.endswith(self.end)):
             return ""
         return self.target.replace("*", name[len(self.start) : len(name) - len(self.end)], 1)
@@ -259,18 +257,18 @@ _Rank: TypeAlias = tuple[bool, int, bool]
 
 
 class _Spellings:
-    """Names by stem, made once a list, so that no request walks through it."""
+    """Index of names by stem, built once per list."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._by_stem: dict[str, list[tuple[Spelling, str]]] = {}
         for name in names:
             if (spelling := spelling_of(name)) is not None:
                 alike = self._by_stem.setdefault(spelling.stem, [])
-                if len(alike) < _ALIKE:
+                if len(alike) < _MAX_ALIKE:
                     alike.append((spelling, name))
 
     def closest(self, reading: Spelling) -> tuple[_Rank, list[str]]:
-        """The names nearest to it, of equal rank: of its own date, else without one, else of the newest."""
+        """The closest names, of equal rank: with the same date, else without a date, else with the newest."""
         ranked: dict[_Rank, list[str]] = {}
         for spelling, name in self._by_stem.get(reading.stem, ()):
             if reading.fits(spelling):
@@ -281,7 +279,7 @@ class _Spellings:
 
 
 def router_for(config: Config) -> Router:
-    """A router that knows what the file lists; what back ends answer is noted later."""
+    """A router with the models of the file; note_models() adds the lists of back ends."""
     return Router(
         [backend.name for backend in config.backends],
         config.aliases,
@@ -291,7 +289,7 @@ def router_for(config: Config) -> Router:
 
 
 def _patterns(aliases: Mapping[str, str]) -> list[_Pattern]:
-    """The one that begins with the most letters first."""
+    """Sorted by the length of the text before the `*`, longest first."""
     patterns = []
     for alias, target in aliases.items():
         start, star, end = alias.partition("*")
@@ -301,15 +299,17 @@ def _patterns(aliases: Mapping[str, str]) -> list[_Pattern]:
 
 
 def _near(model: str, spellings: Mapping[str, str]) -> list[str]:
-    """Names spelled almost so, and this very model where only the prefix is unknown here."""
+    """Names of similar spelling, and the same model if only the prefix is unknown."""
     tail = model.partition("/")[2]
     exact = [spellings[tail]] if tail in spellings else []
-    # difflib is exact but slow, and this runs on the event loop: it sees only what shares most letter pairs.
+    # difflib is slow, and this runs on the event loop: compare only the names with the most letter pairs in common.
     pairs = _pairs(model)
-    likely = nlargest(_COMPARED, islice(spellings, _LOOKED_AT), key=lambda spelling: len(pairs & _pairs(spelling)))
-    close = difflib.get_close_matches(model[:_LETTERS], likely, n=_SHOWN)
+    likely = nlargest(
+        _MAX_COMPARED, islice(spellings, _MAX_CANDIDATES), key=lambda spelling: len(pairs & _pairs(spelling))
+    )
+    close = difflib.get_close_matches(model[:_MAX_LETTERS], likely, n=_MAX_SHOWN)
     return list(dict.fromkeys([*exact, *(spellings[spelling] for spelling in close)]))
 
 
 def _pairs(text: str) -> set[str]:
-    return {text[start : start + 2] for start in range(min(len(text), _LETTERS) - 1)}
+    return {text[start : start + 2] for start in range(min(len(text), _MAX_LETTERS) - 1)}

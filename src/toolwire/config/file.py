@@ -1,4 +1,4 @@
-"""What the owner wrote: toolwire.toml, read into values, with every mistake named by file, line and key."""
+"""Reads toolwire.toml; errors name file, line and key."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ BASE_URLS: dict[str, str] = {
 }
 
 _HIDDEN = {"key", "keys", "token", "headers", "config"}
-_ONLY = {  # keys that only some kinds of back ends have
+_ONLY = {  # keys that are allowed only for some kinds of back ends
     "scripted": ("script",),
     "codex": ("command", "config", "workers", "tier", "keep_threads", "built_in_tools"),
     "cursor": (
@@ -56,8 +56,8 @@ _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s?#@]+")
 
 
 def load(path: Path | None, environ: Mapping[str, str]) -> Config:
-    """The file at path, else ./toolwire.toml, else the user's own, else no file at all; secrets are resolved."""
-    path = path or _found_file()
+    """Loads the file at path, else ./toolwire.toml, else the one in the user's configuration folder, else defaults."""
+    path = path or _default_file()
     if path is None:
         return with_backends(Config(), ())
     document = toml_lines.parse(_text_of(path), str(path))
@@ -65,8 +65,10 @@ def load(path: Path | None, environ: Mapping[str, str]) -> Config:
 
 
 def with_backends(config: Config, found: Iterable[BackendConfig]) -> Config:
-    """Add back ends and the embedded demo, and choose the default: the only back end that can be meant. VS Code is found
-    everywhere, whether a window is open or not, so it is the default only where nothing else was found."""
+    """Adds back ends and the embedded demo, and sets the default if there is only one candidate.
+
+    VS Code is found on every machine, even without a window, so it is the default only if there is no other candidate.
+    """
     found = list(found)
     backends = {backend.name: backend for backend in (*found, *config.backends)}
     backends.setdefault("demo", BackendConfig(name="demo", kind="demo"))
@@ -80,7 +82,7 @@ def with_backends(config: Config, found: Iterable[BackendConfig]) -> Config:
 
 
 def with_address(config: Config, host: str | None = None, port: int | None = None) -> Config:
-    """The same with flags of the command line in place of the file's host and port."""
+    """Replaces host and port by those of the command line."""
     server = config.server
     if port is not None and not 1 <= port <= 65535:
         raise ConfigError(f"found {port}; expected a whole number from 1 to 65535.", where="--port")
@@ -99,7 +101,7 @@ def default_trace_path() -> Path:
 
 
 def is_loopback(host: str) -> bool:
-    """Only what certainly is: a name that merely resolves to this machine does not count."""
+    """A name that only resolves to this machine does not count."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -107,7 +109,7 @@ def is_loopback(host: str) -> bool:
 
 
 def url_fault(url: str) -> str:
-    """What is wrong with a base URL, or ""; never with the URL in it, because people put keys there."""
+    """What is wrong with a base URL, or "". Does not quote the URL, because it may contain a key."""
     if not url.isprintable() or not url.isascii() or " " in url:
         return "found a URL with spaces or characters outside ASCII"
     try:
@@ -123,7 +125,7 @@ def url_fault(url: str) -> str:
 
 
 def suggestion(found: str, known: Iterable[str]) -> str:
-    """'; did you mean "x"?' or a full stop: how a sentence about an unknown word ends."""
+    """The end of a message about an unknown name: '; did you mean "x"?' or a full stop."""
     near = difflib.get_close_matches(found[:100], list(known), n=1)
     return f"; did you mean {quote(near[0])}?" if near else "."
 
@@ -135,7 +137,7 @@ def _exposed(host: str) -> str:
     return f"found {quote(host)}, which other machines can reach, and no keys; expected keys, or a loopback address."
 
 
-def _found_file() -> Path | None:
+def _default_file() -> Path | None:
     places = (Path(FILE_NAME), user_config_path("toolwire", appauthor=False) / FILE_NAME)
     return next((place for place in places if place.is_file()), None)
 
@@ -151,7 +153,7 @@ def _text_of(path: Path) -> str:
 
 
 class _Reader:
-    """Takes one document apart; whatever it meets that it does not expect is an error at that key."""
+    """Converts a document; everything unexpected is an error at its key."""
 
     def __init__(self, document: Document, environ: Mapping[str, str], folder: Path) -> None:
         self._document = document
@@ -187,7 +189,9 @@ class _Reader:
         self._warnings += resolver.warnings
         if resolver.missing or not all(server.keys):
             found = resolver.missing[0] if resolver.missing else "found an empty key"
-            raise self._document.error(("server", "keys"), f"{found}; a key for clients must be there to start.")
+            raise self._document.error(
+                ("server", "keys"), f"{found}; the gateway does not start without the keys of its clients."
+            )
         if not server.keys and not is_loopback(server.host):
             raise self._document.error(("server", "host"), _exposed(server.host), _EXPOSED_HINT)
         for origin in server.origins:
@@ -208,7 +212,7 @@ class _Reader:
     def _search(self, table: dict[str, Any]) -> SearchConfig:
         kinds = {"searxng": "url", "command": "command"}
         if "kind" not in table:
-            raise self._document.error(("search",), f"kind is missing; expected one of {_listed(kinds)}.")
+            raise self._document.error(("search",), f"kind is missing; expected one of {_quoted_list(kinds)}.")
         fields = self._fields(("search",), table, SearchConfig, Resolver(self._environ, self._folder))
         needed = kinds[fields["kind"]]
         if not fields.get(needed):
@@ -224,7 +228,7 @@ class _Reader:
         return SearchConfig(**fields)
 
     def _program(self, command: str) -> str:
-        """A bare name is looked for where programs are, a path starts at this file's folder."""
+        """A bare name is looked up in PATH; a path is relative to the folder of this file."""
         try:
             program = str(self._folder / Path(command).expanduser()) if "/" in command else command
         except RuntimeError:  # "~" of a user who does not exist
@@ -257,7 +261,7 @@ class _Reader:
         self._warnings += resolver.warnings
         if fields.get("tools") == "simulate" or fields.get("tier") == "sentinel":
             fields = {"guard": "retry", "policy": "text", **fields}
-        if fields["kind"] == "vscode":  # there, arguments that are no JSON arrive as {}
+        if fields["kind"] == "vscode":  # it replaces arguments that are not JSON by {}
             fields = {"guard": "retry", **fields}
         missing = resolver.missing
         if fields["kind"] == "cursor" and not missing and not fields.get("key") and not fields.get("token"):
@@ -276,7 +280,7 @@ class _Reader:
                 raise self._document.error((*path, key), message)
 
     def _check_account(self, path: KeyPath, fields: dict[str, Any]) -> None:
-        """Who asks, for a back end that belongs to a subscription of the user's."""
+        """Checks the credentials and the client name of a subscription."""
         if "token" in fields and "key" in fields:
             message = "found both a key and a token; expected one of them."
             raise self._document.error((*path, "token"), message)
@@ -288,7 +292,9 @@ class _Reader:
     def _check_tier(self, path: KeyPath, fields: dict[str, Any]) -> None:
         tier = fields.get("tier", "auto")
         if "command" in fields and not all(fields["command"]):
-            raise self._document.error((*path, "command"), "found an empty word; expected a program and its arguments.")
+            raise self._document.error(
+                (*path, "command"), "found an empty string; expected a program and its arguments."
+            )
         if fields.get("tools") == "simulate" and tier not in ("auto", "sentinel"):
             message = f'found tier {quote(tier)} beside tools = "simulate"; expected "sentinel", or no tier.'
             raise self._document.error((*path, "tier"), message)
@@ -299,7 +305,7 @@ class _Reader:
     def _check_kind(self, path: KeyPath, table: dict[str, Any]) -> None:
         kind = table.get("kind")
         if kind is None:
-            raise self._document.error(path, f"kind is missing; expected one of {_listed(registry.kinds())}.")
+            raise self._document.error(path, f"kind is missing; expected one of {_quoted_list(registry.kinds())}.")
         if isinstance(kind, str) and not registry.is_kind(kind):
             raise self._unexpected((*path, "kind"), kind, registry.kinds())
 
@@ -325,7 +331,7 @@ class _Reader:
         return url
 
     def _path(self, key: KeyPath, path: str) -> str:
-        """A path starts at this file's folder; "" where none is given."""
+        """A path is relative to the folder of this file; "" stays ""."""
         try:
             found = str(self._folder / Path(path).expanduser()) if path else ""
         except RuntimeError:  # "~" of a user who does not exist
@@ -337,7 +343,7 @@ class _Reader:
     def _aliases(self, table: dict[str, Any]) -> dict[str, str]:
         for alias, target in table.items():
             if not isinstance(target, str) or not target or not alias:
-                message = f'found {_described(target)}; expected a model such as "openai/gpt-5.5" for a name.'
+                message = f'found {_describe(target)}; expected a model such as "openai/gpt-5.5" for a name.'
                 raise self._document.error(("models", alias), message)
             if alias.count("*") > 1:
                 message = f"found the alias {quote(alias)}; expected at most one * in it."
@@ -348,7 +354,7 @@ class _Reader:
                 seen.append(table[seen[-1]])
                 if seen[-1] in seen[:-1]:
                     chain = " -> ".join(quote(name) for name in seen[:8])
-                    raise self._document.error(("models", alias), f"this name leads back to itself: {chain}.")
+                    raise self._document.error(("models", alias), f"this alias refers to itself: {chain}.")
         return dict(table)
 
     def _check_default(self, config: Config) -> None:
@@ -385,7 +391,7 @@ class _Reader:
             if isinstance(value, dict) and kind == dict[str, Guard]:
                 for model, level in value.items():
                     self._value((*path, model), level, Guard, resolver)
-            found = f"found {_noun(value) if path[-1] in _HIDDEN else _described(value)}"
+            found = f"found {_noun(value) if path[-1] in _HIDDEN else _describe(value)}"
             if error.__cause__ is not None:
                 found = str(error.__cause__)
             raise self._document.error(path, f"{found}; expected {_expected(kind)}.") from None
@@ -400,20 +406,20 @@ class _Reader:
         for key in table:
             if key not in known:
                 message = (
-                    f"found the unknown key {quote(key)}; expected one of {_listed(known)}{suggestion(key, known)}"
+                    f"found the unknown key {quote(key)}; expected one of {_quoted_list(known)}{suggestion(key, known)}"
                 )
                 raise self._document.error((*path, key), message)
 
     def _unexpected(self, path: KeyPath, found: str, known: Iterable[str]) -> ConfigError:
-        message = f"found {quote(found)}; expected one of {_listed(known)}{suggestion(found, known)}"
+        message = f"found {quote(found)}; expected one of {_quoted_list(known)}{suggestion(found, known)}"
         return self._document.error(path, message)
 
 
-def _listed(words: Iterable[str]) -> str:
+def _quoted_list(words: Iterable[str]) -> str:
     return ", ".join(quote(word) for word in words)
 
 
-def _described(value: Any) -> str:
+def _describe(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
@@ -428,7 +434,7 @@ def _noun(value: Any) -> str:
 
 def _expected(kind: Any) -> str:
     if get_origin(kind) is Literal:
-        return f"one of {_listed(get_args(kind))}"
+        return f"one of {_quoted_list(get_args(kind))}"
     if get_origin(kind) is Annotated:
         return str(kind.__metadata__[0].description)
     if kind is Secret:

@@ -1,4 +1,4 @@
-"""Secrets: where they come from, and a wrapper that no log or repr can look into."""
+"""Secrets: reading them from variables and files, and a wrapper that hides them from logs and repr."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import stat
 from collections.abc import Mapping
 from pathlib import Path
 
-_LONGEST = 64 * 1024
+_MAX_BYTES = 64 * 1024
 
 
 class Secret:
-    """reveal() is the only way to the text; an empty secret is false. file: where it was read, if it was."""
+    """reveal() returns the text. An empty secret is false. file: the file it was read from, if any."""
 
     __slots__ = ("_file", "_text")
 
@@ -23,7 +23,7 @@ class Secret:
         return self._text
 
     def read_again(self) -> Secret:
-        """What its file holds now; the same secret where it has none, or one that cannot be used."""
+        """Reads the file again; the same secret if it has no file, or the file cannot be used."""
         if self._file is None:
             return self
         try:
@@ -46,9 +46,9 @@ class Secret:
 
 
 class Resolver:
-    """Turns "env:NAME" and "file:PATH" into what they stand for; any other text stands for itself.
+    """Resolves "env:NAME" and "file:PATH"; any other text is the value itself.
 
-    missing collects what was referred to and is not there, warnings what is there but badly kept: sentences, both.
+    missing: messages about references without a value. warnings: messages about files with unsafe permissions.
     """
 
     def __init__(self, environ: Mapping[str, str], folder: Path) -> None:
@@ -58,14 +58,14 @@ class Resolver:
         self.warnings: list[str] = []
 
     def secret(self, reference: str) -> Secret:
-        """The same as a secret, which knows its file. Raises ValueError."""
+        """Like resolve(), with the file for read_again(). Raises ValueError."""
         source, colon, name = reference.partition(":")
         text = self.resolve(reference)
         is_file = bool(colon) and source == "file" and bool(text)
         return Secret(text, self._path(name.strip()) if is_file else None)
 
     def resolve(self, reference: str) -> str:
-        """Raises ValueError, without the text in it, when the secret could not be sent in a header."""
+        """Raises ValueError, without the text in it, if the secret cannot be sent in a header."""
         source, colon, name = reference.partition(":")
         if colon and source == "env":
             text = self._from_environment(name.strip())
@@ -87,18 +87,18 @@ class Resolver:
         path = self._path(name)
         try:
             with path.open("rb") as file:
-                data = file.read(_LONGEST + 1)
+                data = file.read(_MAX_BYTES + 1)
                 mode = path.stat().st_mode
         except (OSError, ValueError, RuntimeError) as error:
             why = error.strerror if isinstance(error, OSError) and error.strerror else "no such path"
             self.missing.append(f"the file {path} cannot be read ({why})")
             return ""
-        # Elsewhere the mode bits say nothing about who may read a file.
+        # On other systems the mode bits do not say who can read a file.
         if os.name == "posix" and mode & (stat.S_IRGRP | stat.S_IROTH):
             self.warnings.append(f"The file {path} can be read by other users; run: chmod 600 {path}")
-        text = data.decode("utf-8", "replace").strip() if len(data) <= _LONGEST else ""
+        text = data.decode("utf-8", "replace").strip() if len(data) <= _MAX_BYTES else ""
         if not text:
-            self.missing.append(f"the file {path} is {'empty' if len(data) <= _LONGEST else 'too long for a secret'}")
+            self.missing.append(f"the file {path} is {'empty' if len(data) <= _MAX_BYTES else 'too long for a secret'}")
         return text
 
     def _path(self, name: str) -> Path:

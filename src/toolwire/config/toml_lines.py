@@ -1,4 +1,4 @@
-"""A TOML text with the line of every key, because tomllib gives values without positions."""
+"""TOML with the line number of every key, which tomllib does not report."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _POSITION = re.compile(r" \(at (?:line (\d+), column \d+|end of document)\)$")
 
 
 class Document(Struct, frozen=True, kw_only=True):
-    """One parsed file; its errors name the file, the line and the key."""
+    """A parsed file; its errors name file, line and key."""
 
     name: str
     data: dict[str, Any]
     lines: Mapping[KeyPath, int]
 
     def line_of(self, path: KeyPath) -> int | None:
-        """The line of this key, else of the nearest table around it."""
+        """The line of this key, else of the innermost table around it."""
         for length in range(len(path), 0, -1):
             if path[:length] in self.lines:
                 return self.lines[path[:length]]
@@ -48,7 +48,7 @@ class Document(Struct, frozen=True, kw_only=True):
 
 
 def parse(text: str, name: str) -> Document:
-    """Raises ConfigError with tomllib's own line when the text is not TOML."""
+    """Raises ConfigError with the line of the first syntax error."""
     try:
         data = tomllib.loads(text)
     except RecursionError:
@@ -59,7 +59,7 @@ def parse(text: str, name: str) -> Document:
 
 
 def key_lines(text: str) -> dict[KeyPath, int]:
-    """The first line that mentions each key or table of a valid TOML text; elements of lists have no path of their own."""
+    """The first line of each key and table of a valid TOML text; list elements have no path."""
     scanner = _Scanner()
     for match in _TOKEN.finditer(text):
         scanner.send(match.lastgroup or "", match.group())
@@ -68,14 +68,14 @@ def key_lines(text: str) -> dict[KeyPath, int]:
 
 
 def dotted(path: KeyPath) -> str:
-    """The path as one would write it in the file."""
+    """The path in TOML syntax."""
     return ".".join(part if _BARE_KEY.fullmatch(part) else quote(part) for part in path)
 
 
 class _Scanner:
-    """Follows keys and brackets. It is either at a key (also inside a header's brackets) or in a value.
+    """Tracks keys and brackets: it is at a key, in a table header, or in a value.
 
-    open holds the lists and inline tables the scanner is inside of, each with the path of the value it is.
+    _open: the lists and inline tables around the current position, each with its path.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The settings as values: each key that an owner may write, with its type and what it is when nothing is written."""
+"""The configuration as values: every key with its type and default."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Retries: TypeAlias = Annotated[int, Meta(ge=0, le=10, description="a whole numbe
 Workers: TypeAlias = Annotated[int, Meta(ge=1, le=64, description="a whole number from 1 to 64")]
 Corrections: TypeAlias = Annotated[int, Meta(ge=0, le=20, description="a whole number from 0 to 20")]
 Parked: TypeAlias = Annotated[
-    int, Meta(ge=0, le=3600, description="a whole number of seconds from 0 (turns are not kept open) to 3600")
+    int, Meta(ge=0, le=3600, description="a whole number of seconds from 0 (turns are not held open) to 3600")
 ]
 Beats: TypeAlias = Annotated[int, Meta(ge=0, le=10_000, description="a whole number from 0 (never) to 10000")]
 Limit: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000_000, description="a whole number, 0 for no limit")]
@@ -52,7 +52,7 @@ class ServerConfig(Struct, frozen=True, kw_only=True):
 
 
 class BackendConfig(Struct, frozen=True, kw_only=True):
-    """missing says which secret was referred to and is not there; the back end then cannot answer."""
+    """missing: which referenced secret does not exist; the back end then cannot answer."""
 
     name: str
     kind: str  # one of backends.registry.kinds()
@@ -61,7 +61,7 @@ class BackendConfig(Struct, frozen=True, kw_only=True):
     tools: Literal["auto", "native", "simulate"] = "auto"
     tool_kinds: Literal["auto", "all", "functions"] = "auto"
     guard: Guard = "check"
-    guards: dict[str, Guard] = {}  # by model, * stands for anything
+    guards: dict[str, Guard] = {}  # by model name, with * as wildcard
     max_corrections: Corrections = 2
     policy: Literal["pass", "text", "error"] = "pass"
     unknown_tool: Literal["correct", "emit", "text", "error"] = "correct"
@@ -70,13 +70,13 @@ class BackendConfig(Struct, frozen=True, kw_only=True):
     models: tuple[str, ...] = ()
     headers: dict[str, str] = {}
     script: str = ""
-    command: tuple[str, ...] = ()  # codex: how its app-server is started, or where it listens
+    command: tuple[str, ...] = ()  # codex: the command of its app-server, or its address
     config: dict[str, Any] = {}
     workers: Workers = 2
     tier: Literal["auto", "replay", "held", "mcp", "sentinel"] = "auto"
     keep_threads: bool = True
     built_in_tools: tuple[Literal["web_search", "view_image"], ...] = ()
-    token: Secret = Secret()  # cursor, from here on: an access token in place of a key
+    token: Secret = Secret()  # from here on for cursor; an access token instead of a key
     client_type: str = "cli"
     client_version: str = ""
     privacy: bool = True
@@ -107,28 +107,28 @@ class BackendConfig(Struct, frozen=True, kw_only=True):
 
     @property
     def is_simulated(self) -> bool:
-        """Its models are told of tools in words, and answer in words."""
+        """Whether tools are described in the prompt and calls are written as text."""
         return self.tools == "simulate" or self.tier == "sentinel"
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        """Header values are often keys, and so may be what a program is told, so only the names are shown."""
+        """Shows only the names of headers and of config, because their values may be secrets."""
         hidden = {"headers": list(self.headers), "config": list(self.config)}
         shown = {name: getattr(self, name) for name in self.__struct_fields__} | hidden
         return list(shown.items())
 
 
 class StoreConfig(Struct, frozen=True, kw_only=True):
-    """path is "" for the user's own state file (default_store_path)."""
+    """path: "" means default_store_path()."""
 
     kind: Literal["sqlite", "memory"] = "sqlite"
     path: str = ""
     max_age_days: Days = 30
     max_mb: Count = 512
-    reasoning: bool = True  # what back ends want back of their turns is kept for clients that drop it
+    reasoning: bool = True  # store reasoning that back ends require and clients drop
 
 
 class SearchConfig(Struct, frozen=True, kw_only=True):
-    """Who runs web searches for clients whose provider would have; url is for searxng, command for a program."""
+    """Runs web searches of clients that expect the provider to do so. url: for searxng. command: a program."""
 
     kind: Literal["searxng", "command"]
     url: str = ""
@@ -138,7 +138,7 @@ class SearchConfig(Struct, frozen=True, kw_only=True):
 
 
 class Config(Struct, frozen=True, kw_only=True):
-    """path is "" when no file was found; warnings are sentences for the owner."""
+    """path: "" without a file. warnings: messages for the owner."""
 
     server: ServerConfig = ServerConfig()
     store: StoreConfig = StoreConfig()

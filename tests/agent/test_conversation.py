@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from toolwire import Conversation
-from toolwire.agent.conversation import marked, readable
+from toolwire.agent.conversation import for_model, mark_model
 from toolwire.errors import BadRequest
 from toolwire.types import Media, Message, Opaque, Reasoning, Refusal, Source, Text, ToolCall, ToolResult
 
@@ -99,9 +99,9 @@ def test_the_old_file_stays_where_the_new_one_cannot_be_written(tmp_path: Path) 
 
 
 def test_turns_of_another_model_come_without_what_is_its_own() -> None:
-    talk = marked(without_source(TURNS), "a/m", 0)
-    assert readable(talk, "a/m") == talk
-    _, said, result = readable(talk, "b/m")
+    talk = mark_model(without_source(TURNS), "a/m", 0)
+    assert for_model(talk, "a/m") == talk
+    _, said, result = for_model(talk, "b/m")
     assert [type(part) for part in said.parts] == [Text, Refusal, Opaque, ToolCall]
     text, _, _, call = said.parts
     assert text == Text(text="So")
@@ -112,11 +112,11 @@ def test_turns_of_another_model_come_without_what_is_its_own() -> None:
 
 
 def test_only_new_turns_are_marked() -> None:
-    talk = marked(TURNS + TURNS[1:2], "a/m", 2)
+    talk = mark_model(TURNS + TURNS[1:2], "a/m", 2)
     assert "toolwire" not in talk[1].extra
     assert talk[3].extra["toolwire"] == {"model": "a/m"}
     assert talk[3].extra["chat"] == {"reasoning_details": {}}
 
 
 def test_turns_that_nobody_marked_are_taken_as_they_are() -> None:
-    assert readable(TURNS, "b/m") == TURNS
+    assert for_model(TURNS, "b/m") == TURNS

@@ -26,7 +26,7 @@ from toolwire.agent.events import (
     ToolResultEvent,
 )
 from toolwire.agent.host import Host
-from toolwire.agent.loop import Loop, Terms, Watching
+from toolwire.agent.loop import Hooks, Loop, Terms
 from toolwire.agent.toolbox import Decision
 from toolwire.backends.base import EventReply, Model
 from toolwire.config.file import BackendConfig, Config, with_backends
@@ -185,7 +185,7 @@ def test_the_record_of_the_last_answer_says_that_the_bound_is_reached() -> None:
             asked(script(*turns, strict=False)),
             Weather().tools,
             Terms(max_iterations=most),
-            watching=Watching(telemetry=noted),
+            hooks=Hooks(telemetry=noted),
         )
         async for _ in loop.events():
             pass
@@ -598,11 +598,11 @@ class Noted:
         self.records.append(record)
 
 
-def watched(prompt: str, tools: list[Any], watching: Watching) -> list[Any]:
+def watched(prompt: str, tools: list[Any], watching: Hooks) -> list[Any]:
     async def main() -> list[Any]:
         host = Host(IN_PROCESS)
         try:
-            loop = Loop(host.runtime, asked(prompt), tools, Terms(), watching=watching)
+            loop = Loop(host.runtime, asked(prompt), tools, Terms(), hooks=watching)
             return [event async for event in loop.events()]
         finally:
             await host.close()
@@ -613,7 +613,7 @@ def watched(prompt: str, tools: list[Any], watching: Watching) -> list[Any]:
 def test_each_answer_is_counted_with_what_was_found_of_its_calls() -> None:
     noted, weather = Noted(), Weather()
     turns = (calls(("weather", {})), calls(("weather", {"city": "Rome"}), ("climate", {})), {"text": "ok"})
-    watched(script(*turns, strict=False), weather.tools, Watching(telemetry=noted))
+    watched(script(*turns, strict=False), weather.tools, Hooks(telemetry=noted))
     assert noted.opened_ones == len(noted.records) == 3
     tallies = [(one.tally.made, one.tally.invalid, one.tally.unknown) for one in noted.records]
     assert tallies == [(1, 1, 0), (2, 0, 1), (0, 0, 0)]
@@ -628,9 +628,7 @@ def test_tools_that_come_and_go_are_offered_as_they_are_now() -> None:
         return offers.pop(0)
 
     turns = (calls(("weather", {"city": "Rome"})), calls(("weather", {"city": "Oslo"})), {"text": "ok"})
-    events = watched(
-        script(calls(("weather", {"city": "Bern"})), *turns[1:], strict=False), [], Watching(refresh=refresh)
-    )
+    events = watched(script(calls(("weather", {"city": "Bern"})), *turns[1:], strict=False), [], Hooks(refresh=refresh))
     assert [kind for kind, _ in errors(events)] == ["unknown"]
     assert weather.asked == ["Oslo"]
 
@@ -642,5 +640,5 @@ def test_a_source_that_cannot_be_asked_keeps_its_tools() -> None:
         raise ConfigError("the server is gone.")
 
     turns = (calls(("weather", {"city": "Rome"})), calls(("weather", {"city": "Oslo"})), {"text": "ok"})
-    watched(script(*turns), weather.tools, Watching(refresh=refresh))
+    watched(script(*turns), weather.tools, Hooks(refresh=refresh))
     assert weather.asked == ["Rome", "Oslo"]

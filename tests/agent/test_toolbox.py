@@ -50,7 +50,7 @@ def result_of(calls: Calls) -> ToolResult:
 def test_a_right_call_runs() -> None:
     events, calls, toolbox = told(Text(text="So:"), call('{"number": 4}'))
     assert types(events) == ["tool_call", "tool_result"]
-    assert calls.has_right
+    assert calls.has_valid
     assert [message.role for message in calls.messages()] == ["assistant", "tool"]
     assert pairs(calls.messages()) == [("c1", "8")]
     assert result_of(calls).name == "double"
@@ -60,7 +60,7 @@ def test_a_right_call_runs() -> None:
 def test_words_alone_need_nothing() -> None:
     events, calls, _ = told(Text(text="Hello."))
     assert events == []
-    assert not calls.has_right
+    assert not calls.has_valid
     assert [message.role for message in calls.messages()] == ["assistant"]
 
 
@@ -84,7 +84,7 @@ def test_a_wrong_call_is_told_why(raw: str) -> None:
     assert list(event.missing) == told_to_model["missing"] == (["number"] if raw == "{}" else [])
     assert list(event.validation_errors) == told_to_model["validation_errors"] != []
     assert event.received == told_to_model["received"]
-    assert not calls.has_right
+    assert not calls.has_valid
     assert result_of(calls).is_error
     assert toolbox.tally.invalid == 1
 

@@ -21,7 +21,7 @@ from tests.server.harness import ask, gateway, server_config
 from toolwire import Agent
 from toolwire.agent.events import CompleteEvent, ErrorEvent, LoopEvent, ToolCallEvent, ToolErrorEvent, ToolResultEvent
 from toolwire.agent.host import Host
-from toolwire.agent.loop import Loop, Terms, Watching
+from toolwire.agent.loop import Hooks, Loop, Terms
 from toolwire.backends.codex.backend import CodexBackend
 from toolwire.backends.cursor.simulator import TOKEN, Call, Say, Seen, Settings, Simulator
 from toolwire.config.file import BackendConfig, Config, with_backends
@@ -145,7 +145,7 @@ def played(
                 asked("Look around. ROUNDS=9", model=f"{kind.partition('-')[0]}/default"),
                 tools,
                 Terms(max_iterations=BOUND),
-                watching=Watching(telemetry=telemetry or Prometheus()),
+                hooks=Hooks(telemetry=telemetry or Prometheus()),
             )
             return [event async for event in loop.events()], loop
 

@@ -14,7 +14,7 @@ from toolwire.tools import Output
 from toolwire.tools import runner as module
 from toolwire.tools.context import current
 from toolwire.tools.functions import function_tool
-from toolwire.tools.runner import Bounds, Ran, Running, bound_output, run_all
+from toolwire.tools.runner import Bounds, CallProgress, FinishedCall, bound_output, run_all
 from toolwire.types import JsonObject, Media, Opaque, Text, Tool, ToolCall
 
 Part = Text | Media | Opaque
@@ -36,8 +36,10 @@ class Plain:
         return found if isinstance(found, Output) else Output.of_text(str(found))
 
 
-def ran(*works: Callable[[], Awaitable[Any]], bounds: Bounds = USUAL, timeout: float | None = None) -> list[Ran]:
-    async def main() -> list[Ran | Running]:
+def ran(
+    *works: Callable[[], Awaitable[Any]], bounds: Bounds = USUAL, timeout: float | None = None
+) -> list[FinishedCall]:
+    async def main() -> list[FinishedCall | CallProgress]:
         wanted = [
             (ToolCall(id=f"c{number}", name="plain", raw="{}"), Plain(work, timeout), JsonObject())
             for number, work in enumerate(works)
@@ -46,7 +48,7 @@ def ran(*works: Callable[[], Awaitable[Any]], bounds: Bounds = USUAL, timeout: f
         assert len(asyncio.all_tasks()) == 1
         return found
 
-    return [item for item in asyncio.run(main()) if isinstance(item, Ran)]
+    return [item for item in asyncio.run(main()) if isinstance(item, FinishedCall)]
 
 
 def text_of(output: Output) -> str:
@@ -138,7 +140,7 @@ def test_one_that_will_not_stop_holds_up_nobody(monkeypatch: pytest.MonkeyPatch)
         nonlocal is_free
         call = ToolCall(id="c", name="plain", raw="{}")
         wanted = [(call, Plain(stubborn, 0.02), JsonObject()), (call, Plain(quick), JsonObject())]
-        found = [item async for item in run_all(wanted, Bounds(at_once=1)) if isinstance(item, Ran)]
+        found = [item async for item in run_all(wanted, Bounds(at_once=1)) if isinstance(item, FinishedCall)]
         is_free = True
         while len(asyncio.all_tasks()) > 1:
             await asyncio.sleep(0.01)
@@ -203,14 +205,14 @@ def test_a_tool_knows_its_call_and_tells_how_far_it_is() -> None:
         context.progress("half", done=1, total=2)
         return context.call_id
 
-    async def main() -> Sequence[Ran | Running]:
+    async def main() -> Sequence[FinishedCall | CallProgress]:
         wanted = [(ToolCall(id="call_7", name="work", raw="{}"), function_tool(work), JsonObject())]
         return [item async for item in run_all(wanted, Bounds())]
 
     told, done = asyncio.run(main())
-    assert isinstance(told, Running)
+    assert isinstance(told, CallProgress)
     assert (told.call.id, told.progress.message, told.progress.done, told.progress.total) == ("call_7", "half", 1, 2)
-    assert isinstance(done, Ran)
+    assert isinstance(done, FinishedCall)
     assert text_of(done.output) == "call_7"
 
 

@@ -1,4 +1,4 @@
-"""The tool loop as a library: an agent with a model and tools, and conversations as plain data."""
+"""The tool loop as a library: agents, and conversations as plain data."""
 
 from .agent import Agent, Result
 from .conversation import Conversation

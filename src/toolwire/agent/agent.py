@@ -1,4 +1,4 @@
-"""An agent: a model, tools, and how far it may go by itself."""
+"""An agent: a model, its tools, and the limits of a task."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from ..tools import Runnable, ToolSource
 from ..tools.functions import function_tool
 from ..types import Message, Request, Text, Thinking, Usage
 from .blocking import iterate
-from .conversation import Conversation, marked, readable
+from .conversation import Conversation, for_model, mark_model
 from .events import CompleteEvent, Ending, LoopEvent
 from .host import Host, host_at, host_of
-from .loop import Loop, Terms, Watching
-from .shared_resource import Opening
+from .loop import Hooks, Loop, Terms
+from .shared_resource import SharedResource
 from .toolbox import Approve
 
 _TERMS = Terms()
@@ -34,7 +34,7 @@ Keep: TypeAlias = Callable[[Conversation], None]
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """What a task came to."""
+    """The outcome of a task."""
 
     text: str
     reason: Ending
@@ -44,10 +44,9 @@ class Result(Struct, frozen=True, kw_only=True):
 
 
 class Agent:
-    """url: a running gateway; without one the back ends of config (a file, or what the command line would read) are asked directly.
+    """url: a running gateway. Without it the agent uses the back ends of config, by default of the file that the command line reads.
 
-    Used with `async with` it keeps its connections and servers between tasks; without, a task opens them, and tasks at one time
-    share them.
+    With `async with`, connections and servers stay open between tasks. Otherwise each task opens them; concurrent tasks share them.
     """
 
     def __init__(
@@ -67,27 +66,27 @@ class Agent:
     ) -> None:
         self.model = model
         self._telemetry = telemetry or NoTelemetry()
-        # Now, while the names around a function are at hand that its hints may need.
+        # Here, because the hints of a function may refer to local names of the caller.
         self._given = tuple(tools_in(tools))
         self._instructions = instructions
         self._url, self._key, self._config = url, key, config
         self._terms = terms if approve is None else replace(terms, approve=approve)
         self._effort = effort
         self._answer_tokens = answer_tokens
-        self._opening = Opening(self._open)
+        self._host = SharedResource(self._open)
 
     async def __aenter__(self) -> Agent:
-        await self._opening.enter()
+        await self._host.acquire()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._opening.leave()
+        await self._host.release()
 
     async def run(self, prompt: str, conversation: Conversation | None = None, keep: Keep | None = None) -> Result:
-        """To the end. Raises GatewayError where the model could not answer; keep gets the conversation then, too."""
-        async with self._opening.used() as host:
+        """Runs the task to its end. Raises GatewayError if the model cannot answer; keep gets the conversation in any case."""
+        async with self._host.use() as host:
             loop = await self._loop(host, prompt, conversation or Conversation())
             ending: CompleteEvent | None = None
             try:
@@ -95,16 +94,16 @@ class Agent:
                     async for event in events:
                         ending = event if isinstance(event, CompleteEvent) else ending
             finally:
-                said = self._said(loop, conversation)
+                result = self._conversation(loop, conversation)
                 if keep is not None:
-                    keep(said)
+                    keep(result)
             if loop.failure is not None:
                 raise loop.failure.fresh()
             assert ending is not None
             return Result(
                 text=ending.text,
                 reason=ending.reason,
-                conversation=said,
+                conversation=result,
                 usage=ending.usage,
                 iterations=ending.iterations,
             )
@@ -112,8 +111,8 @@ class Agent:
     async def stream(
         self, prompt: str, conversation: Conversation | None = None, keep: Keep | None = None
     ) -> AsyncGenerator[LoopEvent, None]:
-        """Events as they come. keep gets the conversation at the end, also where the reader stops before: it is whole then, too."""
-        async with self._opening.used() as host:
+        """Yields events as they occur. keep gets the conversation at the end, also if the reader stops early; it is valid then, too."""
+        async with self._host.use() as host:
             loop = await self._loop(host, prompt, conversation or Conversation())
             try:
                 async with aclosing(loop.events()) as events:
@@ -121,16 +120,16 @@ class Agent:
                         yield event
             finally:
                 if keep is not None:
-                    keep(self._said(loop, conversation))
+                    keep(self._conversation(loop, conversation))
 
     def run_sync(self, prompt: str, conversation: Conversation | None = None, keep: Keep | None = None) -> Result:
-        """The same for programs without an event loop."""
+        """run() for programs without an event loop."""
         return asyncio.run(self.run(prompt, conversation, keep))
 
     def stream_sync(
         self, prompt: str, conversation: Conversation | None = None, keep: Keep | None = None
     ) -> Iterator[LoopEvent]:
-        """The same for programs without an event loop; keep and tools are called in another thread."""
+        """stream() for programs without an event loop; keep and tools are called in another thread."""
         return iterate(lambda: self.stream(prompt, conversation, keep))
 
     async def _open(self, stack: AsyncExitStack) -> Host:
@@ -138,42 +137,42 @@ class Agent:
         stack.push_async_callback(host.close)
         for given in self._given:
             if isinstance(given, ToolSource):
-                stack.push_async_callback(given.close)  # before it is open: half of it may be when this fails
+                stack.push_async_callback(given.close)  # before open(), which may fail halfway
                 await given.open()
         return host
 
     async def _loop(self, host: Host, prompt: str, conversation: Conversation) -> Loop:
         head = (Message(role="system", parts=(Text(text=self._instructions),)),) if self._instructions else ()
-        asked = Message(role="user", parts=(Text(text=prompt),))
+        question = Message(role="user", parts=(Text(text=prompt),))
         request = Request(
             model=host.model(self.model),
-            messages=(*head, *readable(conversation.messages, self.model), asked),
+            messages=(*head, *for_model(conversation.messages, self.model), question),
             max_tokens=self._answer_tokens,
             thinking=Thinking(effort=self._effort) if self._effort else None,
             stream=True,
             stream_usage=True,
         )
-        watching = Watching(refresh=self._tools, telemetry=self._telemetry)
-        return Loop(host.runtime, request, await self._tools(), self._terms, watching=watching)
+        hooks = Hooks(refresh=self._tools, telemetry=self._telemetry)
+        return Loop(host.runtime, request, await self._tools(), self._terms, hooks=hooks)
 
     async def _tools(self) -> list[Runnable]:
         found = await runnables_of(self._given)
         names = [runnable.tool.name for runnable in found]
-        if doubled := {name for name in names if names.count(name) > 1}:
-            raise ConfigError(f"found several tools of one name: {', '.join(sorted(doubled))}; give each its own.")
+        if duplicates := {name for name in names if names.count(name) > 1}:
+            raise ConfigError(f"found several tools of one name: {', '.join(sorted(duplicates))}; give each its own.")
         return found
 
-    def _said(self, loop: Loop, before: Conversation | None) -> Conversation:
-        """Without the instructions: they are the agent's, and another one may have others."""
+    def _conversation(self, loop: Loop, before: Conversation | None) -> Conversation:
+        """Without the instructions, which belong to the agent."""
         messages = loop.messages[1 if self._instructions else 0 :]
         known = before.messages if before is not None else ()
         return Conversation(
-            messages=(*known, *marked(messages, self.model, len(known))[len(known) :]), model=self.model
+            messages=(*known, *mark_model(messages, self.model, len(known))[len(known) :]), model=self.model
         )
 
 
 async def runnables_of(given: AnyTool) -> list[Runnable]:
-    """As they are now; sources among them are open."""
+    """The current tools; sources must be open."""
     found: list[Runnable] = []
     for one in tools_in(given):
         found += await one.tools() if isinstance(one, ToolSource) else [one]
@@ -181,7 +180,7 @@ async def runnables_of(given: AnyTool) -> list[Runnable]:
 
 
 def tools_in(given: AnyTool) -> Iterator[Runnable | ToolSource]:
-    """The tools and sources that somebody means by this."""
+    """Flattens lists and makes tools of functions."""
     if isinstance(given, ToolSource | Runnable):
         yield given
     elif callable(given):

@@ -1,7 +1,7 @@
-"""An asynchronous generator for programs without an event loop: it runs in a thread of its own, one step for each that is read.
+"""Iterates an asynchronous generator in a program without an event loop. The generator runs in a thread, one step per item that is read.
 
-The loop goes on between two steps, so that what the generator has begun (tools, connections) does not stand still while the reader
-does something else. All of it is one task, as it would be with `async for`.
+The event loop keeps running between two steps, so that tools and connections continue while the reader does something else. The generator
+runs in one task, as with `async for`.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ T = TypeVar("T")
 
 
 class _End:
-    """error: what the generator raised."""
+    """error: the exception of the generator."""
 
     def __init__(self, error: BaseException | None = None) -> None:
         self.error = error
 
 
 def iterate(make: Callable[[], AsyncGenerator[T, None]]) -> Iterator[T]:
-    """What it yields. A reader who stops closes it, and goes on when it has been closed."""
+    """Yields the items of the generator. If the reader stops, it waits until the generator is closed."""
     worker = _Worker(make)
     thread = threading.Thread(target=worker.run, name="toolwire-agent", daemon=True)
     thread.start()
     try:
         while True:
             worker.step()
-            item = worker.given.get()
+            item = worker.items.get()
             if not isinstance(item, _End):
                 yield item
                 continue
@@ -46,40 +46,40 @@ def iterate(make: Callable[[], AsyncGenerator[T, None]]) -> Iterator[T]:
 class _Worker(Generic[T]):
     def __init__(self, make: Callable[[], AsyncGenerator[T, None]]) -> None:
         self._make = make
-        self._wanted: asyncio.Queue[None] = asyncio.Queue()
+        self._requests: asyncio.Queue[None] = asyncio.Queue()
         self._loop = asyncio.new_event_loop()
         self._task = self._loop.create_task(self._work())
-        self.given: SimpleQueue[T | _End] = SimpleQueue()
+        self.items: SimpleQueue[T | _End] = SimpleQueue()
 
     def run(self) -> None:
-        """In the thread. What is raised is the reader's, who has no other way to learn of it."""
+        """Runs in the thread. Exceptions are raised in the reader's thread."""
         error: BaseException | None = None
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
             try:
-                runner.run(_ended(self._task))
+                runner.run(_wait(self._task))
             except asyncio.CancelledError:
                 pass
             except BaseException as fault:
                 error = fault
-        self.given.put(_End(error))
+        self.items.put(_End(error))
 
     def step(self) -> None:
-        self._soon(self._wanted.put_nowait, None)
+        self._soon(self._requests.put_nowait, None)
 
     def stop(self) -> None:
         self._soon(self._task.cancel)
 
     def _soon(self, function: Callable[..., object], *arguments: object) -> None:
-        with suppress(RuntimeError):  # the loop has ended, and there is nothing to be told
+        with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(function, *arguments)
 
     async def _work(self) -> None:
         async with aclosing(self._make()) as items:
-            await self._wanted.get()
+            await self._requests.get()
             async for item in items:
-                self.given.put(item)
-                await self._wanted.get()
+                self.items.put(item)
+                await self._requests.get()
 
 
-async def _ended(task: asyncio.Task[None]) -> None:
+async def _wait(task: asyncio.Task[None]) -> None:
     await task

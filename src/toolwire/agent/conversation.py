@@ -1,7 +1,7 @@
-"""Conversations as plain data: saved, loaded, and gone on with, also by another model.
+"""Conversations as plain data: they can be saved, loaded and continued, also by another model.
 
-Proof of reasoning belongs to the model that made it, so each of its turns is marked with that model; another model reads the
-conversation without it.
+Signatures of reasoning are only valid for the model that made them. So each answer is marked with its model, and another model gets the
+conversation without the reasoning.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _MARK = "toolwire"
 
 
 class Conversation(Struct, frozen=True, kw_only=True):
-    """model is the one that spoke last."""
+    """model: the one that answered last."""
 
     messages: tuple[Message, ...] = ()
     model: str = ""
 
     def to_data(self) -> JsonObject:
-        """What JSON can hold."""
+        """JSON data."""
         messages = [replace(message, source=None) for message in self.messages]
-        # Decimals are left to whoever writes the JSON, so that numbers keep their digits.
+        # Decimals stay, so that numbers keep their digits.
         return {
             "version": VERSION,
             "model": self.model,
@@ -39,7 +39,7 @@ class Conversation(Struct, frozen=True, kw_only=True):
         }
 
     def save(self, path: Path) -> None:
-        """Whole or not at all, and for its owner's eyes: a file that is complete takes the old one's place."""
+        """Atomic: a complete file, readable only by its owner, replaces the old one."""
         part = path.with_name(f".{path.name}.part")
         part.unlink(missing_ok=True)
         with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
@@ -69,31 +69,31 @@ class Conversation(Struct, frozen=True, kw_only=True):
         return cls.from_data(data)
 
 
-def marked(messages: tuple[Message, ...], model: str, since: int) -> tuple[Message, ...]:
-    """Turns of the assistant from this one on are this model's."""
+def mark_model(messages: tuple[Message, ...], model: str, since: int) -> tuple[Message, ...]:
+    """Marks the answers from index since on as this model's."""
     return tuple(
         replace(message, extra={**message.extra, _MARK: {"model": model}})
-        if place >= since and message.role == "assistant"
+        if index >= since and message.role == "assistant"
         else message
-        for place, message in enumerate(messages)
+        for index, message in enumerate(messages)
     )
 
 
-def readable(messages: tuple[Message, ...], model: str) -> tuple[Message, ...]:
-    """As this model may read it: thoughts of others are left out, their words and calls stay. Places stay, too."""
-    return tuple(_readable(message, model) for message in messages)
+def for_model(messages: tuple[Message, ...], model: str) -> tuple[Message, ...]:
+    """Without the reasoning of other models; the number of messages stays the same."""
+    return tuple(_for_model(message, model) for message in messages)
 
 
-def _readable(message: Message, model: str) -> Message:
+def _for_model(message: Message, model: str) -> Message:
     maker = message.extra.get(_MARK, {}).get("model", model)
     if message.role != "assistant" or maker == model:
         return message
-    kept = tuple(_unnamed(part) for part in message.parts if not isinstance(part, Reasoning))
-    return Message(role=message.role, parts=kept)
+    parts = tuple(_without_ids(part) for part in message.parts if not isinstance(part, Reasoning))
+    return Message(role=message.role, parts=parts)
 
 
-def _unnamed(part: Part) -> Part:
-    """Without what ties it to thoughts that are left out: the id of an item, and members that only its maker understands."""
+def _without_ids(part: Part) -> Part:
+    """Without references to the dropped reasoning: the item id, and members that only its model understands."""
     match part:
         case Text() | Refusal() | ToolCall() if part.item_id or part.extra:
             return replace(part, item_id="", extra={})

@@ -1,4 +1,4 @@
-"""What a loop tells while it runs: the same few events, whoever answers and whoever runs the tools."""
+"""The events of a tool loop, the same for every provider."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Ending: TypeAlias = Literal[
 
 
 class TextEvent(Struct, frozen=True, kw_only=True, tag="text"):
-    """A piece of what the model says, as it comes."""
+    """A piece of the answer's text."""
 
     text: str
 
@@ -26,7 +26,7 @@ class ReasoningEvent(Struct, frozen=True, kw_only=True, tag="reasoning"):
 
 
 class ToolCallEvent(Struct, frozen=True, kw_only=True, tag="tool_call"):
-    """A whole call that fits its tool; it runs next, unless somebody denies it. raw: the arguments as the model wrote them."""
+    """A complete, valid call that runs next unless it is denied. raw: the arguments as the model wrote them."""
 
     id: str
     name: str
@@ -47,10 +47,10 @@ class ToolResultEvent(Struct, frozen=True, kw_only=True, tag="tool_result"):
 
 
 class ToolErrorEvent(Struct, frozen=True, kw_only=True, tag="tool_error"):
-    """A call that was not made, or did not come to its end; message is what the model is told.
+    """A call that was not made or failed; message is sent to the model.
 
-    For arguments that do not fit: missing are members that are required, validation_errors have `path` and `message` each, received
-    is what came, shortened where it is long.
+    For invalid arguments: missing has the names of required members, validation_errors have `path` and `message` each, and received has
+    the arguments, shortened if they are long.
     """
 
     id: str
@@ -64,7 +64,7 @@ class ToolErrorEvent(Struct, frozen=True, kw_only=True, tag="tool_error"):
 
 
 class ApprovalEvent(Struct, frozen=True, kw_only=True, tag="approval"):
-    """Somebody was asked about a call, and this is what they said; arguments are those it runs with."""
+    """The decision about a call that needed approval; arguments are those that the tool gets."""
 
     id: str
     name: str
@@ -74,8 +74,8 @@ class ApprovalEvent(Struct, frozen=True, kw_only=True, tag="approval"):
 
 
 class StatusEvent(Struct, frozen=True, kw_only=True, tag="status"):
-    """What happens meanwhile: asking (detail: which request this is), calling (a call has begun to be written), arguments (more
-    of it), running (a tool says how far it is), last (the request that must be answered in words, and why)."""
+    """asking (a request is sent; detail is its number), calling (the model starts to write a call), arguments (a piece of them), running
+    (progress of a tool), last (the next request must be answered with text; detail is the reason)."""
 
     status: str
     detail: str = ""
@@ -84,14 +84,14 @@ class StatusEvent(Struct, frozen=True, kw_only=True, tag="status"):
 
 
 class ErrorEvent(Struct, frozen=True, kw_only=True, tag="error"):
-    """The end of a loop that could not go on."""
+    """The error that ended the loop."""
 
     code: str
     message: str
 
 
 class CompleteEvent(Struct, frozen=True, kw_only=True, tag="complete"):
-    """The end, whatever led to it: the last text, and what all of it took."""
+    """The end of the loop: the final text, the reason and the total usage."""
 
     text: str
     reason: Ending
@@ -113,6 +113,6 @@ LoopEvent: TypeAlias = (
 
 
 def plain(event: LoopEvent) -> dict[str, Any]:
-    """As data for wire.exact.encode(): numbers keep their digits, which other writers may not know."""
-    found: dict[str, Any] = to_builtins(event, builtin_types=(Decimal,))
-    return found
+    """Data for exact_json.encode(), which keeps the digits of numbers."""
+    data: dict[str, Any] = to_builtins(event, builtin_types=(Decimal,))
+    return data

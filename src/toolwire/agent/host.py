@@ -1,4 +1,4 @@
-"""A runtime for a program of one's own: with the back ends of a configuration, or with a gateway that runs elsewhere."""
+"""A runtime inside a Python program, with the back ends of a configuration or with a running gateway as its only back end."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _GATEWAY = "gateway"
 
 
 class Host:
-    """Opened where it is first needed, closed by whoever opened it."""
+    """The runtime and its connections; the caller closes it."""
 
     def __init__(self, config: Config, prefix: str = "") -> None:
         self._prefix = prefix
@@ -31,7 +31,7 @@ class Host:
         self.runtime = Runtime(backends, router_for(config), policies, signatures=Vault())
 
     def model(self, name: str) -> str:
-        """The name by which the runtime knows this model."""
+        """The name of the model for the runtime."""
         return f"{self._prefix}{name}"
 
     async def close(self) -> None:
@@ -40,7 +40,7 @@ class Host:
 
 
 def host_at(url: str, key: str = "") -> Host:
-    """A gateway that runs elsewhere answers; every model name is its own matter."""
+    """A host that sends every request to a running gateway, which resolves the model names."""
     if not url.startswith(("http://", "https://")):
         raise ConfigError(f'found the address "{url[:100]}"; expected one such as "http://127.0.0.1:18741".')
     base = url.rstrip("/").removesuffix("/v1")
@@ -51,15 +51,15 @@ def host_at(url: str, key: str = "") -> Host:
 
 
 async def host_of(config: Config | Path | str | None) -> Host:
-    """The back ends of a configuration, or of the file that the command line would read, or what this machine offers."""
+    """A host with the back ends of a configuration, of a file (by default the one that the command line reads), or of discovery."""
     if not isinstance(config, Config):
         config = load(Path(config) if config else None, os.environ)
         if not config.path:
-            config = with_backends(config, await _discovered())
+            config = with_backends(config, await _discover())
     return Host(config)
 
 
-async def _discovered() -> tuple[BackendConfig, ...]:
+async def _discover() -> tuple[BackendConfig, ...]:
     transport = Transport()
 
     async def probe(url: str) -> list[str] | None:

@@ -1,7 +1,7 @@
-"""The tool loop: ask, run what the model calls, tell it the results, until it answers in words or a bound is reached.
+"""The tool loop: request an answer, run the tools that the model calls, send the results, until the model answers with text or a limit is reached.
 
-It knows no provider: what it sends and reads is canonical, and runtime.answer() does the rest. `messages` is a whole conversation at every
-moment, also where the loop was stopped in the middle of an answer or of a tool: calls without a result are told as interrupted.
+Requests and answers are canonical, and runtime.answer() does the rest, so the loop is the same for every provider. `messages` is a valid conversation
+at every moment, also if the loop is stopped in the middle of an answer or a tool: calls without a result are marked as interrupted.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from ..types import (
 from .events import CompleteEvent, Ending, ErrorEvent, LoopEvent, ReasoningEvent, StatusEvent, TextEvent
 from .toolbox import Approve, Calls, Toolbox
 
-_SAME = 5  # rounds in a row that change nothing end the loop; from the third on the model is told
-_INVALID = 3  # rounds in a row without one right call
+_MAX_REPEATS = 5  # rounds in a row without change end the loop; from the third on the model gets a notice
+_MAX_INVALID = 3  # rounds in a row without a valid call
 
 
 class Terms(Struct, frozen=True, kw_only=True):
-    """Where a loop ends if it does not end by itself. Prices are for a million tokens in and out."""
+    """The limits of a task. Prices are for a million tokens, input and output."""
 
     max_iterations: int = 20
     max_tokens: int | None = None
@@ -61,23 +61,23 @@ class Terms(Struct, frozen=True, kw_only=True):
 
 
 class Answers(Protocol):
-    """Who is asked: the runtime."""
+    """The runtime, as the loop uses it."""
 
     async def answer(self, request: Request, record: Record, owner: str = "") -> EventAnswer: ...
 
 
-class Watching(Struct, frozen=True, kw_only=True):
-    """Who is asked for the tools before each round, where they may change; and who is told what came of each answer."""
+class Hooks(Struct, frozen=True, kw_only=True):
+    """refresh returns the current tools before each round; telemetry gets a record of each answer."""
 
     refresh: Callable[[], Awaitable[Sequence[Runnable]]] | None = None
     telemetry: Telemetry = NoTelemetry()
 
 
-_UNWATCHED = Watching()
+_NO_HOOKS = Hooks()
 
 
 class Loop:
-    """One task, from a request to the last word."""
+    """One task, from the request to the final answer."""
 
     def __init__(
         self,
@@ -86,125 +86,120 @@ class Loop:
         tools: Sequence[Runnable],
         terms: Terms,
         owner: str = "",
-        watching: Watching = _UNWATCHED,
+        hooks: Hooks = _NO_HOOKS,
     ) -> None:
         self._runtime = runtime
-        self._watching = watching
+        self._hooks = hooks
         self._request = request
         self._terms = terms
         self._owner = owner
         self._toolbox = Toolbox(tools, terms.bounds, terms.approve)
-        self._said: list[Message] = list(request.messages)
-        self._known = len(self._said)
-        self._calls: Calls | None = None  # of the last answer, while their results are gathered
-        self._partial: list[str] = []  # text of an answer that has not come to its end
+        self._messages: list[Message] = list(request.messages)
+        self._known = len(self._messages)
+        self._calls: Calls | None = None  # of the last answer, while they run
+        self._partial: list[str] = []  # text of an unfinished answer
         self._ending: Ending = "done"
         self._is_calling = False
         self._invalid = 0
-        self._last: Ending | None = None  # why the request under way is the last one
+        self._last: Ending | None = None  # why the current request is the last one
         self.usage = Usage()
         self.iterations = 0
         self.failure: GatewayError | None = None
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """The conversation so far, whole."""
-        said = [*self._said, *(self._calls.messages() if self._calls is not None else ())]
+        """The conversation so far."""
+        messages = [*self._messages, *(self._calls.messages() if self._calls is not None else ())]
         text = "".join(self._partial).strip()
-        return (*said, Message(role="assistant", parts=(Text(text=text),))) if text else tuple(said)
+        return (*messages, Message(role="assistant", parts=(Text(text=text),))) if text else tuple(messages)
 
     async def events(self) -> AsyncGenerator[LoopEvent, None]:
-        """All of it; the last is complete, and where something failed an error stands before it."""
+        """The last event is a CompleteEvent, preceded by an ErrorEvent if the loop failed."""
         reason: Ending | None = None
         while reason is None and self.iterations < self._terms.max_iterations:
-            async with aclosing(self._round()) as told:
-                async for event in told:
+            async with aclosing(self._round()) as events:
+                async for event in events:
                     yield event
-            if (ending := self._ended()) is not None:
+            if (ending := self._end_reason()) is not None:
                 yield self._complete(ending)
                 return
-            reason = self._too_much()
+            reason = self._last_reason()
         self._last = reason or "max_iterations"
         yield StatusEvent(status="last", detail=self._last)
-        async with aclosing(self._round()) as told:
-            async for event in told:
+        async with aclosing(self._round()) as events:
+            async for event in events:
                 yield event
         yield self._complete(self._last if self.failure is None else "error")
 
-    def _ended(self) -> Ending | None:
-        """Why there is nothing more to ask."""
+    def _end_reason(self) -> Ending | None:
+        """Why the loop ends now."""
         if self.failure is not None:
             return "error"
         if not self._is_calling:
             return self._ending
         return "budget" if self._terms.is_spent(self.usage) else None
 
-    @property
-    def _is_cut(self) -> bool:
-        return self._ending == "length"
-
-    def _too_much(self) -> Ending | None:
-        """Why the model should say its last word now."""
-        if self._invalid >= _INVALID:
+    def _last_reason(self) -> Ending | None:
+        """Why the next request is the last one."""
+        if self._invalid >= _MAX_INVALID:
             return "invalid"
-        return "loop" if repeats(tuple(self._said)) >= _SAME else None
+        return "loop" if repeats(tuple(self._messages)) >= _MAX_REPEATS else None
 
     async def _round(self) -> AsyncGenerator[LoopEvent, None]:
-        """One answer of the model, and the tools it calls."""
+        """One answer of the model, and the tools that it calls."""
         self.iterations += 1
         self._ending, self._is_calling = "done", False
         if self.iterations > 1:
             await self._refresh()
         record = Record(model=self._request.model, is_stream=self._request.stream, started=time.monotonic(), status=200)
         record.has_reached_bound = self._last == "max_iterations"
-        self._watching.telemetry.opened(record)
+        self._hooks.telemetry.opened(record)
+        parts: list[Part] = []
         try:
-            async with aclosing(self._answered(record)) as told:
-                async for event in told:
+            yield StatusEvent(status="asking", detail=str(self.iterations))
+            async with aclosing(self._answer(record, parts)) as events:
+                async for event in events:
                     yield event
+            if self.failure is not None:
+                record.outcome, record.status, record.error = "error", self.failure.status, self.failure.code
+                return
+            self._partial.clear()
+            if parts:
+                async with aclosing(self._run_calls(parts, record)) as events:
+                    async for event in events:
+                        yield event
         finally:
             record.ended = time.monotonic()
-            self._watching.telemetry.closed(record)
+            self._hooks.telemetry.closed(record)
 
     async def _refresh(self) -> None:
-        """Servers may have other tools by now; where they cannot be asked, those before stay."""
-        if self._watching.refresh is None:
+        """Servers may have changed their tools. If they fail, the old tools stay."""
+        if self._hooks.refresh is None:
             return
         with suppress(GatewayError):
-            self._toolbox = self._toolbox.having(await self._watching.refresh())
+            self._toolbox = self._toolbox.with_tools(await self._hooks.refresh())
 
-    async def _answered(self, record: Record) -> AsyncGenerator[LoopEvent, None]:
-        yield StatusEvent(status="asking", detail=str(self.iterations))
-        parts: list[Part] = []
-        async with aclosing(self._asked(record, parts)) as told:
-            async for event in told:
+    async def _run_calls(self, parts: list[Part], record: Record) -> AsyncGenerator[LoopEvent, None]:
+        self._calls = calls = self._toolbox.begin(parts, is_cut=self._ending == "length", tally=record.tally)
+        async with aclosing(calls.events()) as events:
+            async for event in events:
                 yield event
-        if self.failure is not None:
-            record.outcome, record.status = "error", self.failure.status
-            record.error = self.failure.code
-            return
-        self._partial.clear()
-        if not parts:
-            return
-        self._calls = calls = self._toolbox.begin(parts, is_cut=self._is_cut, tally=record.tally)
-        async with aclosing(calls.events()) as told:
-            async for event in told:
-                yield event
-        self._invalid = 0 if calls.has_right else self._invalid + 1
-        self._said += calls.messages()
-        self._is_calling = self._said[-1].role == "tool"
+        self._invalid = 0 if calls.has_valid else self._invalid + 1
+        self._messages += calls.messages()
+        self._is_calling = self._messages[-1].role == "tool"
         self._calls = None
 
-    async def _asked(self, record: Record, parts: list[Part]) -> AsyncGenerator[LoopEvent, None]:
+    async def _answer(self, record: Record, parts: list[Part]) -> AsyncGenerator[LoopEvent, None]:
+        """Adds the parts of the answer to parts."""
         try:
-            answering = await self._runtime.answer(self._next(), record, self._owner)
+            answer = await self._runtime.answer(self._next_request(), record, self._owner)
         except GatewayError as error:
             if not self._is_text_enough(error, parts):
                 yield self._failed(error)
             return
-        teller = _Teller()
+        mapper = _EventMapper()
         try:
-            async with aclosing(answering.events()) as batches:
+            async with aclosing(answer.events()) as batches:
                 async for events in batches:
                     for event in events:
                         if isinstance(event, Finished):
@@ -213,27 +208,27 @@ class Loop:
                             if not self._is_text_enough(event.error, parts):
                                 yield self._failed(event.error)
                             return
-                        elif (told := teller.told(event)) is not None:
-                            if isinstance(told, TextEvent):
-                                self._partial.append(told.text)
-                            yield told
+                        elif (mapped := mapper.map(event)) is not None:
+                            if isinstance(mapped, TextEvent):
+                                self._partial.append(mapped.text)
+                            yield mapped
         finally:
-            await answering.release()
+            await answer.release()
         if any(loss.feature == "usage" for loss in record.losses):
-            # The estimate is by the bytes of a client's request, and here was none.
-            self.usage = replace(self.usage, input=self.usage.input + _size(self._said) // BYTES_PER_TOKEN)
-        parts += answering.parts if self._last is None else self._last_words(answering.parts)
+            # The gateway estimates by the bytes of a client's request, which do not exist here.
+            self.usage = replace(self.usage, input=self.usage.input + _size(self._messages) // BYTES_PER_TOKEN)
+        parts += answer.parts if self._last is None else self._last_parts(answer.parts)
 
-    def _last_words(self, parts: list[Part]) -> list[Part]:
-        """The last answer may call nothing. A call in it becomes text (H090), unless the task has text that serves better."""
-        shown = [_in_words(part) for part in parts]
-        spoken = [part for part in shown if not (isinstance(part, Text) and _is_call_text(part.text))]
-        has_text = any(isinstance(part, Text | Refusal) and part.text.strip() for part in spoken)
-        has_earlier = any(_text_of(message).strip() for message in self._said[self._known :])
-        return spoken if has_earlier and not has_text else shown
+    def _last_parts(self, parts: list[Part]) -> list[Part]:
+        """Calls in the last answer become text (H090), or are dropped if an earlier answer of the task has text."""
+        texts = [_call_as_text(part) for part in parts]
+        without_calls = [part for part in texts if not (isinstance(part, Text) and _is_call_text(part.text))]
+        has_text = any(isinstance(part, Text | Refusal) and part.text.strip() for part in without_calls)
+        has_earlier = any(_text_of(message).strip() for message in self._messages[self._known :])
+        return without_calls if has_earlier and not has_text else texts
 
     def _is_text_enough(self, error: GatewayError, parts: list[Part]) -> bool:
-        """A back end may end the last answer because the model goes on calling: then its text so far is the answer."""
+        """A back end may end the last answer because the model keeps calling tools; then its text so far is the answer."""
         if self._last is None or not error.is_runaway:
             return False
         text = "".join(self._partial).strip()
@@ -244,8 +239,8 @@ class Loop:
         self.failure = error
         return ErrorEvent(code=error.code, message=error.message)
 
-    def _next(self) -> Request:
-        request = replace(self._request, messages=noticed(tuple(self._said)))
+    def _next_request(self) -> Request:
+        request = replace(self._request, messages=noticed(tuple(self._messages)))
         if self._last is None:
             choice = request.tool_choice if self.iterations == 1 else None
             return replace(request, tools=self._toolbox.offered, tool_choice=choice)
@@ -259,43 +254,43 @@ class Loop:
             self.usage = self.usage.plus(replace(event.usage, extra={}))
 
     def _complete(self, reason: Ending) -> CompleteEvent:
-        said = [message for message in self.messages[self._known :] if message.role == "assistant"]
-        texts = [_text_of(message) for message in reversed(said)]
+        answers = [message for message in self.messages[self._known :] if message.role == "assistant"]
+        texts = [_text_of(message) for message in reversed(answers)]
         text = texts[0] if texts else ""
-        if not text.strip() and self._last is not None:  # it had to say something, and did not: the best that there is
-            text = next((text for text in texts if text.strip()), "") or _calls_of(said)
+        if not text.strip() and self._last is not None:  # the last answer is empty: use the best earlier one
+            text = next((text for text in texts if text.strip()), "") or _last_calls(answers)
         return CompleteEvent(text=text, reason=reason, iterations=self.iterations, usage=self.usage)
 
 
-class _Teller:
-    """The events of an answer as those of a loop."""
+class _EventMapper:
+    """Maps the events of an answer to those of the loop."""
 
     def __init__(self) -> None:
         self._parts: dict[int, Part] = {}
         self._seams = Seams()
 
-    def told(self, event: Event) -> LoopEvent | None:
+    def map(self, event: Event) -> LoopEvent | None:
         match event:
             case PartStarted(index=index, part=part):
                 self._parts[index] = part
                 self._seams.begin(event)
                 return StatusEvent(status="calling", id=part.id, name=part.name) if isinstance(part, ToolCall) else None
             case PartDelta(index=index, text=text):
-                return self._more(self._parts.get(index), self._seams.before(event) + text)
+                return self._delta(self._parts.get(index), self._seams.before(event) + text)
             case PartEnded():
                 self._seams.end(event)
                 return None
             case _:
                 return None
 
-    def _more(self, part: Part | None, text: str) -> LoopEvent:
+    def _delta(self, part: Part | None, text: str) -> LoopEvent:
         if isinstance(part, ToolCall):
             return StatusEvent(status="arguments", detail=text, id=part.id, name=part.name)
         return ReasoningEvent(text=text) if isinstance(part, Reasoning) else TextEvent(text=text)
 
 
 def _size(messages: Sequence[Message]) -> int:
-    """Of what a model reads, in characters."""
+    """Characters of the text that the model reads."""
     parts = [part for message in messages for part in message.parts]
     inside = [inner for part in parts if isinstance(part, ToolResult) for inner in part.parts]
     written = sum(len(part.raw) for part in parts if isinstance(part, ToolCall))
@@ -306,19 +301,17 @@ def _text_of(message: Message) -> str:
     return joined([part for part in message.parts if isinstance(part, Text | Refusal)])
 
 
-def _calls_of(said: Sequence[Message]) -> str:
-    """The last calls, as text."""
-    for message in reversed(said):
-        if calls := [_in_words(part) for part in message.parts if isinstance(part, ToolCall)]:
+def _last_calls(answers: Sequence[Message]) -> str:
+    for message in reversed(answers):
+        if calls := [_call_as_text(part) for part in message.parts if isinstance(part, ToolCall)]:
             return " ".join(part.text for part in calls if isinstance(part, Text))
     return ""
 
 
-def _in_words(part: Part) -> Part:
-    """A call that nobody could expect is words (H090)."""
+def _call_as_text(part: Part) -> Part:
     return Text(text=f"[call of {part.name}: {part.raw}]") if isinstance(part, ToolCall) else part
 
 
 def _is_call_text(text: str) -> bool:
-    """Whether it only shows a call, as this loop and back ends without a place for the call write it."""
+    """Whether it is only a call as text, as written by this loop and by back ends that cannot pass on the call."""
     return text.startswith("[call of ") and text.rstrip().endswith("]")

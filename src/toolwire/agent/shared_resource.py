@@ -1,4 +1,4 @@
-"""What is opened by the first who needs it and closed by the last, in each event loop for itself."""
+"""A resource that the first user opens and the last user closes, one for each event loop."""
 
 from __future__ import annotations
 
@@ -11,57 +11,54 @@ from weakref import WeakKeyDictionary
 T = TypeVar("T")
 
 
-class Opening(Generic[T]):
-    """open puts what must be closed on the stack that it is given."""
+class SharedResource(Generic[T]):
+    """open gets a stack, on which it pushes what must be closed."""
 
     def __init__(self, open: Callable[[AsyncExitStack], Awaitable[T]]) -> None:
         self._open = open
-        self._places: WeakKeyDictionary[asyncio.AbstractEventLoop, _Place[T]] = WeakKeyDictionary()
+        self._states: WeakKeyDictionary[asyncio.AbstractEventLoop, _State[T]] = WeakKeyDictionary()
 
     @asynccontextmanager
-    async def used(self) -> AsyncIterator[T]:
-        opened = await self.enter()
+    async def use(self) -> AsyncIterator[T]:
+        resource = await self.acquire()
         try:
-            yield opened
+            yield resource
         finally:
-            await self.leave()
+            await self.release()
 
-    async def enter(self) -> T:
-        """Whoever enters leaves, in the same loop."""
-        place = self._places.setdefault(asyncio.get_running_loop(), _Place())
-        place.users += 1  # before anything is awaited: who leaves meanwhile must not close it
+    async def acquire(self) -> T:
+        """Call release() in the same event loop."""
+        state = self._states.setdefault(asyncio.get_running_loop(), _State())
+        state.users += 1  # before the first await, so that a concurrent release() does not close it
         try:
-            async with place.lock:
-                if place.opened is None:
-                    place.opened = await self._begun(place)
-                return place.opened
+            async with state.lock:
+                if state.resource is None:
+                    try:
+                        state.resource = await self._open(state.stack)
+                    except BaseException:
+                        await state.stack.aclose()
+                        raise
+                return state.resource
         except BaseException:
-            place.users -= 1
+            state.users -= 1
             raise
 
-    async def leave(self) -> None:
-        place = self._places[asyncio.get_running_loop()]
-        place.users -= 1
-        if place.users:
+    async def release(self) -> None:
+        state = self._states[asyncio.get_running_loop()]
+        state.users -= 1
+        if state.users:
             return
-        async with place.lock:
-            if not place.users:
-                place.opened = None
-                await place.stack.aclose()
-
-    async def _begun(self, place: _Place[T]) -> T:
-        try:
-            return await self._open(place.stack)
-        except BaseException:
-            await place.stack.aclose()
-            raise
+        async with state.lock:
+            if not state.users:
+                state.resource = None
+                await state.stack.aclose()
 
 
-class _Place(Generic[T]):
-    """One loop's."""
+class _State(Generic[T]):
+    """The resource of one event loop."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.stack = AsyncExitStack()
-        self.opened: T | None = None
+        self.resource: T | None = None
         self.users = 0

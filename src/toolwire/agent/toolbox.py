@@ -1,4 +1,4 @@
-"""The calls of one answer: judged, approved, run side by side; each gets its result, whatever becomes of it."""
+"""The calls of one answer: validated, approved and run concurrently. Every call gets a result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..calls.arguments import Invalid, Repaired, Valid
 from ..calls.schemas import Schemas
 from ..calls.validation import Checking, Offer, Tally, Unknown
 from ..tools import Runnable
-from ..tools.runner import INTERRUPTED, NOT_MADE, Bounds, Ran, Running, run_all
+from ..tools.runner import INTERRUPTED, NOT_MADE, Bounds, CallProgress, FinishedCall, run_all
 from ..types import JsonObject, Message, Part, Text, Tool, ToolCall, ToolResult
 from ..wire.exact_json import encode
 from .events import ApprovalEvent, Fault, LoopEvent, StatusEvent, ToolCallEvent, ToolErrorEvent, ToolResultEvent
@@ -23,19 +23,19 @@ _CUT = "The answer ended in the middle of this call, so it was not made. Say les
 
 
 class Decision(Struct, frozen=True, kw_only=True):
-    """What somebody says about a call: arguments replace the model's where they are given."""
+    """The decision about a call; arguments, if given, replace the model's."""
 
     is_allowed: bool = True
     reason: str = ""
     arguments: JsonObject | None = None
 
 
-Said: TypeAlias = Decision | bool | None  # None: nobody had to be asked
-Approve: TypeAlias = Callable[[ToolCallEvent, Runnable], Said | Awaitable[Said]]
+Approval: TypeAlias = Decision | bool | None  # None: the call needs no approval
+Approve: TypeAlias = Callable[[ToolCallEvent, Runnable], Approval | Awaitable[Approval]]
 
 
 class Toolbox:
-    """tally counts what was found of the calls."""
+    """tally counts the findings about the calls."""
 
     def __init__(self, tools: Sequence[Runnable], bounds: Bounds, approve: Approve | None = None) -> None:
         self._tools = {runnable.tool.name: runnable for runnable in tools}
@@ -49,22 +49,22 @@ class Toolbox:
     def offered(self) -> tuple[Tool, ...]:
         return tuple(runnable.tool for runnable in self._tools.values())
 
-    def having(self, tools: Sequence[Runnable]) -> Toolbox:
-        """The same with these tools; itself, if they are those that it has."""
+    def with_tools(self, tools: Sequence[Runnable]) -> Toolbox:
+        """A toolbox with these tools; self if they are the same."""
         if [runnable.tool for runnable in tools] == list(self.offered):
             return self
         return Toolbox(tools, self._bounds, self._approve)
 
     def begin(self, parts: Sequence[Part], *, is_cut: bool, tally: Tally | None = None) -> Calls:
-        """tally counts what is found of its calls."""
+        """The calls of one answer; tally counts the findings about them."""
         self._checking.tally = self.tally = tally if tally is not None else self.tally
         named = [self._offer.named(part) if isinstance(part, ToolCall) else part for part in parts]
         return Calls(self, named, is_cut=is_cut)
 
     def event_of(self, call: ToolCall, *, is_cut: bool) -> ToolCallEvent | ToolErrorEvent:
-        """It may run, or why it may not."""
+        """A ToolErrorEvent if the call is invalid."""
         finding = self._checking.find(call, is_cut=is_cut, may_repair=True)
-        if call.name not in self._tools:  # of another kind than functions nothing else is found
+        if call.name not in self._tools:  # the check finds nothing for calls of other kinds than functions
             finding = Unknown()
         match finding:
             case Valid(args=args):
@@ -72,32 +72,32 @@ class Toolbox:
             case Repaired(args=args, repairs=repairs):
                 return ToolCallEvent(id=call.id, name=call.name, arguments=args, repairs=repairs, raw=call.raw)
             case Invalid() | Unknown():
-                told = self._checking.feedback(call, finding)
+                feedback = self._checking.feedback(call, finding)
                 return ToolErrorEvent(
                     id=call.id,
                     name=call.name,
                     kind="invalid" if isinstance(finding, Invalid) else "unknown",
-                    message=encode(told).decode(),
-                    missing=tuple(told.get("missing", ())),
-                    validation_errors=tuple(told.get("validation_errors", ())),
-                    received=told.get("received"),
+                    message=encode(feedback).decode(),
+                    missing=tuple(feedback.get("missing", ())),
+                    validation_errors=tuple(feedback.get("validation_errors", ())),
+                    received=feedback.get("received"),
                 )
             case _:
                 return ToolErrorEvent(id=call.id, name=call.name, kind="invalid", message=_CUT)
 
     async def decision(self, event: ToolCallEvent) -> Decision | None:
-        said = None if self._approve is None else self._approve(event, self._tools[event.name])
-        if inspect.isawaitable(said):
-            said = await said
-        return Decision(is_allowed=said) if isinstance(said, bool) else said
+        approval = None if self._approve is None else self._approve(event, self._tools[event.name])
+        if inspect.isawaitable(approval):
+            approval = await approval
+        return Decision(is_allowed=approval) if isinstance(approval, bool) else approval
 
-    def run(self, wanted: Sequence[tuple[ToolCall, JsonObject]]) -> AsyncGenerator[Ran | Running, None]:
+    def run(self, wanted: Sequence[tuple[ToolCall, JsonObject]]) -> AsyncGenerator[FinishedCall | CallProgress, None]:
         runs = [(call, self._tools[call.name], arguments) for call, arguments in wanted]
         return run_all(runs, self._bounds)
 
 
 class Calls:
-    """One answer and the results of its calls. messages() is whole at every moment: what has no result yet was interrupted."""
+    """One answer and the results of its calls. messages() is valid at every moment: calls without a result count as interrupted."""
 
     def __init__(self, toolbox: Toolbox, parts: list[Part], *, is_cut: bool) -> None:
         self._toolbox = toolbox
@@ -105,36 +105,36 @@ class Calls:
         self._is_cut = is_cut
         self._results: dict[str, ToolResult] = {}
         self._is_running = False
-        self.has_right = False
+        self.has_valid = False
 
     def messages(self) -> list[Message]:
         calls = [part for part in self._parts if isinstance(part, ToolCall)]
         missing = INTERRUPTED if self._is_running else NOT_MADE
         results = [self._results.get(call.id) or _result(call, missing) for call in calls]
-        said = Message(role="assistant", parts=tuple(self._parts))
-        return [said, *(Message(role="tool", parts=(result,)) for result in results)]
+        answer = Message(role="assistant", parts=tuple(self._parts))
+        return [answer, *(Message(role="tool", parts=(result,)) for result in results)]
 
     async def events(self) -> AsyncGenerator[LoopEvent, None]:
         wanted: list[tuple[ToolCall, JsonObject]] = []
         for place, part in enumerate(self._parts):
             if isinstance(part, ToolCall):
-                async with aclosing(self._judged(place, part, wanted)) as judged:
-                    async for event in judged:
+                async with aclosing(self._check(place, part, wanted)) as checks:
+                    async for event in checks:
                         yield event
         self._is_running = True
         async with aclosing(self._toolbox.run(wanted)) as runs:
             async for ran in runs:
-                yield _running(ran) if isinstance(ran, Running) else self._ran(ran)
+                yield _progress(ran) if isinstance(ran, CallProgress) else self._finished(ran)
 
-    async def _judged(
+    async def _check(
         self, place: int, call: ToolCall, wanted: list[tuple[ToolCall, JsonObject]]
     ) -> AsyncGenerator[LoopEvent, None]:
         event = self._toolbox.event_of(call, is_cut=self._is_cut)
         if isinstance(event, ToolErrorEvent):
-            yield self._refused(call, event)
+            yield self._invalid(call, event)
             return
-        self.has_right = True
-        call = self._done(place, call, event.arguments) if event.repairs else call
+        self.has_valid = True
+        call = self._edit(place, call, event.arguments) if event.repairs else call
         yield event
         decision = await self._toolbox.decision(event)
         if decision is not None:
@@ -144,20 +144,20 @@ class Calls:
                 yield self._denied(call, decision.reason)
                 return
             if edited is not event.arguments:
-                call = self._done(place, call, edited)
+                call = self._edit(place, call, edited)
                 event = self._toolbox.event_of(call, is_cut=False)
                 if isinstance(event, ToolErrorEvent):
-                    yield self._refused(call, event)
+                    yield self._invalid(call, event)
                     return
         wanted.append((call, event.arguments))
 
-    def _done(self, place: int, call: ToolCall, arguments: JsonObject) -> ToolCall:
-        """The conversation goes on with what was done, not with what was written (H023)."""
-        done = replace(call, raw=encode(arguments).decode(), args=arguments)
-        self._parts[place] = done
-        return done
+    def _edit(self, place: int, call: ToolCall, arguments: JsonObject) -> ToolCall:
+        """The conversation has the arguments that the tool got, not those that the model wrote (H023)."""
+        edited = replace(call, raw=encode(arguments).decode(), args=arguments)
+        self._parts[place] = edited
+        return edited
 
-    def _refused(self, call: ToolCall, event: ToolErrorEvent) -> ToolErrorEvent:
+    def _invalid(self, call: ToolCall, event: ToolErrorEvent) -> ToolErrorEvent:
         self._results[call.id] = _result(call, event.message)
         return event
 
@@ -166,7 +166,7 @@ class Calls:
         self._results[call.id] = _result(call, message)
         return ToolErrorEvent(id=call.id, name=call.name, kind="denied", message=message)
 
-    def _ran(self, ran: Ran) -> ToolResultEvent | ToolErrorEvent:
+    def _finished(self, ran: FinishedCall) -> ToolResultEvent | ToolErrorEvent:
         call, output = ran.call, ran.output
         self._results[call.id] = ToolResult(
             call_id=call.id, parts=output.parts, is_error=output.is_error, name=call.name, kind=call.kind
@@ -188,7 +188,7 @@ def _result(call: ToolCall, text: str) -> ToolResult:
     return ToolResult(call_id=call.id, parts=(Text(text=text),), is_error=True, name=call.name, kind=call.kind)
 
 
-def _running(running: Running) -> StatusEvent:
+def _progress(running: CallProgress) -> StatusEvent:
     call, progress = running.call, running.progress
     share = (
         "" if progress.done is None else f"{progress.done:g}{'' if progress.total is None else f'/{progress.total:g}'}"

@@ -34,7 +34,7 @@ class Bounds(Struct, frozen=True, kw_only=True):
     max_media: int = 8 << 20
 
 
-class Ran(Struct, frozen=True, kw_only=True):
+class FinishedCall(Struct, frozen=True, kw_only=True):
     """One finished call; fault is "" if it succeeded."""
 
     call: ToolCall
@@ -43,23 +43,23 @@ class Ran(Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
 
-class Running(Struct, frozen=True, kw_only=True):
+class CallProgress(Struct, frozen=True, kw_only=True):
     """Progress of a running call."""
 
     call: ToolCall
     progress: Progress
 
 
-async def run_all(wanted: Sequence[Wanted], bounds: Bounds) -> AsyncGenerator[Ran | Running, None]:
+async def run_all(wanted: Sequence[Wanted], bounds: Bounds) -> AsyncGenerator[FinishedCall | CallProgress, None]:
     """Yields results as calls finish. Closing the generator cancels running calls; it does not wait for a tool that ignores that."""
     gate = asyncio.Semaphore(bounds.at_once)
-    queue: asyncio.Queue[Ran | Running] = asyncio.Queue()
+    queue: asyncio.Queue[FinishedCall | CallProgress] = asyncio.Queue()
     tasks = [asyncio.create_task(_Execution(one, bounds, gate, queue).run()) for one in wanted]
     left = len(tasks)
     try:
         while left:
             item = await queue.get()
-            left -= isinstance(item, Ran)
+            left -= isinstance(item, FinishedCall)
             yield item
     finally:
         running = [task for task in tasks if not task.done()]
@@ -73,7 +73,7 @@ class _Execution:
     """One call with one result: from the tool, or a time-out if the tool does not even end on cancellation."""
 
     def __init__(
-        self, wanted: Wanted, bounds: Bounds, gate: asyncio.Semaphore, queue: asyncio.Queue[Ran | Running]
+        self, wanted: Wanted, bounds: Bounds, gate: asyncio.Semaphore, queue: asyncio.Queue[FinishedCall | CallProgress]
     ) -> None:
         self._call, self._runnable, self._arguments = wanted
         self._bounds = bounds
@@ -92,7 +92,7 @@ class _Execution:
         finally:
             watchdog.cancel()
 
-    async def _ran(self) -> Ran:
+    async def _ran(self) -> FinishedCall:
         clock = asyncio.timeout(self._limit)
         try:
             with serving(Context(self._call.id, emit=self._report)):
@@ -105,13 +105,15 @@ class _Execution:
             return self._failed(describe_error(fault))
         except (Exception, SystemExit) as fault:  # every exception of a tool is reported to the model
             return self._timed_out() if clock.expired() else self._failed(describe_error(fault))
-        return Ran(call=self._call, output=kept, fault="failed" if kept.is_error else "", seconds=self._seconds)
+        return FinishedCall(
+            call=self._call, output=kept, fault="failed" if kept.is_error else "", seconds=self._seconds
+        )
 
     def _report(self, progress: Progress) -> None:
         if not self._is_over and self._queue.qsize() < _MAX_QUEUED:
-            self._queue.put_nowait(Running(call=self._call, progress=progress))
+            self._queue.put_nowait(CallProgress(call=self._call, progress=progress))
 
-    def _end(self, ran: Ran) -> None:
+    def _end(self, ran: FinishedCall) -> None:
         if not self._is_over:
             self._is_over = True
             self._queue.put_nowait(ran)
@@ -120,15 +122,15 @@ class _Execution:
     def _give_up(self) -> None:
         self._end(self._timed_out())
 
-    def _timed_out(self) -> Ran:
+    def _timed_out(self) -> FinishedCall:
         name = quote(self._call.name)
         return self._failed(
             f"Timed out: {name} did not end within {self._limit:g} seconds, and was stopped.", "timeout"
         )
 
-    def _failed(self, message: str, fault: str = "failed") -> Ran:
+    def _failed(self, message: str, fault: str = "failed") -> FinishedCall:
         output = Output.of_text(message, is_error=True)
-        return Ran(call=self._call, output=output, fault=fault, seconds=self._seconds)
+        return FinishedCall(call=self._call, output=output, fault=fault, seconds=self._seconds)
 
     @property
     def _seconds(self) -> float:

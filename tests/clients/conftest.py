@@ -1,4 +1,4 @@
-"""One gateway for all tests with real clients, and an environment in which no client finds anything of the user's."""
+"""One gateway for all tests with real clients, and a clean environment without the user's settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
 
 @pytest.fixture(scope="session")
 def one_certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Every client loads all that it trusts before it begins, which takes longer than a test; on loopback there is nobody to trust."""
+    """Loading all trusted certificates takes longer than a test, and loopback needs none."""
     end = "-----END CERTIFICATE-----\n"
     first, _, _ = Path(certifi.where()).read_text(encoding="utf-8").partition(end)
     path = tmp_path_factory.mktemp("trust") / "one.pem"

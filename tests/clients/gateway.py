@@ -1,7 +1,7 @@
-"""Two toolwire processes for the tests with real clients: a gateway, and behind it an upstream that plays scripts.
+"""Two toolwire processes for the tests with real clients: a gateway and a scripted upstream.
 
-The gateway has each kind of HTTP back end three times: verbatim "auto" and "never", and as a server that knows only function
-tools. All lead to the same upstream; so a client of any dialect reaches the scripted model through any dialect.
+The gateway has each kind of HTTP back end three times: verbatim "auto" and "never", and as a server with only function
+tools. All use the same upstream, so a client of any dialect reaches the scripted model through any dialect.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _START_SECONDS = 20.0
 
 
 class Gateway(NamedTuple):
-    """Where clients connect; models are named by back end, as in model("chat")."""
+    """The address for clients; models are named by back end, as in model("chat")."""
 
     address: str
     key: str = CLIENT_KEY
@@ -40,7 +40,7 @@ class Gateway(NamedTuple):
 
 
 def scripted(*turns: dict[str, Any]) -> str:
-    """A prompt that tells the scripted model what to say in each of its turns."""
+    """A prompt with the turns of the scripted model."""
     script = turns[0] if len(turns) == 1 else {"turns": list(turns)}
     return f"[[script:{base64.b64encode(json.dumps(script).encode()).decode()}]]"
 
@@ -55,7 +55,7 @@ def running_gateway(folder: Path) -> Iterator[Gateway]:
 
 
 def clean_environment(home: Path) -> dict[str, str]:
-    """Nothing of the user's: no keys, no proxies, no settings of a client."""
+    """Without the user's keys, proxies and client settings."""
     return {"PATH": os.environ.get("PATH", ""), "HOME": str(home), "LANG": "C.UTF-8"}
 
 

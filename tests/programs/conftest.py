@@ -1,4 +1,4 @@
-"""For each kind of upstream a gateway, started when a test first asks for it, and for each test a task of its own."""
+"""A gateway for each kind of upstream, started at its first use, and a new task for each test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the programs are, or why one is not there. `make test` installs them from package-lock.json and requirements.txt."""
+"""Paths of the installed programs, or the reason why one is missing. `make test` installs them from package-lock.json and requirements.txt."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PYTHON = FOLDER / "python" / "bin" / "python"
 
 
 def node_program(name: str) -> Path:
-    """The npm program of that name; skips the test where it is not installed."""
+    """The npm program of that name; skips the test if it is not installed."""
     _needed(NODE_MODULES / ".bin" / "node", "node 22")
     return _needed(NODE_MODULES / ".bin" / name, name)
 
@@ -31,7 +31,7 @@ def python_library(name: str) -> Path:
 
 
 def search_path() -> str:
-    """node 22 goes before the machine's own."""
+    """node 22 takes precedence over the machine's own."""
     return f"{NODE_MODULES / '.bin'}:/usr/local/bin:/usr/bin:/bin"
 
 

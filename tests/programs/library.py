@@ -1,4 +1,4 @@
-"""A library under test: one process goes through many cases, each with a project and a secret word of its own."""
+"""A library under test: one process runs many cases, each with its own project and secret word."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MODEL = "a-model"
 
 
 class Cases:
-    """Every case is the same task, done by another way through the library."""
+    """Every case is the same task with another API of the library."""
 
     def __init__(self, stage: Stage, folder: Path, names: Sequence[str]) -> None:
         self._stage = stage
@@ -22,7 +22,7 @@ class Cases:
         self._file.write_text(json.dumps(self._described()), encoding="utf-8")
 
     def run(self, command: Sequence[str | Path], *, timeout: float = 120) -> None:
-        """Fails with what went wrong in each case."""
+        """Fails with the errors of all cases."""
         first = next(iter(self._tasks.values()))
         output = first.run([*command, self._file], timeout=timeout)
         told = json.loads(output.splitlines()[-1])

@@ -1,4 +1,4 @@
-"""What a program is run on: an upstream of one kind, the gateway before it, a project with a secret word, a home of its own."""
+"""The environment of a program under test: an upstream of one kind, a gateway, a project with a secret word, a separate home."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TAIL = 4000
 
 
 class Stage(NamedTuple):
-    """A gateway with one back end, to which every model name leads."""
+    """A gateway with one back end for every model name."""
 
     kind: str
     address: str
@@ -40,7 +40,7 @@ class Stage(NamedTuple):
         return f"{self.address}/v1"
 
     def tail(self) -> str:
-        """What the gateway and the upstream have to say about a failure."""
+        """The end of the logs of gateway and upstream, for failures."""
         logs = [f"--- {name}\n{_end_of(self.folder / name)}" for name in ("gateway.log", "upstream.log")]
         return "\n".join([*logs, "--- requests to the upstream", *self._requests()])
 
@@ -54,7 +54,7 @@ class Stage(NamedTuple):
 
 
 class Task:
-    """One run of the task: read the word, write it, tell it."""
+    """One run of the task: read the word, write it to a file, repeat it in the answer."""
 
     def __init__(self, stage: Stage, folder: Path) -> None:
         self.stage = stage
@@ -77,9 +77,9 @@ class Task:
         return f"ALLDONE {self.word}"
 
     def run(self, command: Sequence[str | Path], *, timeout: float = 60, **environment: str) -> str:
-        """What the program printed; raises with all that is known when it fails."""
+        """The output of the program; if it fails, raises with output and logs."""
         clean = {"PATH": search_path(), "HOME": str(self.home), "LANG": "C.UTF-8", "TMPDIR": str(self.home)}
-        # Nothing leaves the machine: what is not on loopback is https, and ends at a closed port.
+        # Only loopback is reachable: everything else is https, and goes to a closed port.
         clean |= {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1,localhost"}
         done = subprocess.Popen(
             [str(word) for word in command],
@@ -106,7 +106,7 @@ class Task:
         return output
 
     def check(self, output: str, *, line_end: str = "") -> None:
-        """The word is in the file and in the last thing the program said."""
+        """The word must be in the file and in the last text of the program."""
         errors = (self.folder / "errors").read_text(encoding="utf-8")
         written = self.target.read_text(encoding="utf-8") if self.target.exists() else None
         if written != self.content + line_end:
@@ -121,7 +121,7 @@ class Task:
 
 
 def prompt(*turns: dict[str, Any]) -> str:
-    """A prompt that tells the scripted model what to say in each of its turns, and to be strict about it."""
+    """A prompt with the turns of the scripted model, in strict mode."""
     script = json.dumps({"strict": True, "turns": list(turns)}).encode()
     return f"Do it. [[script:{base64.b64encode(script).decode()}]]"
 

@@ -1,4 +1,4 @@
-"""Claude Code reads, writes and tells: with an old model, with a current one, and with tools that it has to find first."""
+"""Claude Code completes the task: with an old model, with a current one, and with tools from tool search."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_claude_code_finds_a_tool(task: Task) -> None:
 
 def test_claude_code_calls_a_tool_that_it_found(task: Task) -> None:
     search = calling("ToolSearch", arguments={"query": "select:WebFetch", "max_results": 3})
-    # Nothing listens there: that the tool ran and failed is enough.
+    # Nothing listens there; it is enough that the tool ran and failed.
     fetch = calling("WebFetch", arguments={"url": "https://127.0.0.1:9/", "prompt": "What is there?"})
     task.check(_run(task, CURRENT, *_steps(task), search, fetch, telling()))
 

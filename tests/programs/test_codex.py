@@ -1,4 +1,4 @@
-"""Codex reads, writes and tells, five ways: by functions, a freeform tool, a namespace, a tool it has to find, and in code."""
+"""Codex completes the task in five ways: with functions, a freeform tool, a namespace, a tool from tool search, and code mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Codex back end on the real programs, the oldest and the newest: what their processes do, which no recording shows."""
+"""The Codex back end with the oldest and the newest real program: behaviour of the processes that no recording shows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def provider() -> Iterator[Provider]:
 
 
 class RealStage:
-    """Clean environment, fake key; what is not on loopback ends at a closed port."""
+    """Clean environment, fake key; everything outside loopback goes to a closed port."""
 
     def __init__(self, version: str, provider: Provider, folder: Path, **settings: Any) -> None:
         self.provider = provider
@@ -131,7 +131,7 @@ def test_failures_have_the_status_of_the_provider(version: str, provider: Provid
         assert cut.error.status == 502
 
     played(RealStage(version, provider, tmp_path), play)
-    assert len(provider.requests) == len(statuses) + 1  # Codex itself tries nothing again
+    assert len(provider.requests) == len(statuses) + 1  # Codex itself does not retry
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -142,7 +142,7 @@ def test_a_model_that_keeps_calling_what_codex_refuses_is_stopped_also_without_n
         async with asyncio.timeout(30):
             events = await answered(stage, request("stuck"))
         check_events(events)
-        assert [call.name for call in calls_of(events)] == ["no_such_tool"]  # which the pipeline tells as text
+        assert [call.name for call in calls_of(events)] == ["no_such_tool"]  # which the pipeline turns into text
 
     played(RealStage(version, provider, tmp_path, tier="sentinel"), play)
     assert len(provider.requests) < 10
@@ -196,7 +196,7 @@ def test_fifty_at_once(version: str, provider: Provider, tmp_path: Path) -> None
 def test_a_gateway_that_is_killed_leaves_no_process(
     version: str, is_hung: bool, provider: Provider, tmp_path: Path
 ) -> None:
-    """A Codex that hangs, here because it is stopped, does not read that its input has ended."""
+    """A hanging Codex, here a stopped one, does not notice the end of its input."""
     stage = RealStage(version, provider, tmp_path)
     program = f"""
 import asyncio, os, signal
@@ -243,7 +243,7 @@ def test_a_login_is_written_through_the_link_and_the_users_settings_are_not_touc
 
 
 def test_models_that_codex_knows_have_the_clients_tools_and_no_others(provider: Provider, tmp_path: Path) -> None:
-    """They would run code of their own, and the client's tools would be words in its description."""
+    """Otherwise they would run their own code tool, and the client's tools would only be in its description."""
 
     async def play(stage: Any) -> None:
         for model in await stage.backend.models():
@@ -259,7 +259,7 @@ def test_models_that_codex_knows_have_the_clients_tools_and_no_others(provider: 
 
 
 def test_a_tool_that_is_left_out_is_reported_and_gets_another_name(provider: Provider, tmp_path: Path) -> None:
-    """A catalogue of the owner's may bring tools that no setting of this back end speaks of."""
+    """A model catalogue of the user may add tools that the back end has no setting for."""
     models = catalog(["some-model"])
     models["models"][0]["apply_patch_tool_type"] = "freeform"
     (tmp_path / "models.json").write_text(json.dumps(models))
@@ -309,14 +309,14 @@ def test_tools_of_codex_that_the_owner_has_switched_on_are_offered(
         own = replace(asked.tools[0], name="view_image")
         events = await answered(stage, replace(asked, tools=(*asked.tools, own)))
         check_events(events)
-        assert text_of(events) == "Found it."  # what the provider searched for is not the client's
+        assert text_of(events) == "Found it."  # the provider's search is not a call of the client
 
     played(RealStage(version, provider, tmp_path, built_in_tools=("web_search", "view_image")), play)
     names = [str(tool.get("name", tool["type"])).removeprefix("mcp__gw__") for tool in provider.requests[0]["tools"]]
     assert {"web_search", "view_image", "get_weather"} <= set(names)
     assert (
         len([name for name in names if name.endswith("view_image")]) == 2
-    )  # Codex's, and the client's by another name
+    )  # Codex's tool, and the client's under another name
     assert len(names) == len(set(names)) or version != NEWEST
 
 

@@ -1,4 +1,4 @@
-"""The real Codex, with turns that wait for the client's results: the oldest version over a bridge, the newest with tools of its own."""
+"""The real Codex with turns that wait for the client's results: the oldest version with an MCP server, the newest with native tools."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def played(version: str, folder: Path, play: Callable[[Stage], Coroutine[Any, An
 
 
 def results_for(answer: Answer) -> tuple[Message, ...]:
-    """In another order than the calls; one has failed, one has a picture."""
+    """In another order than the calls; one failed, one has an image."""
     calls = [part for part in answer.parts_of(0) if isinstance(part, ToolCall)]
     assert [(call.name, call.id, call.raw) for call in calls] == [
         ("get_weather", "call_p1", '{"city": "Paris"}'),

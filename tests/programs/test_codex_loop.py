@@ -1,4 +1,4 @@
-"""The tool loop on the real Codex with a model that never stops calling: it ends at its bound, with the best text there is."""
+"""The tool loop on the real Codex with a model that never stops calling: it ends at its limit, with the best available text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ asyncio.run(main())
 
 WAYS = ((OLDEST, "auto"), (NEWEST, "replay"), (NEWEST, "held"))
 WORDS = ("calls_on", "chatters", "insists")
-# An old version that resumes a thread says nothing of calls that it answers itself, so a model without a word leaves nothing to tell.
+# An old version that resumes a thread does not report calls that it answers itself, so a model without text leaves no text.
 PAIRS = [(*way, word) for way in WAYS for word in WORDS if (way[0], word) != (OLDEST, "insists")]
 
 

@@ -1,4 +1,4 @@
-"""Gemini CLI reads, writes and tells, with a model of its own generation and with one that it does not know."""
+"""Gemini CLI completes the task, with a model of its own generation and with one that it does not know."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JavaScript libraries read, write and tell: the two vendors' SDKs with their tool runners and state, AI SDK, LangChain."""
+"""JavaScript libraries complete the task: the two vendors' SDKs with their tool runners and state, AI SDK, LangChain."""
 
 from __future__ import annotations
 

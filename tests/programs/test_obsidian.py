@@ -1,4 +1,4 @@
-"""Copilot for Obsidian by its model layer: LangChain in the version of the plugin, made from what `toolwire connect --write` wrote."""
+"""The model layer of Copilot for Obsidian: LangChain in the version of the plugin, configured from the file that `toolwire connect --write` wrote."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses"}
 def test_a_tool_is_called_in_the_chosen_dialect(dialect: str, tmp_path: Path) -> None:
     modules, port = plugin_langchain(), free_port()
     config = tmp_path / "toolwire.toml"
-    alias = '[models]\n"gpt-5-toolwire" = "demo/echo-tools"\n'  # what connect says where the name must begin with gpt-5
+    alias = '[models]\n"gpt-5-toolwire" = "demo/echo-tools"\n'  # as connect shows it
     config.write_text(f'[server]\nport = {port}\nkeys = ["{KEY}"]\n[store]\nkind = "memory"\n{alias}', encoding="utf-8")
     vault = tmp_path / "vault" / "copilot"
     vault.mkdir(parents=True)

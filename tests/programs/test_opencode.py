@@ -1,4 +1,4 @@
-"""OpenCode reads, writes and tells, by each of its three providers."""
+"""OpenCode completes the task with each of its three providers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OFFLINE = {
 
 
 PAIRS = [(provider, kind) for provider in PROVIDERS for kind in KINDS]
-# Each provider and each upstream once; one of the same dialect on both sides is in simulated/test_beside_native.py.
+# Each provider and each upstream once; the same dialect on both sides is in simulated/test_beside_native.py.
 KEPT = list(zip(PROVIDERS, ("anthropic", "openai-chat", "openai-responses"), strict=True))
 
 

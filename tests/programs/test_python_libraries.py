@@ -1,4 +1,4 @@
-"""Python libraries read, write and tell: the two vendors' SDKs with their tool runners and state, LangChain, OpenAI Agents, pydantic-ai."""
+"""Python libraries complete the task: the two vendors' SDKs with their tool runners and state, LangChain, OpenAI Agents, pydantic-ai."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ PYDANTIC = [*AGENTS, "messages", "messages-stream"]
 
 
 def on(kept: str) -> pytest.MarkDecorator:
-    """To import such a library takes longer than all that it does: it meets one upstream, and every upstream meets one.
+    """Importing such a library takes longer than its test, so each library runs on one upstream, and each upstream gets one library.
 
     Each pair of dialects is in test_javascript_libraries.py, and in tests/clients for the vendors' own.
     """

@@ -1,4 +1,4 @@
-"""Code that users copy runs as it is: the examples for frameworks, and what `toolwire connect` shows for libraries.
+"""Code that users copy runs unchanged: the examples for frameworks, and the code that `toolwire connect` shows for libraries.
 
 The model is the demo model of `toolwire serve`.
 """

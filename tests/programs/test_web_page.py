@@ -1,4 +1,4 @@
-"""A page of another origin in a real Chromium: whatever bytes it sends, the gateway refuses its requests and runs no other."""
+"""A page of another origin in a real Chromium: whatever bytes it sends, the gateway rejects its requests and executes none."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ATTEMPTS = 30
 PATIENCE = 120.0
 SITE = "evil.example"
 
-# The bodies hold `upgrade:` lines and, at their end, a request. A server that renames those lines reads the end as a request of its own.
+# The bodies contain `upgrade:` lines and end with a request. A server that renames those lines would read the end as another request.
 PAGE = """<!doctype html><script>
 const bodies = BODIES;
 async function attack() {
@@ -41,7 +41,7 @@ attack();
 
 
 class Site:
-    """The page, and what it reports when it is done."""
+    """Serves the page and receives its report."""
 
     def __init__(self, page: str) -> None:
         self.report = ""
@@ -80,7 +80,7 @@ class Site:
 
 @contextmanager
 def opened(folder: Path, page: str) -> Iterator[Site]:
-    """The page in a browser that finds its name on this machine and no other name anywhere."""
+    """The page in a browser that resolves only this name, to this machine."""
     site = Site(page)
     command = [
         str(browser()),
@@ -102,7 +102,7 @@ def opened(folder: Path, page: str) -> Iterator[Site]:
 
 
 def smuggling_bodies() -> list[str]:
-    """Each rename made a body two bytes longer; the first reads of a body may end anywhere, so the number of lines varies."""
+    """Each rename made a body two bytes longer. The first reads of a body may end anywhere, so the number of lines varies."""
     smuggled = request_bytes(PATHS["chat"], question("chat", "chat/smuggled"))
     smuggled += b"\n" * (len(smuggled) % 2)
     lines = b"\r\nupgrade: x" * (len(smuggled) // 2)

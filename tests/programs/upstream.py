@@ -1,7 +1,7 @@
-"""An upstream for the tests: the scripted model, where one path of one dialect answers and every other one is 404.
+"""An upstream for the tests: the scripted model, where one path of one dialect responds and every other one is 404.
 
-Each kind of upstream is a prefix, as in /openai-chat/v1/chat/completions. It keeps nothing between requests, so it refuses what
-leans on an earlier one; and some know no tools but functions. Run as a program: CONFIG is toolwire's own configuration, JOURNAL gets one line of JSON a request.
+Each kind of upstream is a prefix, as in /openai-chat/v1/chat/completions. It stores nothing between requests, so it rejects
+references to earlier ones, and some kinds support only function tools. Run as a program: CONFIG is toolwire's own configuration, JOURNAL gets one JSON line per request.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _refusal(kind: str, path: str, method: str, body: bytes) -> tuple[int, str]:
 
 
 def _special(kind: str, request: dict[str, Any]) -> list[str]:
-    """What is no plain function, in tools, calls and results."""
+    """Tools, calls and results that are no plain functions."""
     tools = request.get("tools") or []
     plain = (None, "custom") if kind.startswith("anthropic") else ("function",)
     found = [str(tool.get("type")) for tool in tools if tool.get("type") not in plain]
@@ -96,7 +96,7 @@ def _special(kind: str, request: dict[str, Any]) -> list[str]:
 
 
 def _types_in(value: Any, types: tuple[str, ...]) -> list[str]:
-    """The types of these that stand somewhere in the messages or items."""
+    """The types of these that occur in the messages or items."""
     if isinstance(value, list):
         return [found for item in value for found in _types_in(item, types)]
     if not isinstance(value, dict):

@@ -40,8 +40,8 @@ from .logs import Log
 from .mounts import RuntimeAccess
 from .reply import Reply, WrongMethod
 from .state import State, is_stateful
+from .state.query import Asked, query_in
 from .stats_writer import Recorder
-from .stored_query import Asked, query_in
 from .tracer import Tracer
 
 Decode: TypeAlias = Callable[[bytes, Mapping[str, str]], Request]

@@ -25,7 +25,7 @@ from tests.server.remembering import BACKENDS, ECHO, KEEPER, KEY, OTHER_KEY, Sit
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.errors import InternalError
 from toolwire.memory.store import Entry, Item, MemoryStore
-from toolwire.server.background import Job, heard_of, shown
+from toolwire.server.state.background import Job, heard_of, shown
 from toolwire.wire.exact_json import encode
 
 pytestmark = pytest.mark.slow
@@ -249,7 +249,7 @@ def test_followers_get_every_event_behind_theirs() -> None:
 
 
 def test_of_an_answer_too_long_to_hold_the_end_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolwire.server.background._MAX_HELD", 1000)
+    monkeypatch.setattr("toolwire.server.state.background._MAX_HELD", 1000)
 
     async def main() -> tuple[int, list[bytes]]:
         job = Job("o", "r")
@@ -265,7 +265,7 @@ def test_of_an_answer_too_long_to_hold_the_end_is_held(monkeypatch: pytest.Monke
 
 
 def test_one_event_larger_than_all_that_is_held_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolwire.server.background._MAX_HELD", 10)
+    monkeypatch.setattr("toolwire.server.state.background._MAX_HELD", 10)
 
     async def main() -> list[bytes]:
         job = Job("o", "r")

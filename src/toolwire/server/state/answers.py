@@ -8,27 +8,27 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from ..backends.base import Backend, WireReply
-from ..dialects.base import AnswerContext
-from ..dialects.responses import DIALECT as RESPONSES
-from ..dialects.responses.body_in import body_events
-from ..dialects.responses.shapes import NAME
-from ..dialects.responses.state import shown_item
-from ..dialects.shared.model_field import Renamer
-from ..errors import BadRequest, quote
-from ..ids import new_id
-from ..memory.answers import POINTERS, RUNNING, Keeping
-from ..memory.store import Entry, Item
-from ..runtime import Runtime
-from ..types import Request
-from ..wire.exact_json import decode, encode
-from ..wire.sse import SseReader
+from ...backends.base import Backend, WireReply
+from ...dialects.base import AnswerContext
+from ...dialects.responses import DIALECT as RESPONSES
+from ...dialects.responses.body_in import body_events
+from ...dialects.responses.shapes import NAME
+from ...dialects.responses.state import shown_item
+from ...dialects.shared.model_field import Renamer
+from ...errors import BadRequest, quote
+from ...ids import new_id
+from ...memory.answers import POINTERS, RUNNING, Keeping
+from ...memory.store import Entry, Item
+from ...runtime import Runtime
+from ...types import Request
+from ...wire.exact_json import decode, encode
+from ...wire.sse import SseReader
+from ..body import Receive
+from ..exchange import while_here
+from ..outlet import Outlet
+from ..reply import Reply, WrongMethod, passed_headers
 from .background import Background, cancelled, heard_of, shown, with_status
-from .body import Receive
-from .exchange import while_here
-from .outlet import Outlet
-from .reply import Reply, WrongMethod, passed_headers
-from .stored_query import Asked, page
+from .query import Asked, page
 
 _POLL = 0.5
 _MAX_RELAYED = 64 << 20

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from toolwire.errors import BadRequest
 from toolwire.memory.store import Item
-from toolwire.server.stored_query import Asked, list_of, page, query_in
+from toolwire.server.state.query import Asked, list_of, page, query_in
 
 
 def asked(query: bytes = b"") -> Asked:

@@ -15,19 +15,19 @@ from collections.abc import AsyncGenerator, Callable
 
 from msgspec.structs import replace
 
-from ..dialects.base import AnswerContext
-from ..dialects.responses import DIALECT as RESPONSES
-from ..dialects.responses.resource import failed, resource
-from ..errors import BadRequest, GatewayError, InternalError
-from ..events import Failed, Started
-from ..ids import new_id
-from ..memory.answers import RUNNING
-from ..memory.store import Entry, Store
-from ..pipeline.answer import Answer
-from ..runtime import Runtime
-from ..telemetry import Record
-from ..types import JsonObject, Request
-from ..wire.exact_json import decode, encode
+from ...dialects.base import AnswerContext
+from ...dialects.responses import DIALECT as RESPONSES
+from ...dialects.responses.resource import failed, resource
+from ...errors import BadRequest, GatewayError, InternalError
+from ...events import Failed, Started
+from ...ids import new_id
+from ...memory.answers import RUNNING
+from ...memory.store import Entry, Store
+from ...pipeline.answer import Answer
+from ...runtime import Runtime
+from ...telemetry import Record
+from ...types import JsonObject, Request
+from ...wire.exact_json import decode, encode
 
 _BEAT = 1.0
 _SILENCE = 15.0  # after this long without a beat its process is dead

@@ -44,7 +44,7 @@ from toolwire.memory.store import Entry, MemoryStore
 from toolwire.server.body import ClientGone
 from toolwire.server.exchange import while_here
 from toolwire.server.reply import Reply
-from toolwire.server.stored import send_pieces
+from toolwire.server.state.answers import send_pieces
 
 pytestmark = pytest.mark.slow
 

@@ -7,17 +7,17 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ..dialects.responses.items_in import is_reference, message_in
-from ..dialects.responses.state import shown_item
-from ..errors import BadRequest, quote
-from ..ids import new_id
-from ..memory.answers import Keeping
-from ..memory.store import Entry, Item
-from ..types import JsonObject
-from ..wire.exact_json import decode, encode
-from ..wire.fields import body_object, list_or_none, need_list, need_name, object_or_none, text_or_none
-from .reply import WrongMethod
-from .stored_query import Asked, list_of, page
+from ...dialects.responses.items_in import is_reference, message_in
+from ...dialects.responses.state import shown_item
+from ...errors import BadRequest, quote
+from ...ids import new_id
+from ...memory.answers import Keeping
+from ...memory.store import Entry, Item
+from ...types import JsonObject
+from ...wire.exact_json import decode, encode
+from ...wire.fields import body_object, list_or_none, need_list, need_name, object_or_none, text_or_none
+from ..reply import WrongMethod
+from .query import Asked, list_of, page
 
 _KIND = "conversation"
 _MAX_ITEMS = 20

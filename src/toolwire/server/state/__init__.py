@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from ..calls.turn import BYTES_PER_TOKEN
-from ..dialects import responses
-from ..errors import InternalError
-from ..memory.answers import Keeping
-from ..runtime import Runtime
-from ..telemetry import Record
-from ..types import Request
-from ..wire.exact_json import encode
+from ...calls.turn import BYTES_PER_TOKEN
+from ...dialects import responses
+from ...errors import InternalError
+from ...memory.answers import Keeping
+from ...runtime import Runtime
+from ...telemetry import Record
+from ...types import Request
+from ...wire.exact_json import encode
+from ..body import Receive
+from ..exchange import while_here
+from ..reply import Reply, WrongMethod
+from .answers import Stored, send_pieces
 from .background import Background
-from .body import Receive
 from .conversations import Conversations
-from .exchange import while_here
-from .reply import Reply, WrongMethod
-from .stored import Stored, send_pieces
-from .stored_query import Asked
+from .query import Asked
 
 
 def is_stateful(path: str) -> bool:

@@ -7,9 +7,9 @@ from urllib.parse import parse_qs, urlencode
 
 from msgspec import Struct
 
-from ..errors import BadRequest, quote
-from ..memory.store import Item
-from ..wire.exact_json import encode
+from ...errors import BadRequest, quote
+from ...memory.store import Item
+from ...wire.exact_json import encode
 
 _MAX_PAGE = 100
 _DEFAULT_PAGE = 20

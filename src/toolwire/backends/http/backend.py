@@ -1,4 +1,4 @@
-"""Back ends reached over HTTP: any dialect, one transport. Retries end where the first byte of an answer begins."""
+"""Back ends reached over HTTP: any dialect, one transport. Nothing is retried after the first byte of an answer."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from .transport import Response, Timeouts, Transport
 
 DIALECT_OF = {"openai-chat": "chat", "openai-responses": "responses", "anthropic": "messages", "gemini": "gemini"}
 _KINDS: dict[str, frozenset[str]] = {"all": ALL_KINDS, "functions": frozenset()}
-_VERSIONS = ("/v1", "/v1beta")  # that paths and addresses both may name
+_VERSIONS = ("/v1", "/v1beta")  # that paths and base URLs may both contain
 _COUNTED = ("input_tokens", "totalTokens")
 _RETRIED = frozenset({429, 502, 503, 504, 529})
-_LONGEST_WAIT = 2.0  # a longer Retry-After is the client's to wait for
+_LONGEST_WAIT = 2.0  # a longer Retry-After is left to the client
 _MAX_ERROR = 1 << 20
 _MAX_LIST = 8 << 20
-_LEAST_SECRET = 8  # anything shorter is a word that errors may hold by chance
-_LAST_SECOND = 1 << 37  # far beyond, times become dates that no calendar has
+_LEAST_SECRET = 8  # anything shorter may be in an error by chance
+_LAST_SECOND = 1 << 37  # far beyond, no calendar has such dates
 _SHOWN = ("retry-after", "retry-after-ms", "x-should-retry", "request-id", "x-request-id")
 _SHOWN_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-", "openai-")
 
 
 class HttpReply:
-    """The answer's bytes as they come."""
+    """The bytes of an answer as they are received."""
 
     def __init__(self, response: Response, losses: tuple[Loss, ...], backend: str) -> None:
         self._response = response
-        # Not wrapped unless somebody traces it: this is called for every piece of every stream.
+        # Not wrapped unless it is traced: this is called for every piece of every stream.
         self.read = wire_trace.read_through(backend, response.read) if wire_trace.active else response.read
         self.losses = losses
         self.headers = shown_headers(response.headers)
@@ -76,15 +76,13 @@ class HttpBackend(Backend):
     async def models(self) -> list[Model]:
         if self._config.models:
             return [Model(id=name, owner=self.name) for name in self._config.models]
-        self._need_key()
+        self._check_key()
         headers = self._wire.headers(self.profile, self._key, {}) | self._config.headers
         timeouts = Timeouts(connect=5.0, first_byte=10.0, idle=10.0)
         response = await self._exchange("GET", self._url(self._wire.models_path), headers, b"", timeouts)
         body = await response.read_all(_MAX_LIST)
         if wire_trace.active:
             wire_trace.received(self.name, "the list of models", body)
-        if response.status >= 300:
-            raise self._wire.decode_error(response.status, body, shown_headers(response.headers))
         return [
             Model(
                 id=line.id,
@@ -96,8 +94,9 @@ class HttpBackend(Backend):
         ]
 
     async def open(self, request: Request, *, is_verbatim: bool) -> HttpReply:
-        self._need_key()
-        check_tools(request, self.profile)
+        self._check_key()
+        if self.profile.max_tools:
+            check_tools(request, self.profile)
         encoded: Encoded | None = None
         if not is_verbatim and request.size > LARGE:
             encoded = await offload(self._wire.encode_request, request, self.profile)
@@ -106,26 +105,14 @@ class HttpBackend(Backend):
         path = self._wire.path_of(request) if encoded is None else encoded.path
         body = request.wire if encoded is None else encoded.body
         losses = [] if encoded is None else list(encoded.losses)
-        response = await self._accepted(path, body, request, losses)
+        response = await self._send(path, body, request, None if self._config.guard == "off" else losses)
         return HttpReply(response, tuple(losses), self.name)
-
-    async def _accepted(self, path: str, body: bytes, request: Request, losses: list[Loss]) -> Response:
-        """Sent, and sent again in other words while the back end refuses it for something that other words can mend."""
-        while True:
-            try:
-                return await self._send(path, body, request)
-            except UpstreamError as error:
-                better = mended(self.dialect, body, error, self.profile) if self._config.guard != "off" else None
-                if better is None:
-                    raise
-                body = better.body
-                losses.append(better.loss)
 
     async def count(self, request: Request) -> TokenCount | None:
         """Only for requests of its own dialect, whose body is sent as it is."""
         if not self._wire.count_path or request.origin != self.dialect:
             return None
-        self._need_key()
+        self._check_key()
         try:
             path = self._wire.count_path.format(model=quote(request.model, safe=""))
             response = await self._send(path, request.wire, request)
@@ -140,7 +127,7 @@ class HttpBackend(Backend):
 
     async def relay(self, method: str, path: str, query: str, headers: Mapping[str, str]) -> HttpReply:
         """Sent once; a refusal is an UpstreamError."""
-        self._need_key()
+        self._check_key()
         sent = {
             "accept": "*/*",
             "user-agent": "toolwire",
@@ -149,7 +136,8 @@ class HttpBackend(Backend):
         }
         if method == "POST":
             sent["content-type"] = "application/json"
-        return HttpReply(await self._once(self._url(path) + query, sent, b"", method), (), self.name)
+        response = await self._exchange(method, self._url(path) + query, sent, b"", self._timeouts)
+        return HttpReply(response, (), self.name)
 
     def _url(self, path: str) -> str:
         base = self._base
@@ -158,7 +146,7 @@ class HttpBackend(Backend):
             base = base.removesuffix(version)
         return base + path
 
-    def _need_key(self) -> None:
+    def _check_key(self) -> None:
         if self._config.missing:
             raise UpstreamError(
                 f'back end "{self.name}" has no key: {self._config.missing}.',
@@ -167,8 +155,9 @@ class HttpBackend(Backend):
                 hint="Set it and restart toolwire; `toolwire doctor` shows what is missing.",
             )
 
-    async def _send(self, path: str, body: bytes, request: Request) -> Response:
-        """One request, tried again with growing pauses while no byte of an answer has come."""
+    async def _send(self, path: str, body: bytes, request: Request, losses: list[Loss] | None = None) -> Response:
+        """Retries with growing pauses until the first byte of an answer. A refusal that another body avoids is sent with that body, and
+        what it lacks is added to losses; not where losses is None."""
         given = request.headers if request.origin == self.dialect else {}
         headers = {
             "content-type": "application/json",
@@ -182,17 +171,29 @@ class HttpBackend(Backend):
         url = self._url(path)
         for attempt in range(self._config.retries + 1):
             try:
-                return await self._once(url, headers, body)
+                return await self._exchange("POST", url, headers, body, self._timeouts)
             except UpstreamError as error:
                 pause = _pause(error, attempt)
                 if not error.retryable or attempt == self._config.retries or pause > _LONGEST_WAIT:
-                    raise
+                    if losses is None or (better := mended(self.dialect, body, error, self.profile)) is None:
+                        raise
+                    losses.append(better.loss)
+                    body = better.body
+                    break
             headers.pop(LOOP_HEADER, None)  # a task is counted once
             await asyncio.sleep(pause)
-        raise AssertionError("the loop returns or raises")
+        return await self._send(path, body, request, losses)
 
-    async def _once(self, url: str, headers: Mapping[str, str], body: bytes, method: str = "POST") -> Response:
-        response = await self._exchange(method, url, headers, body, self._timeouts)
+    async def _exchange(
+        self, method: str, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
+    ) -> Response:
+        """One request and the head of its reply. A status of 300 or more is raised as an UpstreamError."""
+        if wire_trace.active:
+            message = {"headers": dict(headers), "body": wire_trace.read(body) if body else None}
+            wire_trace.sent(self.name, f"{method} {url.partition('?')[0]}", message, size=len(body))
+        response = await self._transport.send(method, url, headers, body, timeouts=timeouts)
+        if wire_trace.active:
+            wire_trace.received(self.name, str(response.status), {"headers": dict(response.headers)}, size=0)
         if response.status < 300:
             return response
         raise self._refusal(response, await response.read_all(_MAX_ERROR))
@@ -208,20 +209,8 @@ class HttpBackend(Backend):
         error.retryable = is_temporary and not error.is_runaway
         return error
 
-    async def _exchange(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes, timeouts: Timeouts
-    ) -> Response:
-        if not wire_trace.active:
-            return await self._transport.send(method, url, headers, body, timeouts=timeouts)
-        shown = f"{method} {url.partition('?')[0]}"
-        message = {"headers": dict(headers), "body": wire_trace.read(body) if body else None}
-        wire_trace.sent(self.name, shown, message, size=len(body))
-        response = await self._transport.send(method, url, headers, body, timeouts=timeouts)
-        wire_trace.received(self.name, str(response.status), {"headers": dict(response.headers)}, size=0)
-        return response
-
     def _without_secrets(self, content: bytes) -> bytes:
-        """Some servers repeat what they were sent; a client must not learn the owner's key from that."""
+        """Some servers repeat the request; the client must not see the owner's key."""
         for secret in (self._key, *self._config.headers.values()):
             if len(secret) >= _LEAST_SECRET:
                 content = content.replace(secret.encode(), b"[hidden]")
@@ -229,13 +218,13 @@ class HttpBackend(Backend):
 
 
 def _pause(error: UpstreamError, attempt: int) -> float:
-    """What the back end asks for, else a quarter of a second, doubled each time, with a little chance in it."""
+    """Retry-After of the back end, else a quarter of a second, doubled each time, with jitter."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         try:
             return max(0.0, float(error.headers[name]) * scale)
         except (KeyError, ValueError):
             continue
-    if "retry-after" in error.headers:  # a date: the client's to read
+    if "retry-after" in error.headers:  # a date, which the client can read
         return _LONGEST_WAIT * 2
     return float(0.25 * 2**attempt * random.uniform(0.8, 1.2))
 

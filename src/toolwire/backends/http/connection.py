@@ -1,8 +1,8 @@
 """One HTTP/1.1 connection to a back end: bytes become replies, under limits, timeouts and flow control.
 
-A connection serves one exchange at a time. A Response holds its connection only until its last byte is on this side; from then
-on they are strangers, so that abort() can never hit the exchange that comes next. What a reply may cost us is bounded: the head,
-trailers and chunk extensions by max_header_bytes, unread body by pausing the socket, a compressed body by inflating as it is read.
+A connection serves one exchange at a time. A Response refers to its connection only until its last byte is received, so abort() can never
+hit the next exchange. The cost of a reply is bounded: the head, trailers and chunk extensions by max_header_bytes, unread body by pausing the
+socket, a compressed body by inflating it as it is read.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Kind: TypeAlias = Literal[
 _HIGH_WATER = 256 * 1024
 _SMALL_BODY = 64 * 1024
 _ONE_READ = 32 * 1024
-# The close of a connection that stood idle shows within a round trip. One that comes later may be a server or balancer
-# giving up on work it has begun, and sending that again would be paid for twice.
+# An idle connection that the server closed is noticed within a round trip. A later close may be a server or balancer
+# that gives up on work it has begun, and sending the request again would do that work twice.
 _STALE_SECONDS = 2.0
 
 
 class Timeouts(Struct, frozen=True, kw_only=True):
-    """Seconds: until the connection stands, until the reply's head is complete, between two pieces of its body."""
+    """Seconds: to connect, until the head of the reply is complete, between two pieces of its body."""
 
     connect: float = 10.0
     first_byte: float = 600.0
@@ -52,7 +52,7 @@ _MEANING: dict[Kind, tuple[int, str]] = {
 
 
 class TransportError(UpstreamError):
-    """sent: a byte of the request may have reached the server's application, so a retry could do the work twice."""
+    """sent: a byte of the request may have reached the server, so a retry could do the work twice."""
 
     def __init__(self, kind: Kind, message: str, *, sent: bool) -> None:
         status, code = _MEANING[kind]
@@ -62,11 +62,11 @@ class TransportError(UpstreamError):
 
 
 class StaleConnection(TransportError):
-    """The server had closed a kept connection before our request came; it is safe to send it on a fresh one."""
+    """The server had closed an idle connection before the request arrived; it is safe to send it on a new one."""
 
 
 class Outgoing(Struct, frozen=True):
-    """A request as it goes out; the method decides whether the reply has a body."""
+    """A request as bytes; the method decides whether the reply has a body."""
 
     method: str
     head: bytes
@@ -74,7 +74,7 @@ class Outgoing(Struct, frozen=True):
 
 
 class Response:
-    """A reply whose head is complete; whoever gets one reads it to its end or aborts it. One reader at a time."""
+    """A reply whose head is complete. The caller reads it to its end or aborts it; one reader at a time."""
 
     def __init__(self, connection: Connection, method: str, timeouts: Timeouts) -> None:
         self.status = 0
@@ -86,40 +86,32 @@ class Response:
         self._method = method
         self._timeouts = timeouts
         self._chunks: list[bytes] = []
+        self.on_body = (
+            self._chunks.append
+        )  # for the parser, which calls it for each chunk: a method would cost 0.1 us more
         self._buffered = self._header_bytes = self._quiet_bytes = 0
         self._error: TransportError | None = None
         self._waiter: asyncio.Future[None] | None = None
         self._inflater: Inflater | None = None
-        self._has_head = self._is_interim = self._is_complete = False
+        self._has_head = self._is_interim = self.is_complete = False
         self._has_surplus = self._is_kept_alive = self._is_until_close = False
-        # One parser a reply: it starts clean, and it lets us end a reply to HEAD, which it knows nothing about.
+        # A new parser for each reply has no state of the last one, and a reply to HEAD, which it knows nothing of, can be ended here.
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
         self._started = self._last_activity = self._loop.time()
         self._timer: asyncio.TimerHandle | None = self._loop.call_later(
             min(timeouts.first_byte, timeouts.idle), self._check_time
         )
 
-    @property
-    def is_complete(self) -> bool:
-        return self._is_complete
-
     async def read(self) -> bytes:
-        """All that has come since the last read, waiting if that is nothing; b"" at the regular end."""
+        """What was received since the last read, waiting if that is nothing; b"" at the regular end."""
         if self._inflater is not None:
             return await self._read_inflated(self._inflater)
         while not self._chunks:
             if self._error is not None:
                 raise self._error.fresh()
-            if self._is_complete:
+            if self.is_complete:
                 return b""
-            self._waiter = waiter = self._new_waiter()
-            try:  # as _wait() does, without a coroutine more between the reader and each piece
-                await waiter
-            except asyncio.CancelledError:
-                self.abort()
-                raise
-            finally:
-                self._waiter = None
+            await self._wait()
         return self._take()
 
     async def read_all(self, limit: int) -> bytes:
@@ -135,22 +127,16 @@ class Response:
         return b"".join(pieces)
 
     def abort(self) -> None:
-        """Close the connection at once, unless the whole reply has come already; what was not read is dropped."""
+        """Close the connection at once, unless the whole reply was received; what was not read is dropped."""
         connection = self._connection
         self._chunks.clear()
         self._inflater = None
-        self._fail(self._failure("cut", "was left: the reply was given up on this side."))
+        self._fail(self._failure("cut", "was closed: the reply was aborted on this side."))
         if connection is not None:
             connection.abort()
 
-    async def wait_head(self) -> None:
-        while not self._has_head:
-            if self._error is not None:
-                raise self._error.fresh()
-            await self._wait()
-
     def on_message_begin(self) -> None:
-        if self._is_complete:
+        if self.is_complete:
             self._has_surplus = True
 
     def on_header(self, name: bytes, value: bytes) -> None:
@@ -168,47 +154,41 @@ class Response:
         assert self._parser is not None
         status = self._parser.get_status_code()
         if status == 101:
-            raise HttpParserError("a change of protocol that nobody asked for")
+            raise HttpParserError("a change of protocol that was not requested")
         if status < 200:
             self.headers.clear()
             self._is_interim = True
             return
         self.status = status
         if self._method == "HEAD" or (self._method == "CONNECT" and status < 300):
-            self._is_complete = True
+            self.is_complete = True
             self._is_kept_alive = self._method == "CONNECT" or self._parser.should_keep_alive()
         elif status not in (204, 304):
             self._prepare_body()
         self._has_head = True
         self._wake()
 
-    def on_body(self, data: bytes) -> None:
-        self._chunks.append(data)
-        self._buffered += len(data)
-        if self._waiter is not None:
-            self._wake()
-
     def on_message_complete(self) -> None:
         if self._is_interim:
             self._is_interim = False
             return
-        if not self._is_complete:
+        if not self.is_complete:
             assert self._parser is not None
-            self._is_complete = True
+            self.is_complete = True
             self._is_kept_alive = self._parser.should_keep_alive()
 
     def _prepare_body(self) -> None:
         transfer = self.headers.get("transfer-encoding", "").lower()
         if transfer not in ("", "chunked", "identity"):
-            raise HttpParserError(f"the transfer-encoding {quote(transfer)} that nobody asked for")
+            raise HttpParserError(f"the transfer-encoding {quote(transfer)} that was not requested")
         self._is_until_close = transfer != "chunked" and "content-length" not in self.headers
         coding = self.headers.get("content-encoding", "identity").strip().lower()
         if coding in ("", "identity"):
             return
         if coding not in CODINGS:
-            raise HttpParserError(f"the content-encoding {quote(coding)} that nobody asked for")
+            raise HttpParserError(f"the content-encoding {quote(coding)} that was not requested")
         self._inflater = Inflater(coding)
-        # They describe the bytes on the wire, no longer those that read() gives.
+        # These headers describe the bytes on the wire, not those that read() returns.
         del self.headers["content-encoding"]
         self.headers.pop("content-length", None)
 
@@ -229,13 +209,13 @@ class Response:
         while not self._chunks:
             if self._error is not None:
                 raise self._error.fresh()
-            if self._is_complete:
+            if self.is_complete:
                 return False
             await self._wait()
         return True
 
     def _take(self) -> bytes:
-        """What has come, but no more than one helping of a flood: whoever reads makes many small objects of it."""
+        """What was received, but of much only a part: the reader makes many small objects of it."""
         chunks = self._chunks
         if len(chunks) == 1:
             data = chunks.pop()
@@ -256,15 +236,12 @@ class Response:
             connection.resume()
         return data
 
-    def _new_waiter(self) -> asyncio.Future[None]:
+    async def _wait(self) -> None:
         if self._waiter is not None:
             raise RuntimeError("Two tasks read the same response; expected one reader at a time.")
-        return self._loop.create_future()
-
-    async def _wait(self) -> None:
-        self._waiter = waiter = self._new_waiter()
+        self._waiter = self._loop.create_future()
         try:
-            await waiter
+            await self._waiter
         except asyncio.CancelledError:
             self.abort()
             raise
@@ -277,9 +254,9 @@ class Response:
             waiter.set_result(None)
 
     def _check_time(self) -> None:
-        """One lazy timer: it looks when it fires, and nothing is rescheduled when bytes come.
+        """One lazy timer: it checks when it fires, and is not rescheduled when bytes are received.
 
-        It never sleeps longer than timeouts.idle, so the step from waiting for the head to waiting for the body needs no timer.
+        It never sleeps longer than timeouts.idle, so it also covers the change from waiting for the head to waiting for the body.
         """
         connection = self._connection
         if connection is None:
@@ -303,7 +280,7 @@ class Response:
 
     def _end_of_connection(self, is_reused: bool, cause: Exception | None) -> None:
         if self._has_head and self._is_until_close and cause is None:
-            self._is_complete = True
+            self.is_complete = True
             self._detach()
             self._wake()
         elif self._has_head:
@@ -324,7 +301,7 @@ class Response:
         self._wake()
 
     def _detach(self) -> None:
-        """Let go of connection, timer and parser; parser and response refer to each other, so this spares the collector."""
+        """Drop connection, timer and parser. Parser and response refer to each other: this frees them without the garbage collector."""
         self._connection = self._parser = None
         if self._timer is not None:
             self._timer.cancel()
@@ -332,7 +309,7 @@ class Response:
 
 
 class Connection(asyncio.Protocol):
-    """on_idle gets the connection when it is free for another exchange, on_lost when it is gone."""
+    """on_idle is called with the connection when it is free for another exchange, on_lost when it is closed."""
 
     def __init__(
         self,
@@ -365,15 +342,18 @@ class Connection(asyncio.Protocol):
         else:
             self.transport.write(outgoing.head)
             self.transport.write(outgoing.body)
-        await response.wait_head()
+        while not response._has_head:
+            if response._error is not None:
+                raise response._error.fresh()
+            await response._wait()
         return response
 
     def abort(self) -> None:
-        """Close at once, without a TLS farewell: nothing is worth waiting for."""
+        """Close at once, without a TLS shutdown."""
         self.is_open = False
         response, self._response = self._response, None
         if response is not None:
-            response._fail(response._failure("cut", "was left: the connection was closed on this side."))
+            response._fail(response._failure("cut", "was closed on this side."))
         if self.transport is not None:
             self.transport.abort()
 
@@ -393,25 +373,30 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         response = self._response
         if response is None or response._parser is None:
-            # Bytes that nobody asked for: a farewell such as 408, or a reply meant to be taken for the next one.
+            # Unrequested bytes: an error before closing, such as 408, or a forged reply to the next request.
             self.abort()
             return
         response._last_activity = self.loop.time()
-        buffered = response._buffered
+        chunks = response._chunks
+        known = len(chunks)
         try:
             response._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade) as error:
             self._refuse(response, error)
-        if response._is_complete:
+        has_body = len(chunks) > known
+        if has_body:
+            response._buffered += sum(map(len, chunks[known:]))
+        if response.is_complete:
             self._finish(response)
         elif response._error is not None:
             return
-        elif response._buffered == buffered:
-            self._count_quiet(response, len(data))
-        else:
+        elif has_body:
             response._quiet_bytes = 0
+            response._wake()
             if response._buffered > _HIGH_WATER and not self.is_paused:
                 self._pause()
+        else:
+            self._count_quiet(response, len(data))
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_open = False
@@ -429,20 +414,20 @@ class Connection(asyncio.Protocol):
         self.transport.pause_reading()
 
     def _count_quiet(self, response: Response, size: int) -> None:
-        """Bytes without body (head, trailers, chunk extensions) are kept or skipped by the parser without a limit."""
+        """The parser has no limit for bytes that are not body: head, trailers, chunk extensions."""
         response._quiet_bytes += size
         if response._quiet_bytes > self.max_header_bytes:
             self._refuse(response, HttpParserError(f"headers of more than {self.max_header_bytes} bytes"))
 
     def _refuse(self, response: Response, error: Exception) -> None:
         response._has_surplus = True
-        if not response._is_complete and response._error is None:
+        if not response.is_complete and response._error is None:
             reason = error.__context__ or error
             response._fail(response._failure("protocol", f"did not answer in plain HTTP/1.1; found: {reason}."))
             self.abort()
 
     def _finish(self, response: Response) -> None:
-        """The last byte is here: part with the response, and offer the connection for the next exchange."""
+        """The last byte was received: detach the response, and offer the connection for the next exchange."""
         if response._method in ("HEAD", "CONNECT") and response._chunks:
             response._chunks.clear()
             response._has_surplus = True

@@ -1,4 +1,4 @@
-"""Refusals of a back end: those that can be foreseen, those that other words can mend, and those that may pass."""
+"""Refusals of a back end: those that can be predicted, those that another body avoids, and those that may be temporary."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...errors import BadRequest, UpstreamError, quote
 from ...profiles import Profile, Remedy
 from ...types import Loss, Request
 
-_CHANGES = {  # (dialect, change) -> the body so changed, None where there is nothing to change
+_CHANGES = {  # (dialect, change) -> the changed body, or None if there is nothing to change
     ("responses", "reasoning"): without_reasoning,
     ("responses", "proof"): without_proof,
     ("messages", "reasoning"): without_thinking,
@@ -22,19 +22,19 @@ _CHANGES = {  # (dialect, change) -> the body so changed, None where there is no
     ("chat", "roles"): with_plain_roles,
     ("chat", "texts"): with_texts,
 }
-_READ = 2000  # letters of a refusal: what it is about stands at its beginning
+_READ = 2000  # characters of an error that are searched
 _SHOWN_GROUPS = 8
 
 
 class Mended(NamedTuple):
-    """A body to try once more with, and what it no longer says as the client did."""
+    """Another body to send, and what it lacks."""
 
     body: bytes
     loss: Loss
 
 
 def check_tools(request: Request, profile: Profile) -> None:
-    """Some providers take so many tools and no more (H147); who offers them is told which are how many."""
+    """Some providers limit the number of tools (H147); the error counts them by namespace."""
     is_as_sent = bool(request.source) and not request.is_lowered
     count = len(request.source.get("tools") or ()) if is_as_sent else len(request.tools)
     if 0 < profile.max_tools < count:
@@ -48,7 +48,7 @@ def check_tools(request: Request, profile: Profile) -> None:
 
 
 def mended(dialect: str, body: bytes, error: UpstreamError, profile: Profile) -> Mended | None:
-    """None where the refusal is final. No change can be made twice, so whoever asks again comes to an end."""
+    """None if the refusal is final. No change applies twice, so a caller that tries again comes to an end."""
     remedy = _remedy(error, profile)
     change = _CHANGES.get((dialect, remedy.change)) if remedy is not None else None
     if remedy is None or change is None or (changed := change(body)) is None:
@@ -57,7 +57,7 @@ def mended(dialect: str, body: bytes, error: UpstreamError, profile: Profile) ->
 
 
 def is_passing(error: UpstreamError, profile: Profile) -> bool:
-    """The server could not read what its own model wrote; asked again, the model may write it right (H113)."""
+    """The server could not parse the output of its own model; another attempt may succeed (H113)."""
     return error.status >= 500 and re.search(profile.passing_faults, error.message[:_READ], re.IGNORECASE) is not None
 
 
@@ -70,7 +70,7 @@ def _remedy(error: UpstreamError, profile: Profile) -> Remedy | None:
 
 
 def _groups(request: Request) -> str:
-    """How many tools each namespace, or each prefix that hosts put before a server's tools, has."""
+    """The number of tools in each namespace, or with each prefix that clients add for an MCP server."""
     counts = Counter(tool.namespace or tool.name.rpartition("__")[0] for tool in request.tools)
     alone = counts.pop("", 0)
     shown = [f"{count} of {quote(name)}" for name, count in counts.most_common(_SHOWN_GROUPS)]

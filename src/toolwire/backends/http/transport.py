@@ -1,7 +1,7 @@
-"""The HTTP client for back ends: a pool of kept connections, and the life of one request on them.
+"""The HTTP client for back ends: a pool of keep-alive connections.
 
-A connection whose reply has come in full goes back to the pool, every other one is closed. When a kept connection turns out to
-have been closed by the server while it stood idle, the request goes out once more on a fresh one; nothing else is ever retried.
+A connection whose reply was received in full returns to the pool, every other one is closed. If the server closed a pooled connection
+while it was idle, the request is sent again on a new one; nothing else is retried.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import re
 import ssl
 from collections.abc import Mapping
+from functools import partial
 from typing import TypeAlias
 from urllib.parse import quote as percent_encode
 from urllib.parse import urlsplit
@@ -32,7 +33,7 @@ _INJECTION = re.compile(r"[\r\n\0]")
 _PRINTABLE = "".join(map(chr, range(0x21, 0x7F)))
 _DEFAULT_TIMEOUTS = Timeouts()
 _MAX_ROUTES = 1024
-# What frames a message or belongs to one hop is ours to say; a caller that forwards headers must not break it.
+# Headers that frame a message or belong to one hop are set here; a caller that forwards headers must not break them.
 _OURS = frozenset(
     {
         "host",
@@ -51,7 +52,7 @@ _OURS = frozenset(
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """A URL taken apart; authorization is what its user and password make."""
+    """A parsed URL. authorization: from its user and password."""
 
     scheme: str
     host: str
@@ -73,35 +74,22 @@ class Target(Struct, frozen=True, kw_only=True):
         return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
 
-class Route(Struct, frozen=True):
-    """Where a URL leads and through which proxy."""
+class Route:
+    """The server of a URL and the proxy in front of it. start: the first two lines of every request, without the method."""
 
-    target: Target
-    proxy: Proxy | None
-
-    @property
-    def key(self) -> PoolKey:
-        return (self.target.scheme, self.target.host, self.target.port, self.proxy)
-
-    @property
-    def is_tls(self) -> bool:
-        return self.target.scheme == "https"
-
-    @property
-    def request_target(self) -> str:
-        if self.proxy is None or self.is_tls:
-            return self.target.path
-        return f"http://{self.target.host_header}{self.target.path}"
-
-    @property
-    def reached(self) -> tuple[str, int]:
-        """Host and port that the connection goes to."""
-        end = self.proxy or self.target
-        return end.host, end.port
+    def __init__(self, target: Target, proxy: Proxy | None) -> None:
+        self.target = target
+        self.proxy = proxy
+        self.key: PoolKey = (target.scheme, target.host, target.port, proxy)
+        self.is_tls = target.scheme == "https"
+        path = target.path if proxy is None or self.is_tls else f"http://{target.host_header}{target.path}"
+        self.start = f"{path} HTTP/1.1\r\nhost: {target.host_header}"
+        end = proxy or target
+        self.reached = end.host, end.port
 
 
 class Transport:
-    """For one event loop; safe for any number of requests at the same time."""
+    """Belongs to one event loop; safe for any number of concurrent requests."""
 
     def __init__(
         self,
@@ -136,7 +124,7 @@ class Transport:
         *,
         timeouts: Timeouts | None = None,
     ) -> Response:
-        """The reply once its head is complete. Raises ValueError for a request that cannot be written, before any I/O."""
+        """Returns when the head of the reply is complete. Raises ValueError for an invalid request, before any I/O."""
         if self._is_closed:
             raise RuntimeError("This transport is closed; make a new one.")
         limits = timeouts or self._timeouts
@@ -152,7 +140,7 @@ class Transport:
         return await connection.exchange(outgoing, limits)
 
     async def close(self) -> None:
-        """Close every connection, also those in use, and wait until they are gone."""
+        """Close every connection, also those in use, and wait until they are closed."""
         self._is_closed = True
         if self._sweeper is not None:
             self._sweeper.cancel()
@@ -172,7 +160,7 @@ class Transport:
         return route
 
     def _take_idle(self, key: PoolKey) -> Connection | None:
-        """The one used last: the least likely to have been closed, and the others get to age."""
+        """The one used last: it is the least likely to be closed, and the others expire."""
         idle = self._idle.get(key)
         oldest = asyncio.get_running_loop().time() - self._idle_seconds
         while idle:
@@ -192,7 +180,7 @@ class Transport:
             self._sweeper = connection.loop.call_later(self._idle_seconds, self._sweep)
 
     def _sweep(self) -> None:
-        """Close what has stood idle too long; in the order of return, so the oldest come first."""
+        """Close what was idle for too long; the oldest come first."""
         loop = asyncio.get_running_loop()
         oldest = loop.time() - self._idle_seconds
         for key, idle in list(self._idle.items()):
@@ -216,7 +204,7 @@ class Transport:
             raise _dial_error(error, route, timeouts.connect, race.story) from error
         if self._is_closed:
             connection.abort()
-            raise TransportError("cut", f"{route.target.address} was left: the client is closing.", sent=False)
+            raise TransportError("cut", f"{route.target.address} was not used: the client is closing.", sent=False)
         return connection
 
     async def _connect(self, route: Route, race: Race) -> Connection:
@@ -241,9 +229,9 @@ class Transport:
         return connection
 
     async def _tunnel(self, route: Route, outer: Connection) -> Connection:
-        """Ask the proxy for a way through, then speak TLS with the server inside it."""
+        """CONNECT through the proxy, then TLS with the server inside the tunnel."""
         assert outer.transport is not None
-        outer.on_idle = None  # from here on it is a part of the tunnel, never free for another exchange
+        outer.on_idle = None  # it is part of the tunnel now, never free for another exchange
         try:
             await _ask_for_tunnel(route, outer)
             inner = self._new_connection(route)
@@ -262,11 +250,10 @@ class Transport:
         return inner
 
     def _new_connection(self, route: Route) -> Connection:
-        key = route.key
         return Connection(
             route.target.address,
             max_header_bytes=self._max_header_bytes,
-            on_idle=lambda connection: self._add_idle(key, connection),
+            on_idle=partial(self._add_idle, route.key),
             on_lost=self._live.discard,
         )
 
@@ -278,7 +265,7 @@ class Transport:
 
 
 def parse_target(url: str) -> Target:
-    """Raises ValueError for what is no http or https URL; the URL itself is never quoted, because it may hold a key."""
+    """Raises ValueError for anything but an http or https URL, without the URL itself, which may contain a key."""
     if _CONTROL.search(url):
         raise ValueError("The URL has a blank or control character in it; expected them percent-encoded.")
     try:
@@ -301,17 +288,23 @@ def parse_target(url: str) -> Target:
 
 
 def encode_head(method: str, route: Route, headers: Mapping[str, str], length: int) -> bytes:
-    """The request line and headers. Raises ValueError for a method or header that could carry another request."""
+    """The request line and headers. Raises ValueError for a method or header that could smuggle another request."""
     if not _TOKEN.fullmatch(method):
         raise ValueError(f"The method {quote(method)} is not an HTTP token.")
-    lines = [f"{method} {route.request_target} HTTP/1.1\r\nhost: {route.target.host_header}"]
+    lines = [f"{method} {route.start}"]
     names = set()
     for name, value in headers.items():
         lowered = name.lower()
         names.add(lowered)
-        if lowered not in _OURS:
-            _check_header(name, value)
-            lines.append(f"{name}: {value}")
+        if lowered in _OURS:
+            continue
+        if not _TOKEN.fullmatch(name):
+            raise ValueError(f"The header name {quote(name)} is not an HTTP token.")
+        if _INJECTION.search(value):
+            raise ValueError(f"The value of the header {quote(name)} has CR, LF or NUL in it; expected one line.")
+        if not value.isascii() and max(value) > "\xff":
+            raise ValueError(f"The value of the header {quote(name)} has characters outside Latin-1.")
+        lines.append(f"{name}: {value}")
     lines.append("accept-encoding: identity")
     if length or method not in ("GET", "HEAD", "DELETE", "OPTIONS"):
         lines.append(f"content-length: {length}")
@@ -321,15 +314,6 @@ def encode_head(method: str, route: Route, headers: Mapping[str, str], length: i
         lines.append(f"proxy-authorization: {route.proxy.authorization}")
     lines.append("\r\n")
     return "\r\n".join(lines).encode("latin-1")
-
-
-def _check_header(name: str, value: str) -> None:
-    if not _TOKEN.fullmatch(name):
-        raise ValueError(f"The header name {quote(name)} is not an HTTP token.")
-    if _INJECTION.search(value):
-        raise ValueError(f"The value of the header {quote(name)} has CR, LF or NUL in it; expected one line.")
-    if not value.isascii() and any(character > "\xff" for character in value):
-        raise ValueError(f"The value of the header {quote(name)} has characters outside Latin-1.")
 
 
 async def _ask_for_tunnel(route: Route, connection: Connection) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -43,15 +44,20 @@ from tests.server.harness import (
     server_config,
     stream_head,
 )
+from toolwire.backends import Backend, EventReply
+from toolwire.backends.base import ToolsUnsupported
 from toolwire.catalog import models as models_module
 from toolwire.catalog.router import Router
 from toolwire.config.file import BackendConfig, Config, with_backends
+from toolwire.config.policy import Policy
 from toolwire.dialects import DIALECTS as BY_NAME
 from toolwire.errors import InternalError, UpstreamError
+from toolwire.events import Event, Finished, PartDelta, PartEnded, PartStarted, Started
 from toolwire.ids import new_id
 from toolwire.pipeline import answer as answer_module
 from toolwire.runtime import Runtime
 from toolwire.telemetry import Record
+from toolwire.types import Choice, Message, Request, Text, Tool, ToolCall
 
 pytestmark = pytest.mark.slow
 
@@ -288,6 +294,57 @@ def test_H156_a_fault_of_our_own_ends_the_answer_in_order(dialect: str, stream: 
         if stream:
             assert text_of(dialect, events_in(data)) == "some words"
             assert "went wrong inside the gateway" in failure_in(dialect, events_in(data))
+
+    asyncio.run(main())
+
+
+class WithoutTools(Backend):
+    """Finds out only at a request with tools that it takes none; its model writes a call as text."""
+
+    name = "old"
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+
+    async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
+        self.requests.append(request)
+        if request.tools:
+            raise ToolsUnsupported("old takes no tools.", status=400, code="tools_unsupported")
+        text = Text(text='<tool_call>{"name": "look", "arguments": {}}</tool_call>')
+        parts: list[Event] = [
+            PartStarted(index=0, part=Text(text="")),
+            PartDelta(0, text.text),
+            PartEnded(index=0, part=text),
+        ]
+
+        async def events() -> AsyncIterator[list[Event]]:
+            yield [Started(id="1", model="m"), *parts, Finished(choices=(Choice(reason="stop"),))]
+
+        return EventReply(events=events())
+
+
+def test_a_back_end_that_turns_out_to_have_no_tools_gets_them_as_text() -> None:
+    async def main() -> None:
+        backend = WithoutTools()
+        runtime = Runtime({"old": backend}, Router(["old"], {}, "", {}), {})
+        request = Request(
+            model="old/m",
+            messages=(Message(role="user", parts=(Text(text="Look."),)),),
+            tools=(Tool(name="look", schema={"type": "object"}),),
+            origin="chat",
+        )
+        for count in (2, 3):  # the first request is sent twice, later ones are simulated at once
+            answer = await runtime.answer(request, Record(), is_guarded=True)
+            events = [event async for batch in answer.events() for event in batch]
+            await answer.release()
+            calls = [
+                event.part.name for event in events if isinstance(event, PartEnded) and isinstance(event.part, ToolCall)
+            ]
+            assert (calls, len(backend.requests)) == (["look"], count)
+
+        native = Runtime({"old": backend}, Router(["old"], {}, "", {}), {"old": Policy(tools="native")})
+        with pytest.raises(ToolsUnsupported):
+            await native.answer(request, Record())
 
     asyncio.run(main())
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from .backends.base import Backend, EventReply
+from .backends.base import Backend, EventReply, ToolsUnsupported
 from .calls.turn import BYTES_PER_TOKEN, Turn, Watcher
 from .catalog.models import Catalog
 from .catalog.router import Route, Router
@@ -55,7 +55,11 @@ class Runtime:
         """The answer in the client's dialect. Raises GatewayError until the back end has accepted the request."""
         job = await self._prepared(request, record, owner)
         backend, watcher = self._guarded(job)
-        reader = await self._open(job, backend)
+        try:
+            reader = await self._open(job, backend)
+        except ToolsUnsupported as error:
+            self._simulate(job, error)
+            return await self.step(request, record, owner)
         turn = self._turn(job, watcher, is_raw=watcher is not None)
         context = AnswerContext(
             request=job.received,
@@ -73,7 +77,11 @@ class Runtime:
         """The answer as events, for a caller that runs the tools itself. Calls are only checked if is_guarded."""
         job = await self._prepared(request, record, owner)
         backend, watcher = self._guarded(job) if is_guarded else (job.backend, None)
-        reader = await self._open(job, backend)
+        try:
+            reader = await self._open(job, backend)
+        except ToolsUnsupported as error:
+            self._simulate(job, error)
+            return await self.answer(request, record, owner, is_guarded=is_guarded)
         return EventAnswer(job, reader, self._turn(job, watcher, is_raw=watcher is not None or not is_guarded))
 
     async def count(self, request: Request, owner: str = "") -> bytes:
@@ -123,6 +131,13 @@ class Runtime:
     def _backend(self, route: Route) -> Backend:
         policy = self._policies.get(route.backend, _DEFAULT)
         return simulated(self.backends[route.backend], policy, route.model, self._preparation.schemas)
+
+    def _simulate(self, job: Job, error: ToolsUnsupported) -> None:
+        """From now on the back end gets tools as text. Raises the error where the owner wants native tools."""
+        if job.policy.tools != "auto":
+            raise error
+        terms = replace(job.policy.terms, is_strict=True)
+        self._policies[job.backend.name] = replace(job.policy, tools="simulate", terms=terms)
 
     def _guarded(self, job: Job) -> tuple[Backend, Watcher | None]:
         return guarded(job, self._preparation.schemas, self._preparation.decoder(job))

@@ -530,6 +530,12 @@ def test_simulated_tools_are_corrected_unless_the_owner_says_otherwise() -> None
     assert (native.is_simulated, native.guard, native.policy) == (False, "check", "pass")
 
 
+def test_the_removed_tier_of_codex_is_accepted_with_a_warning() -> None:
+    config = loaded('[backends.mine]\nkind = "codex"\ntier = "mcp"')
+    assert 'backends.mine.tier: the tier "mcp" was removed; "auto" is used instead' in config.warnings[0]
+    assert not config.backends[0].is_simulated
+
+
 def test_a_program_of_the_users_has_settings_that_others_have_not() -> None:
     codex = backend(
         'kind = "codex"\ncommand = ["codex", "app-server"]\nconfig = { model = "m", sk = "secret" }\nworkers = 3'

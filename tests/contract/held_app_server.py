@@ -1,9 +1,9 @@
 """An app-server without a model, for turns that wait for results. It calls tools in the same way as the real versions.
 
 Up to 0.130 it reports token counts before it requests results, from 0.145 on it marks the end of a response. Up to 0.144 it calls one tool
-after the other, the last one first. Before 0.92 the tools belong to an MCP server that it starts. The prompt sets the number of rounds of
-two calls, as in "ROUNDS=2"; the last answer repeats the results. With --stubborn the model never stops: it keeps calling the client's
-tools, and without tools the app-server answers with an error and the model calls again.
+after the other, the last one first. The prompt sets the number of rounds of two calls, as in "ROUNDS=2"; the last answer repeats the
+results. With --stubborn the model never stops: it keeps calling the client's tools, and without tools the app-server answers with an error
+and the model calls again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import itertools
 import json
 import queue
 import re
-import subprocess
 import sys
 import threading
 import time
@@ -27,34 +26,12 @@ class Interrupted(Exception):
     pass
 
 
-class Tools:
-    """Client of the MCP server of a thread."""
-
-    def __init__(self, settings: Json) -> None:
-        command = [settings["mcp_servers.gw.command"], *settings["mcp_servers.gw.args"]]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={})
-        self._last = 0
-        self.ask("initialize", protocolVersion="2025-06-18", capabilities={})
-        self.names = [tool["name"] for tool in self.ask("tools/list")["tools"]]
-
-    def ask(self, method: str, **params: Any) -> Json:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._last += 1
-        line = json.dumps({"jsonrpc": "2.0", "id": self._last, "method": method, "params": params})
-        self._process.stdin.write(line.encode() + b"\n")
-        self._process.stdin.flush()
-        answer: Json = json.loads(self._process.stdout.readline() or b'{"result": {"content": []}}')["result"]
-        return answer
-
-
 class Thread:
     def __init__(self, server: AppServer, id: str, params: Json) -> None:
         self.id = id
         self._server = server
         self._history = json.dumps(params.get("history") or [])
-        self._tools = Tools(params["config"]) if "mcp_servers.gw.command" in params.get("config", {}) else None
-        self._has_tools = self._tools is not None or bool(params.get("dynamicTools"))
+        self._has_tools = bool(params.get("dynamicTools"))
         self._is_stopped = threading.Event()
         self._is_idle = threading.Event()
         self._is_idle.set()
@@ -99,10 +76,9 @@ class Thread:
     def _round(self, number: int) -> Json:
         """Two calls and their results."""
         calls = [(f"call_{number}_{city}", {"city": city}) for city in ("Rome", "Paris")]
-        prefix = "mcp__gw__" if self._tools else ""
         options, asked = self._server.options, []
         for call, arguments in calls:
-            item = {"type": "function_call", "name": f"{prefix}look", "arguments": json.dumps(arguments)}
+            item = {"type": "function_call", "name": "look", "arguments": json.dumps(arguments)}
             self._tell("rawResponseItem/completed", item={**item, "call_id": call})
             if options.minor >= 145:
                 asked.append((call, self._request(call, arguments)))
@@ -113,7 +89,7 @@ class Thread:
         if options.minor >= 145:
             found = {call: self._awaited(waiting) for call, waiting in asked}
         else:
-            found = {call: self._called(call, arguments) for call, arguments in reversed(calls)}
+            found = {call: self._awaited(self._request(call, arguments)) for call, arguments in reversed(calls)}
         self._count()
         return found
 
@@ -125,18 +101,6 @@ class Thread:
             self._tell("rawResponseItem/completed", item=item)
         if self._is_stopped.wait(0.005):
             raise Interrupted
-
-    def _called(self, call: str, arguments: Json) -> Any:
-        if self._tools is None:
-            return self._awaited(self._request(call, arguments))
-        item = {"type": "mcpToolCall", "id": call, "server": "gw", "tool": "look", "arguments": arguments}
-        self._tell("item/started", item=item)
-        waiting: queue.Queue[Any] = queue.Queue()
-        ask = self._tools.ask
-        threading.Thread(
-            target=lambda: waiting.put(ask("tools/call", name="look", arguments=arguments)), daemon=True
-        ).start()
-        return self._awaited(waiting)
 
     def _request(self, call: str, arguments: Json) -> queue.Queue[Any]:
         params = {"threadId": self.id, "turnId": str(self.turn), "callId": call, "tool": "look", "arguments": arguments}

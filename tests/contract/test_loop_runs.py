@@ -35,7 +35,7 @@ pytestmark = pytest.mark.slow
 BOUND = 3
 SERVER = Path(__file__).with_name("held_app_server.py")
 # By tier and version of Codex, and by transport of Cursor.
-STUBBORN = ["cursor-run", "cursor-sse", "codex-held-166", "codex-replay-166", "codex-held-137", "codex-mcp-89"]
+STUBBORN = ["cursor-run", "cursor-sse", "codex-held-166", "codex-replay-166", "codex-held-137"]
 
 
 class Look:

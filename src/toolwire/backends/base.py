@@ -88,6 +88,13 @@ class EventReply(Struct):
             await self.events.aclose()
 
 
+class ToolsUnsupported(UpstreamError):
+    """Raised by open() for a request with tools, where only the running program shows that it takes none.
+
+    The gateway then describes the tools of this and later requests as text, unless the owner wants native tools.
+    """
+
+
 class Backend(ABC):
     """Answers requests. One instance per configured back end, used by one event loop.
 

@@ -298,6 +298,11 @@ class _Reader:
         if fields.get("tools") == "simulate" and tier not in ("auto", "sentinel"):
             message = f'found tier {quote(tier)} beside tools = "simulate"; expected "sentinel", or no tier.'
             raise self._document.error((*path, "tier"), message)
+        if tier == "mcp":
+            self._warnings.append(
+                f'{".".join(path)}.tier: the tier "mcp" was removed; "auto" is used instead, which describes tools as text to Codex '
+                "before 0.92."
+            )
         if fields.get("tools") == "native" and tier == "sentinel":
             message = 'found tier "sentinel" beside tools = "native"; expected another tier, or tools = "simulate".'
             raise self._document.error((*path, "tier"), message)

@@ -73,7 +73,7 @@ class BackendConfig(Struct, frozen=True, kw_only=True):
     command: tuple[str, ...] = ()  # codex: the command of its app-server, or its address
     config: dict[str, Any] = {}
     workers: Workers = 2
-    tier: Literal["auto", "replay", "held", "mcp", "sentinel"] = "auto"
+    tier: Literal["auto", "replay", "held", "mcp", "sentinel"] = "auto"  # "mcp" is read as "auto"
     keep_threads: bool = True
     built_in_tools: tuple[Literal["web_search", "view_image"], ...] = ()
     token: Secret = Secret()  # from here on for cursor; an access token instead of a key

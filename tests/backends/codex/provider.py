@@ -185,7 +185,7 @@ def _word(body: dict[str, Any]) -> str:
 
 
 def _offered(body: dict[str, Any], name: str) -> str:
-    """The name that a tool goes by here; a bridge puts its own before it."""
+    """The name that a tool goes by here: Codex may have been given another one than the client's."""
     names = [str(tool.get("name")) for tool in body.get("tools", [])]
     return next((offered for offered in names if offered.endswith(name)), name)
 

@@ -30,6 +30,7 @@ from tests.backends.codex.processes import all_gone
 from tests.backends.codex.starting import journal
 from tests.backends.event_contract import check_events
 from tests.telemetry.tracing import tracing
+from toolwire.backends.base import ToolsUnsupported
 from toolwire.errors import ConfigError, UpstreamError
 from toolwire.events import Failed, Finished, Noted
 from toolwire.telemetry import wire_trace
@@ -479,10 +480,20 @@ def test_the_owner_alone_hears_the_last_words_of_a_program_that_ends_at_once(tmp
 
 def test_a_tier_that_the_version_has_not_is_the_owners_mistake(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
-        with pytest.raises(ConfigError, match='no tier "mcp"'):
+        with pytest.raises(ConfigError, match='no tier "replay"'):
             await stage.backend.open(request("plain"), is_verbatim=False)
 
-    played(Stage(tmp_path, tier="mcp"), play)
+    played(Stage(tmp_path, "--version", "0.98.0", tier="replay"), play)
+
+
+def test_an_old_version_takes_requests_without_tools_only(tmp_path: Path) -> None:
+    async def play(stage: Stage) -> None:
+        with pytest.raises(ToolsUnsupported, match=r"0\.89\.0 takes no tools"):
+            await stage.backend.open(request("plain", has_tools=True), is_verbatim=False)
+        reply = await stage.backend.open(request("plain"), is_verbatim=False)
+        await reply.close()
+
+    played(Stage(tmp_path, "--version", "0.89.0"), play)
 
 
 def test_one_that_listens_on_a_websocket_is_told_its_settings_by_thread(tmp_path: Path) -> None:

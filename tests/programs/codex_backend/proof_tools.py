@@ -47,18 +47,19 @@ def test_how_the_model_is_told_of_tools(codex_stage: Stage, client: Opening, bac
     first, last = (record["body"] for record in codex_stage.seen(tag))
     is_native = any(tool.get("name", "").endswith("get_weather") for tool in first["tools"])
     outputs = [item for item in last["input"] if item.get("type") == "function_call_output"]
-    assert (is_native, len(outputs)) == ((False, 0) if backend == "spoken" else (True, 2))
+    is_written = backend == "spoken" or codex_stage.version != NEWEST  # before 0.92 Codex takes no tools of clients
+    assert (is_native, len(outputs)) == ((False, 0) if is_written else (True, 2))
 
 
 def test_one_cache_key_for_a_conversation(codex_stage: Stage, client: Opening, backend: str, tag: str) -> None:
-    """Calls, results, a text, and another question. An old version cannot take a thread back; it holds one while it waits for results."""
+    """Calls, results, a text, and another question. An old version cannot revert a thread, so each request has its own."""
     opened = client(backend, SEARCHES)
     opened.say(f"SC=loop TAG={tag}")
     _loop(opened, tag)
     opened.say(f"SC=plain TAG={tag}")
     assert opened.ask().text == f"Hello {tag} world."
     keys = [record["body"]["prompt_cache_key"] for record in codex_stage.seen(tag)]
-    count = 1 if codex_stage.version == NEWEST else 2 if backend == "native" else 4
+    count = 1 if codex_stage.version == NEWEST else 4
     assert (len(keys), len(set(keys))) == (4, count)
 
 
@@ -102,7 +103,7 @@ def test_the_loop_goes_on_with_another_question(client: Opening, backend: str, t
 def test_the_judge_finds_no_fault_in_calls(client: Opening, backend: str, tag: str) -> None:
     opened = client(backend, WEATHER)
     opened.say(f"SC=pair TAG={tag}")
-    assert b"Rome" in opened.judged().body
+    assert opened.judged().body.count(b"get_weather") >= 2  # arguments may come in pieces
 
 
 def test_a_client_that_asks_something_else_after_calls(client: Opening, backend: str, tag: str) -> None:

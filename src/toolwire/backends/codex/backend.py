@@ -16,11 +16,10 @@ from ...errors import UpstreamError
 from ...events import Event
 from ...profiles import CODEX
 from ...types import Request
-from ..base import Backend, EventReply, Model
+from ..base import Backend, EventReply, Model, ToolsUnsupported
 from ..continuation import ResumePoint, resume_point_after
 from ..http.refusals import check_tools
 from ..sessions import (
-    PARKED_SECONDS,
     AnswerTimeouts,
     BackgroundTasks,
     Delivery,
@@ -29,7 +28,6 @@ from ..sessions import (
     SessionLost,
 )
 from . import kept_threads as kept
-from .bridge import SERVER, Bridge, Lane
 from .host import Host, Program
 from .kept_threads import Kept
 from .pool import Lease, died
@@ -43,7 +41,6 @@ _LISTING = 15.0  # 0.89 tries for 5 to reach its maker first
 _MOST_PAGES = 20
 _PARTING = 5.0  # seconds in which turns are stopped in order when everything ends
 _LONGEST_WAIT = 2.0  # a longer pause is the client's to make
-_HELD = PARKED_SECONDS + 60  # seconds that a call over the bridge may wait: longer than its turn is parked
 
 
 class CodexBackend(Backend):
@@ -60,7 +57,6 @@ class CodexBackend(Backend):
         self.host = Host(config, os.environ if environ is None else environ, folder)
         self._config = config
         self._timeouts = AnswerTimeouts(first=config.first_byte_timeout, idle=config.idle_timeout)
-        self._bridge = Bridge()
         self._parking: Parking[Turn] = Parking(self._let_go)
         self._kept: Parking[Kept] = Parking(self._drop, seconds=kept.SECONDS, most=kept.MOST)
         self._cleanup = BackgroundTasks()
@@ -120,7 +116,6 @@ class CodexBackend(Backend):
         with suppress(TimeoutError):
             async with asyncio.timeout(_PARTING):
                 await self._cleanup.wait()
-        await self._bridge.close()
         await self.host.close()
         await self._cleanup.wait()
 
@@ -141,20 +136,18 @@ class CodexBackend(Backend):
         return self._reply(turn, request, first, losses)
 
     async def _begun(self, lease: Lease, request: Request) -> tuple[Turn, Any]:
-        lane: Lane | None = None
         turn: Turn | None = None
         try:
             program = self.host.program(lease.worker)
-            lane = await self._lane(program, request)
-            begun = opening(request, program.tier, program.abilities, self._setup(lease.worker, program, lane))
+            if not program.tier.is_native and offered(request):
+                raise no_tools(program)
+            begun = opening(request, program.tier, program.abilities, self._setup(lease.worker, program))
             places = kept.places_of(begun, request) if begun.is_kept else []
             lease, thread = await self._thread_at(places, lease)
             turn = Turn(lease, program, self._timeouts)
             turn.place = places[0] if places else None
-            await turn.begin(begun, request, lane, thread)
+            await turn.begin(begun, request, thread)
         except BaseException:
-            if lane is not None:
-                lane.close()
             if turn is None:
                 lease.release(is_good=True)
             else:
@@ -162,13 +155,11 @@ class CodexBackend(Backend):
             raise
         return turn, begun.losses
 
-    def _setup(self, worker: Worker, program: Program, lane: Lane | None) -> Setup:
-        settings = self.host.thread_settings(program) | (lane.config(_HELD) if lane is not None else {})
+    def _setup(self, worker: Worker, program: Program) -> Setup:
         return Setup(
             cwd=self.host.work,
             base_instructions=self.host.base_instructions,
-            settings=settings,
-            bridge=SERVER if lane is not None else "",
+            settings=self.host.thread_settings(program),
             has_built_ins=self.host.has_built_ins,
             skipped=worker.channel.skipped_tools(),
             keeps=self.host.keeps and worker.can_keep,
@@ -197,12 +188,6 @@ class CodexBackend(Backend):
                 await thread.worker.ask("thread/delete", {"threadId": thread.thread.id}, _LISTING)
         if self.host.home is not None:
             self.host.home.forget_thread(thread.thread.id)
-
-    async def _lane(self, program: Program, request: Request) -> Lane | None:
-        tools = offered(request) if program.tier.name == "mcp" else []
-        if self.host.home is not None:
-            self._bridge.folder = self.host.home.folder  # which is swept away should we be killed
-        return await self._bridge.lane(tools) if tools else None
 
     async def _continued(self, request: Request) -> EventReply | None:
         """The next answer of a turn that waits for these results; None where there is none, or it cannot go on."""
@@ -277,6 +262,15 @@ class CodexBackend(Backend):
         finally:
             lease.release(is_good=lease.worker.is_alive)
         return found
+
+
+def no_tools(program: Program) -> ToolsUnsupported:
+    return ToolsUnsupported(
+        f"Codex {program.version} takes no tools of clients.",
+        status=400,
+        code="tools_unsupported",
+        hint='Set tools = "simulate" for this back end, or install Codex 0.92 or newer.',
+    )
 
 
 def _models_in(page: Any, owner: str) -> list[Model]:

@@ -21,7 +21,6 @@ from ...wire import json_rpc as rpc
 from ..continuation import ResumePoint
 from ..sessions import AnswerTimeouts, BackgroundTasks, SessionLost, read_first
 from .answer_end import Ending
-from .bridge import Lane
 from .home import Home
 from .host import Program
 from .kept_threads import MOST_USES, Kept
@@ -50,7 +49,6 @@ class Turn:
         self._decoder = TurnDecoder("")
         self._names = Names()
         self._stopping: Stopping | None = None
-        self._lane: Lane | None = None
         self._is_kept = False  # the thread can serve another request
         self._count = 0  # items that were put into it
         self._uses = 1  # requests that it has served, with this one
@@ -87,14 +85,11 @@ class Turn:
         """What the account may still use, as far as it was told."""
         return self._lease.worker.limits
 
-    async def begin(
-        self, opening: Opening, request: Request, lane: Lane | None = None, kept: Kept | None = None
-    ) -> None:
+    async def begin(self, opening: Opening, request: Request, kept: Kept | None = None) -> None:
         """kept: a thread that has the first part of the conversation already. Raises UpstreamError where Codex does not take it."""
         worker, program = self._lease.worker, self.program
         start = kept.count if kept is not None else 0
         self._uses = kept.uses + 1 if kept is not None else 1
-        self._lane = lane
         self._names = opening.names
         self._count = len(opening.inject)
         self._ending = Ending(program.version, program.abilities, is_raw=opening.method == "thread/start")
@@ -104,8 +99,6 @@ class Turn:
             thread.request_id = wire_trace.request_id()
             if opening.inject[start:]:
                 await worker.ask("thread/inject_items", opening.injection(thread.id, start), _STARTING)
-            if lane is not None:
-                await lane.ready()
             self._is_running = True
             started = await worker.ask("turn/start", opening.turn_of(thread.id), _STARTING)
         except (SessionLost, Refused, TimeoutError) as error:
@@ -139,7 +132,8 @@ class Turn:
         self._ending.begin()
         self._listen(request)
         try:
-            await self._give_all(told, results)
+            self._results |= {call.id: results[call.id] for call in told}
+            await self._deliver()
         except (SessionLost, TimeoutError) as error:
             raise self._fault(error) from None
         return self._kept(events)
@@ -157,8 +151,6 @@ class Turn:
     async def leave(self, home: Home | None) -> None:
         """Codex stops, and forgets; the worker is free when this returns."""
         try:
-            if self._lane is not None:
-                self._lane.close()
             if self._thread is not None:
                 await self._stop(self._thread)
                 await self._drop(self._thread)
@@ -254,14 +246,6 @@ class Turn:
         ]
         self.is_over = self._decoder.is_over if self._stopping is None else self._stopping.is_over
         return events
-
-    async def _give_all(self, calls: list[ToolCall], results: dict[str, ToolResult]) -> None:
-        if self._lane is None:
-            self._results |= {call.id: results[call.id] for call in calls}
-            await self._deliver()
-            return
-        for call in calls:
-            self._lane.give(call, results[call.id])
 
     async def _deliver(self) -> None:
         """Up to 0.144 Codex asks for one tool after the other, not always in the order of the calls."""

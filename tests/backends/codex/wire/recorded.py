@@ -103,9 +103,6 @@ class Session:
 def _names(params: dict[str, Any]) -> Names:
     tools = params.get("dynamicTools", [])
     flat = [inner for tool in tools for inner in tool.get("tools", [tool])]
-    has_bridge = any(key.startswith("mcp_servers.gw.") for key in params.get("config") or {})
-    if has_bridge:
-        return Names(["get_weather"], bridge="gw")
     return Names(tool["name"] for tool in flat)
 
 

@@ -69,7 +69,6 @@ EXPECTED: dict[str, dict[str, list[list[str]]]] = {
         "34_two_turns_same_thread": [[COUNTED, "text Hello world.", "stop 200+40"]],
         "47_dynamic_tools_ignored": [["text Let me check.", "text It is sunny.", "stop 200+40"]],
         "50_resume_history_empty_turn": [["stop"], HELLO],
-        "57_mcp_bridge_per_thread": [['call call_mcp1 get_weather {"city":"Paris"}', "tool_calls 100+20"]],
         "64_login_api_key": [],
     },
     "0.166.0": SAME
@@ -97,7 +96,6 @@ EXPECTED: dict[str, dict[str, list[list[str]]]] = {
         ],
         "55_dynamic_schema_fidelity": [HELLO],
         "56_dynamic_defer": [],
-        "57_mcp_bridge_per_thread": [["text ok mcp", "stop 200+40"]],
         "58_thread_lifecycle": [],
         "59_opt_out": [HELLO],
         "60_turn_steer": [["text Hello world.", "text h0 ", "stop 100+20"]],
@@ -355,15 +353,6 @@ def test_names_that_codex_would_refuse_come_back_as_the_clients() -> None:
     assert (call.part.name, call.part.raw, call.part.args) == ("mcp__files__read", "{}", {})
 
 
-def test_a_call_over_a_bridge_is_told_once_by_its_plain_name() -> None:
-    decoder = TurnDecoder(THREAD, TURN, names=Names(["f"], bridge="gw"))
-    events = raw_call(decoder, "c1", "mcp__gw__f", '{"a": 1}')
-    item = {"type": "mcpToolCall", "id": "c1", "server": "gw", "tool": "f", "arguments": {"a": 1}}
-    events += tell(decoder, "item/started", item=item)
-    events += tell(decoder, "item/started", item=item | {"id": "c2", "server": "another"})
-    assert shown(events + decoder.settle()) == ['call c1 f {"a": 1}', "tool_calls"]
-
-
 def test_reasoning_waits_for_its_proof_and_goes_back_with_it() -> None:
     decoder = decoder_of()
     events = tell(decoder, "item/reasoning/summaryPartAdded", itemId="r", summaryIndex=0)
@@ -498,7 +487,6 @@ _ODD: list[Any] = [None, True, -1, 10**400, Decimal("1.5"), "", "x", "\ud800", [
     ("version", "case", "names"),
     [
         ("0.89.0", "05_reasoning", Names()),
-        ("0.89.0", "57_mcp_bridge_per_thread", Names(["get_weather"], bridge="gw")),
         ("0.166.0", "05_reasoning", Names()),
         ("0.166.0", "10_error_500", Names()),
         ("0.166.0", "54_dynamic_parallel_raw_events", Names(["get_weather"])),

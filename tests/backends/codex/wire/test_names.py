@@ -52,12 +52,6 @@ def test_a_name_that_no_tool_has_any_more_is_written_like_the_others() -> None:
     assert "gone" not in names
 
 
-def test_over_a_bridge_names_carry_its_own() -> None:
-    names = Names(["f"], bridge="gw")
-    assert names.written("f") == "mcp__gw__f"
-    assert names.known("mcp__gw__f") == "f"
-
-
 def test_names_stay_as_short_as_providers_want_them() -> None:
     long = ["mcp__server__" + "x" * 51, "mcp__server__" + "x" * 50 + "y"]
     names = Names(long)

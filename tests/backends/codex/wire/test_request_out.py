@@ -100,14 +100,6 @@ def test_a_thread_with_tools_that_takes_no_items_is_told_the_conversation_as_tex
     assert '"result_of":"call_x1"' in made.turn["input"][0]["text"]
 
 
-def test_over_a_bridge_the_tools_are_its_own_affair() -> None:
-    setup = Setup(cwd="/w", bridge="gw", settings={"mcp_servers": {"gw": {"command": "x"}}})
-    made = opening(asking(*WEATHER, tools=(TOOL,)), BY_NAME["mcp"], OLD, setup)
-    assert "dynamicTools" not in made.params
-    assert made.params["config"] == {"mcp_servers.gw.command": "x"}
-    assert made.params["history"][2]["name"] == "mcp__gw__get_weather"
-
-
 def test_base_instructions_stay_unless_the_owner_says_otherwise() -> None:
     params, _ = thread_start(asking(), BY_NAME["replay"], NEW, Setup(cwd="/w", provider="p"))
     assert "baseInstructions" not in params
@@ -124,12 +116,6 @@ def test_initialize_asks_for_what_is_needed_and_not_for_what_is_unread() -> None
     assert params["clientInfo"] == {"name": "toolwire", "title": "toolwire", "version": "1.2.3"}
     assert params["capabilities"] == {"experimentalApi": True, "optOutNotificationMethods": list(UNREAD)}
     assert not {"turn/started", "item/started", "item/completed", "turn/completed", "error"} & set(UNREAD)
-
-
-def test_without_native_tools_they_are_a_loss() -> None:
-    params, losses = thread_start(asking(tools=(TOOL,)), BY_NAME["sentinel"], NEW, SETUP)
-    assert "dynamicTools" not in params
-    assert [loss.feature for loss in losses] == ["tools"]
 
 
 @pytest.mark.parametrize(

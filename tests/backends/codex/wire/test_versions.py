@@ -40,8 +40,7 @@ def test_what_is_no_version_is_the_owners_fault(agent: str) -> None:
     [
         (Version(0, 60), "sentinel"),
         (Version(0, 88, 9), "sentinel"),
-        (Version(0, 89), "mcp"),
-        (Version(0, 91, 5), "mcp"),
+        (Version(0, 91, 5), "sentinel"),
         (Version(0, 92), "held"),
         (Version(0, 144, 1), "held"),
         (Version(0, 145), "replay"),
@@ -59,9 +58,7 @@ def test_the_owner_may_want_a_lesser_tier() -> None:
     assert not tier_for(Version(0, 166), "sentinel").is_native
 
 
-@pytest.mark.parametrize(
-    ("version", "wanted"), [(Version(0, 89), "replay"), (Version(0, 166), "mcp"), (Version(0, 91), "held")]
-)
+@pytest.mark.parametrize(("version", "wanted"), [(Version(0, 89), "replay"), (Version(0, 91), "held")])
 def test_a_tier_that_the_version_has_not_is_refused_in_a_sentence(version: Version, wanted: str) -> None:
     with pytest.raises(ConfigError) as caught:
         tier_for(version, wanted)
@@ -69,13 +66,17 @@ def test_a_tier_that_the_version_has_not_is_refused_in_a_sentence(version: Versi
     assert tier_for(version).name in caught.value.sentence()
 
 
+def test_the_removed_tier_is_read_as_auto() -> None:
+    assert tier_for(Version(0, 89), "mcp") == tier_for(Version(0, 89))
+
+
 def test_a_tier_that_nobody_knows_is_refused() -> None:
-    with pytest.raises(ConfigError, match="expected one of auto, replay, held, mcp, sentinel"):
+    with pytest.raises(ConfigError, match="expected one of auto, replay, held, sentinel"):
         tier_for(Version(0, 166), "magic")
 
 
 def test_the_table_is_in_order_and_whole() -> None:
-    assert [tier.number for tier in TIERS] == [0, 1, 2, 3]
+    assert [tier.number for tier in TIERS] == [0, 1, 2]
     assert all(tier.words for tier in TIERS)
     assert set(SINCE) == set(Abilities.__struct_fields__)
     assert set(UNTIL) <= set(SINCE)
@@ -83,7 +84,7 @@ def test_the_table_is_in_order_and_whole() -> None:
 
 def test_abilities_come_and_some_go() -> None:
     old, new = abilities_of(Version(0, 89)), abilities_of(Version(0, 166))
-    assert (old.resume_history, old.bridge, old.inject, old.marker) == (True, True, False, False)
-    assert (new.resume_history, new.bridge, new.inject, new.marker) == (False, False, True, True)
+    assert (old.resume_history, old.inject, old.marker) == (True, False, False)
+    assert (new.resume_history, new.inject, new.marker) == (False, True, True)
     assert abilities_of(Version(0, 96)).contents is False
     assert abilities_of(Version(0, 97)).contents is True

@@ -180,13 +180,6 @@ class TurnDecoder:
         place = (_text(params, "itemId"), "thought", _number(params, "contentIndex"))
         return self._thinking(self._thoughts.grow(*place, _text(params, "delta")))
 
-    def _item_begun(self, params: JsonObject) -> list[Event]:
-        """Calls over a bridge are seen here; all other items are heard of by their contents."""
-        item = _object(params, "item")
-        if item.get("type") != "mcpToolCall" or not self._names.bridge or item.get("server") != self._names.bridge:
-            return []
-        return self._called(_text(item, "id"), _text(item, "tool"), item.get("arguments"))
-
     def _item_done(self, params: JsonObject) -> list[Event]:
         item = _object(params, "item")
         match item.get("type"):
@@ -318,7 +311,6 @@ class TurnDecoder:
 
 _Heard: TypeAlias = Callable[[TurnDecoder, JsonObject], list[Event]]
 _HEARD: dict[str, _Heard] = {
-    "item/started": TurnDecoder._item_begun,
     "item/completed": TurnDecoder._item_done,
     "item/agentMessage/delta": TurnDecoder._delta,
     "item/reasoning/summaryPartAdded": TurnDecoder._summary,

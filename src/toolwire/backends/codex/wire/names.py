@@ -12,8 +12,8 @@ from hashlib import blake2b
 
 _LEGAL = re.compile(r"[a-zA-Z0-9_-]+\Z")
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
-_REFUSED = "mcp"  # and everything that begins with mcp__
-_BRIDGED = "mcp__"
+_REFUSED = "mcp"
+_REFUSED_PREFIX = "mcp__"
 _PREFIX = "client_"
 _LONGEST = 64  # letters that every provider takes
 _MARK = 8  # letters of a hash
@@ -44,13 +44,11 @@ BUILT_IN = RESERVED | frozenset(
 class Names:
     """The client's names of its tools, and what Codex knows them by; a name that no tool has is written in the same way.
 
-    taken are names that Codex does not offer to the model for a client. bridge is the MCP server that offers the tools, "" where
-    Codex does so itself.
+    taken are names that Codex does not offer to the model for a client.
     """
 
-    def __init__(self, names: Iterable[str] = (), taken: frozenset[str] = frozenset(), bridge: str = "") -> None:
+    def __init__(self, names: Iterable[str] = (), taken: frozenset[str] = frozenset()) -> None:
         self._taken = taken
-        self.bridge = bridge
         self._written: dict[str, str] = {}
         self._known: dict[str, str] = {}
         given = list(dict.fromkeys(names))
@@ -74,12 +72,10 @@ class Names:
         return self._known.get(written, written)
 
     def _needs_change(self, name: str) -> bool:
-        is_refused = name == _REFUSED or name.startswith(_BRIDGED)
-        return bool(self.bridge) or is_refused or name in self._taken or _LEGAL.match(name) is None
+        is_refused = name == _REFUSED or name.startswith(_REFUSED_PREFIX)
+        return is_refused or name in self._taken or _LEGAL.match(name) is None
 
     def _changed(self, name: str) -> str:
-        if self.bridge:
-            return f"{_BRIDGED}{self.bridge}__{name}"
         written = _PREFIX + _ILLEGAL.sub("_", name)
         return written if len(written) <= _LONGEST else _marked(written, name)
 

@@ -151,9 +151,8 @@ def tool_answer(result: ToolResult, abilities: Abilities) -> JsonObject:
 def names_of(request: Request, tier: Tier, abilities: Abilities, setup: Setup) -> Names:
     """Names of the tools that are offered; with none of them offered, calls are not the client's."""
     tools = offered(request) if tier.is_native else []
-    bridge = setup.bridge if tier.name == "mcp" else ""
     taken = RESERVED if abilities.bare and not setup.has_built_ins else BUILT_IN
-    return Names((tool.name for tool in tools), taken | setup.skipped, bridge)
+    return Names((tool.name for tool in tools), taken | setup.skipped)
 
 
 def offered(request: Request) -> list[Tool]:
@@ -220,12 +219,9 @@ def _thread(
     elif abilities.ephemeral:
         params["ephemeral"] = True
     tools = offered(request) if tier.is_native else []
-    if tools and tier.name != "mcp":
-        params["dynamicTools"] = [_tool(tool, names, abilities) for tool in tools]
     if tools:
+        params["dynamicTools"] = [_tool(tool, names, abilities) for tool in tools]
         losses += [Loss("tool.strict", tool.name, "checked by the gateway") for tool in tools if tool.strict]
-    if not tier.is_native and request.tools:
-        losses.append(Loss("tools", "tools", "this tier has no native tools"))
     return params, losses
 
 

@@ -22,8 +22,7 @@ _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 class Setup(Struct, frozen=True, kw_only=True):
     """What the owner and the back end settle for a thread, beside the request.
 
-    base_instructions None leaves Codex its own. settings hold for this thread alone, by dotted keys. bridge is the name of the MCP
-    server that stands for the client's tools, "" where there is none. has_built_ins: the owner's settings may switch tools of Codex
+    base_instructions None leaves Codex its own. settings hold for this thread alone, by dotted keys. has_built_ins: the owner's settings may switch tools of Codex
     on. skipped are names that this app-server was seen to leave out. keeps: the thread may serve the next request, too.
     """
 
@@ -31,7 +30,6 @@ class Setup(Struct, frozen=True, kw_only=True):
     base_instructions: str | None = None
     provider: str = ""
     settings: JsonObject = {}
-    bridge: str = ""
     has_built_ins: bool = False
     skipped: frozenset[str] = frozenset()
     keeps: bool = False

@@ -1,4 +1,4 @@
-"""Codex app-server: which version can do what, and which of four ways of calling tools it leaves us, as data.
+"""Codex app-server: which version can do what, and which of three ways of calling tools it leaves us, as data.
 
 The version is read from what the server says of itself. It is never found out by trial: old versions take members that they do
 not know, and do nothing with them.
@@ -13,8 +13,8 @@ from msgspec import Struct
 
 from ....errors import ConfigError, quote
 
-TierName: TypeAlias = Literal["replay", "held", "mcp", "sentinel"]
-WANTED: tuple[str, ...] = ("auto", "replay", "held", "mcp", "sentinel")
+TierName: TypeAlias = Literal["replay", "held", "sentinel"]
+WANTED: tuple[str, ...] = ("auto", "replay", "held", "sentinel")
 
 _VERSION = re.compile(r"^[^/]{0,200}/(\d{1,5})\.(\d{1,5})\.(\d{1,5})")
 
@@ -48,14 +48,12 @@ class Abilities(Struct, frozen=True, kw_only=True):
     marker: bool = False
     bare: bool = False
     revert: bool = False
-    bridge: bool = False
     resume_history: bool = False
 
 
 # From the release tags of the program; 0.89.0, 0.98.0, 0.110.0 and 0.166.0 were run.
 SINCE: dict[str, Version] = {
     "resume_history": Version(0, 89),
-    "bridge": Version(0, 89),
     "ephemeral": Version(0, 90),
     "dynamic_tools": Version(0, 92),
     "contents": Version(0, 97),
@@ -69,7 +67,6 @@ SINCE: dict[str, Version] = {
     "revert": Version(0, 148),
 }
 UNTIL: dict[str, Version] = {
-    "bridge": Version(0, 91),  # in 0.166 a bridge starts, but its tools are offered under names of another form
     "resume_history": Version(0, 120),  # thread/inject_items is there after that
 }
 _FROM_SOURCE = Version(0, 0)  # what a build of one's own calls itself
@@ -92,7 +89,7 @@ class Tier(Struct, frozen=True, kw_only=True):
     @property
     def is_held(self) -> bool:
         """The turn stays open until the client comes back with results."""
-        return self.name in ("held", "mcp")
+        return self.name == "held"
 
     def has(self, version: Version) -> bool:
         return _has(version, self.since, self.until)
@@ -112,15 +109,8 @@ TIERS: tuple[Tier, ...] = (
         words="native calls; a turn with open calls waits for the client's results",
     ),
     Tier(
-        name="mcp",
-        number=2,
-        since=SINCE["bridge"],
-        until=UNTIL["bridge"],
-        words="native calls through an MCP server that each thread starts; the turn waits for the client's results",
-    ),
-    Tier(
         name="sentinel",
-        number=3,
+        number=2,
         since=_FROM_SOURCE,
         words="no native calls: the model is told in words how to write them, and they are read out of its text",
     ),
@@ -146,7 +136,7 @@ def abilities_of(version: Version) -> Abilities:
 
 def tier_for(version: Version, wanted: str = "auto") -> Tier:
     """The best one that this version has, or the one that the owner wants."""
-    if wanted == "auto":
+    if wanted in ("auto", "mcp"):  # the tier "mcp" was removed; old configurations may still have it
         return next(tier for tier in TIERS if tier.has(version))
     tier = next((tier for tier in TIERS if tier.name == wanted), None)
     if tier is None:

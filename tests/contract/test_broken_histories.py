@@ -91,20 +91,20 @@ def check(found: Outcome) -> None:
     assert {words.split(":")[0] for words in found.undecoded} <= {"messages messages"}
 
 
-def test_H032_H033_H034_H035_H038_H039_H040_H041_H042_H075_H076_H139_H140_no_provider_refuses_a_broken_history() -> (
+def test_H032_H033_H034_H035_H038_H039_H040_H041_H042_H075_H076_H139_H140_no_provider_rejects_a_repaired_history() -> (
     None
 ):
     check(outcome(range(QUICK)))
 
 
 @pytest.mark.slow
-def test_no_provider_refuses_one_of_ten_thousand_broken_histories() -> None:
+def test_no_provider_rejects_any_of_ten_thousand_repaired_histories() -> None:
     found = outcome(range(MANY), len(CLIENTS) if is_thorough() else 1)
     check(found)
     assert sum(found.undecoded.values()) < MANY // 50
 
 
-def test_providers_do_refuse_them_as_they_come() -> None:
+def test_providers_reject_them_without_repair() -> None:
     """Else the tests above would prove nothing; each way of breaking them is refused by some provider at least once."""
     refused: Counter[str] = Counter()
     for number in range(MANY // 5):
@@ -118,7 +118,7 @@ def test_providers_do_refuse_them_as_they_come() -> None:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_an_unbroken_history_is_refused_by_nobody_and_stays_the_same_object(client: str) -> None:
+def test_a_valid_history_is_accepted_and_stays_the_same_object(client: str) -> None:
     for number in range(CLIENTS.index(client), QUICK, len(CLIENTS)):
         whole = case(number, is_broken=False)
         judge(client, whole.body, client)
@@ -126,7 +126,7 @@ def test_an_unbroken_history_is_refused_by_nobody_and_stays_the_same_object(clie
         assert settle(request).request is request, f"case({number}, is_broken=False)"
 
 
-def test_what_was_settled_once_is_settled_for_good() -> None:
+def test_repairing_a_history_twice_changes_nothing() -> None:
     for number in range(QUICK):
         try:
             request = decoded(case(number))

@@ -143,7 +143,7 @@ def test_results_reach_the_turn_that_waits_for_them(tmp_path: Path, minor: int) 
 
 
 @EVERY
-def test_a_turn_may_wait_again_and_again(tmp_path: Path, minor: int) -> None:
+def test_a_turn_may_wait_several_times(tmp_path: Path, minor: int) -> None:
     async def play(stage: Stage) -> None:
         messages = asked(3)
         answer = await stage.ask(messages)
@@ -160,7 +160,7 @@ def test_a_turn_may_wait_again_and_again(tmp_path: Path, minor: int) -> None:
 
 
 @MOST
-def test_images_and_failures_are_told_as_such(tmp_path: Path, minor: int) -> None:
+def test_images_and_failures_stay_images_and_failures(tmp_path: Path, minor: int) -> None:
     async def play(stage: Stage) -> None:
         answer = await stage.ask(asked())
         results = (
@@ -196,7 +196,7 @@ def with_a_word(messages: list[Message]) -> list[Message]:
 
 @pytest.mark.parametrize("change", [edited, with_one_result, with_a_word])
 @MOST
-def test_another_conversation_is_begun_anew(
+def test_another_conversation_starts_a_new_thread(
     tmp_path: Path, minor: int, change: Callable[[list[Message]], list[Message]]
 ) -> None:
     async def play(stage: Stage) -> None:
@@ -210,7 +210,7 @@ def test_another_conversation_is_begun_anew(
 
 
 @MOST
-def test_of_two_requests_with_the_same_results_one_goes_on(tmp_path: Path, minor: int) -> None:
+def test_of_two_requests_with_the_same_results_one_continues_the_turn(tmp_path: Path, minor: int) -> None:
     async def play(stage: Stage) -> None:
         answer = await stage.ask(asked())
         messages = with_results(asked(), answer)
@@ -235,7 +235,7 @@ def test_a_turn_that_waited_too_long_is_stopped(tmp_path: Path, minor: int, monk
 
 
 @MOST
-def test_a_turn_whose_process_is_gone_is_begun_anew(tmp_path: Path, minor: int) -> None:
+def test_a_turn_whose_process_ended_starts_again(tmp_path: Path, minor: int) -> None:
     async def play(stage: Stage) -> None:
         answer = await stage.ask(asked())
         for worker in stage.backend.host.pool.workers:
@@ -258,7 +258,7 @@ def test_closing_stops_the_turns_that_wait(tmp_path: Path, minor: int) -> None:
     assert stage.count("turn/interrupt") == 2
 
 
-def test_a_call_that_comes_too_late_is_told_in_the_next_answer(tmp_path: Path) -> None:
+def test_a_late_call_is_in_the_next_answer(tmp_path: Path) -> None:
     """In 0.131 to 0.144 nothing tells the last call, so the model may still write one when the answer has ended."""
 
     async def play(stage: Stage) -> None:
@@ -277,7 +277,7 @@ def test_a_call_that_comes_too_late_is_told_in_the_next_answer(tmp_path: Path) -
     assert stage.count("turn/start") == 1
 
 
-def test_where_the_end_is_told_a_slow_second_call_is_waited_for(tmp_path: Path) -> None:
+def test_a_version_that_marks_the_end_waits_for_a_slow_second_call(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
         assert len(calls_of(await stage.ask(asked()))) == 2
 

@@ -64,7 +64,7 @@ def test_the_folder_is_the_one_that_the_client_names(dialect: str, tmp_path: Pat
         assert list(context_of(stage.runs[0]).env.workspace_paths) == ["/home/me/project"]
 
 
-def test_local_tools_tell_of_the_repository_they_work_on(tmp_path: Path) -> None:
+def test_local_tools_describe_the_repository_in_the_context(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git/HEAD").write_text("ref: refs/heads/topic\n")
     (tmp_path / "note.txt").write_text("plum")
@@ -79,7 +79,7 @@ def test_local_tools_tell_of_the_repository_they_work_on(tmp_path: Path) -> None
 
 
 @BOTH
-def test_an_owner_can_keep_the_context_for_when_it_is_asked_for(transport: str) -> None:
+def test_the_context_can_be_sent_only_on_request(transport: str) -> None:
     with running(MODEL, transport=transport, request_context="asked") as stage:
         assert task(stage) == "Sunny."
         assert not context_of(stage.runs[0]).ListFields()
@@ -90,7 +90,7 @@ def test_an_owner_can_keep_the_context_for_when_it_is_asked_for(transport: str) 
 
 
 @pytest.mark.parametrize("schemas", ["value", "json", "both"])
-def test_schemas_are_written_as_the_owner_wants_them(schemas: Any) -> None:
+def test_the_schema_encoding_is_configurable(schemas: Any) -> None:
     with running(MODEL, tool_schemas=schemas) as stage:
         assert task(stage) == "Sunny."
         [tool] = stage.runs[0].request.mcp_tools.mcp_tools
@@ -101,7 +101,7 @@ def test_schemas_are_written_as_the_owner_wants_them(schemas: Any) -> None:
 
 
 @BOTH
-def test_runs_may_have_a_host_of_their_own(transport: str) -> None:
+def test_runs_may_use_another_host(transport: str) -> None:
     """Models are listed at one host, runs go to the other."""
     with (
         simulating(Simulator(model=MODEL, settings=Settings(heartbeat=0.5))) as second,
@@ -115,7 +115,7 @@ def test_runs_may_have_a_host_of_their_own(transport: str) -> None:
 
 
 @BOTH
-def test_a_token_in_a_file_is_read_again_when_it_is_refused(transport: str, tmp_path: Path) -> None:
+def test_a_rejected_token_is_read_again_from_its_file(transport: str, tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("expired")
     file.chmod(0o600)

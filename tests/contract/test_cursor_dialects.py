@@ -191,7 +191,9 @@ def test_a_call_and_its_result_are_one_run(
 
 
 @pytest.mark.parametrize(("dialect", "transport"), PAIRS)
-def test_a_history_without_its_run_is_a_fresh_run(stage: Stage, server: Gateway, dialect: str, transport: str) -> None:
+def test_a_history_without_its_run_starts_a_new_run(
+    stage: Stage, server: Gateway, dialect: str, transport: str
+) -> None:
     before = len(stage.simulator.journal.runs)
     made = ToolCall(id="call_of_another_day", name="weather", raw='{"city": "Rome"}')
     steps = after((Said("user", f"call history {dialect} {transport}"),), [made], "fog")
@@ -202,7 +204,7 @@ def test_a_history_without_its_run_is_a_fresh_run(stage: Stage, server: Gateway,
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_failed_result_with_a_picture_goes_on_with_its_run(stage: Stage, server: Gateway, transport: str) -> None:
+def test_a_failed_result_with_an_image_continues_its_run(stage: Stage, server: Gateway, transport: str) -> None:
     before = len(stage.simulator.journal.runs)
     steps = (Said("user", f"picture {transport}"),)
     [call] = calls_in(answered("messages", asked(server, "messages", transport, *steps)))
@@ -233,7 +235,7 @@ def test_a_refusal_has_its_status_and_an_error_of_the_dialect(
 
 
 @pytest.mark.parametrize(("dialect", "transport"), PAIRS)
-def test_a_cut_in_the_middle_is_told_in_the_stream(server: Gateway, dialect: str, transport: str) -> None:
+def test_a_broken_stream_ends_with_an_error_event(server: Gateway, dialect: str, transport: str) -> None:
     answer = asked(server, dialect, transport, Said("user", "cut"))
     assert answer.status == 200
     assert b"Some" in answer.body
@@ -259,9 +261,7 @@ def test_many_first_requests_are_not_refused(server: Gateway) -> None:
 
 
 @pytest.mark.parametrize("dialect", NAMES)
-def test_a_call_that_does_not_fit_its_schema_is_corrected_on_the_run_that_made_it(
-    stage: Stage, server: Gateway, dialect: str
-) -> None:
+def test_an_invalid_call_is_corrected_within_its_run(stage: Stage, server: Gateway, dialect: str) -> None:
     before = len(stage.simulator.journal.runs)
     steps = (Said("user", f"wrong {dialect}"),)
     [call] = calls_in(answered(dialect, asked(server, dialect, "retry", *steps)))
@@ -275,14 +275,14 @@ def test_a_call_that_does_not_fit_its_schema_is_corrected_on_the_run_that_made_i
     assert first.calls[1].text == "mild"
 
 
-def test_a_call_that_must_be_made_is_asked_for_once_more(server: Gateway) -> None:
+def test_a_missing_forced_call_gets_a_correction_round(server: Gateway) -> None:
     body = {"model": "retry/default", **talk("chat", Said("user", "shy"), tools={"weather": SCHEMA})}
     parts = answered("chat", ask(server.port, "POST", PATHS["chat"], body | {"tool_choice": "required"}))
     assert [json.loads(call.raw) for call in calls_in(parts)] == [{"city": "Rome"}]
 
 
 @pytest.mark.parametrize("level", ["off", "check", "repair"])
-def test_without_retry_a_wrong_call_is_the_clients_to_answer(stage: Stage, server: Gateway, level: str) -> None:
+def test_without_retry_the_client_gets_the_invalid_call(stage: Stage, server: Gateway, level: str) -> None:
     before = len(stage.simulator.journal.runs)
     steps = (Said("user", f"wrong {level}"),)
     [call] = calls_in(answered("chat", asked(server, "chat", level, *steps)))
@@ -294,7 +294,7 @@ def test_without_retry_a_wrong_call_is_the_clients_to_answer(stage: Stage, serve
 
 
 @pytest.mark.parametrize("dialect", NAMES)
-def test_a_back_end_that_is_told_of_tools_in_words_offers_none(stage: Stage, server: Gateway, dialect: str) -> None:
+def test_a_simulated_back_end_gets_no_native_tools(stage: Stage, server: Gateway, dialect: str) -> None:
     parts = answered(dialect, asked(server, dialect, "told", Said("user", "written")))
     assert text_in(parts) == "tools: 0"
 
@@ -303,7 +303,7 @@ def test_a_question_to_a_person_does_not_stop_the_turn(server: Gateway) -> None:
     assert text_in(answered("chat", asked(server, "chat", "run", Said("user", "asking")))) == "Nobody answered."
 
 
-def test_a_client_that_hangs_up_ends_the_run(stage: Stage, server: Gateway) -> None:
+def test_a_client_that_disconnects_ends_the_run(stage: Stage, server: Gateway) -> None:
     before = len(stage.simulator.journal.runs)
     body = {"model": "sse/default", **talk("chat", Said("user", "long"), tools={"weather": SCHEMA})}
     with connected(server.port) as connection:

@@ -148,7 +148,7 @@ def test_every_fault_of_the_simulator_is_in_these_tables() -> None:
 
 
 @ONCE
-def test_a_refusal_has_the_status_of_whoever_must_act(transport: str) -> None:
+def test_a_rejection_has_the_matching_status(transport: str) -> None:
     async def main() -> None:
         errors = {name: Faults(at={"open": f"error:{name}"}) for name in ERRORS}
         for name, found in (await outcomes(errors, transport)).items():
@@ -161,7 +161,7 @@ def test_a_refusal_has_the_status_of_whoever_must_act(transport: str) -> None:
 
 
 @ONCE
-def test_a_trouble_before_the_first_word_is_an_error_with_a_status(transport: str) -> None:
+def test_a_fault_before_the_first_text_is_an_error_with_a_status(transport: str) -> None:
     async def main() -> None:
         for name, found in (await outcomes(at("open", *PLAIN), transport)).items():
             assert (found.texts, found.error, found.runs) == ([], TOLD[name], 1), name
@@ -172,7 +172,7 @@ def test_a_trouble_before_the_first_word_is_an_error_with_a_status(transport: st
 
 @ONCE
 @pytest.mark.parametrize("place", ["text", pytest.param("call", marks=pytest.mark.slow)])
-def test_what_was_told_before_a_trouble_stays_told_and_is_not_asked_for_again(transport: str, place: str) -> None:
+def test_output_before_a_fault_is_kept_and_not_requested_again(transport: str, place: str) -> None:
     async def main() -> None:
         for name, found in (await outcomes(at(place, *PLAIN, "error:internal"), transport, retries=2)).items():
             status, code, _ = TOLD.get(name, (502, "upstream_error", False))
@@ -188,7 +188,7 @@ def test_what_was_told_before_a_trouble_stays_told_and_is_not_asked_for_again(tr
 @pytest.mark.slow
 @pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("place", ["parked", "result"])
-def test_a_run_that_ends_while_it_waits_is_begun_anew_and_its_call_is_not_run_again(transport: str, place: str) -> None:
+def test_a_parked_run_that_ends_is_restarted_without_repeating_its_call(transport: str, place: str) -> None:
     async def main() -> None:
         found = await outcomes(at(place, *PLAIN, "error:internal", "error:rate_limited"), transport)
         for name, one in found.items():
@@ -205,7 +205,7 @@ def test_a_run_that_ends_while_it_waits_is_begun_anew_and_its_call_is_not_run_ag
 
 @pytest.mark.slow
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_what_goes_wrong_behind_the_end_of_a_turn_costs_nothing(transport: str) -> None:
+def test_faults_after_the_end_of_a_turn_have_no_effect(transport: str) -> None:
     async def main() -> None:
         for name, found in (await outcomes(at("end", *PLAIN, "error:internal"), transport)).items():
             assert (found.texts, found.error, found.runs) == ([BEFORE, AFTER], None, 1), name
@@ -216,7 +216,7 @@ def test_what_goes_wrong_behind_the_end_of_a_turn_costs_nothing(transport: str) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("transport", TRANSPORTS)
-def test_only_what_may_pass_is_tried_again_with_a_new_request_id_and_the_same_original(transport: str) -> None:
+def test_only_transient_faults_are_retried_with_a_new_request_id_and_the_same_original(transport: str) -> None:
     passing = [name for name, (_, _, is_retryable) in TOLD.items() if is_retryable and name not in SLOW]
 
     async def main() -> None:
@@ -238,7 +238,7 @@ def test_only_what_may_pass_is_tried_again_with_a_new_request_id_and_the_same_or
     played(main())
 
 
-def test_a_silent_server_is_not_waited_for_again_and_again() -> None:
+def test_a_silent_server_is_not_retried() -> None:
     async def main() -> None:
         found = await outcome("run", Faults(at={"open": "silence"}), retries=5)
         assert (found.error, found.runs) == (TOLD["silence"], 1)
@@ -279,7 +279,7 @@ THINKING = play([Think("Where is it?"), Say(BEFORE), Call("look", {"city": "Rome
 
 
 @ONCE
-def test_whatever_else_the_server_does_the_answer_is_the_same(transport: str) -> None:
+def test_harmless_server_behaviour_does_not_change_the_answer(transport: str) -> None:
     async def one(name: str, faults: Faults) -> None:
         async with on_stage(THINKING, faults=[faults], transport=transport, is_alone=False, limits=PATIENT) as stage:
             first, rest = await _two_answers(stage)
@@ -309,7 +309,7 @@ async def _two_answers(stage: Stage) -> tuple[Answer, str]:
 
 
 @pytest.mark.slow
-def test_every_exec_of_the_vendors_that_nobody_can_do_is_declined_and_the_turn_goes_on() -> None:
+def test_every_unsupported_exec_is_declined_and_the_turn_continues() -> None:
     fields = agent.ExecServerMessage.DESCRIPTOR.fields_by_name
     kinds = [name.removesuffix("_args") for name in fields if name.endswith("_args") and fields[name].message_type]
     assert len(kinds) > 20

@@ -68,7 +68,7 @@ def test_without_bubblewrap_no_command_runs_and_the_refusal_names_the_key(worksp
 
 @pytest.mark.usefixtures("no_bubblewrap")
 @pytest.mark.parametrize("sandbox", ["auto", "never"])
-def test_the_owner_can_do_without_a_sandbox(workspace: Path, sandbox: str) -> None:
+def test_the_sandbox_can_be_disabled(workspace: Path, sandbox: str) -> None:
     with commanding(workspace, sandbox=sandbox) as stage:
         assert stage.text(stage.chat("echo hi > made; echo done")) == "success: done\n"
     assert (workspace / "made").read_text() == "hi\n"
@@ -163,7 +163,7 @@ sandbox = "never"
             assert "exit 3" not in server.output  # what was done is told, not what was said
 
 
-def test_doctor_tells_whether_commands_are_confined(
+def test_doctor_reports_whether_commands_are_sandboxed(
     workspace: Path, no_bubblewrap: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with simulating(Simulator(model=Working())) as simulator:
@@ -186,7 +186,7 @@ local_tools = ["shell"]
         assert "run WITHOUT a sandbox (bubblewrap (bwrap) is not installed)" in capsys.readouterr().out
 
 
-def test_doctor_tells_that_commands_are_confined(workspace: Path) -> None:
+def test_doctor_reports_that_commands_are_sandboxed(workspace: Path) -> None:
     backend = BackendConfig(name="c", kind="cursor", local_tools=("shell",), workspace=str(workspace))
     if (why_not := find_sandbox(Shell(), str(workspace), "/bin/bash", Budget(20)).why_not) != "":
         pytest.skip(f"commands cannot be sandboxed here: {why_not}")

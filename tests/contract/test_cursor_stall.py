@@ -117,7 +117,7 @@ class Thinking:
 
 @EITHER
 @BOTH
-def test_thoughts_that_were_told_before_a_stall_are_kept(transport: str, stream: bool) -> None:
+def test_reasoning_before_a_stall_is_kept(transport: str, stream: bool) -> None:
     with running(Thinking(), settings=QUICK, transport=transport) as stage:
         parts, _ = conversation(stage, dialect="messages", stream=stream)
         assert [part.text for part in parts if isinstance(part, Reasoning)] == ["Let me see.", "Again."]
@@ -126,7 +126,7 @@ def test_thoughts_that_were_told_before_a_stall_are_kept(transport: str, stream:
 
 
 @pytest.mark.parametrize("endless", ["text", "nothing"])
-def test_where_no_number_of_heartbeats_makes_a_stall_time_does(endless: Any) -> None:
+def test_without_a_heartbeat_limit_the_idle_timeout_ends_the_run(endless: Any) -> None:
     limits: dict[str, Any] = {"stall_heartbeats": 0, "first_byte_timeout": 1.5}
     with running(MODEL, faults=Faults(endless=endless), settings=QUICK, **limits) as stage:
         steps = (Said("user", "hi"),)
@@ -139,7 +139,7 @@ def test_where_no_number_of_heartbeats_makes_a_stall_time_does(endless: Any) -> 
         assert len(stage.runs) == 1
 
 
-def test_a_slow_model_of_a_new_run_is_waited_for() -> None:
+def test_a_slow_model_of_a_new_run_is_not_a_stall() -> None:
     class Slow:
         def start(self, seen: Seen) -> Any:
             yield With(Faults(slow=1.5))
@@ -152,7 +152,7 @@ def test_a_slow_model_of_a_new_run_is_waited_for() -> None:
 
 @EITHER
 @BOTH
-def test_text_and_an_end_in_order_is_an_answer_without_the_turns_end(transport: str, stream: bool) -> None:
+def test_text_and_a_clean_stream_end_are_an_answer(transport: str, stream: bool) -> None:
     model = play([Say(TEXT), Checkpoint()])
     with running(model, faults=Faults(no_turn_ended=True), settings=QUICK, transport=transport) as stage:
         answer = stage.ask(Said("user", "hi"), stream=stream)
@@ -176,7 +176,7 @@ class Empty:
 @EITHER
 @BOTH
 @pytest.mark.parametrize("times", [1, 2])
-def test_a_run_without_output_is_tried_once_more_and_then_reported(transport: str, stream: bool, times: int) -> None:
+def test_a_run_without_output_is_retried_once_and_then_reported(transport: str, stream: bool, times: int) -> None:
     with running(Empty(times), settings=QUICK, transport=transport) as stage:
         answer = stage.ask(Said("user", "hi"), stream=stream)
         assert len(stage.runs) == 2
@@ -188,7 +188,7 @@ def test_a_run_without_output_is_tried_once_more_and_then_reported(transport: st
 
 
 @BOTH
-def test_a_continued_run_without_output_is_begun_again_once(transport: str) -> None:
+def test_a_continued_run_without_output_is_restarted_once(transport: str) -> None:
     class Silent:
         def start(self, seen: Seen) -> Any:
             if not seen.results:
@@ -203,7 +203,7 @@ def test_a_continued_run_without_output_is_begun_again_once(transport: str) -> N
         assert len(stage.runs) == 2
 
 
-def test_text_as_a_blob_is_told_for_the_demo_model_too() -> None:
+def test_text_in_a_blob_works_with_the_demo_model() -> None:
     with running(faults=Faults(text_as_blob=True), settings=QUICK) as stage:
         assert stage.text(stage.chat("hello there"))
 
@@ -211,7 +211,7 @@ def test_text_as_a_blob_is_told_for_the_demo_model_too() -> None:
 @EITHER
 @BOTH
 @pytest.mark.parametrize("text", ["", "It may rain."])
-def test_a_model_that_keeps_calling_when_no_tool_is_offered_ends_with_the_best_text_there_is(
+def test_a_model_that_keeps_calling_without_tools_ends_with_the_best_text(
     transport: str, stream: bool, text: str
 ) -> None:
     class Stubborn:
@@ -239,7 +239,7 @@ steps = [{ do = "say", text = "It says {{result:0}}, every character of it." }]
 
 
 @pytest.mark.parametrize("fault", ["endless=text", "endless=nothing"])
-def test_the_commands_as_people_start_them(tmp_path: Path, fault: str) -> None:
+def test_serve_and_simulate_as_commands(tmp_path: Path, fault: str) -> None:
     """`toolwire simulate cursor` with the fault, `toolwire serve` with nothing but the account, and a client that streams."""
     (tmp_path / "script.toml").write_text(SCRIPT)
     port = free_port()

@@ -201,7 +201,7 @@ EXCHANGE = [
 
 
 @each_dialect
-def test_H078_the_own_dialect_writes_what_it_read(dialect: str) -> None:
+def test_H078_a_dialect_encodes_what_it_decoded(dialect: str) -> None:
     request = read(dialect, RICH[dialect])
     assert exchange(request) == EXCHANGE
     assert written(dialect, request) == RICH[dialect]
@@ -241,7 +241,7 @@ def test_H093_calls_results_and_order_survive(left: str, right: str) -> None:
 
 
 @each_pair
-def test_two_ways_over_leave_the_exchange_as_it_was(left: str, right: str) -> None:
+def test_translating_twice_leaves_the_exchange_unchanged(left: str, right: str) -> None:
     request = read(left, RICH[left])
     assert exchange(read(left, written(left, read(right, written(right, request))))) == EXCHANGE
 
@@ -285,7 +285,7 @@ def test_H098_an_image_in_a_result_reaches_the_other_side(left: str, right: str)
 
 
 @pytest.mark.parametrize(("left", "right"), [(left, right) for left in NAMES for right in NAMES])
-def test_H091_no_parallel_calls_is_said_everywhere(left: str, right: str) -> None:
+def test_H091_no_parallel_calls_is_sent_in_every_dialect(left: str, right: str) -> None:
     flag: dict[str, Any] = {"parallel_tool_calls": False}
     if left == "messages":
         flag = {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}}
@@ -295,7 +295,7 @@ def test_H091_no_parallel_calls_is_said_everywhere(left: str, right: str) -> Non
 
 @each_pair
 @pytest.mark.parametrize("mode", ["auto", "none", "required", "named"])
-def test_H087_a_choice_of_tool_is_said_everywhere(left: str, right: str, mode: str) -> None:
+def test_H087_a_tool_choice_is_sent_in_every_dialect(left: str, right: str, mode: str) -> None:
     plain = {"auto": "auto", "none": "none", "required": "required"}
     said: dict[str, Any] = {
         "chat": plain.get(mode, {"type": "function", "function": {"name": "now"}}),
@@ -340,7 +340,7 @@ def test_the_requests_of_real_clients(path: Path) -> None:
     )
 )
 @quick
-def test_any_object_is_read_or_refused(dialect: str, value: Any) -> None:
+def test_any_object_is_decoded_or_rejected(dialect: str, value: Any) -> None:
     read_or_refused(dialect, {"model": "m", "max_tokens": 5, **value})
 
 
@@ -371,7 +371,7 @@ def mutated(data: st.DataObject, value: Any) -> Any:
 @each_dialect
 @given(data=st.data())
 @settings(quick, max_examples=150)
-def test_a_request_with_one_thing_wrong_is_read_or_refused(dialect: str, data: st.DataObject) -> None:
+def test_a_request_with_one_error_is_decoded_or_rejected(dialect: str, data: st.DataObject) -> None:
     value = RICH[dialect]
     for _ in range(data.draw(st.integers(1, 2))):
         value = mutated(data, value)
@@ -413,6 +413,6 @@ def read_or_refused(dialect: str, value: Any) -> None:
 @each_dialect
 @given(body=st.binary(max_size=60))
 @quick
-def test_any_bytes_are_refused(dialect: str, body: bytes) -> None:
+def test_any_other_bytes_are_rejected(dialect: str, body: bytes) -> None:
     with pytest.raises(BadRequest):
         DIALECTS[dialect].decode_request(body, {})

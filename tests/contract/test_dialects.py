@@ -281,7 +281,7 @@ def test_any_body_ends_in_one_terminal_event(dialect: str, data: st.DataObject) 
 @each_dialect
 @given(data=st.data())
 @settings(quick, max_examples=60)
-def test_any_error_body_is_read(dialect: str, data: st.DataObject) -> None:
+def test_any_error_body_is_decoded(dialect: str, data: st.DataObject) -> None:
     body = data.draw(
         st.binary(max_size=50)
         | OBJECTS.map(lambda value: json.dumps(value).encode())
@@ -297,7 +297,7 @@ def test_any_error_body_is_read(dialect: str, data: st.DataObject) -> None:
 
 
 @each_dialect
-def test_a_decoder_says_nothing_after_its_end(dialect: str) -> None:
+def test_a_decoder_returns_no_events_after_its_end(dialect: str) -> None:
     decoder = DIALECTS[dialect].stream_decoder(asking(dialect))
     assert decoder.feed(REGULAR[dialect])
     if dialect == "gemini":  # only the end of the bytes tells that it is over

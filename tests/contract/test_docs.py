@@ -80,7 +80,7 @@ def test_every_metric_is_documented() -> None:
     assert ours == {name for name in re.findall(r"`(toolwire_\w+)`", CONFIGURATION) if name != "toolwire_created"}
 
 
-def test_links_between_the_documents_lead_somewhere() -> None:
+def test_links_between_the_pages_exist() -> None:
     for document in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         for target in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8")):
             assert (document.parent / target).exists(), f"{document.name} links to {target}"
@@ -98,7 +98,7 @@ def test_every_dependency_has_its_paragraph() -> None:
     assert f"{NUMBERS[len(needed)]} packages are needed at run time." in page
 
 
-def test_what_a_model_reads_about_a_wrong_call() -> None:
+def test_the_error_for_the_model_is_as_documented() -> None:
     page = (ROOT / "docs" / "guard.md").read_text(encoding="utf-8")
     (sample,) = re.findall(r"```json\n(.*?)```", page, re.DOTALL)
     schema = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
@@ -108,7 +108,7 @@ def test_what_a_model_reads_about_a_wrong_call() -> None:
     assert tool_error(tool, finding) == json.loads(sample)
 
 
-def test_modules_that_the_documents_name_are_there() -> None:
+def test_modules_that_the_pages_name_exist() -> None:
     modules = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("*/**/*.py") if ".venv" not in path.parts}
     for page in [*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
         for name in re.findall(r"`([\w/]+\.py)`", page.read_text(encoding="utf-8")):

@@ -84,9 +84,7 @@ def calls(client: str, answer: Any, *, stream: bool) -> list[Any]:
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("client", NAMES)
 @pytest.mark.parametrize("stream", [True, False])
-def test_a_text_that_stands_for_an_object_comes_back_as_an_object(
-    stage: Stage, client: str, level: str, stream: bool
-) -> None:
+def test_a_string_that_encodes_an_object_is_decoded(stage: Stage, client: str, level: str, stream: bool) -> None:
     path = stage.upstream.on(
         STREAM if stream else WHOLE,
         played(gemini_chunk(gemini_call("c0", "weather", WRITTEN)), gemini_chunk(finish="STOP")),
@@ -102,7 +100,7 @@ def test_a_text_that_stands_for_an_object_comes_back_as_an_object(
 
 @pytest.mark.parametrize("level", LEVELS)
 @pytest.mark.parametrize("client", ["responses", "messages"])
-def test_a_null_that_stands_for_an_absent_member_is_gone(stage: Stage, client: str, level: str) -> None:
+def test_a_null_that_encodes_an_absent_member_is_removed(stage: Stage, client: str, level: str) -> None:
     stage.upstream.on("m", calls_play("chat", ("call_1", "weather", ['{"city": "Os', 'lo", "days": null}'])))
     body = talk(client, tools={"weather": STRICT})
     body["tools"][0]["strict"] = True

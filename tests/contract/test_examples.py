@@ -45,7 +45,7 @@ def output_of(path: Path, folder: Path, more: dict[str, str] | None = None) -> s
     return found.stdout
 
 
-def test_there_are_no_others() -> None:
+def test_every_example_is_listed() -> None:
     others = {"mcp_server", "every_dialect", *FRAMEWORKS}
     assert {path.stem for path in (ROOT / "examples").glob("*.py")} == {*SAID, *others}
 

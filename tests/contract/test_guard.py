@@ -141,7 +141,7 @@ def test_a_call_without_its_required_member_is_corrected(
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("policy", ["pass", "text", "error"])
 @pytest.mark.parametrize("client", DIALECTS)
-def test_a_model_that_never_learns_gets_exactly_so_many_tries(
+def test_corrections_stop_at_their_limit(
     server: Gateway, upstream: Upstream, client: str, policy: str, stream: bool
 ) -> None:
     model = played(upstream, "chat", stream, "{}")
@@ -174,7 +174,7 @@ def test_the_same_failure_three_times_ends_the_corrections_early(server: Gateway
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("client", DIALECTS)
-def test_H025_what_has_one_meaning_is_repaired_and_nobody_is_asked_again(
+def test_H025_unambiguous_arguments_are_repaired_without_a_correction(
     server: Gateway, upstream: Upstream, client: str, dialect: str
 ) -> None:
     for level in ("repair", "retry"):
@@ -186,7 +186,7 @@ def test_H025_what_has_one_meaning_is_repaired_and_nobody_is_asked_again(
 
 
 @pytest.mark.parametrize("client", DIALECTS)
-def test_at_check_a_wrong_call_passes_and_is_told(server: Gateway, upstream: Upstream, client: str) -> None:
+def test_at_check_an_invalid_call_is_forwarded_and_reported(server: Gateway, upstream: Upstream, client: str) -> None:
     model = played(upstream, client, False, '{"city": "Paris", "days": "3"}')
     asked = ask(server, client, f"{client}-check/{model}", stream=False)
     assert arguments(asked.seen) == [("weather", {"city": "Paris", "days": "3"})]
@@ -198,7 +198,7 @@ def test_at_check_a_wrong_call_passes_and_is_told(server: Gateway, upstream: Ups
 @pytest.mark.parametrize("level", ["check", "repair", "retry"])
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("client", DIALECTS)
-def test_H090_a_call_that_nobody_could_expect_is_text(
+def test_H090_a_call_without_offered_tools_is_text(
     server: Gateway, upstream: Upstream, client: str, stream: bool, level: str
 ) -> None:
     for dialect in DIALECTS:
@@ -212,7 +212,7 @@ def test_H090_a_call_that_nobody_could_expect_is_text(
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("client", DIALECTS)
-def test_H126_an_unknown_tool_is_answered_with_the_list(
+def test_H126_a_call_of_an_unknown_tool_gets_the_list_of_tools(
     server: Gateway, upstream: Upstream, client: str, dialect: str
 ) -> None:
     plays = streamed(dialect, "", RIGHT)
@@ -229,7 +229,7 @@ def test_H126_an_unknown_tool_is_answered_with_the_list(
 @pytest.mark.parametrize("level", ["check", "retry"])
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("client", DIALECTS)
-def test_H116_a_prefix_that_the_model_invented_comes_off(
+def test_H116_an_invented_prefix_is_removed(
     server: Gateway, upstream: Upstream, client: str, dialect: str, level: str
 ) -> None:
     play: list[Step] = []
@@ -243,7 +243,7 @@ def test_H116_a_prefix_that_the_model_invented_comes_off(
     assert arguments(asked.seen) == [("weather", {"city": "Paris"})]
 
 
-def test_a_right_call_beside_a_wrong_one_waits_and_comes_once(server: Gateway, upstream: Upstream) -> None:
+def test_a_valid_call_beside_an_invalid_one_is_sent_once(server: Gateway, upstream: Upstream) -> None:
     def answer(*calls: tuple[str, str]) -> list[Step]:
         made = [
             {"id": f"call_{place}", "type": "function", "function": {"name": "weather", "arguments": raw}}
@@ -270,7 +270,7 @@ def test_a_right_call_beside_a_wrong_one_waits_and_comes_once(server: Gateway, u
         assert len({call.id for call in asked.seen.calls}) == 2
 
 
-def test_a_correction_that_the_back_end_refuses_leaves_the_policy(server: Gateway, upstream: Upstream) -> None:
+def test_a_rejected_correction_applies_the_policy(server: Gateway, upstream: Upstream) -> None:
     refusal = [reply(400, b'{"error": {"message": "no more"}}')]
     model = upstream.on(f"m{next(_numbers)}", whole("chat", "", "{}"), refusal)
     asked = ask(server, "chat", f"chat-retry/{model}", stream=False)
@@ -287,7 +287,7 @@ def test_a_level_for_some_models(server: Gateway, upstream: Upstream) -> None:
 
 
 @pytest.mark.parametrize("client", DIALECTS)
-def test_a_schema_that_means_nothing_is_refused_by_name(server: Gateway, upstream: Upstream, client: str) -> None:
+def test_an_invalid_schema_is_rejected_with_the_tool_name(server: Gateway, upstream: Upstream, client: str) -> None:
     model = played(upstream, client, False, RIGHT)
     bad = {"type": "object", "properties": {"city": {"anyOf": {"type": "string"}}}}
     asked = ask(server, client, f"{client}-check/{model}", stream=False, tools=tools(client, bad))
@@ -300,9 +300,7 @@ def test_a_schema_that_means_nothing_is_refused_by_name(server: Gateway, upstrea
 
 @pytest.mark.parametrize("level", ["check", "retry"])
 @pytest.mark.parametrize("client", DIALECTS)
-def test_a_client_that_asks_is_told_what_became_of_its_request(
-    server: Gateway, upstream: Upstream, client: str, level: str
-) -> None:
+def test_the_debug_header_returns_a_report(server: Gateway, upstream: Upstream, client: str, level: str) -> None:
     for stream in (True, False):
         model = played(upstream, client, stream, '{"days": 1}')
         asked = ask(server, client, f"{client}-{level}/{model}", stream=stream, headers={"x-toolwire-debug": "1"})

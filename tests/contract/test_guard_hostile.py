@@ -105,7 +105,7 @@ SILENT_DEATHS: dict[str, list[Step]] = {
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("death", SILENT_DEATHS)
 @pytest.mark.parametrize("client", DIALECTS)
-def test_a_correction_that_dies_without_a_word_leaves_the_call_as_it_was(
+def test_a_correction_that_fails_without_output_leaves_the_call_unchanged(
     server: Gateway, upstream: Upstream, client: str, death: str, stream: bool
 ) -> None:
     model = on(upstream, streamed("chat", "So. ", "{}"), SILENT_DEATHS[death])
@@ -128,7 +128,7 @@ LOUD_DEATHS: dict[str, list[Step]] = {
 
 @pytest.mark.parametrize("death", LOUD_DEATHS)
 @pytest.mark.parametrize("client", DIALECTS)
-def test_a_correction_that_dies_after_words_is_an_error_in_the_clients_form(
+def test_a_correction_that_fails_after_output_is_an_error_of_the_dialect(
     server: Gateway, upstream: Upstream, client: str, death: str
 ) -> None:
     model = on(upstream, streamed("chat", "So. ", "{}"), LOUD_DEATHS[death])
@@ -143,7 +143,7 @@ def test_a_correction_that_dies_after_words_is_an_error_in_the_clients_form(
     assert whole_one.seen.error
 
 
-def test_a_refused_correction_is_counted_as_such(server: Gateway, upstream: Upstream) -> None:
+def test_a_rejected_correction_is_counted(server: Gateway, upstream: Upstream) -> None:
     refusal = [reply(400, json.dumps({"error": {"message": f"not {SECRET}"}}).encode())]
     model = on(upstream, whole("chat", "", "{}"), refusal)
     asked = ask(server, "chat", f"chat-retry/{model}", stream=False)
@@ -156,7 +156,7 @@ def test_a_refused_correction_is_counted_as_such(server: Gateway, upstream: Upst
 
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("held", [[HOLD], [*begun("Then"), HOLD]])
-def test_a_client_that_leaves_during_a_correction_stops_it(
+def test_a_client_that_disconnects_during_a_correction_stops_it(
     server: Gateway, upstream: Upstream, held: list[Step], stream: bool
 ) -> None:
     model = on(upstream, streamed("chat", "So. ", "{}"), held)
@@ -167,7 +167,7 @@ def test_a_client_that_leaves_during_a_correction_stops_it(
     assert second.left.wait(5), "the back end still works for nobody"
 
 
-def test_signs_of_life_go_on_while_calls_are_held(server: Gateway, upstream: Upstream) -> None:
+def test_keep_alives_continue_while_calls_are_held(server: Gateway, upstream: Upstream) -> None:
     slow: list[Step] = [stream_head()]
     for one in frames("chat", "", RIGHT):
         slow += [chunk(one), 0.1]
@@ -205,7 +205,7 @@ def test_two_hundred_clients_at_once_each_get_their_own_call(upstream: Upstream)
 @pytest.mark.parametrize("client", DIALECTS)
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("stream", [True, False])
-def test_a_stream_that_becomes_whole_and_the_reverse(
+def test_a_correction_may_be_streaming_or_not(
     server: Gateway, upstream: Upstream, client: str, dialect: str, stream: bool
 ) -> None:
     play = whole if stream else streamed
@@ -224,7 +224,7 @@ def test_several_choices_are_never_corrected(server: Gateway, upstream: Upstream
 
 
 @pytest.mark.parametrize("level", ["repair", "retry"])
-def test_a_call_cut_by_length_is_told_as_it_was(server: Gateway, upstream: Upstream, level: str) -> None:
+def test_a_truncated_call_is_not_corrected(server: Gateway, upstream: Upstream, level: str) -> None:
     cut = '{"city": "Par'
     model = on(upstream, chat_calls(("a", "weather", cut), finish="length"))
     asked = ask(server, "chat", f"chat-{level}/{model}", stream=False)
@@ -235,14 +235,14 @@ def test_a_call_cut_by_length_is_told_as_it_was(server: Gateway, upstream: Upstr
 
 
 @pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "weather"}}])
-def test_what_the_client_demands_is_demanded_again(server: Gateway, upstream: Upstream, choice: Any) -> None:
+def test_a_correction_repeats_the_forced_choice(server: Gateway, upstream: Upstream, choice: Any) -> None:
     model = on(upstream, whole("chat", "", "{}"), whole("chat", "", RIGHT))
     asked = ask(server, "chat", f"chat-retry/{model}", stream=False, tool_choice=choice)
     assert arguments(asked.seen) == [("weather", {"city": "Paris"})]
     assert [request.json["tool_choice"] for request in upstream.requests(model)] == [choice, choice]
 
 
-def test_two_calls_where_only_one_was_wanted(server: Gateway, upstream: Upstream) -> None:
+def test_two_calls_without_parallel_calls(server: Gateway, upstream: Upstream) -> None:
     calls = chat_calls(("a", "weather", RIGHT), ("b", "weather", "{}"))
     model = on(upstream, calls, chat_calls(("c", "weather", '{"city": "Oslo"}')))
     asked = ask(server, "chat", f"chat-retry/{model}", stream=False, parallel_tool_calls=False)
@@ -264,7 +264,7 @@ def thinking(index: int, words: str, proof: str) -> bytes:
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_H080_thoughts_and_proofs_of_both_rounds(server: Gateway, upstream: Upstream, stream: bool) -> None:
+def test_H080_reasoning_and_signatures_of_both_rounds(server: Gateway, upstream: Upstream, stream: bool) -> None:
     first = messages_play(thinking(0, "hm", "proof-1"), block(1, tool_use("toolu_1", "weather"), json_delta("{}")))
     second = messages_play(thinking(0, "ah", "proof-2"), block(1, tool_use("toolu_2", "weather"), json_delta(RIGHT)))
     model = on(upstream, first, second)
@@ -284,7 +284,9 @@ def test_H080_thoughts_and_proofs_of_both_rounds(server: Gateway, upstream: Upst
 
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("dialect", ["chat", "messages"])
-def test_what_is_stored_is_what_the_client_saw(server: Gateway, upstream: Upstream, dialect: str, stream: bool) -> None:
+def test_the_stored_answer_is_what_the_client_got(
+    server: Gateway, upstream: Upstream, dialect: str, stream: bool
+) -> None:
     model = on(
         upstream,
         streamed(dialect, "So. ", "{}"),
@@ -368,7 +370,7 @@ def test_a_typed_tool_of_the_messages_dialect(server: Gateway, upstream: Upstrea
     assert len(upstream.requests(model)) == len(plays)
 
 
-def test_native_calls_beside_a_wrong_one_are_answered_in_their_own_form(server: Gateway, upstream: Upstream) -> None:
+def test_hosted_calls_beside_an_invalid_one_are_answered_in_their_own_form(server: Gateway, upstream: Upstream) -> None:
     def answer(*items: Any) -> list[Step]:
         value = {"id": "resp_1", "object": "response", "created_at": 1, "status": "completed", "model": "m"}
         usage = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
@@ -433,9 +435,7 @@ def test_arguments_of_five_megabytes(server: Gateway, upstream: Upstream) -> Non
     assert [call.raw for call in asked.seen.calls] == [huge]
 
 
-def test_no_word_of_the_arguments_is_in_a_header_a_log_or_a_counter(
-    upstream: Upstream, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_arguments_are_in_no_header_log_or_counter(upstream: Upstream, capfd: pytest.CaptureFixture[str]) -> None:
     levels: tuple[Guard, ...] = ("check", "repair", "retry")
     backends = [backend(upstream, "chat", level) for level in levels]
     backends += [backend(upstream, "chat", "retry", policy, policy=policy) for policy in ("text", "error")]

@@ -34,7 +34,7 @@ def calls_in(client: str, answer: Any) -> list[tuple[str, str]]:
 
 
 @each_client
-def test_H003_H004_two_tools_at_once_that_all_say_index_zero_stay_two(stage: Stage, client: str) -> None:
+def test_H003_H004_two_parallel_calls_with_index_zero_stay_separate(stage: Stage, client: str) -> None:
     """As Ollama and engines without a running index send them: each whole in a chunk, or in pieces, the index always 0."""
     first, second = '{"city": "Zürich"}', '{"days": 3}'
     whole = [chunk(call(0, "call_a", "weather", first)), chunk(call(0, "call_b", "now", second))]
@@ -57,7 +57,7 @@ def test_H003_H004_two_tools_at_once_that_all_say_index_zero_stay_two(stage: Sta
 
 @pytest.mark.parametrize("guard", ["", "-off"], ids=["check", "off"])
 @each_pair
-def test_H014_every_fragment_leaves_when_it_comes(stage: Stage, client: str, backend: str, guard: str) -> None:
+def test_H014_every_fragment_is_sent_when_it_arrives(stage: Stage, client: str, backend: str, guard: str) -> None:
     """The back end falls silent in the middle of the arguments: what it said before is with the client."""
     steps = calls_play(backend, ("call_1", "weather", ['{"city": "', "abc", 'def"}']))
     wire = b"".join(step for step in steps if isinstance(step, bytes))
@@ -94,7 +94,7 @@ def test_H018_H019_H021_H108_arguments_arrive_to_the_byte_and_nowhere_else(
 
 
 @each_pair
-def test_H026_only_what_is_right_before_it_leaves_is_ever_put_right(stage: Stage, client: str, backend: str) -> None:
+def test_H026_a_call_is_repaired_before_it_is_sent_or_not_at_all(stage: Stage, client: str, backend: str) -> None:
     """Whoever approves a call approves what runs: at check the model's own words pass, at repair nothing else was ever seen."""
     wrong = ("call_1", "weather", ['{"days":', ' "3"}'])
     body = talk(client, tools={"weather": DAYS})
@@ -107,7 +107,9 @@ def test_H026_only_what_is_right_before_it_leaves_is_ever_put_right(stage: Stage
 
 
 @each_pair
-def test_H110_arguments_that_are_no_json_are_passed_marked_and_counted(stage: Stage, client: str, backend: str) -> None:
+def test_H110_arguments_that_are_no_json_are_forwarded_marked_and_counted(
+    stage: Stage, client: str, backend: str
+) -> None:
     broken = '{"city": "a\n", "days": }'
     before = stage.metric("toolwire_tool_calls_invalid_args_total", backend=backend)
     answer = stage.ask(client, backend, talk(client), calls_play(backend, ("call_1", "weather", [broken])))
@@ -145,7 +147,7 @@ ODD_PLAYS: dict[str, list[Step]] = {
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 @pytest.mark.parametrize("play", ODD_PLAYS)
 @each_client
-def test_H114_an_error_whose_words_are_a_key_is_an_error_with_its_words(
+def test_H114_an_error_whose_message_is_a_key_keeps_its_message(
     stage: Stage, client: str, play: str, stream: bool
 ) -> None:
     answer = stage.ask(client, "chat", talk(client, stream=stream), ODD_PLAYS[play])
@@ -164,9 +166,7 @@ DRAFT = '<tool_call>{"name": "weather", "arguments": {"city": "draft"}}</tool_ca
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 @each_client
-def test_H124_H135_H136_thoughts_text_and_calls_each_stay_what_they_are(
-    stage: Stage, client: str, stream: bool
-) -> None:
+def test_H124_H135_H136_reasoning_text_and_calls_stay_separate(stage: Stage, client: str, stream: bool) -> None:
     """A draft in the thoughts is a thought, an example in the text is text; thoughts beside a call are neither lost nor text."""
     frames = [
         chunk({"role": "assistant", "reasoning_content": f"I could write {DRAFT[:20]}"}),
@@ -184,16 +184,16 @@ def test_H124_H135_H136_thoughts_text_and_calls_each_stay_what_they_are(
 
 @pytest.mark.parametrize("name", ["functions.weather", "functions/weather", "default_api:weather", "weather"])
 @each_client
-def test_H116_a_name_with_or_without_what_models_put_before_it_is_the_tools(
-    stage: Stage, client: str, name: str
-) -> None:
+def test_H116_a_name_with_or_without_a_prefix_is_the_tools(stage: Stage, client: str, name: str) -> None:
     answer = stage.ask(client, "chat", talk(client), calls_play("chat", ("call_1", name, ['{"city": "x"}'])))
     assert calls_in(client, answer) == [("weather", '{"city": "x"}')]
 
 
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 @each_client
-def test_H169_a_subscription_refused_by_policy_is_a_403_in_plain_words(stage: Stage, client: str, stream: bool) -> None:
+def test_H169_a_subscription_rejected_by_policy_is_a_403_with_the_reason(
+    stage: Stage, client: str, stream: bool
+) -> None:
     words = "This credential is only authorized for use with Claude Code and cannot be used for other API requests."
     refusal = {"type": "error", "error": {"type": "invalid_request_error", "message": words}}
     before = len(stage.received())

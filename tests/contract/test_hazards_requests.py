@@ -47,7 +47,7 @@ def lost(answer: Any) -> list[str]:
 
 @pytest.mark.parametrize("backend", NAMES)
 @pytest.mark.parametrize("client", ["chat", "responses"])
-def test_H003_merged_arguments_in_a_history_are_no_fault_of_the_server(stage: Stage, client: str, backend: str) -> None:
+def test_H003_merged_arguments_in_a_history_are_no_server_error(stage: Stage, client: str, backend: str) -> None:
     """Two calls that somebody merged a turn ago: the turn after it must not fail, and nothing of them may be lost."""
     merged = '{"city": "a"}{"city": "b"}'
     body, answer = stage.sent(client, backend, talk(client, USER, Said("call", merged, "call_1", "weather"), OK))
@@ -58,7 +58,7 @@ def test_H003_merged_arguments_in_a_history_are_no_fault_of_the_server(stage: St
     assert "history.arguments" in lost(answer)
 
 
-def test_H003_arguments_that_are_no_text_are_named_by_their_place(stage: Stage) -> None:
+def test_H003_arguments_that_are_no_string_are_rejected_with_their_location(stage: Stage) -> None:
     body = talk("chat", USER, Said("call", "{}", "call_1", "weather"), OK)
     body["messages"][1]["tool_calls"][0]["function"]["arguments"] = 7
     answer = stage.ask("chat", "chat", body)
@@ -72,7 +72,7 @@ NAMED = {"files/read.v2": SCHEMA, "mcp__plugin_" + "a_server_with_a_long_name_" 
 @pytest.mark.parametrize("backend", ["chat", "responses", "messages"])
 @pytest.mark.parametrize("client", ["chat", "responses", "messages"])
 @pytest.mark.parametrize("name", NAMED, ids=["dots", "long"])
-def test_H052_H053_H056_a_name_is_fitted_everywhere_and_restored(
+def test_H052_H053_H056_a_name_is_adapted_everywhere_and_restored(
     stage: Stage, client: str, backend: str, name: str
 ) -> None:
     choice: dict[str, Any] = {
@@ -96,7 +96,7 @@ def test_H052_H053_H056_a_name_is_fitted_everywhere_and_restored(
 
 
 @pytest.mark.parametrize("backend", ["messages", "messages-anew"])
-def test_H056_a_tool_by_type_keeps_the_name_its_type_demands(stage: Stage, backend: str) -> None:
+def test_H056_a_typed_tool_keeps_the_name_of_its_type(stage: Stage, backend: str) -> None:
     typed = [
         {"type": "web_search_20250305", "name": "web_search", "max_uses": 2},
         {"type": "bash_20250124", "name": "bash"},
@@ -140,9 +140,7 @@ UNKNOWN: dict[str, dict[str, Any]] = {
 
 
 @each_pair
-def test_H055_H097_a_tool_of_a_kind_nobody_knows_is_passed_on_or_said_to_be_missing(
-    stage: Stage, client: str, backend: str
-) -> None:
+def test_H055_H097_a_tool_of_unknown_type_is_forwarded_or_reported(stage: Stage, client: str, backend: str) -> None:
     body = talk(client, USER)
     body["tools"].insert(0, UNKNOWN[client])
     sent, answer = stage.sent(client, backend, body)
@@ -181,7 +179,7 @@ def test_H072_numbers_beyond_doubles_are_exact_in_a_history(stage: Stage, client
 
 
 @pytest.mark.parametrize("client", ["chat", "responses"])
-def test_H086_reasoning_dropped_for_a_forced_call_is_told_to_the_client(stage: Stage, client: str) -> None:
+def test_H086_reasoning_dropped_for_a_forced_call_is_reported(stage: Stage, client: str) -> None:
     effort: dict[str, Any] = {"chat": {"reasoning_effort": "high"}, "responses": {"reasoning": {"effort": "high"}}}
     body = talk(client, USER, tool_choice="required", **effort[client])
     sent, answer = stage.sent(client, "messages", body)
@@ -210,7 +208,7 @@ def test_H111_H112_a_template_server_gets_texts_and_one_instruction_at_the_start
 
 
 @pytest.mark.parametrize("client", ["responses", "messages"])
-def test_H112_what_is_left_after_compaction_begins_with_the_user(stage: Stage, client: str) -> None:
+def test_H112_a_compacted_history_begins_with_a_user_message(stage: Stage, client: str) -> None:
     body = talk(client, Said("call", "{}", "call_1", "weather"), OK)
     sent, _ = stage.sent(client, "chat", body)
     assert [message["role"] for message in sent["messages"]][:2] == ["user", "assistant"]
@@ -315,7 +313,7 @@ def refused(dialect: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("backend", ["", "-anew"], ids=["verbatim", "anew"])
 @pytest.mark.parametrize("case", REFUSALS)
-def test_H081_H084_H111_H112_H141_H166_a_client_never_hears_of_what_other_words_can_mend(
+def test_H081_H084_H111_H112_H141_H166_a_rejection_that_another_form_avoids_is_retried(
     stage: Stage, case: str, backend: str
 ) -> None:
     dialect, status, words, change = REFUSALS[case]

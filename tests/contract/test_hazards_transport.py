@@ -40,7 +40,7 @@ def without_beats(events: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
 
 
 @pytest.mark.parametrize(("client", "backend"), [("chat", "messages"), ("responses", "chat"), ("messages", "messages")])
-def test_H152_a_heartbeat_lasts_no_longer_than_the_back_ends_patience(stage: Stage, client: str, backend: str) -> None:
+def test_H152_heartbeats_end_with_the_idle_timeout(stage: Stage, client: str, backend: str) -> None:
     """It falls silent after its first words: heartbeats come, and then the end that says so."""
     answer = stage.ask(client, f"{backend}-hasty", talk(client), [stream_head(), chunk(frames(backend)[0]), HOLD])
     events = answer.events
@@ -50,7 +50,7 @@ def test_H152_a_heartbeat_lasts_no_longer_than_the_back_ends_patience(stage: Sta
 
 
 @each_pair
-def test_H153_no_heartbeat_falls_into_an_event(stage: Stage, client: str, backend: str) -> None:
+def test_H153_no_heartbeat_is_sent_inside_an_event(stage: Stage, client: str, backend: str) -> None:
     """The back end pauses in the middle of each frame, for longer than a heartbeat."""
     wire = b"".join(frames(backend, call=ARGUMENTS))
     third = len(wire) // 3
@@ -67,7 +67,7 @@ def test_H153_no_heartbeat_falls_into_an_event(stage: Stage, client: str, backen
 
 
 @each_pair
-def test_H160_a_second_try_before_the_answer_begins_it_once(stage: Stage, client: str, backend: str) -> None:
+def test_H160_a_retry_before_the_answer_starts_it_once(stage: Stage, client: str, backend: str) -> None:
     refusal: list[Step] = [reply(503, b"{}", retry_after="0.01")]
     before = len(stage.received())
     answer = stage.ask(client, f"{backend}-eager", talk(client), refusal, refusal, streamed(backend, call=ARGUMENTS))
@@ -99,9 +99,7 @@ def mid_stream(backend: str, how: str) -> list[Step]:
 
 @pytest.mark.parametrize("how", ["closed", "reset", "ended", "told"])
 @each_pair
-def test_H159_H161_once_a_word_is_out_every_fault_ends_the_answer_and_none_is_tried_again(
-    stage: Stage, client: str, backend: str, how: str
-) -> None:
+def test_H159_H161_after_the_first_text_no_fault_is_retried(stage: Stage, client: str, backend: str, how: str) -> None:
     before = len(stage.received())
     play = mid_stream(backend, how)
     answer = stage.ask(client, f"{backend}-eager", talk(client), play, streamed(backend))
@@ -113,7 +111,7 @@ def test_H159_H161_once_a_word_is_out_every_fault_ends_the_answer_and_none_is_tr
 
 
 @each_client
-def test_H164_a_slow_back_end_is_slow_and_no_more(stage: Stage, client: str) -> None:
+def test_H164_a_timeout_does_not_affect_the_next_request(stage: Stage, client: str) -> None:
     """Silence is a time-out of its own kind, never a quota; and the next request goes there as if nothing had been."""
     body = talk(client, stream=False)
     answer = stage.ask(client, f"{client}-hasty", body, [HOLD])

@@ -258,7 +258,7 @@ LAST: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("case", list(LAST))
-def test_nothing_runs_behind_the_last_request(case: str) -> None:
+def test_nothing_is_executed_after_the_last_request(case: str) -> None:
     data = NEXT + LAST[case] + SMUGGLED
 
     async def main() -> None:

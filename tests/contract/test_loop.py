@@ -100,7 +100,7 @@ def test_the_same_script_gives_the_same_events_everywhere(stage: Providers, kind
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_reasoning_is_told_by_every_back_end_that_shows_it(stage: Providers, kind: str) -> None:
+def test_reasoning_arrives_from_every_back_end_that_has_it(stage: Providers, kind: str) -> None:
     prompt = script(calls(("weather", {"city": "Rome"}), reasoning="Hm, where?"), {"text": "ok"}, strict=False)
     events, _ = events_of(agent_of(stage, kind), prompt)
     said = [event["text"] for event in folded(events) if event["type"] == "reasoning"]
@@ -131,7 +131,7 @@ def test_strict_providers_accept_the_last_request(stage: Providers, kind: str) -
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_H048_ids_that_come_again_and_again_are_told_apart(stage: Providers, kind: str) -> None:
+def test_H048_repeated_ids_are_distinguished(stage: Providers, kind: str) -> None:
     turns = [{"calls": [{"name": "weather", "arguments": {"city": city}, "id": "call_0"}]} for city in "ABC"]
     events, conversation = events_of(agent_of(stage, kind), script(*turns, {"text": "{{result:2}}"}, strict=False))
     assert events[-1].text == "C: rain for 1 days"  # type: ignore[union-attr] # complete
@@ -149,7 +149,7 @@ PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgG
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_whatever_tools_are_called_and_give_back_is_accepted(stage: Providers, kind: str) -> None:
+def test_any_calls_and_results_are_accepted(stage: Providers, kind: str) -> None:
     outputs: dict[str, Any] = {
         "half": "\ud800 \x00 é \u2028",
         "nothing": "",
@@ -171,13 +171,13 @@ def test_whatever_tools_are_called_and_give_back_is_accepted(stage: Providers, k
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_interrupted_at_every_event_it_goes_on_at_the_same_provider(stage: Providers, kind: str) -> None:
+def test_a_task_interrupted_at_any_event_continues_at_the_same_provider(stage: Providers, kind: str) -> None:
     asyncio.run(_interrupted(stage, kind, (kind,)))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_interrupted_at_every_event_it_goes_on_at_every_provider(stage: Providers, kind: str) -> None:
+def test_a_task_interrupted_at_any_event_continues_at_every_provider(stage: Providers, kind: str) -> None:
     asyncio.run(_interrupted(stage, kind, KINDS))
 
 
@@ -206,7 +206,7 @@ async def _interrupted(stage: Providers, kind: str, others: tuple[str, ...]) -> 
 
 @pytest.mark.parametrize("other", KINDS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_saved_conversation_goes_on_with_another_model(
+def test_a_saved_conversation_continues_with_another_model(
     stage: Providers, kind: str, other: str, tmp_path: Path
 ) -> None:
     """Also of the same kind: the thoughts of one model are nothing for another."""
@@ -236,7 +236,7 @@ def test_a_saved_conversation_goes_on_with_another_model(
     assert len(stage.seen) == 1
 
 
-def test_thoughts_of_the_same_model_go_back_to_it(stage: Providers) -> None:
+def test_reasoning_returns_to_the_model_that_created_it(stage: Providers) -> None:
     prompt = script(calls(("weather", {"city": "Rome"}), **thinking("anthropic")), {"text": "It rains."}, strict=False)
     agent = agent_of(stage, "anthropic", effort="high")
     _, conversation = events_of(agent, prompt)
@@ -245,7 +245,7 @@ def test_thoughts_of_the_same_model_go_back_to_it(stage: Providers) -> None:
     assert body["messages"][1]["content"][0]["signature"] == signature_of("Where is it?")
 
 
-def test_a_gateway_by_its_address(stage: Providers) -> None:
+def test_an_agent_with_a_gateway_url(stage: Providers) -> None:
     """The agent asks a gateway that runs elsewhere; which models there are is that one's matter."""
     weather = Weather()
     agent = Agent("s/scripted", weather.tools, url=f"{stage.url}/v1", key="unused")
@@ -263,7 +263,7 @@ def test_a_gateway_by_its_address(stage: Providers) -> None:
 
 
 @pytest.mark.parametrize("is_by_url", [True, False])
-def test_a_task_that_reaches_its_bound_is_counted_once_for_its_back_end(stage: Providers, is_by_url: bool) -> None:
+def test_a_task_that_reaches_its_limit_is_counted_once(stage: Providers, is_by_url: bool) -> None:
     own = Prometheus()
     where: dict[str, Any] = {"url": f"{stage.url}/v1"} if is_by_url else {"config": stage.config()}
     model = "s/scripted" if is_by_url else "openai-chat/scripted"
@@ -323,7 +323,7 @@ def test_a_thousand_loops_at_fifty_keep_memory_flat(stage: Providers, kind: str)
     assert _memory() - before < 30 << 20
 
 
-def test_a_reader_who_stops_leaves_no_request_and_no_tool_behind(stage: Providers) -> None:
+def test_stopping_the_iteration_cancels_requests_and_tools(stage: Providers) -> None:
     async def main() -> None:
         async with agent_of(stage, "openai-chat") as agent:
             async with aclosing(agent.stream(task(""))) as events:

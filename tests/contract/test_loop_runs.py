@@ -172,7 +172,7 @@ def test_a_model_that_never_stops_calling_ends_with_its_text(kind: str, tmp_path
 
 
 @pytest.mark.parametrize("transport", ["run", "sse"])
-def test_a_model_that_says_nothing_leaves_its_last_call(transport: str, tmp_path: Path) -> None:
+def test_without_text_the_last_call_is_the_text(transport: str, tmp_path: Path) -> None:
     look = Look()
     events, _ = played(f"cursor-{transport}", tmp_path, look.tools, Stubborn())
     assert ending(events).reason == "max_iterations"
@@ -210,7 +210,7 @@ def test_a_task_from_a_wrong_call_to_the_answer(transport: str, tmp_path: Path) 
 
 @pytest.mark.parametrize("text", ["Let me see. ", ""])
 @pytest.mark.parametrize("transport", ["run", "sse"])
-def test_by_the_address_of_a_gateway(transport: str, text: str) -> None:
+def test_an_agent_with_a_gateway_url(transport: str, text: str) -> None:
     """The agent knows nothing of Cursor: the mark of the error crosses the wire, and the gateway counts the task."""
 
     async def main() -> None:

@@ -118,7 +118,9 @@ def test_there_are_a_hundred_kinds_of_each_server(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_H001_H008_H010_H015_H029_H050_H114_H154_each_kind_once(theatre: Theatre, dialect: str) -> None:
+def test_H001_H008_H010_H015_H029_H050_H114_H154_each_kind_in_one_client_dialect(
+    theatre: Theatre, dialect: str
+) -> None:
     own = [(number, malformed) for number, malformed in enumerate(KINDS) if malformed.dialect == dialect]
     found = {malformed.name: theatre.play(number, [_quick(number, malformed)]) for number, malformed in own}
     assert {name: wrong for name, wrong in found.items() if wrong} == {}
@@ -126,7 +128,7 @@ def test_H001_H008_H010_H015_H029_H050_H114_H154_each_kind_once(theatre: Theatre
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(KINDS)), ids=TITLES)
-def test_H002_H006_H007_H011_H012_H013_H017_H028_H030_H031_H049_H051_H071_H109_each_kind_everywhere(
+def test_H002_H006_H007_H011_H012_H013_H017_H028_H030_H031_H049_H051_H071_H109_each_kind_in_many_client_dialects(
     theatre: Theatre, number: int
 ) -> None:
     assert theatre.play(number, _many(number, KINDS[number])) == []
@@ -150,7 +152,7 @@ def connection(upstream: Upstream) -> Iterator[HTTPConnection]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_H148_H150_over_the_network_it_is_the_same(
+def test_H148_H150_the_network_gives_the_same_answers(
     connection: HTTPConnection, upstream: Upstream, dialect: str
 ) -> None:
     found = []

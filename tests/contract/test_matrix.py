@@ -167,7 +167,7 @@ def test_client_sees_what_the_model_said(desk: Desk, case: Case) -> None:
 
 
 @pytest.mark.parametrize("cell", CELLS, ids=CELL_NAMES)
-def test_refusal_keeps_its_words(desk: Desk) -> None:
+def test_refusal_keeps_its_text(desk: Desk) -> None:
     auto, never = (desk.seen({"refusal": "I cannot help with that."}, way) for way in WAYS)
     assert auto == never
     assert "I cannot help with that." in (auto.refusal, auto.text)

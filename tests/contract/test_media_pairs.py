@@ -83,7 +83,7 @@ def test_the_document_lists_every_kind_and_every_target() -> None:
 
 @each_pair
 @pytest.mark.parametrize("place", ["user", "result"])
-def test_H098_H100_each_medium_comes_to_the_end_that_the_document_tells(client: str, target: str, place: str) -> None:
+def test_H098_H100_each_medium_arrives_as_documented(client: str, target: str, place: str) -> None:
     for name, sent in KINDS.items():
         end = ends(client, target, place, sent)
         assert end in (None, table()[name][target]), f"{name} in the {place}"
@@ -91,7 +91,7 @@ def test_H098_H100_each_medium_comes_to_the_end_that_the_document_tells(client: 
 
 @each_pair
 @pytest.mark.parametrize("place", ["assistant", "system"])
-def test_where_only_text_may_stand_media_are_named(client: str, target: str, place: str) -> None:
+def test_media_are_named_where_only_text_is_allowed(client: str, target: str, place: str) -> None:
     for name, sent in KINDS.items():
         end = ends(client, target, place, sent)
         if target == "Responses" and place == "system":
@@ -102,7 +102,7 @@ def test_where_only_text_may_stand_media_are_named(client: str, target: str, pla
 
 @pytest.mark.parametrize("client", NAMES)
 @pytest.mark.parametrize("place", PLACES)
-def test_between_two_ends_of_one_dialect_all_goes_as_it_came(client: str, place: str) -> None:
+def test_within_one_dialect_everything_is_forwarded_unchanged(client: str, place: str) -> None:
     for sent in KINDS.values():
         if (part := part_of(client, sent)) is None:
             continue
@@ -200,7 +200,7 @@ def test_H101_blocks_that_only_one_dialect_has(target: str, place: str, name: st
 
 @each_pair
 @pytest.mark.parametrize("broken", ["!!", "aaaaa", "a=aa"])
-def test_broken_data_is_refused_with_its_place(client: str, target: str, broken: str) -> None:
+def test_invalid_data_is_rejected_with_its_location(client: str, target: str, broken: str) -> None:
     part = part_of(client, Sent("image", "image/png", PNG))
     wire = json.dumps(part).replace(b64encode(PNG).decode(), broken)
     request = request_with(client, {"user": [json.loads(wire)]})
@@ -291,7 +291,7 @@ def fits(value: Any, kind: Any) -> bool:
 
 @pytest.mark.parametrize("client", NAMES)
 @pytest.mark.parametrize("target", NAMES)
-def test_work_grows_with_the_size_of_an_image_and_no_faster(client: str, target: str) -> None:
+def test_work_is_linear_in_the_size_of_an_image(client: str, target: str) -> None:
     profile = OPENAI_CHAT if target == "chat" else next(one[1] for one in TARGETS.values() if one[0] == target)
 
     def cost(size: int) -> float:

@@ -109,7 +109,7 @@ def test_H074_H075_H081_details_come_back_whole_for_clients_that_drop_them(
 
 @pytest.mark.parametrize("backend", ["router", "router-retry"])
 @pytest.mark.parametrize("is_stream", [True, False], ids=["stream", "body"])
-def test_a_chat_client_is_told_all_of_them(server: Gateway, upstream: Upstream, backend: str, is_stream: bool) -> None:
+def test_a_chat_client_gets_all_of_them(server: Gateway, upstream: Upstream, backend: str, is_stream: bool) -> None:
     number = next(_numbers)
     model, call_id = f"or{number}", f"call_{number:024x}"
     upstream.on(model, stream("claude", call_id) if is_stream else body("claude", call_id))
@@ -126,9 +126,7 @@ def test_a_chat_client_is_told_all_of_them(server: Gateway, upstream: Upstream, 
 
 
 @pytest.mark.parametrize("backend", ["router", "router-retry"])
-def test_H081_a_client_that_hands_back_the_pieces_is_understood(
-    server: Gateway, upstream: Upstream, backend: str
-) -> None:
+def test_H081_a_client_may_return_the_fragments(server: Gateway, upstream: Upstream, backend: str) -> None:
     """Libraries that collect what they are sent and join nothing; what they hand back would be refused as it is."""
     number = next(_numbers)
     model, call_id = f"or{number}", f"call_{number:024x}"
@@ -164,7 +162,7 @@ def test_routing_members_pass_untouched(server: Gateway, upstream: Upstream, bac
 
 @pytest.mark.parametrize("client", KINDS)
 @pytest.mark.parametrize("is_stream", [True, False], ids=["stream", "body"])
-def test_H154_a_provider_that_failed_in_a_200_is_no_answer(
+def test_H154_a_provider_error_in_a_200_is_an_error(
     server: Gateway, upstream: Upstream, client: str, is_stream: bool
 ) -> None:
     model = f"or{next(_numbers)}"

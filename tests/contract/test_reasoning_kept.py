@@ -189,7 +189,7 @@ def converse(
 
 @pytest.mark.parametrize("dialect", KINDS)
 @pytest.mark.parametrize("client", KINDS)
-def test_H074_H075_H082_H083_dropped_reasoning_is_put_back(
+def test_H074_H075_H082_H083_dropped_reasoning_is_restored(
     server: Gateway, upstream: Upstream, client: str, dialect: str
 ) -> None:
     assert proof_in(dialect, converse(server, upstream, client, dialect)) == PROOFS[dialect]
@@ -197,23 +197,23 @@ def test_H074_H075_H082_H083_dropped_reasoning_is_put_back(
 
 
 @pytest.mark.parametrize("dialect", KINDS)
-def test_H079_not_where_the_call_was_edited(server: Gateway, upstream: Upstream, dialect: str) -> None:
+def test_H079_an_edited_call_gets_no_reasoning(server: Gateway, upstream: Upstream, dialect: str) -> None:
     assert proof_in(dialect, converse(server, upstream, "chat", dialect, edit=True)) == []
 
 
 @pytest.mark.parametrize("dialect", KINDS)
-def test_not_for_another_key(server: Gateway, upstream: Upstream, dialect: str) -> None:
+def test_another_key_gets_no_reasoning(server: Gateway, upstream: Upstream, dialect: str) -> None:
     assert proof_in(dialect, converse(server, upstream, "chat", dialect, key="another")) == []
 
 
-def test_not_where_the_owner_does_not_want_it(upstream: Upstream) -> None:
+def test_disabled_reasoning_is_not_restored(upstream: Upstream) -> None:
     config = Config(server=server_config(), store=StoreConfig(kind="memory", reasoning=False))
     with gateway(with_backends(config, backends(upstream))) as running:
         assert proof_in("messages", converse(running, upstream, "chat", "messages")) == []
 
 
 @pytest.mark.parametrize("dialect", KINDS)
-def test_of_a_corrected_answer_the_last_thoughts_are_kept(server: Gateway, upstream: Upstream, dialect: str) -> None:
+def test_a_corrected_answer_stores_its_last_reasoning(server: Gateway, upstream: Upstream, dialect: str) -> None:
     """The wrong call's thoughts led to nothing that the client has."""
     number = next(_numbers)
     model, call_id = f"m{number}", f"call_{number:024x}"

@@ -38,7 +38,7 @@ def assert_good(tallies: list[Tally]) -> None:
     assert is_good, "\n".join([*lines, *map(str, wrong[:5])])
 
 
-def test_the_samples_are_right() -> None:
+def test_the_samples_are_valid() -> None:
     measurement = Measurement()
     assert len(samples()) > 150
     assert [sample.tool for sample in samples() if not measurement.is_right(sample)] == []
@@ -57,7 +57,7 @@ def test_every_damage_and_two_at_once(seed: int) -> None:
 
 
 @pytest.mark.slow
-def test_H020_H031_cut_calls_are_never_completed() -> None:
+def test_H020_H031_truncated_calls_are_never_completed() -> None:
     tallies = list(Measurement(4).run_cuts(samples(), 40))
     assert [(tally.name, tally.wrong) for tally in tallies if tally.wrong] == []
     assert tallies[0].counts.keys() == {"missed"}, "a call that is known to be cut was repaired"
@@ -90,13 +90,13 @@ def described(value: Any, more: list[str]) -> dict[str, Any]:
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.dictionaries(names, values, min_size=1, max_size=5), st.lists(names, max_size=3))
-def test_H031_no_beginning_of_a_call_is_another_call(arguments: dict[str, Any], more: list[str]) -> None:
+def test_H031_no_prefix_of_a_call_becomes_another_call(arguments: dict[str, Any], more: list[str]) -> None:
     """Cut and known to be: invalid. Not known to be: invalid, or the very call, where only brackets were missing."""
     assert_no_prefix_is_another_call(Sample("tool", described(arguments, more), arguments))
 
 
 @pytest.mark.parametrize("index", range(0, 190, 12))
-def test_H031_no_beginning_of_a_real_call_is_another_call(index: int) -> None:
+def test_H031_no_prefix_of_a_real_call_becomes_another_call(index: int) -> None:
     assert_no_prefix_is_another_call(livened(samples()[index], Random(index)))
 
 

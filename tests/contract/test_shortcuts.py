@@ -113,7 +113,7 @@ ALIKE: dict[str, list[bytes]] = {
 
 
 @pytest.mark.parametrize("dialect", ALL)
-def test_frames_alike_are_read_as_if_they_were_parsed(dialect: str) -> None:
+def test_the_template_shortcut_equals_parsing(dialect: str) -> None:
     request = asking(dialect)
     for wire in streams(dialect):
         quick, careful = (DIALECTS[dialect].stream_decoder(request) for _ in range(2))
@@ -131,7 +131,7 @@ RESPELLED: dict[str, tuple[bytes, bytes]] = {
 
 
 @pytest.mark.parametrize("dialect", sorted(RESPELLED))
-def test_typed_readers_see_what_the_general_ones_see(dialect: str) -> None:
+def test_the_typed_decoder_equals_the_general_one(dialect: str) -> None:
     request = asking(dialect)
     usual, other = RESPELLED[dialect]
     for wire in streams(dialect):

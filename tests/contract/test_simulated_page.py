@@ -31,7 +31,7 @@ def test_a_configuration_loads(tmp_path: Path, sample: str) -> None:
     assert not config.warnings
 
 
-def test_there_are_all_of_them() -> None:
+def test_every_server_has_a_sample() -> None:
     assert {"ollama", "llamacpp", "lmstudio", "vllm", "codex"} <= set(re.findall(r"\[backends\.([a-z]+)\]", PAGE))
 
 
@@ -41,7 +41,7 @@ def test_the_prompt_begins_as_shown() -> None:
     assert told.startswith(shown)
 
 
-def test_whose_text_is_looked_into() -> None:
+def test_profiles_whose_text_is_not_scanned() -> None:
     not_looked_into = {name for name, profile in profiles.BY_NAME.items() if not profile.writes_calls}
     assert {name for name in not_looked_into if not name.startswith("gemini")} == SILENT
 

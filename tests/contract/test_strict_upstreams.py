@@ -163,7 +163,7 @@ def test_a_right_request_passes(dialect: str) -> None:
 
 
 @pytest.mark.parametrize(("dialect", "path", "value", "words"), FAULTS)
-def test_a_fault_is_refused_in_the_providers_words(dialect: str, path: list[Any], value: Any, words: str) -> None:
+def test_a_fault_is_rejected_with_the_providers_message(dialect: str, path: list[Any], value: Any, words: str) -> None:
     with pytest.raises(Refused) as refusal:
         CHECKS[dialect](changed(RIGHT[dialect], path, value))
     assert words in refusal.value.words
@@ -186,14 +186,14 @@ def test_a_fault_is_refused_in_the_providers_words(dialect: str, path: list[Any]
         ("responses", [{"type": "shell_call", "call_id": "s", "action": {}}], "No tool output found for shell call s"),
     ],
 )
-def test_a_faulty_end_is_refused(dialect: str, more: list[Any], words: str) -> None:
+def test_an_invalid_end_is_rejected(dialect: str, more: list[Any], words: str) -> None:
     key = "input" if dialect == "responses" else "messages"
     with pytest.raises(Refused) as refusal:
         CHECKS[dialect]({**RIGHT[dialect], key: [*RIGHT[dialect][key], *more]})
     assert words in refusal.value.words
 
 
-def test_more_than_four_marks_for_a_cache_are_refused() -> None:
+def test_more_than_four_cache_markers_are_rejected() -> None:
     marked = [{"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}}] * 5
     with pytest.raises(Refused, match="A maximum of 4 blocks"):
         CHECKS["messages"]({**MESSAGES, "system": marked})

@@ -88,7 +88,7 @@ class TestResponses:
         assert item["namespace"] == "multi_agent_v1"
         assert json.loads(item["arguments"]) == {"target": WORD}
 
-    def test_U1_tools_that_stand_in_the_input(
+    def test_U1_tools_in_the_input(
         self, connection: HTTPConnection, gateway: Gateway, backend: str, stream: bool
     ) -> None:
         declared = {"type": "namespace", "name": "functions", "description": "", "tools": [EXEC]}
@@ -158,9 +158,7 @@ def answered(item: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_turns_of_every_kind_come_back_as_they_were_told(
-    connection: HTTPConnection, gateway: Gateway, backend: str
-) -> None:
+def test_turns_of_every_kind_come_back_unchanged(connection: HTTPConnection, gateway: Gateway, backend: str) -> None:
     shell, search = {"name": "local_shell", "arguments": {"command": ["ls", WORD], "timeout_ms": 0}}, {"target": WORD}
     turns = [
         {"text": "so", "calls": [{"name": "apply_patch", "input": PATCH}, {"name": "look_up", "arguments": search}]},
@@ -239,7 +237,7 @@ def test_U5_a_deferred_tool_is_called_once_it_is_loaded(
     assert (called["name"], called["input"]) == ("WebFetch", {"url": WORD})
 
 
-def test_H105_a_hosted_tool_is_removed_and_said_so(connection: HTTPConnection, gateway: Gateway) -> None:
+def test_H105_a_hosted_tool_is_removed_and_reported(connection: HTTPConnection, gateway: Gateway) -> None:
     body = {"model": "auto-chat/scripted", "input": scripted({"text": "ok"}), "tools": TOOLS, "store": False}
     headers = {"content-type": "application/json", "authorization": f"Bearer {gateway.key}"}
     connection.request("POST", "/v1/responses", json.dumps(body).encode(), headers)
@@ -249,7 +247,7 @@ def test_H105_a_hosted_tool_is_removed_and_said_so(connection: HTTPConnection, g
     assert "tool.hosted" in answer.headers["x-toolwire-loss"]
 
 
-def test_a_server_of_functions_is_sent_nothing_else() -> None:
+def test_a_server_with_functions_only_gets_functions() -> None:
     """What leaves for it, in its own dialect: no deferred, hosted or freeform tool, and no reference to one."""
     schema = {"type": "object"}
     later = {"name": "Later", "input_schema": schema, "defer_loading": True}

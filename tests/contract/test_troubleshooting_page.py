@@ -23,7 +23,7 @@ def anchor(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-def test_it_begins_with_calls_that_are_not_made() -> None:
+def test_the_first_section_is_about_missing_calls() -> None:
     assert HEADINGS[0] == "Tool calls are not made"
     assert [name for name, _ in re.findall(r"^- \[(.+)\]\(#(.+)\)$", PAGE, re.MULTILINE)] == HEADINGS
 
@@ -65,7 +65,7 @@ def test_every_sample_loads(sample: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("link", sorted(set(re.findall(r"\]\(([^)]+)\)", PAGE))))
-def test_every_link_leads_somewhere(link: str) -> None:
+def test_every_link_target_exists(link: str) -> None:
     name, _, place = link.partition("#")
     page = PAGE
     if name:
@@ -76,7 +76,7 @@ def test_every_link_leads_somewhere(link: str) -> None:
         assert place in [anchor(heading) for heading in re.findall(r"^#+ (.+)$", page, re.MULTILINE)], link
 
 
-def test_the_debug_report_is_as_the_page_says() -> None:
+def test_the_debug_report_is_as_documented() -> None:
     asked = {"model": "demo/echo-tools", "messages": [{"role": "user", "content": "a secret"}]}
     with gateway(with_backends(Config(server=server_config()), ())) as running:
         answer = ask(running.port, "POST", "/v1/chat/completions", asked, {"x-toolwire-debug": "1"})

@@ -181,7 +181,7 @@ def test_responses_client(server: Gateway, upstream: str, stream: bool) -> None:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_the_next_turn_knows_what_was_found(server: Gateway, client: str) -> None:
+def test_the_next_turn_contains_the_search_results(server: Gateway, client: str) -> None:
     request = _request(client, "chat", LOOKING, ANSWER, stream=False)
     answer = _asked(server, client, request).json
     given = request["messages" if client == "messages" else "input"]
@@ -198,7 +198,7 @@ def test_the_next_turn_knows_what_was_found(server: Gateway, client: str) -> Non
         assert ("tool_result" in said) == offered
 
 
-def test_a_stored_answer_knows_its_searches(server: Gateway) -> None:
+def test_a_stored_answer_contains_its_searches(server: Gateway) -> None:
     first = _request(
         "responses", "chat", LOOKING, ANSWER, {"text": "{{result:0:https.*tides}}"}, stream=True, store=True
     )
@@ -211,7 +211,7 @@ def test_a_stored_answer_knows_its_searches(server: Gateway) -> None:
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_H092_what_a_client_must_answer_ends_the_turn(server: Gateway, client: str) -> None:
+def test_H092_a_client_call_beside_a_search_ends_the_turn(server: Gateway, client: str) -> None:
     both = {"calls": [SEARCH, {"name": "note", "arguments": {"word": "é"}, "id": "call_own"}]}
     last = {"text": "{{result:1}} {{result:0:04:\\d\\d}}"}
     request = _request(client, "chat", both, last, stream=False, tools=[TOOLS[client], OWN[client]])
@@ -271,7 +271,7 @@ def test_no_more_searches_than_the_client_allows(server: Gateway, engine: Upstre
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_domains_and_what_is_not_honoured(server: Gateway, client: str) -> None:
+def test_domains_and_unsupported_options(server: Gateway, client: str) -> None:
     place = {"type": "approximate", "city": "Oslo"}
     limits: dict[str, dict[str, Any]] = {
         "messages": {"blocked_domains": ["example.org"]},
@@ -301,7 +301,7 @@ def test_without_a_hosted_search_nothing_changes(server: Gateway, engine: Upstre
 
 
 @pytest.mark.parametrize("client", CLIENTS)
-def test_a_client_that_goes_stops_the_upstream(engine: Upstream, client: str) -> None:
+def test_a_client_that_disconnects_stops_the_upstream(engine: Upstream, client: str) -> None:
     """engine is the model's server here."""
     model = engine.on("slow", [stream_head(), chunk(frames("chat")[0]), chunk(frames("chat")[1]), HOLD])
     backend = BackendConfig(name="chat", kind="openai-chat", base_url=f"{engine.url}/v1", models=(model,))

@@ -63,7 +63,7 @@ def assert_prose_calls_nothing(found: Measurement) -> None:
     assert all(tally.total for tally in told + untold)
 
 
-def test_the_cases_are_right() -> None:
+def test_the_cases_are_valid() -> None:
     schemas = Schemas()
     assert len(cases()) > 300
     assert [case.name for case in cases() if not is_right(case, schemas)] == []
@@ -88,13 +88,13 @@ def test_much_prose_calls_nothing() -> None:
 
 
 @pytest.mark.slow
-def test_prose_calls_nothing_where_bytes_pass_untouched() -> None:
+def test_prose_calls_nothing_on_the_verbatim_path() -> None:
     assert_prose_calls_nothing(many(2, usually=7, verbatim_every=1))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_told", [True, False])
-def test_no_damage_makes_another_call(is_told: bool) -> None:
+def test_damage_never_produces_another_call(is_told: bool) -> None:
     assert_never_wrong(list(many(3, usually=6).damages(every_damage(), is_told=is_told)))
 
 
@@ -110,9 +110,7 @@ LINE = '{"type": "tool_call", "name": "get_weather", "arguments": {"location": "
 @pytest.mark.parametrize("client", DIALECTS)
 @pytest.mark.parametrize("is_stream", [True, False])
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_a_line_of_json_behind_a_sentence_reaches_every_client_as_a_call(
-    dialect: str, client: str, is_stream: bool
-) -> None:
+def test_a_json_line_after_a_sentence_is_a_call_for_every_client(dialect: str, client: str, is_stream: bool) -> None:
     async def ask(text: str) -> Seen:
         said = Said(tuple(text[start : start + 5] for start in range(0, len(text), 5)))
         played = Played(pieces(sse(stream(dialect, said)), "frames"), "text/event-stream", is_cut=False)
@@ -129,7 +127,7 @@ def test_a_line_of_json_behind_a_sentence_reaches_every_client_as_a_call(
     assert (seen.text, seen.calls, seen.finish) == (f"I will look.\n{wrong}", (), "stop")
 
 
-def test_a_model_that_is_told_of_its_mistakes_gets_further() -> None:
+def test_corrections_increase_the_share_of_correct_answers() -> None:
     clear = [damage for damage in every_damage() if damage.hope == "clear"]
     check, _, retry, required = (run(cases()[::12], clear, 0.5, setting, SEED)["right"] for setting in SETTINGS)
     assert check < retry <= required

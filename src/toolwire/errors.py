@@ -1,4 +1,4 @@
-"""One error tree: who must act decides the class."""
+"""The tree of errors: the class says who must act."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_QUOTED = 200
+_MAX_QUOTED = 200
 
 
 def quote(value: object) -> str:
-    """Foreign text, made safe to stand in a message: bounded, control characters escaped."""
-    text = value if isinstance(value, str) else _shown(value)
-    text = _CONTROL.sub(lambda match: f"\\u{ord(match.group()):04x}", text[: _QUOTED + 1])
-    return f'"{text[:_QUOTED]}..."' if len(text) > _QUOTED else f'"{text}"'
+    """Foreign text for a message: bounded, with control characters escaped."""
+    text = value if isinstance(value, str) else _repr(value)
+    text = _CONTROL.sub(lambda match: f"\\u{ord(match.group()):04x}", text[: _MAX_QUOTED + 1])
+    return f'"{text[:_MAX_QUOTED]}..."' if len(text) > _MAX_QUOTED else f'"{text}"'
 
 
-def _shown(value: object) -> str:
+def _repr(value: object) -> str:
     try:
         return repr(value)
-    except RecursionError:  # as deep as JSON may be is deeper than this can go
+    except RecursionError:  # JSON may be nested deeper than repr() supports
         return "..."
 
 
-# Details of an error for a model that kept calling tools until its answer was ended; Messages carries them on the wire.
+# Details of the error for a model that repeats tool calls without end; the Messages dialect sends them.
 RUNAWAY: Mapping[str, Any] = {"details": {"tool_loop": "runaway"}}
 
 
 def drop_tracebacks(error: BaseException) -> None:
-    """Of an error that has been handled, and of those that led to it: their frames hold the request and its body."""
+    """Clears the tracebacks of a handled error and its causes, whose frames refer to the request and its body."""
     pending: list[BaseException | None] = [error]
     seen = set[int]()
     while pending:
@@ -40,9 +40,9 @@ def drop_tracebacks(error: BaseException) -> None:
 
 
 class GatewayError(Exception):
-    """status and code tell a program what happened; message, where and hint tell a person.
+    """status and code are for programs; message, where and hint for people.
 
-    details are members for the error object on the wire: the back end's own, or what a client's dialect expects there.
+    details: additional members of the error object on the wire, from the back end or required by a dialect.
     """
 
     status = 500
@@ -70,11 +70,11 @@ class GatewayError(Exception):
 
     @property
     def is_runaway(self) -> bool:
-        """The model kept calling tools until its answer was ended."""
+        """Whether the model repeated tool calls without end."""
         return bool(self.details.get("details") == RUNAWAY["details"])
 
     def fresh(self) -> Self:
-        """A copy without a traceback, for whoever stores an error and raises it later or more than once.
+        """A copy without a traceback, for an error that is stored and raised later or more than once.
 
         Raising gives an error a traceback, whose frames refer to what stores the error. If that were the stored object itself, the
         frames, and the request's body in them, would be part of a reference cycle and stay until the garbage collector runs.
@@ -85,7 +85,7 @@ class GatewayError(Exception):
         return copy
 
     def sentence(self) -> str:
-        """Everything a person needs, in one line."""
+        """The complete message in one line: where, what and hint."""
         text = f"{self.where}: {self.message}" if self.where else self.message
         return f"{text} {self.hint}" if self.hint else text
 
@@ -98,9 +98,9 @@ class BadRequest(GatewayError):
 
 
 class UpstreamError(GatewayError):
-    """The back end is wrong, or says that we are: status and words are its own where it gave any.
+    """The back end failed or refused the request; status and message are its own if it sent any.
 
-    headers are those a client may want (Retry-After, rate limits).
+    headers: those for the client (Retry-After, rate limits).
     """
 
     status = 502

@@ -1,4 +1,4 @@
-"""Quirks of back ends, as data: what a dialect must know of the one it writes to, and nothing about it in code."""
+"""Quirks of back ends, as data, so that no code compares names of back ends."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 
 class IdRule(Struct, frozen=True, kw_only=True):
-    """Which ids of calls a back end takes; 0 is no limit that we know of."""
+    """Which call ids a back end accepts; 0 means no known limit."""
 
     letters: Literal["any", "word", "base62"] = "any"  # word: letters, digits, _ and -
     longest: int = 0
-    length: int = 0  # exactly so many
+    length: int = 0  # the exact number of characters
     is_numbered: bool = False  # functions.NAME:INDEX, counted over the whole conversation
-    kept: str = ""  # ids with this in them say something to the back end, and stay whole
+    preserved: str = ""  # ids that contain this carry data for the back end and are never changed
 
 
 class SchemaRules(Struct, frozen=True, kw_only=True):
-    """What a back end asks of the schema of a tool."""
+    """What a back end requires of tool schemas."""
 
     needs_properties: bool = False  # H066: an object without properties is refused
     is_strict: bool = False  # H065: everything required, nothing else allowed
@@ -38,26 +38,26 @@ GEMINI_SCHEMAS = SchemaRules(is_subset=True, has_root_unions=False)
 
 
 class Remedy(Struct, frozen=True, kw_only=True):
-    """A refusal that can be put right by asking once more: how it is known, and what is written otherwise the second time.
+    """How to change a request that the back end refused with a known message, before one retry.
 
-    reasoning, proof: earlier reasoning, or the wish for proofs of it, is left out. roles: one instruction at the start, later ones
-    as notes. texts: an empty text for null.
+    change: "reasoning" removes earlier reasoning, "proof" the request for its proofs. "roles" moves instructions to the start, later ones
+    become notes. "texts" replaces null by an empty text.
     """
 
-    pattern: str  # of the refusal's words, whatever their case
+    pattern: str  # of the error message, ignoring case
     change: Literal["reasoning", "proof", "roles", "texts"]
     why: str
     statuses: frozenset[int] = frozenset({400})
 
 
-# Each is for what only the back end can tell: proofs of reasoning are good for one account alone, items where they are kept; and what
-# a server's template takes is not known before it refuses.
+# Only for conditions that only the back end knows: proofs of reasoning are valid for one account, stored items for one server, and what a
+# server's template accepts is unknown before it refuses.
 REMEDIES = (
     Remedy(
         pattern=r"encrypted[_ ]content.{0,300}(?:not issued|not be verified|not be decrypted|did not match|invalid)"
         r"|invalid_encrypted_content",
         change="reasoning",
-        why="it was made for another account, and this one refused it",
+        why="it belongs to another account, and this one refused it",
     ),
     Remedy(
         pattern=r"item with id .{0,3}rs_\w{0,200}.{0,3} not found",
@@ -86,18 +86,18 @@ REMEDIES = (
         pattern=r"unknown variant .{0,3}developer|developer.{0,3} is not one of|unexpected message role"
         r"|system message must be at the beginning|no user query found",
         change="roles",
-        why="the back end takes instructions only at the start, and only by the plain roles",
+        why="the back end accepts instructions only at the start, and only in the plain roles",
         statuses=frozenset({400, 422, 500}),
     ),
     Remedy(
         pattern=r"cannot subscript null|not .{0,3}NoneType|'NoneType' object",
         change="texts",
-        why="the back end wants a text where nothing was said",
+        why="the back end requires text in an empty message",
         statuses=frozenset({400, 500}),
     ),
 )
 
-CHAT_IDS = IdRule(longest=40, kept="__thought__")
+CHAT_IDS = IdRule(longest=40, preserved="__thought__")
 OPENAI_IDS = IdRule(longest=40)
 RESPONSES_IDS = IdRule(longest=64)
 MESSAGES_IDS = IdRule(letters="word", longest=64)
@@ -106,64 +106,60 @@ KIMI_IDS = IdRule(is_numbered=True)
 
 
 class Profile(Struct, frozen=True, kw_only=True):
-    """Defaults are the plain form of each dialect, accepted by most servers that speak it."""
+    """The defaults are the plain form of each dialect, which most of its servers accept."""
 
     name: str = "plain"
     max_tokens_field: str = "max_tokens"
     has_developer_role: bool = False
     asks_for_usage: bool = True
-    reasoning_field: str = ""  # where past reasoning goes back in; "" where the back end refuses it
+    reasoning_field: str = ""  # the member for earlier reasoning; "" if the back end refuses it
     has_effort: bool = True
     result_content: Literal["text", "parts"] = "text"
     default_max_tokens: int = 16384
-    is_gateway: bool = False  # another toolwire: it counts the tasks of agents that reach their bound
+    is_gateway: bool = False  # another toolwire, which counts agent tasks that reach their limit
     api_version: str = ""
     key_header: Literal["authorization", "x-api-key", "x-goog-api-key"] = "authorization"
-    oauth_beta: str = ""  # the feature that goes with a token in place of a key
-    bearer_from_version: str = ""  # api versions from this one on take the key as a Bearer
+    oauth_beta: str = ""  # the beta feature for tokens instead of keys
+    bearer_from_version: str = ""  # api versions from this one on accept the key as a Bearer token
     has_sampling_until: str = ""  # api versions from this one on refuse temperature, top_p and top_k
-    has_system_messages: bool = False  # anywhere; many templates take one, and only at the start (H112)
-    adaptive_models: str = (
-        r"claude-[a-z]+-(?:4[-.][6-9]|[5-9]|[1-9]\d)(?!\d)"  # refuse a budget for thinking, take an effort
-    )
-    reasoning_models: str = ""  # models that think unasked
-    level_models: str = r"gemini-(?:[3-9]|[1-9]\d)"  # are told how much to think by a level, others by a budget
-    plain_models: str = r"gemini-(?:1\.|2\.0)|gemma"  # do not think, and refuse to be told how much
-    signing_models: str = ""  # sign their calls, and refuse a turn whose first call is not signed (H074)
-    keeps_state: bool = False  # it remembers answers by their ids, in the way of its dialect
-    tool_kinds: frozenset[str] = frozenset()  # what it knows of its dialect's tools beside functions
+    has_system_messages: bool = False  # at any position; many templates accept one, at the start (H112)
+    adaptive_models: str = r"claude-[a-z]+-(?:4[-.][6-9]|[5-9]|[1-9]\d)(?!\d)"  # accept an effort, no thinking budget
+    reasoning_models: str = ""  # models that always think
+    level_models: str = r"gemini-(?:[3-9]|[1-9]\d)"  # accept a thinking level, the others a budget
+    plain_models: str = r"gemini-(?:1\.|2\.0)|gemma"  # do not think, and refuse both
+    signing_models: str = ""  # sign calls, and refuse a turn whose first call is unsigned (H074)
+    keeps_state: bool = False  # stores answers by id, as its dialect defines
+    tool_kinds: frozenset[str] = frozenset()  # tools of its dialect that it accepts beside functions
     name_length: int = 64  # of a tool's name, in letters, digits, _ and -
     ids: IdRule = IdRule()
-    has_call_ids: bool = False  # in a dialect where calls are known by their order alone, it takes ids as well
-    has_json_schemas: bool = True  # in a dialect that has schemas of its own form besides
+    has_call_ids: bool = False  # accepts call ids in a dialect that identifies calls by order
+    has_json_schemas: bool = True  # accepts JSON Schema in a dialect with a schema format of its own
     schemas: SchemaRules = ANY_SCHEMAS
-    strict_schemas: SchemaRules | None = None  # for tools that ask to be strict, where it takes them so
-    is_formal: bool = False  # the user must begin a conversation, and last words must not end in white space
-    fails_in_words: bool = True  # a failed result holds nothing else
-    signs_thoughts: bool = False  # its dialect has proofs of thoughts, and it may want them
-    needs_tools: bool = False  # past calls are refused where no tool is offered (H089)
-    max_tools: int = 0  # so many in one request (H147); 0 is no limit that we know of
-    has_tool_choice: bool = True  # else a call that must be made is asked for in words, and perhaps once more
-    writes_calls: bool = False  # its server may pass on a model's calls as text (H117, H120, H123, H128)
-    has_null_content: bool = False  # of an assistant that only calls; templates want a text (H111)
+    strict_schemas: SchemaRules | None = None  # for strict tools, if it supports them
+    is_formal: bool = False  # a user message must come first, and the last text must not end in whitespace
+    has_text_failures: bool = True  # failed results contain only text
+    signs_thoughts: bool = False  # its dialect has proofs of reasoning, and it may require them
+    needs_tools: bool = False  # refuses earlier calls in a request without tools (H089)
+    max_tools: int = 0  # per request (H147); 0 means no known limit
+    has_tool_choice: bool = True  # else the prompt asks for required calls, with a retry
+    writes_calls: bool = False  # its server may return calls as text (H117, H120, H123, H128)
+    has_null_content: bool = False  # in assistant messages with only calls; templates require text (H111)
     remedies: tuple[Remedy, ...] = REMEDIES
-    passing_faults: str = r"error parsing tool call"  # the model's own, which may not come again (H113)
-    has_files: bool = False  # takes files that are no images
+    transient_errors: str = r"error parsing tool call"  # errors of the model that a retry may avoid (H113)
+    has_files: bool = False  # accepts files other than images
     image_types: frozenset[str] = _IMAGES
-    # Limits of 0 are none that we know of; those for one medium count its bytes before base64.
+    # 0 means no known limit; limits of one medium count bytes before base64.
     max_image_bytes: int = 0
     max_file_bytes: int = 0
     max_images: int = 0
     max_request_bytes: int = 0
-    refused: frozenset[str] = (
-        frozenset()
-    )  # members of a request, beside messages and tools, that it answers with an error
-    # Members that mean the same in Chat Completions and Responses, and that it takes from a client of the other one.
+    refused: frozenset[str] = frozenset()  # members of a request that it answers with an error
+    # Members with the same meaning in Chat Completions and Responses, accepted from clients of the other dialect.
     shared_members: frozenset[str] = frozenset()
 
 
-_HOSTED = frozenset({"hosted"})  # many servers have some of their own; who asks for one knows whom it asks
-# declared: tools that a message declares, from there on.
+_HOSTED = frozenset({"hosted"})  # many servers have some of their own, and clients that use them know the server
+# declared: tools that a message declares for the rest of the conversation.
 ALL_KINDS = frozenset({"custom", "namespace", "typed", "hosted", "deferred", "declared"})
 
 # Without metadata, which OpenAI's Chat Completions refuses beside store = false.
@@ -171,7 +167,7 @@ _OPENAI_MEMBERS = frozenset(
     ["prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "safety_identifier", "service_tier"]
 )
 
-PLAIN = Profile()  # answers in this process
+PLAIN = Profile()  # for back ends in this process
 PLAIN_CHAT = Profile(name="chat", tool_kinds=_HOSTED, ids=CHAT_IDS, schemas=OPENAI_SCHEMAS, writes_calls=True)
 OPENAI_CHAT = Profile(
     name="openai",
@@ -190,7 +186,7 @@ OPENAI_CHAT = Profile(
     max_images=1500,
     shared_members=_OPENAI_MEMBERS,
 )
-_HOSTED_CHAT = replace(PLAIN_CHAT, has_null_content=True, has_system_messages=True)  # no templates in the way
+_HOSTED_CHAT = replace(PLAIN_CHAT, has_null_content=True, has_system_messages=True)  # without chat templates
 DEEPSEEK = replace(_HOSTED_CHAT, name="deepseek", reasoning_field="reasoning_content")
 MISTRAL = replace(PLAIN_CHAT, name="mistral", ids=MISTRAL_IDS, has_null_content=True)
 KIMI = replace(
@@ -201,7 +197,7 @@ KIMI = replace(
     tool_kinds=_HOSTED | {"declared"},  # from K3 on
 )
 OPENROUTER = replace(_HOSTED_CHAT, name="openrouter", has_files=True)
-# What is set here, and on whose word, is in docs/providers.md; where nothing is known the plain form stays.
+# docs/providers.md lists the sources of these settings; unknown properties have the plain form.
 AZURE = replace(
     PLAIN_CHAT,
     name="azure",
@@ -261,21 +257,21 @@ OPENAI_RESPONSES = replace(
     shared_members=_OPENAI_MEMBERS | {"metadata"},
 )
 OPENROUTER_RESPONSES = replace(RESPONSES, name="openrouter-responses", tool_kinds=_HOSTED)
-# Not by name or host: it is a program. Names leave room for a prefix that one of its ways of calling puts before them.
+# A program, so not found by host. Names leave room for a prefix that one of its tiers adds.
 CODEX = replace(
     RESPONSES,
     name="codex",
-    fails_in_words=False,
+    has_text_failures=False,
     has_tool_choice=False,
     writes_calls=False,
     tool_kinds=frozenset(),
     has_files=False,
     name_length=55,
 )
-# Names leave room for the prefix that the service puts before them; any provider's model may be behind it.
+# Names leave room for the prefix that the service adds; the model may be of any provider.
 CURSOR = Profile(
     name="cursor",
-    fails_in_words=False,
+    has_text_failures=False,
     has_tool_choice=False,
     tool_kinds=frozenset(),
     name_length=57,
@@ -285,7 +281,7 @@ CURSOR = Profile(
     has_files=False,
     writes_calls=False,
 )
-# Any provider's model may be behind VS Code, too. That no more than 128 tools arrive is the dialect's to see to.
+# The model may be of any provider. The wire package limits tools to 128.
 VSCODE = Profile(
     name="vscode",
     has_tool_choice=False,
@@ -384,7 +380,7 @@ BY_HOST = {
     ("openai-chat", "api.moonshot.ai"): KIMI,
     ("openai-chat", "api.moonshot.cn"): KIMI,
     ("openai-chat", "openrouter.ai"): OPENROUTER,
-    ("openai-chat", ".openai.azure.com"): AZURE,  # a dot before it: every host right below it
+    ("openai-chat", ".openai.azure.com"): AZURE,  # with a leading dot: every host one level below
     ("openai-chat", "api.groq.com"): GROQ,
     ("openai-chat", "api.cerebras.ai"): CEREBRAS,
     ("openai-chat", "api.x.ai"): XAI,
@@ -400,7 +396,7 @@ BY_HOST = {
 
 
 def profile_for(kind: str, base_url: str, name: str = "") -> Profile:
-    """By name if one is given, else by the back end's host, else the plain one of its kind."""
+    """By name if given, else by host, else the plain profile of the kind."""
     if name:
         return BY_NAME[name]
     host = urlsplit(base_url).hostname or ""

@@ -168,7 +168,7 @@ class _CorrectedAnswer:
 
     def _repaired(self, request: Request) -> Request:
         """The new messages in the order that providers accept; the earlier ones have passed this already."""
-        return settle(request, Reader(fails_in_words=self._inner.profile.fails_in_words)).request
+        return settle(request, Reader(fails_in_words=self._inner.profile.has_text_failures)).request
 
     def _result(self, held: HeldCall) -> ToolResult:
         call, fault = held.part, held.fault

@@ -121,7 +121,7 @@ class Preparation:
             is_strict=is_own and profile.keeps_state,
             may_sign=is_own and profile.signs_thoughts,
             is_formal=profile.is_formal,
-            fails_in_words=profile.fails_in_words,
+            fails_in_words=profile.has_text_failures,
         )
         settled = settle(job.request, reader)
         if settled.request is not job.request:

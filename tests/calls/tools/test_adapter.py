@@ -470,7 +470,7 @@ def mapped(entries: Iterable[tuple[bool, str]], rule: IdRule) -> dict[str, str]:
 
 def is_legal(call_id: str, rule: IdRule) -> bool:
     """By other means than the code under test."""
-    if rule.kept and rule.kept in call_id:
+    if rule.preserved and rule.preserved in call_id:
         return True
     letters = {"any": r"[\s\S]", "word": "[a-zA-Z0-9_-]", "base62": "[a-zA-Z0-9]"}[rule.letters]
     size = f"{{{rule.length}}}" if rule.length else f"{{1,{rule.longest or ''}}}"

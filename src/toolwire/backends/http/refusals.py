@@ -58,7 +58,7 @@ def mended(dialect: str, body: bytes, error: UpstreamError, profile: Profile) ->
 
 def is_passing(error: UpstreamError, profile: Profile) -> bool:
     """The server could not parse the output of its own model; another attempt may succeed (H113)."""
-    return error.status >= 500 and re.search(profile.passing_faults, error.message[:_READ], re.IGNORECASE) is not None
+    return error.status >= 500 and re.search(profile.transient_errors, error.message[:_READ], re.IGNORECASE) is not None
 
 
 def _remedy(error: UpstreamError, profile: Profile) -> Remedy | None:

@@ -357,11 +357,11 @@ def _are_legal(ids: Collection[str], rule: IdRule) -> bool:
         and (not rule.longest or max(lengths) <= rule.longest)
         and (rule.letters == "any" or _has_legal_letters("".join(ids), rule))
     )
-    return is_legal or (bool(rule.kept) and all(_is_legal(call_id, rule) for call_id in ids))
+    return is_legal or (bool(rule.preserved) and all(_is_legal(call_id, rule) for call_id in ids))
 
 
 def _is_legal(call_id: str, rule: IdRule) -> bool:
-    if rule.kept and rule.kept in call_id:
+    if rule.preserved and rule.preserved in call_id:
         return True
     return (
         bool(call_id)

@@ -1,8 +1,8 @@
-"""Compile the .proto beside a dialect into files without ties to one version of protobuf: scripts/compile_proto.py [--check].
+"""Compile agent.proto into files that do not depend on one version of protobuf: scripts/compile_proto.py [--check].
 
-Two files come of `agent.proto`: its descriptor as bytes, which `agent.py` loads into a pool of its own, and `agent.pyi` for type
-checkers. They are committed, so that nobody who installs needs a compiler of protobuf; this script needs the one in grpcio-tools.
-The stub is written here and not by the compiler, whose own changes with its version and is not what `mypy --strict` accepts.
+It writes the serialized descriptor `agent.binpb`, which `agent.py` loads into a pool of its own, and `agent.pyi` for type
+checkers. Both are committed, so that users need no protobuf compiler; this script needs the one in grpcio-tools. The stub is
+generated here because the compiler's own stub changes with its version and does not pass `mypy --strict`.
 """
 
 from __future__ import annotations
@@ -30,16 +30,13 @@ from google.protobuf.message import Message
 
 DESCRIPTOR: FileDescriptor
 """
-_LINE = 120  # bytes of the descriptor in a line
 
 
-def compiled(source: Path = SOURCE) -> dict[Path, str]:
-    """What the files should hold."""
+def compiled(source: Path = SOURCE) -> dict[Path, bytes]:
+    """The expected contents of the files."""
     file = parsed(source)
-    return {
-        source.with_suffix(".pyi"): _HEAD + _IMPORTS + "\n".join(_stub(file)) + "\n",
-        source.with_name(f"{source.stem}_descriptor.py"): f"{_HEAD}\nSERIALIZED = {_literal(_bare(file))}\n",
-    }
+    stub = _HEAD + _IMPORTS + "\n".join(_stub(file)) + "\n"
+    return {source.with_suffix(".pyi"): stub.encode(), source.with_suffix(".binpb"): _bare(file)}
 
 
 def parsed(source: Path) -> FileDescriptorProto:
@@ -52,7 +49,7 @@ def parsed(source: Path) -> FileDescriptorProto:
 
 
 def _bare(file: FileDescriptorProto) -> bytes:
-    """Without the names for JSON, which every pool makes itself."""
+    """Without the JSON names, which every pool derives itself."""
     bare = FileDescriptorProto()
     bare.CopyFrom(file)
     for message in bare.message_type:
@@ -60,11 +57,6 @@ def _bare(file: FileDescriptorProto) -> bytes:
             for field in part.field:
                 field.ClearField("json_name")
     return bare.SerializeToString(deterministic=True)
-
-
-def _literal(data: bytes) -> str:
-    lines = [f"    {data[start : start + _LINE]!r}" for start in range(0, len(data), _LINE)]
-    return "(\n" + "\n".join(lines) + "\n)"
 
 
 def _stub(file: FileDescriptorProto) -> Iterator[str]:
@@ -137,13 +129,13 @@ def _kind(field: FieldDescriptorProto) -> str:
 
 def main() -> int:
     made = compiled()
-    stale = [path for path, text in made.items() if not path.exists() or path.read_text() != text]
+    stale = [path for path, data in made.items() if not path.exists() or path.read_bytes() != data]
     if "--check" in sys.argv:
         for path in stale:
             print(f"{path.name} is not what {SOURCE.name} compiles to: run scripts/compile_proto.py")
         return 1 if stale else 0
     for path in stale:
-        path.write_text(made[path])
+        path.write_bytes(made[path])
     return 0
 
 

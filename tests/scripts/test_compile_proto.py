@@ -28,14 +28,14 @@ message Whole {
 
 
 def test_the_committed_files_are_what_the_schema_compiles_to() -> None:
-    for path, text in compiled().items():
-        assert path.read_text() == text, f"{path.name} is stale: run scripts/compile_proto.py"
+    for path, data in compiled().items():
+        assert path.read_bytes() == data, f"{path.name} is stale: run scripts/compile_proto.py"
 
 
 def test_check_finds_what_is_stale(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.argv", ["compile_proto.py", "--check"])
     assert main() == 0
-    stale = {path: text + "x" for path, text in compiled().items()}
+    stale = {path: data + b"x" for path, data in compiled().items()}
     monkeypatch.setattr("scripts.compile_proto.compiled", lambda: stale)
     assert main() == 1
     assert "agent.pyi is not what agent.proto compiles to" in capsys.readouterr().out
@@ -45,8 +45,8 @@ def test_the_stub_of_a_small_schema(tmp_path: Path) -> None:
     source = tmp_path / "small.proto"
     source.write_text(SMALL)
     made = compiled(source)
-    assert set(made) == {tmp_path / "small.pyi", tmp_path / "small_descriptor.py"}
-    stub = made[tmp_path / "small.pyi"].splitlines()
+    assert set(made) == {tmp_path / "small.pyi", tmp_path / "small.binpb"}
+    stub = made[tmp_path / "small.pyi"].decode().splitlines()
     for line in (
         "Colour: EnumTypeWrapper",
         "COLOUR_RED: int",

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 from google.protobuf import descriptor_pool
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.message import DecodeError
 
 from toolwire.backends.cursor.wire import agent
 
+DESCRIPTOR = FileDescriptorProto.FromString(Path(agent.__file__).with_suffix(".binpb").read_bytes())
 ROOTS = ("AgentClientMessage", "AgentServerMessage")
 
 # One field in a line: tag, length, content. Written by hand from the numbers of the schema.
@@ -296,3 +298,16 @@ def read_varint(wire: bytes, place: int) -> tuple[int, int]:
         place, shift = place + 1, shift + 7
         if byte < 128:
             return value, place
+
+
+def test_the_descriptor_needs_no_other_file() -> None:
+    assert (DESCRIPTOR.name, DESCRIPTOR.package, DESCRIPTOR.syntax) == ("agent.proto", "agent.v1", "proto3")
+    assert list(DESCRIPTOR.dependency) == []
+    assert len(DESCRIPTOR.message_type) > 100
+
+
+def test_the_descriptor_has_nothing_that_a_pool_derives() -> None:
+    fields = [field for message in DESCRIPTOR.message_type for field in message.field]
+    assert fields
+    assert not any(field.HasField("json_name") for field in fields)
+    assert not DESCRIPTOR.HasField("source_code_info")

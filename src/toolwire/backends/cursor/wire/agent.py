@@ -1,21 +1,20 @@
-"""The messages of agent.proto as classes. In a pool of their own, so that no other library's schema can be in their way.
+"""The messages of agent.proto as classes, in a descriptor pool of their own, so that they cannot clash with another library's.
 
-What a message has beyond the schema is kept when it is written again.
+Fields that are not in the schema survive decoding and encoding.
 """
 
 from __future__ import annotations
 
+from pkgutil import get_data
 from typing import Any
 
 from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 
-from .agent_descriptor import SERIALIZED
-
 
 def _members() -> dict[str, Any]:
     pool = descriptor_pool.DescriptorPool()
-    pool.AddSerializedFile(SERIALIZED)
+    pool.AddSerializedFile(get_data(__package__, "agent.binpb") or b"")
     file = pool.FindFileByName("agent.proto")
     members: dict[str, Any] = {"DESCRIPTOR": file}
     for name, message in file.message_types_by_name.items():

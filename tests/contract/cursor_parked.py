@@ -14,13 +14,13 @@ from pathlib import Path
 
 from tests.backends.cursor.stage import request
 from toolwire.backends.cursor.backend import CursorBackend
-from toolwire.backends.cursor.run import Limits
+from toolwire.backends.cursor.run import RunLimits
 from toolwire.backends.cursor.simulator import TOKEN
 from toolwire.backends.http.transport import Transport
 from toolwire.config.file import BackendConfig
 from toolwire.config.secret import Secret
 
-LIMITS = Limits(first=30.0, idle=30.0, silent=30.0, beat=1.0, exec_beat=0.6)
+LIMITS = RunLimits(first=30.0, idle=30.0, silent=30.0, beat=1.0, exec_beat=0.6)
 
 
 def resident() -> int:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tests.backends.event_contract import check_events
 from toolwire.backends.base import EventReply
 from toolwire.backends.cursor.backend import CursorBackend
-from toolwire.backends.cursor.run import Limits
+from toolwire.backends.cursor.run import RunLimits
 from toolwire.backends.cursor.simulator import TOKEN, Faults, Model, Settings, Simulator
 from toolwire.backends.http.transport import Transport
 from toolwire.config.file import BackendConfig
@@ -27,7 +27,7 @@ LOOK = Tool(
     schema={"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
 )
 TRANSPORTS = ("run", "sse")
-QUICK = Limits(first=2.0, idle=2.0, silent=2.0, quiet=0.02, announced=0.5, beat=0.1, exec_beat=0.06)
+QUICK = RunLimits(first=2.0, idle=2.0, silent=2.0, quiet=0.02, announced=0.5, beat=0.1, exec_beat=0.06)
 HASTY = replace(QUICK, first=0.6, idle=0.6, silent=0.4)  # for what is waited for in vain
 HEARTBEAT = 0.1  # of the simulator, well below the limit of silence
 
@@ -69,7 +69,7 @@ async def on_stage(
     *,
     faults: Faults | Sequence[Faults] = (),
     settings: Settings | None = None,
-    limits: Limits = QUICK,
+    limits: RunLimits = QUICK,
     is_alone: bool = True,
     **config: Any,
 ) -> AsyncIterator[Stage]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolwire.backends.budget import Budget
-from toolwire.backends.cursor.allowance import MOST_DECLINED, MOST_DONE, MOST_UNOFFERED, Allowance, Runaway
+from toolwire.backends.cursor.allowance import MAX_DECLINED, MAX_DECLINED_WITHOUT_TOOLS, MAX_LOCAL, Allowance, Runaway
 from toolwire.errors import UpstreamError
 
 pytestmark = pytest.mark.slow
@@ -15,11 +15,11 @@ def rounds(allowance: Allowance, pause: float, most: int = 10_000, tokens: int =
     """How many rounds, so many seconds apart, it takes until one is refused."""
     for number in range(most):
         try:
-            allowance.answered(declined, 1 - declined, number * pause)
+            allowance.check_round(declined, 1 - declined, number * pause)
         except UpstreamError:
             return number
-        allowance.used(tokens, number * pause)
-        allowance.used(tokens, number * pause)
+        allowance.count_context(tokens, number * pause)
+        allowance.count_context(tokens, number * pause)
     return most
 
 
@@ -45,24 +45,27 @@ def test_the_context_of_each_round_is_counted_once() -> None:
 def test_what_is_wanted_together_is_one_round() -> None:
     allowance = Allowance(Budget(2, 0))
     for now in (0.0, 0.01, 0.2, 3.0, 3.2):
-        allowance.answered(0, 1, now)
+        allowance.check_round(0, 1, now)
     with pytest.raises(UpstreamError):
-        allowance.answered(0, 1, 4.0)
+        allowance.check_round(0, 1, 4.0)
 
 
 def test_the_refusal_says_what_was_too_much() -> None:
     allowance = Allowance(Budget(0, 0))
     with pytest.raises(UpstreamError) as caught:
-        allowance.answered(MOST_DECLINED + 1, 0, 0.0)
+        allowance.check_round(MAX_DECLINED + 1, 0, 0.0)
     error = caught.value
     assert (error.status, error.code, error.retryable) == (429, "budget_exceeded", False)
-    assert f"{MOST_DECLINED} times" in error.sentence()
+    assert f"{MAX_DECLINED} refused requests" in error.sentence()
 
 
 def test_an_answer_for_which_nothing_is_offered_has_a_smaller_bound() -> None:
-    assert rounds(Allowance(Budget(0, 0), most_declined=MOST_UNOFFERED), 1.0, declined=1) == MOST_UNOFFERED
+    assert (
+        rounds(Allowance(Budget(0, 0), max_declined=MAX_DECLINED_WITHOUT_TOOLS), 1.0, declined=1)
+        == MAX_DECLINED_WITHOUT_TOOLS
+    )
     with pytest.raises(Runaway):
-        Allowance(Budget(0, 0), most_declined=1).answered(2, 0, 0.0)
+        Allowance(Budget(0, 0), max_declined=1).check_round(2, 0, 0.0)
 
 
 def test_a_fast_circle_is_several_rounds_all_the_same() -> None:
@@ -73,23 +76,23 @@ def test_a_long_task_with_tools_of_ours_stays_within_an_ordinary_budget() -> Non
     allowance = Allowance(Budget(120, 5_000_000), "a")
     for step in range(180):  # ten reads at once every two seconds, on a context of 100,000 tokens
         for number in range(10):
-            allowance.answered(0, 1, step * 2 + number / 50)
-        allowance.used(100_000, step * 2 + 1)
+            allowance.check_round(0, 1, step * 2 + number / 50)
+        allowance.count_context(100_000, step * 2 + 1)
 
 
 def test_there_are_bounds_without_a_budget_too() -> None:
-    assert rounds(Allowance(Budget(0, 0)), 1.0, declined=1) == MOST_DECLINED
-    assert rounds(Allowance(Budget(0, 0)), 1.0) == MOST_DONE
+    assert rounds(Allowance(Budget(0, 0)), 1.0, declined=1) == MAX_DECLINED
+    assert rounds(Allowance(Budget(0, 0)), 1.0) == MAX_LOCAL
 
 
 def test_tokens_of_rounds_are_not_counted_again_at_the_end() -> None:
     budget = Budget(0, 100)
     allowance = Allowance(budget, "a")
-    allowance.answered(1, 0, 0.0)
-    allowance.used(60, 0.0)
-    allowance.ended(90, 0.0)
+    allowance.check_round(1, 0, 0.0)
+    allowance.count_context(60, 0.0)
+    allowance.count_answer(90, 0.0)
     budget.ask("a", 1.0)
     allowance = Allowance(budget, "a")
-    allowance.ended(10, 1.0)
+    allowance.count_answer(10, 1.0)
     with pytest.raises(UpstreamError):
         budget.ask("a", 1.0)

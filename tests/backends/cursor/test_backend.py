@@ -28,8 +28,8 @@ from tests.backends.cursor.stage import (
     user,
 )
 from tests.backends.event_contract import check_events
-from toolwire.backends.cursor.allowance import MOST_DECLINED, MOST_UNOFFERED
-from toolwire.backends.cursor.run import Turn
+from toolwire.backends.cursor.allowance import MAX_DECLINED, MAX_DECLINED_WITHOUT_TOOLS
+from toolwire.backends.cursor.run import AgentRun
 from toolwire.backends.cursor.simulator import (
     Call,
     CallTogether,
@@ -315,9 +315,9 @@ def test_nothing_of_a_run_is_left_when_it_is_over() -> None:
             asked, answer = await parked(stage)
             await stage.ask(next_request(asked, answer))
         await stage.settled(lambda: all(run.state == "ended" for run in stage.runs))
-        await stage.settled(lambda: not stage.backend._leaving)
+        await stage.settled(lambda: not len(stage.backend.background))
         gc.collect()
-        assert not [found for found in gc.get_objects() if isinstance(found, Turn)]
+        assert not [found for found in gc.get_objects() if isinstance(found, AgentRun)]
 
     played(work)
 
@@ -328,7 +328,7 @@ def test_a_run_that_dies_while_it_waits_is_forgotten_at_once(transport: str, how
     async def work(stage: Stage) -> None:
         asked, answer = await parked(stage)
         await stage.settled(lambda: len(stage.backend.parking) == 0)
-        await stage.settled(lambda: not stage.backend._leaving)
+        await stage.settled(lambda: not len(stage.backend.background))
         assert text_of(await stage.ask(next_request(asked, answer))) == "Sunny."
         assert [sum(run.results.values()) for run in stage.runs] == [0, 0]
 
@@ -637,7 +637,7 @@ def test_a_model_that_keeps_calling_ends_with_the_text_there_is(
         assert "cursor.runaway" in [
             event.note.feature for event in events if isinstance(getattr(event, "note", None), Loss)
         ]
-        assert len(stage.runs[0].calls) <= (MOST_DECLINED if tools else MOST_UNOFFERED) + 1
+        assert len(stage.runs[0].calls) <= (MAX_DECLINED if tools else MAX_DECLINED_WITHOUT_TOOLS) + 1
         assert len(stage.runs) == 1
         await stage.settled(lambda: stage.runs[0].state != "open")
 

@@ -9,10 +9,21 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.backends.cursor.stage import QUICK, Stage, calls_of, failure, next_request, on_stage, request, text_of, told
+from tests.backends.cursor.stage import (
+    QUICK,
+    Stage,
+    calls_of,
+    failure,
+    next_request,
+    on_stage,
+    request,
+    text_of,
+    told,
+    user,
+)
 from tests.backends.cursor.wire import saying
 from tests.backends.cursor.wire.lending import fits
-from toolwire.backends.cursor.run import Limits, Turn
+from toolwire.backends.cursor.run import AgentRun, Repeats, RunLimits
 from toolwire.backends.cursor.simulator import (
     Call,
     CallTogether,
@@ -28,9 +39,10 @@ from toolwire.backends.cursor.simulator import (
     play,
 )
 from toolwire.backends.cursor.transport.channel import Gone
-from toolwire.backends.cursor.wire import Outlook, Setup, TurnDecoder, agent, opening
+from toolwire.backends.cursor.wire import RunContext, Setup, TurnDecoder, agent, opening
 from toolwire.errors import InternalError, UpstreamError
 from toolwire.events import Event, PartDelta
+from toolwire.types import Message, Text, ToolCall, ToolResult
 from toolwire.wire.connect import ConnectEnd, ConnectFrame
 
 pytestmark = pytest.mark.slow
@@ -80,7 +92,7 @@ def test_a_call_that_was_answered_gets_no_more_heartbeats() -> None:
 def test_the_end_of_a_run_is_read_before_it_is_left() -> None:
     async def work(stage: Stage) -> None:
         assert text_of(await stage.ask(request("hi"))) == "Hello."
-        await stage.settled(lambda: not stage.backend._leaving)
+        await stage.settled(lambda: not len(stage.backend.background))
         assert stage.runs[0].state == "ended"
 
     played(work, play(Say("Hello.")), faults=Faults(slow=0.01))
@@ -90,7 +102,7 @@ def test_heartbeats_alone_are_not_progress_but_thinking_is() -> None:
     async def work(stage: Stage) -> None:
         events = await stage.events(request("hi"))
         assert failure(events).error.code == "upstream_timeout"
-        assert "said nothing" in failure(events).error.message
+        assert "sent no output" in failure(events).error.message
 
     played(work, play([Think("well, " * 40, pieces=2), Stall()]), limits=replace(QUICK, idle=0.2))
     slow = play([Say("abcdef", pieces=6, pause=0.06)])
@@ -200,11 +212,11 @@ class Clock:
         return self.now
 
 
-def turn_on(wire: Wire, limits: Limits = QUICK, clock: Callable[[], float] = time.monotonic) -> Turn:
+def turn_on(wire: Wire, limits: RunLimits = QUICK, clock: Callable[[], float] = time.monotonic) -> AgentRun:
     asked = request("hi")
     opened = opening(asked, Setup(conversation_id="c", run_id="r", message_id="m"))
-    decoder = TurnDecoder(Outlook(model="m", opening=opened, mint=lambda: "call_1", fits=fits))
-    turn = Turn(wire, decoder, limits, clock=clock)
+    decoder = TurnDecoder(RunContext(model="m", opening=opened, new_call_id=lambda: "call_1", fits=fits))
+    turn = AgentRun(wire, decoder, limits, clock=clock)
     turn.listen(asked)
     return turn
 
@@ -230,7 +242,7 @@ def test_a_fault_of_our_own_in_the_reader_is_told_at_once() -> None:
         wire.items.put_nowait(RuntimeError("a bug"))
         with pytest.raises(InternalError):
             await turn.first()
-        await turn.leave()
+        await turn.stop()
         assert wire.is_closed
 
     asyncio.run(main())
@@ -250,7 +262,7 @@ def test_only_so_much_is_read_ahead_of_the_client_in_events_and_in_bytes() -> No
             while not turn.is_over:
                 got += sum(isinstance(event, PartDelta) for event in await turn.more())
             assert got == 2000
-            await turn.leave()
+            await turn.stop()
 
     asyncio.run(main())
 
@@ -273,7 +285,7 @@ def test_a_pause_of_the_client_is_not_the_servers_silence() -> None:
         while not events or not isinstance(events[-1], PartDelta) or events[-1].text != "the end":
             assert not turn.is_over
             events = await turn.more()
-        await turn.leave()
+        await turn.stop()
 
     asyncio.run(main())
 
@@ -282,7 +294,9 @@ BLOB = b'{"role": "assistant", "content": [{"type": "text", "text": "It is sunny
 PATIENT = replace(QUICK, first=600.0, idle=600.0, silent=60.0, heartbeats=10, stall=15.0)
 
 
-async def continued(wire: Wire, clock: Clock, limits: Limits = PATIENT) -> tuple[Turn, asyncio.Task[list[Event]]]:
+async def continued(
+    wire: Wire, clock: Clock, limits: RunLimits = PATIENT
+) -> tuple[AgentRun, asyncio.Task[list[Event]]]:
     """A run that got its result at 0 s, stored text as a blob at 1 s and sends a heartbeat every 5 s; and the client's read."""
     turn = turn_on(wire, limits, clock)
     wire.items.put_nowait([ConnectFrame(saying.call(1, name="look", city="Rome"))])
@@ -290,7 +304,7 @@ async def continued(wire: Wire, clock: Clock, limits: Limits = PATIENT) -> tuple
     clock.now += limits.quiet
     await turn.more()
     assert turn.is_waiting
-    await turn.give(request("hi"), saying.results("call1"))
+    await turn.resume(request("hi"), saying.results("call1"))
     reading = asyncio.create_task(turn.first())
     clock.now += 1.0
     wire.items.put_nowait([ConnectFrame(saying.set_blob(1, b"blob", BLOB))])
@@ -314,7 +328,7 @@ def test_a_continued_run_that_stored_its_text_stalls_by_time() -> None:
         await beat(wire, clock, 1)
         assert "text It is sunny." in saying.shown(await reading)
         assert turn.is_over
-        await turn.leave()
+        await turn.stop()
 
     asyncio.run(main())
 
@@ -327,7 +341,7 @@ def test_progress_restarts_the_stall_time() -> None:
         assert not reading.done()
         await beat(wire, clock, 3)
         assert "text It is sunny." in saying.shown(await reading)
-        await turn.leave()
+        await turn.stop()
 
     asyncio.run(main())
 
@@ -344,7 +358,7 @@ def test_a_run_stalls_by_time_only_with_a_limit_and_after_a_heartbeat(stall: flo
         await beat(wire, clock, 1)
         assert reading.done() is bool(stall)
         reading.cancel()
-        await turn.leave()
+        await turn.stop()
 
     asyncio.run(main())
 
@@ -362,7 +376,7 @@ def test_stored_text_that_was_sent_before_is_no_stall() -> None:
         await all_read(wire)
         await reading
         assert turn.is_over
-        await turn.leave()
+        await turn.stop()
 
     asyncio.run(main())
 
@@ -379,7 +393,7 @@ def test_a_connection_that_broke_after_a_word_is_not_retryable() -> None:
                 while not turn.is_over:
                     events += await turn.more()
             finally:
-                await turn.leave()
+                await turn.stop()
             error = failure(events).error
             assert isinstance(error, UpstreamError)
             assert error.retryable is is_retryable
@@ -402,7 +416,7 @@ def test_one_error_for_many_runs_is_judged_by_what_each_has_seen() -> None:
         with pytest.raises(UpstreamError) as caught:
             await turns[1].first()
         assert caught.value.retryable
-        await asyncio.gather(*(turn.leave() for turn in turns))
+        await asyncio.gather(*(turn.stop() for turn in turns))
 
     asyncio.run(main())
 
@@ -411,8 +425,8 @@ def test_leaving_twice_or_at_once_is_the_same() -> None:
     async def main() -> None:
         wire = Wire()
         turn = turn_on(wire)
-        await asyncio.gather(turn.leave(), turn.leave())
-        await turn.leave()
+        await asyncio.gather(turn.stop(), turn.stop())
+        await turn.stop()
         assert wire.is_closed
         assert not turn.is_alive
         assert asyncio.all_tasks() == {asyncio.current_task()}
@@ -428,3 +442,61 @@ def test_a_drop_right_after_the_first_word_is_told_in_the_stream() -> None:
         assert len(stage.runs) == 1
 
     played(work, play([Say("One.", pieces=1), Drop("reset")]))
+
+
+def repeated(call_id: str, city: str = "Rome") -> ToolCall:
+    return ToolCall(id=call_id, name="look", raw=f'{{"city": "{city}"}}', args={"city": city})
+
+
+def result_of(call_id: str, text: str, *, is_error: bool = False) -> ToolResult:
+    return ToolResult(call_id=call_id, parts=(Text(text=text),), is_error=is_error)
+
+
+def answered_call(made: ToolCall, given: ToolResult) -> list[Message]:
+    return [Message(role="assistant", parts=(made,)), Message(role="tool", parts=(given,))]
+
+
+def test_a_call_with_the_same_arguments_has_the_latest_result() -> None:
+    repeats = Repeats(
+        [
+            user("hi"),
+            *answered_call(repeated("1"), result_of("1", "old")),
+            *answered_call(repeated("2"), result_of("2", "new")),
+        ]
+    )
+    assert repeats.result(repeated("3")) == result_of("2", "new")
+    assert repeats.result(repeated("3", "Paris")) is None
+
+
+def test_arguments_are_the_same_whatever_the_order_of_their_names() -> None:
+    made = ToolCall(id="1", name="f", raw='{"a": 1, "b": 2}', args={"a": 1, "b": 2})
+    again = ToolCall(id="2", name="f", raw='{"b":2,"a":1}', args={"b": 2, "a": 1})
+    repeats = Repeats([user("hi"), *answered_call(made, result_of("1", "x"))])
+    assert repeats.result(again) is not None
+
+
+def test_what_failed_may_be_tried_again() -> None:
+    repeats = Repeats([user("hi"), *answered_call(repeated("1"), result_of("1", "no", is_error=True))])
+    assert repeats.result(repeated("2")) is None
+
+
+def test_when_the_user_has_spoken_everything_may_be_new() -> None:
+    before = [user("hi"), *answered_call(repeated("1"), result_of("1", "x"))]
+    assert Repeats([*before, user("look again")]).result(repeated("2")) is None
+    assert Repeats(before).result(repeated("2")) is not None
+
+
+def test_results_that_come_later_are_learned() -> None:
+    repeats = Repeats()
+    assert repeats.result(repeated("1")) is None
+    repeats.learn(
+        [repeated("1"), repeated("2", "Paris")], [result_of("2", "rain"), result_of("1", "sun"), result_of("9", "?")]
+    )
+    assert repeats.result(repeated("3")) == result_of("1", "sun")
+    assert repeats.result(repeated("3", "Paris")) == result_of("2", "rain")
+
+
+def test_results_in_messages_of_the_user_are_results() -> None:
+    told = Message(role="assistant", parts=(repeated("1"),))
+    repeats = Repeats([user("hi"), told, Message(role="user", parts=(result_of("1", "x"),))])
+    assert repeats.result(repeated("2")) == result_of("1", "x")

@@ -1,9 +1,8 @@
-"""What one answer may cost: its request, and each step of the model's that is answered here, without the client.
+"""What one answer may cost: its request, and each round of the model that the gateway answers without the client.
 
-A model that only ever hears from the gateway (its tools on this machine, refusals, results of calls that it had made before) can
-run in circles inside one answer, and each round costs what a request costs. So a round is counted as one, with the tokens of its context. What
-the model wants together is one round, as the results are that a client sends together. Beside the minute's budget an answer
-has bounds of its own: a slow circle, or one that has no budget, ends too, with the text there is.
+A model that only hears from the gateway (local tools, refusals, results of repeated calls) can loop inside one answer, and each
+round costs as much as a request. So each round counts as a request, with the tokens of its context. Requests of the model that
+come together are one round. Besides the budget per minute an answer has limits of its own, which also end slow loops.
 """
 
 from __future__ import annotations
@@ -11,53 +10,52 @@ from __future__ import annotations
 from ...errors import RUNAWAY, UpstreamError
 from ..budget import CODE, Budget
 
-MOST_DECLINED = 100  # wishes in one answer that nobody did anything about; who reads refusals stops after a few
-MOST_UNOFFERED = 10  # the same in an answer for which nothing at all is offered: a client that wants the last word
-MOST_DONE = 2000  # and tools that ran here: a long task has some hundreds
-_TOGETHER = 0.25  # seconds from the first wish of a round to the last
+MAX_DECLINED = 100  # refused requests in one answer; a model that reads refusals stops after a few
+MAX_DECLINED_WITHOUT_TOOLS = 10  # the same in an answer for which no tool is offered
+MAX_LOCAL = 2000  # local tool runs in one answer; a long task has some hundreds
+_ROUND_SECONDS = 0.25  # from the first request of a round to the last
 
 
 class Runaway(UpstreamError):
-    """The agent ran in circles within one answer: a bound of the answer, and not of the owner's budget."""
+    """The agent looped within one answer: a limit of the answer, not of the owner's budget."""
 
 
 class Allowance:
-    """Of one answer. A conversation without a name has a budget of its own for as long as the answer lasts."""
+    """Of one answer. A conversation without a name has a budget of its own for the duration of the answer."""
 
-    def __init__(self, budget: Budget, conversation: str = "", *, most_declined: int = MOST_DECLINED) -> None:
+    def __init__(self, budget: Budget, conversation: str = "", *, max_declined: int = MAX_DECLINED) -> None:
         self._budget = budget
         self._account = budget.account(conversation)
         self._round_until = float("-inf")
-        self._is_counted = True  # whether the context of the last round has been
+        self._is_counted = True  # the context of the last round
         self._spent = 0
-        self._most_declined = most_declined
+        self._max_declined = max_declined
         self._declined = 0
-        self._done = 0
+        self._local = 0
 
-    def answered(self, declined: int, done: int, now: float) -> None:
-        """So many requests of the model are about to be answered here. Raises UpstreamError where that is too much, Runaway for the
-        bounds of the answer."""
-        if not declined and not done:
+    def check_round(self, declined: int, local: int, now: float) -> None:
+        """Count requests of the model that the gateway answers. Raises UpstreamError beyond the budget, Runaway beyond the answer's limits."""
+        if not declined and not local:
             return
         self._declined += declined
-        self._done += done
-        if self._declined > self._most_declined:
-            raise _runaway(f"{self._most_declined} times in one answer for what nobody here can do")
-        if self._done > MOST_DONE:
-            raise _runaway(f"{MOST_DONE} times in one answer for tools of the gateway's")
+        self._local += local
+        if self._declined > self._max_declined:
+            raise _runaway(f"{self._max_declined} refused requests")
+        if self._local > MAX_LOCAL:
+            raise _runaway(f"{MAX_LOCAL} local tool calls")
         if now >= self._round_until:
             self._budget.charge(self._account, now)
-            self._round_until = now + _TOGETHER
+            self._round_until = now + _ROUND_SECONDS
             self._is_counted = False
 
-    def used(self, tokens: int, now: float) -> None:
-        """The context has so many: several such messages may come for one round, which is counted once."""
+    def count_context(self, tokens: int, now: float) -> None:
+        """Count the tokens of the context once per round; the server may report them several times."""
         if tokens and not self._is_counted:
             self._is_counted = True
             self._count(tokens, now)
 
-    def ended(self, tokens: int, now: float) -> None:
-        """The answer has cost so many in all; those of its rounds are among them."""
+    def count_answer(self, tokens: int, now: float) -> None:
+        """Count the tokens of the whole answer, without those of its rounds."""
         self._count(tokens - self._spent, now)
 
     def _count(self, tokens: int, now: float) -> None:
@@ -65,11 +63,11 @@ class Allowance:
         self._spent += max(0, tokens)
 
 
-def _runaway(how_often: str) -> Runaway:
+def _runaway(limit: str) -> Runaway:
     return Runaway(
-        f"the agent asked {how_often}; the run was ended.",
+        f"the agent reached the limit of {limit} in one answer; the run was ended.",
         status=429,
         code=CODE,
-        hint="It runs in circles: say in the prompt which tools there are, or use another model.",
+        hint="The model runs in a loop: list the available tools in the prompt, or use another model.",
         details=RUNAWAY,
     )

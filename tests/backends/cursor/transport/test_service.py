@@ -12,7 +12,7 @@ from h2.errors import ErrorCodes
 from tests.backends.cursor.stage import QUICK, Stage, next_request, on_stage, request, text_of
 from toolwire.backends.cursor.simulator import API_KEY, TOKEN, Call, Faults, Say, Settings, play
 from toolwire.backends.cursor.transport.channel import Gone
-from toolwire.backends.cursor.transport.service import Service, Tries, Way
+from toolwire.backends.cursor.transport.service import Retries, Route, Service
 from toolwire.backends.http.connection import TransportError
 from toolwire.backends.http.transport import Transport
 from toolwire.config.file import BackendConfig
@@ -22,7 +22,7 @@ from toolwire.errors import UpstreamError
 pytestmark = pytest.mark.slow
 
 HELLO = play(Say("Hello."))
-WAY = Way(Secret(TOKEN), True)
+ROUTE = Route(Secret(TOKEN), True)
 
 
 def service(url: str = "http://127.0.0.1:1", *, clock: Callable[[], float] = time.monotonic, **more: Any) -> Service:
@@ -34,13 +34,13 @@ def test_run_is_not_tried_again_for_ten_minutes_where_it_did_not_get_through() -
     async def main() -> None:
         now = 1000.0
         asked = service(clock=lambda: now)
-        assert (await asked.way()).is_run
-        assert asked.fall_back(WAY, UpstreamError("only HTTP/1.1 here.", code="http2_required"))
-        assert not (await asked.way()).is_run
+        assert (await asked.route()).is_run
+        assert asked.fall_back(ROUTE, UpstreamError("only HTTP/1.1 here.", code="http2_required"))
+        assert not (await asked.route()).is_run
         now += 599.0
-        assert not (await asked.way()).is_run
+        assert not (await asked.route()).is_run
         now += 2.0
-        assert (await asked.way()).is_run
+        assert (await asked.route()).is_run
         await asked.close()
 
     asyncio.run(main())
@@ -50,7 +50,7 @@ def test_everybody_whose_run_failed_may_fall_back_also_the_second() -> None:
     async def main() -> None:
         asked = service()
         error = UpstreamError("only HTTP/1.1 here.", code="http2_required")
-        assert [asked.fall_back(WAY, error), asked.fall_back(WAY, error)] == [True, True]
+        assert [asked.fall_back(ROUTE, error), asked.fall_back(ROUTE, error)] == [True, True]
         await asked.close()
 
     asyncio.run(main())
@@ -70,8 +70,8 @@ def test_only_what_http2_is_to_blame_for_makes_it_fall_back(error: UpstreamError
     async def main() -> None:
         for transport, may in (("auto", is_fit), ("run", False), ("sse", False)):
             asked = service(transport=transport)
-            assert asked.fall_back(WAY, error) is may
-            assert (await asked.way()).is_run is (transport == "run" or (transport == "auto" and not may))
+            assert asked.fall_back(ROUTE, error) is may
+            assert (await asked.route()).is_run is (transport == "run" or (transport == "auto" and not may))
             await asked.close()
 
     asyncio.run(main())
@@ -82,7 +82,7 @@ def test_a_balancer_that_wants_http2_and_does_not_get_it_is_gone_around() -> Non
         async with on_stage(HELLO, faults=[Faults(status=464)]) as stage:
             reply = await stage.open(request("hi"))
             await reply.close()
-            assert reply.how.startswith("sse, because Cursor takes a run over HTTP/2 only")
+            assert reply.how.startswith("sse, because Cursor accepts a run over HTTP/2 only")
             assert text_of(await stage.ask(request("hi"))) == "Hello."
             assert [run.transport for run in stage.runs] == ["run", "sse", "sse"]
 
@@ -177,10 +177,10 @@ def test_behind_a_proxy_a_run_goes_by_the_transport_that_can(monkeypatch: pytest
     async def main() -> None:
         asked = service("https://agent.invalid")
         with pytest.raises(Gone) as caught:
-            await asked.open(WAY, b"", "o", ())
+            await asked.open(ROUTE, b"", "o", ())
         error = caught.value.error
         assert (error.code, error.retryable) == ("http2_required", False)
-        assert asked.fall_back(WAY, error)
+        assert asked.fall_back(ROUTE, error)
         await asked.close()
 
     asyncio.run(main())
@@ -316,11 +316,11 @@ def test_what_would_carry_a_run_is_known_without_one() -> None:
         async with on_stage(HELLO) as stage, in_front_of(stage, bad_request) as url:
             by_http2, auto = service(stage.simulator.url), service(url)
             only_run, only_sse = service(url, transport="run"), service(url, transport="sse")
-            assert await by_http2.carrier() == "HTTP/2"
-            assert (await auto.carrier()).startswith("HTTP/1.1, because ")
-            assert await only_sse.carrier() == "HTTP/1.1"
+            assert await by_http2.probe() == "HTTP/2"
+            assert (await auto.probe()).startswith("HTTP/1.1, because ")
+            assert await only_sse.probe() == "HTTP/1.1"
             with pytest.raises(UpstreamError) as refused:
-                await only_run.carrier()
+                await only_run.probe()
             assert refused.value.code == "http2_required" or isinstance(refused.value, TransportError)
             for asked in (by_http2, auto, only_run, only_sse):
                 await asked.close()
@@ -329,23 +329,23 @@ def test_what_would_carry_a_run_is_known_without_one() -> None:
     asyncio.run(main())
 
 
-KEY_WAY = Way(Secret("ey.a.b"), True)
+KEY_ROUTE = Route(Secret("ey.a.b"), True)
 PASSING = UpstreamError("cut", retryable=True)
 REFUSED = UpstreamError("who?", status=401)
 OLD = UpstreamError("HTTP/1.1 only", code="http2_required")
 
 
-def tries(retries: int = 2, *, key: str = "a_key", until: float = 100.0) -> Tries:
-    async def made() -> Tries:
+def tries(retries: int = 2, *, key: str = "a_key", until: float = 100.0) -> Retries:
+    async def made() -> Retries:
         config = BackendConfig(name="c", kind="cursor", base_url="http://127.0.0.1:1", key=Secret(key))
-        return Tries(Service(config, Transport(environ={})), retries, until)
+        return Retries(Service(config, Transport(environ={})), retries, until)
 
     return asyncio.run(made())
 
 
 def test_what_may_pass_is_tried_again_so_often_with_longer_pauses() -> None:
     some = tries(3)
-    pauses = [some.pause(PASSING, KEY_WAY, 0.0) for _ in range(4)]
+    pauses = [some.delay(PASSING, KEY_ROUTE, 0.0) for _ in range(4)]
     assert pauses[3] is None
     given = [pause for pause in pauses if pause is not None]
     assert len(given) == 3
@@ -353,28 +353,28 @@ def test_what_may_pass_is_tried_again_so_often_with_longer_pauses() -> None:
 
 
 def test_what_will_not_pass_is_told_at_once() -> None:
-    assert tries().pause(UpstreamError("no", status=400), KEY_WAY, 0.0) is None
-    assert tries(0).pause(PASSING, KEY_WAY, 0.0) is None
+    assert tries().delay(UpstreamError("no", status=400), KEY_ROUTE, 0.0) is None
+    assert tries(0).delay(PASSING, KEY_ROUTE, 0.0) is None
 
 
 @pytest.mark.parametrize(("wait", "pause"), [("1", 1.0), ("2", 2.0), ("3", None), ("60", None)])
 def test_the_server_says_how_long_and_a_long_pause_is_the_clients(wait: str, pause: float | None) -> None:
-    assert tries().pause(UpstreamError("busy", headers={"retry-after": wait}, retryable=True), KEY_WAY, 0.0) == pause
+    assert tries().delay(UpstreamError("busy", headers={"retry-after": wait}, retryable=True), KEY_ROUTE, 0.0) == pause
 
 
 def test_no_try_begins_when_the_time_is_over() -> None:
-    assert tries(until=10.0).pause(PASSING, KEY_WAY, 9.0) is not None
-    assert tries(until=10.0).pause(PASSING, KEY_WAY, 9.9) is None
+    assert tries(until=10.0).delay(PASSING, KEY_ROUTE, 9.0) is not None
+    assert tries(until=10.0).delay(PASSING, KEY_ROUTE, 9.9) is None
 
 
 def test_a_token_is_renewed_once_and_only_where_there_was_one_from_a_key() -> None:
     exchanged = tries()
-    assert [exchanged.pause(REFUSED, KEY_WAY, 0.0), exchanged.pause(REFUSED, KEY_WAY, 0.0)] == [0.0, None]
-    assert tries(key="ey.a.b").pause(REFUSED, KEY_WAY, 0.0) is None
-    assert tries().pause(REFUSED, None, 0.0) is None
+    assert [exchanged.delay(REFUSED, KEY_ROUTE, 0.0), exchanged.delay(REFUSED, KEY_ROUTE, 0.0)] == [0.0, None]
+    assert tries(key="ey.a.b").delay(REFUSED, KEY_ROUTE, 0.0) is None
+    assert tries().delay(REFUSED, None, 0.0) is None
 
 
 def test_the_other_transport_is_tried_at_once_and_does_not_count() -> None:
     some = tries(0)
-    assert some.pause(OLD, KEY_WAY, 0.0) == 0.0
-    assert some.pause(OLD, Way(KEY_WAY.token, False), 0.0) is None
+    assert some.delay(OLD, KEY_ROUTE, 0.0) == 0.0
+    assert some.delay(OLD, Route(KEY_ROUTE.token, False), 0.0) is None

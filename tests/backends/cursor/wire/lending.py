@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from toolwire.backends.cursor.wire import agent
-from toolwire.backends.cursor.wire.builtin_tools.mapper import Borrowed, borrowed
-from toolwire.backends.cursor.wire.builtin_tools.results import Known
+from toolwire.backends.cursor.wire.builtin_tools.mapper import MappedCall, map_exec
+from toolwire.backends.cursor.wire.builtin_tools.results import KnownFiles
 from toolwire.backends.cursor.wire.execs import Exec
 from toolwire.calls.schemas import Schemas
 from toolwire.types import JsonObject, Media, Text, Tool, ToolResult
@@ -41,13 +41,13 @@ def fits(tool: Tool, arguments: JsonObject) -> bool:
     return checker is not None and checker.fits(arguments, 1000)
 
 
-def lent(kind: str, args: Any, tools: list[Tool], known: Known | None = None) -> Borrowed:
-    found = borrowed(Exec(3, "three", kind, args), tools, fits, known)
+def lent(kind: str, args: Any, tools: list[Tool], known: KnownFiles | None = None) -> MappedCall:
+    found = map_exec(Exec(3, "three", kind, args), tools, fits, known)
     assert found is not None
     return found
 
 
-def results(call: Borrowed, text: str, *, is_error: bool = False, image: str = "") -> list[Any]:
+def results(call: MappedCall, text: str, *, is_error: bool = False, image: str = "") -> list[Any]:
     """What the server is told; the last message must be the close."""
     parts: list[Text | Media] = [Text(text=text)]
     if image:
@@ -60,6 +60,6 @@ def results(call: Borrowed, text: str, *, is_error: bool = False, image: str = "
     return [getattr(one, one.WhichOneof("message")) for one in told]
 
 
-def result(call: Borrowed, text: str, *, is_error: bool = False, image: str = "") -> Any:
+def result(call: MappedCall, text: str, *, is_error: bool = False, image: str = "") -> Any:
     (only,) = results(call, text, is_error=is_error, image=image)
     return only

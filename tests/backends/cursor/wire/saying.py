@@ -7,7 +7,8 @@ from itertools import count
 from typing import Any
 
 from tests.backends.cursor.wire.lending import fits
-from toolwire.backends.cursor.wire import Names, Opening, Outlook, TurnDecoder, agent
+from toolwire.backends.cursor.wire import Opening, RunContext, TurnDecoder, agent
+from toolwire.backends.cursor.wire.names import Names
 from toolwire.backends.cursor.wire.values import to_value
 from toolwire.events import Event, Failed, Finished, Noted, PartEnded
 from toolwire.types import Reasoning, Text, Tool, ToolCall, ToolResult
@@ -28,7 +29,7 @@ def opening(tools: Sequence[Tool] = (WEATHER,), blobs: dict[bytes, bytes] | None
 def decoder(tools: Sequence[Tool] = (WEATHER,), blobs: dict[bytes, bytes] | None = None, **changes: Any) -> TurnDecoder:
     numbers = count(1)
     mint = lambda: f"made_{next(numbers)}"  # noqa: E731 # one line says it
-    return TurnDecoder(Outlook(model="m", opening=opening(tools, blobs), mint=mint, fits=fits, **changes))
+    return TurnDecoder(RunContext(model="m", opening=opening(tools, blobs), new_call_id=mint, fits=fits, **changes))
 
 
 def update(**members: Any) -> bytes:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.backends.cursor.wire.saying import read, shown
 from tests.backends.event_contract import check_events
 from toolwire.backends.cursor.wire import agent
-from toolwire.backends.cursor.wire.answer import SAID, Meter, Speech, Telling
-from toolwire.backends.cursor.wire.blobs import Blobs, Untold
+from toolwire.backends.cursor.wire.answer import OUTPUT, AnswerEvents, AnswerParts, TokenMeter
+from toolwire.backends.cursor.wire.blobs import Blobs, UnsentText
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Finished, Started
 from toolwire.types import Loss, Usage
@@ -14,56 +14,56 @@ from toolwire.types import Loss, Usage
 UPDATES = {field.name for field in agent.InteractionUpdate.DESCRIPTOR.oneofs_by_name["message"].fields}
 
 
-def telling() -> Telling:
-    return Telling("m", Blobs({}))
+def telling() -> AnswerEvents:
+    return AnswerEvents("m", Blobs({}))
 
 
 def test_updates_that_say_something_exist() -> None:
-    assert set(SAID) <= UPDATES
+    assert set(OUTPUT) <= UPDATES
 
 
 def test_it_begins_once_and_only_when_there_is_something() -> None:
     told = telling()
-    assert told.after_begin([]) == []
-    assert told.begin() == [Started(id="", model="m")]
-    assert told.begin() == []
+    assert told.update("text_delta", agent.TextDeltaUpdate(text="")) == []
+    assert told.note(Loss("a", "b", "c"))[0] == Started(id="", model="m")
+    assert not any(isinstance(event, Started) for event in told.finish())
 
 
 def test_losses_of_the_blobs_are_told_when_something_else_is() -> None:
     blobs = Blobs({})
-    told = Telling("m", blobs)
+    told = AnswerEvents("m", blobs)
     blobs.losses.append(Loss("cursor.blob", "x", "why"))
-    events = told.say("text_delta", agent.TextDeltaUpdate(text="a")) + told.finish()
+    events = told.update("text_delta", agent.TextDeltaUpdate(text="a")) + told.finish()
     check_events(events)
     assert shown(events) == ["noted cursor.blob", "text a", "stop"]
 
 
 def test_how_it_ended() -> None:
     told = telling()
-    told.speech.call("1", "f", "{}")
+    told.parts.call("1", "f", "{}")
     ended = told.finish()[-1]
     assert isinstance(ended, Finished)
     assert (ended.choices[0].reason, ended.choices[0].raw_reason) == ("tool_calls", "exec")
-    told.next()
-    ended = (told.say("text_delta", agent.TextDeltaUpdate(text="a")) + told.say("turn_ended", agent.TurnEndedUpdate()))[
-        -1
-    ]
+    told.start_next()
+    ended = (
+        told.update("text_delta", agent.TextDeltaUpdate(text="a")) + told.update("turn_ended", agent.TurnEndedUpdate())
+    )[-1]
     assert isinstance(ended, Finished)
     assert (ended.choices[0].reason, ended.choices[0].raw_reason) == ("stop", "turn_ended")
 
 
 def test_a_failure_tells_what_was_held() -> None:
     told = telling()
-    events = told.say("text_delta", agent.TextDeltaUpdate(text="<thi")) + told.fail(UpstreamError("x", code="gone"))
+    events = told.update("text_delta", agent.TextDeltaUpdate(text="<thi")) + told.fail(UpstreamError("x", code="gone"))
     check_events(events)
     assert shown(events) == ["text <thi", "failed gone"]
 
 
 def test_a_turn_without_text_waits_for_a_blob() -> None:
     blobs = Blobs({})
-    told = Telling("m", blobs)
-    events = told.say("thinking_delta", agent.ThinkingDeltaUpdate(text="hm"))
-    events += told.say("turn_ended", agent.TurnEndedUpdate())
+    told = AnswerEvents("m", blobs)
+    events = told.update("thinking_delta", agent.ThinkingDeltaUpdate(text="hm"))
+    events += told.update("turn_ended", agent.TurnEndedUpdate())
     assert not told.is_over
     data = b'{"role":"assistant","content":"Hi"}'
     message = agent.KvServerMessage(id=1, set_blob_args=agent.SetBlobArgs(blob_id=b"i", blob_data=data))
@@ -79,55 +79,67 @@ def checked(events: list[Event]) -> list[str]:
 
 
 def test_whatever_begins_ends_what_was_open() -> None:
-    untold = Untold()
-    speech = Speech(untold)
-    events = speech.say("a") + speech.think("b") + speech.say("c") + speech.call("1", "f", "{}") + speech.say("d")
-    assert checked(events + speech.pause()) == ["text a", "thought b", "text c", "call 1 f {}", "text d"]
-    assert untold.came("acd!")
-    assert untold.next() == "!"  # thoughts and calls are no text
-    assert [(call.id, call.args) for call in speech.calls] == [("1", {})]
+    unsent = UnsentText()
+    parts = AnswerParts(unsent)
+    events = (
+        parts.add_text("a")
+        + parts.add_thought("b")
+        + parts.add_text("c")
+        + parts.call("1", "f", "{}")
+        + parts.add_text("d")
+    )
+    assert checked(events + parts.pause()) == ["text a", "thought b", "text c", "call 1 f {}", "text d"]
+    assert unsent.add_blob("acd!")
+    assert unsent.next_text() == "!"  # thoughts and calls are no text
+    assert [(call.id, call.args) for call in parts.calls] == [("1", {})]
 
 
 def test_nothing_said_begins_nothing() -> None:
-    untold = Untold()
-    speech = Speech(untold)
-    assert speech.say("") + speech.think("") + speech.thought() + speech.pause() == []
-    assert not untold.has_spoken
+    unsent = UnsentText()
+    parts = AnswerParts(unsent)
+    assert parts.add_text("") + parts.add_thought("") + parts.end_thought() + parts.pause() == []
+    assert not unsent.has_step
 
 
 def test_a_mark_that_was_none_is_text() -> None:
-    speech = Speech(Untold())
-    assert checked(speech.say("<thi") + speech.call("1", "f", "{}")) == ["text <thi", "call 1 f {}"]
+    parts = AnswerParts(UnsentText())
+    assert checked(parts.add_text("<thi") + parts.call("1", "f", "{}")) == ["text <thi", "call 1 f {}"]
 
 
 def test_a_thought_that_is_complete_ends() -> None:
-    speech = Speech(Untold())
-    events = speech.think("a") + speech.thought() + speech.think("b") + speech.say("c") + speech.thought()
-    assert checked(events + speech.say("d") + speech.pause()) == ["thought a", "thought b", "text cd"]
+    parts = AnswerParts(UnsentText())
+    events = (
+        parts.add_thought("a")
+        + parts.end_thought()
+        + parts.add_thought("b")
+        + parts.add_text("c")
+        + parts.end_thought()
+    )
+    assert checked(events + parts.add_text("d") + parts.pause()) == ["thought a", "thought b", "text cd"]
 
 
 def test_nothing_known_is_nothing_told() -> None:
-    assert Meter().stop() is None
-    assert Meter().end(agent.TurnEndedUpdate()) is None
+    assert TokenMeter().stop() is None
+    assert TokenMeter().end(agent.TurnEndedUpdate()) is None
 
 
 def test_an_answer_that_stops_counts_what_came_in_it() -> None:
-    meter = Meter()
+    meter = TokenMeter()
     meter.checkpoint(agent.ConversationTokenDetails(used_tokens=50, max_tokens=90))
     meter.checkpoint(agent.ConversationTokenDetails())
-    meter.tokens(3)
-    meter.tokens(-9)
+    meter.add_output(3)
+    meter.add_output(-9)
     assert meter.stop() == Usage(input=50, output=3)
-    meter.tokens(2)
+    meter.add_output(2)
     assert meter.stop() == Usage(input=50, output=2)
     assert meter.limit == 90
 
 
 def test_the_last_answer_is_the_turn_without_the_answers_before() -> None:
-    meter = Meter()
-    meter.tokens(30)
+    meter = TokenMeter()
+    meter.add_output(30)
     meter.stop()
-    meter.tokens(5)
+    meter.add_output(5)
     turn = agent.TurnEndedUpdate(
         input_tokens=100, output_tokens=36, cache_read_tokens=70, cache_write_tokens=10, reasoning_tokens=2
     )
@@ -135,8 +147,8 @@ def test_the_last_answer_is_the_turn_without_the_answers_before() -> None:
 
 
 def test_no_count_is_negative_and_no_part_larger_than_the_whole() -> None:
-    meter = Meter()
-    meter.tokens(30)
+    meter = TokenMeter()
+    meter.add_output(30)
     meter.stop()
     turn = agent.TurnEndedUpdate(input_tokens=5, output_tokens=20, cache_read_tokens=7, reasoning_tokens=9)
     assert meter.end(turn) == Usage(input=7, output=0, cached=7)
@@ -145,6 +157,6 @@ def test_no_count_is_negative_and_no_part_larger_than_the_whole() -> None:
 
 
 def test_a_turn_that_says_nothing_is_counted_as_it_came() -> None:
-    meter = Meter()
-    meter.tokens(4)
+    meter = TokenMeter()
+    meter.add_output(4)
     assert meter.end(agent.TurnEndedUpdate()) == Usage(output=4)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.backends.cursor.wire.saying import read
 from toolwire.backends.cursor.wire import agent, blobs
-from toolwire.backends.cursor.wire.blobs import Blobs, Message, Untold, assistant_message
+from toolwire.backends.cursor.wire.blobs import AssistantMessage, Blobs, UnsentText, assistant_message
 
 
 def got(kept: Blobs, blob_id: bytes) -> agent.GetBlobResult:
@@ -48,8 +48,8 @@ def test_a_missing_one_is_said_to_be_missing() -> None:
 
 
 def test_what_is_too_much_is_acknowledged_and_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blobs, "LARGEST", 100)
-    monkeypatch.setattr(blobs, "MOST", 1000)
+    monkeypatch.setattr(blobs, "MAX_BLOB", 100)
+    monkeypatch.setattr(blobs, "MAX_STORED", 1000)
     kept = Blobs({})
     put(kept, b"large", b"x" * 101)
     for number in range(10):
@@ -93,50 +93,52 @@ def test_the_calls_of_a_message_are_known_by_the_first_line_of_their_ids() -> No
     parts = (
         '[{"type":"text","text":"Hi"},{"type":"tool-call","toolCallId":"a\\nb"},{"type":"tool-call","toolCallId":5}]'
     )
-    assert assistant_message(f'{{"role":"assistant","content":{parts}}}'.encode()) == Message("Hi", frozenset({"a"}))
+    assert assistant_message(f'{{"role":"assistant","content":{parts}}}'.encode()) == AssistantMessage(
+        "Hi", frozenset({"a"})
+    )
 
 
 def test_the_assistants_texts_wait_to_be_told_and_the_history_does_not() -> None:
     kept = Blobs({b"old": assistant("old"), b"user": b"x"})
     put(kept, b"old", assistant("other"))
     put(kept, b"written anew", json.dumps({"role": "assistant", "content": "old"}).encode())
-    assert not kept.untold
+    assert not kept.unsent
     put(kept, b"1", assistant("Hello world"))
     put(kept, b"2", b'{"role":"assistant","content":[{"type":"tool-call"}]}')
-    assert kept.untold.next() == "Hello world"
-    assert kept.untold.next() == ""
+    assert kept.unsent.next_text() == "Hello world"
+    assert kept.unsent.next_text() == ""
 
 
 def test_a_text_that_is_too_long_to_wait_is_a_loss(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blobs, "MOST_UNSENT", 10)
+    monkeypatch.setattr(blobs, "MAX_UNSENT", 10)
     kept = Blobs({})
     put(kept, b"1", assistant("12345"))
     put(kept, b"2", assistant("678901"))
     assert [loss.feature for loss in kept.losses] == ["cursor.blob"]
     assert got(kept, b"2").blob_data == assistant("678901")
-    assert (kept.untold.next(), kept.untold.next()) == ("12345", "")
+    assert (kept.unsent.next_text(), kept.unsent.next_text()) == ("12345", "")
 
 
-def rest(untold: Untold) -> list[str]:
+def rest(unsent: UnsentText) -> list[str]:
     """All that is to be told, as whoever tells it does."""
     pieces: list[str] = []
-    while text := untold.next():
+    while text := unsent.next_text():
         pieces.append(text)
-        untold.told(text)
-        untold.end_step()
+        unsent.add_sent(text)
+        unsent.end_step()
     return pieces
 
 
 def after(*streamed: str, came: tuple[str, ...] = ()) -> list[str]:
     """Each of the streamed texts is a step, the last of them the present one."""
-    untold = Untold()
+    unsent = UnsentText()
     for number, text in enumerate(streamed):
         if number:
-            untold.end_step()
+            unsent.end_step()
         if text:
-            untold.told(text)
-    assert all(map(untold.came, came))
-    return rest(untold)
+            unsent.add_sent(text)
+    assert all(map(unsent.add_blob, came))
+    return rest(unsent)
 
 
 @pytest.mark.parametrize(
@@ -166,75 +168,75 @@ def test_what_is_left_to_tell(streamed: tuple[str, ...], came: tuple[str, ...], 
 
 
 def test_what_was_told_is_not_told_when_it_comes_again() -> None:
-    untold = Untold()
-    untold.told("He")
-    untold.came("Hello")
-    assert rest(untold) == ["llo"]
-    untold.told("More.")
-    untold.end_step()
-    assert untold.came("Hello")
-    assert untold.came("More.")
-    assert not untold
+    unsent = UnsentText()
+    unsent.add_sent("He")
+    unsent.add_blob("Hello")
+    assert rest(unsent) == ["llo"]
+    unsent.add_sent("More.")
+    unsent.end_step()
+    assert unsent.add_blob("Hello")
+    assert unsent.add_blob("More.")
+    assert not unsent
 
 
 def test_the_history_is_asked_for_once_and_only_if_a_text_comes() -> None:
     asked: list[int] = []
 
-    def before() -> list[Message]:
+    def before() -> list[AssistantMessage]:
         asked.append(1)
-        return [Message("old")]
+        return [AssistantMessage("old")]
 
-    untold = Untold(before)
-    untold.told("x")
+    unsent = UnsentText(before)
+    unsent.add_sent("x")
     assert asked == []
-    assert untold.came("old")
-    assert untold.came("new")
+    assert unsent.add_blob("old")
+    assert unsent.add_blob("new")
     assert asked == [1]
-    assert len(untold._waiting) == 1
+    assert len(unsent._waiting) == 1
 
 
 def test_a_text_that_was_told_before_is_new_with_calls_of_its_own() -> None:
-    untold = Untold(lambda: [Message("Look.", frozenset({"old"}))])
-    untold.came("Look.", frozenset({"old"}))
-    assert rest(untold) == []
-    untold.close()
-    untold.called("one")
-    untold.came("Look.", frozenset({"one"}))
-    untold.told("Streamed.")
-    untold.end_step()
-    assert rest(untold) == []
-    untold.came("Look.", frozenset({"two"}))
-    assert rest(untold) == ["Look."]
+    unsent = UnsentText(lambda: [AssistantMessage("Look.", frozenset({"old"}))])
+    unsent.add_blob("Look.", frozenset({"old"}))
+    assert rest(unsent) == []
+    unsent.end_answer()
+    unsent.add_call("one")
+    unsent.add_blob("Look.", frozenset({"one"}))
+    unsent.add_sent("Streamed.")
+    unsent.end_step()
+    assert rest(unsent) == []
+    unsent.add_blob("Look.", frozenset({"two"}))
+    assert rest(unsent) == ["Look."]
 
 
 def test_a_repetition_counts_where_nothing_else_came() -> None:
-    untold = Untold()
-    untold.told("Done.")
-    untold.end_step()
-    untold.close()
-    untold.came("Done.")  # the copy of what was streamed
-    assert untold.repetition() == ""
-    untold.came("Done.")
-    assert rest(untold) == []  # the run streams its text
-    assert untold.repetition() == "Done."
-    assert untold.repetition() == ""
+    unsent = UnsentText()
+    unsent.add_sent("Done.")
+    unsent.end_step()
+    unsent.end_answer()
+    unsent.add_blob("Done.")  # the copy of what was streamed
+    assert unsent.take_repetition() == ""
+    unsent.add_blob("Done.")
+    assert rest(unsent) == []  # the run streams its text
+    assert unsent.take_repetition() == "Done."
+    assert unsent.take_repetition() == ""
 
 
 def test_what_waits_is_bounded_and_what_was_told_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blobs, "MOST_UNSENT", 4)
-    untold = Untold()
-    assert [untold.came("ab"), untold.came("cd"), untold.came("e")] == [True, True, False]
-    assert rest(untold) == ["ab", "cd"]
-    assert untold.came("efgh")
+    monkeypatch.setattr(blobs, "MAX_UNSENT", 4)
+    unsent = UnsentText()
+    assert [unsent.add_blob("ab"), unsent.add_blob("cd"), unsent.add_blob("e")] == [True, True, False]
+    assert rest(unsent) == ["ab", "cd"]
+    assert unsent.add_blob("efgh")
 
 
 @given(st.lists(st.text(st.characters(categories=["L"]), min_size=1), max_size=6), st.integers(0, 40))
 def test_a_run_is_told_whole_wherever_the_stream_stopped(steps: list[str], cut: int) -> None:
     """The blob of all that was said in the run adds exactly what was not streamed."""
     whole = "".join(steps)
-    untold = Untold()
+    unsent = UnsentText()
     if whole[:cut]:
-        untold.told(whole[:cut])
+        unsent.add_sent(whole[:cut])
     if whole:
-        untold.came(whole)
-    assert whole[:cut] + "".join(rest(untold)) == whole
+        unsent.add_blob(whole)
+    assert whole[:cut] + "".join(rest(unsent)) == whole

@@ -38,9 +38,9 @@ from tests.backends.cursor.wire.saying import (
     update,
 )
 from tests.backends.event_contract import check_events
-from toolwire.backends.cursor.wire import Outlook, Reply, TurnDecoder, agent
+from toolwire.backends.cursor.wire import Reply, RunContext, TurnDecoder, agent
 from toolwire.backends.cursor.wire import pending as keeping
-from toolwire.backends.cursor.wire.pending import MOST_CALLS
+from toolwire.backends.cursor.wire.pending import MAX_CALLS
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Noted
 from toolwire.types import Usage
@@ -66,7 +66,7 @@ def test_text_and_thinking() -> None:
     assert shown(events) == ["thought let me", "text Hello", "stop"]
     assert run.is_over
     assert run.is_ended
-    assert run.has_spoken
+    assert run.has_seen_output
     assert run.end(None) == []
 
 
@@ -86,7 +86,7 @@ def test_think_in_text_is_reasoning_wherever_it_is_cut() -> None:
 def test_a_notice_is_not_the_models() -> None:
     run = decoder()
     events = heard(run, text("You are out of fast requests.", is_notice=True))
-    assert not run.has_spoken
+    assert not run.has_seen_output
     events += heard(run, text("Hi"), turn_ended())
     check_events(events)
     assert shown(events) == ["noted cursor.notice", "text Hi", "stop"]
@@ -97,20 +97,20 @@ def test_calls_wait_until_they_are_settled() -> None:
     events = heard(run, text("Looking."), call(1, city="Rome"), call(2, city="Oslo"))
     assert run.is_waiting
     assert [made.id for made in run.calls] == ["call1", "call2"]
-    events += run.settle()
+    events += run.end_calls()
     check_events(events)
     assert shown(events) == ["text Looking.", CALL_1, CALL_2, "tool_calls"]
     assert run.is_over
     assert not run.is_waiting
     assert not run.is_ended
-    assert run.settle() == []
+    assert run.end_calls() == []
 
 
 def test_results_go_back_to_their_execs_and_the_next_answer_begins() -> None:
     run = decoder()
     heard(run, call(1, city="Rome"), call(2, city="Oslo"))
-    run.settle()
-    reply = run.give(results("call2", "call1"))
+    run.end_calls()
+    reply = run.resume(results("call2", "call1"))
     sent = [read(data) for data in reply.send]
     assert [one.exec_client_message.id for one in sent[::2]] == [1, 2]
     assert sent[0].exec_client_message.mcp_result.success.content[0].text.text == "sunny"
@@ -118,28 +118,28 @@ def test_results_go_back_to_their_execs_and_the_next_answer_begins() -> None:
     events = reply.events + heard(run, text("Sunny."), turn_ended())
     check_events(events)
     assert shown(events) == ["text Sunny.", "stop"]
-    assert run.give({}).send == []
+    assert run.resume({}).send == []
 
 
 def test_a_call_without_a_result_is_not_left_open() -> None:
     run = decoder()
     heard(run, call(1), call(2))
-    run.settle()
-    sent = [read(data).exec_client_message.mcp_result.success for data in run.give(results("call1")).send[::2]]
+    run.end_calls()
+    sent = [read(data).exec_client_message.mcp_result.success for data in run.resume(results("call1")).send[::2]]
     assert [one.is_error for one in sent] == [False, True]
 
 
 def test_what_comes_late_is_the_next_answers() -> None:
     run = decoder()
-    first = heard(run, call(1, city="Rome")) + run.settle()
+    first = heard(run, call(1, city="Rome")) + run.end_calls()
     assert heard(run, text("And "), call(2, city="Oslo"), call(2, city="Oslo"), text("more.")) == []
-    reply = run.give(results("call1"))
-    second = reply.events + run.settle()
+    reply = run.resume(results("call1"))
+    second = reply.events + run.end_calls()
     check_events(second)
     assert shown(first) == [CALL_1, "tool_calls"]
     assert shown(second) == ["text And ", CALL_2, "text more.", "tool_calls"]
     assert [read(data).exec_client_message.id for data in reply.send[::2]] == [1]
-    assert [read(data).exec_client_message.id for data in run.give(results("call2")).send[::2]] == [2]
+    assert [read(data).exec_client_message.id for data in run.resume(results("call2")).send[::2]] == [2]
 
 
 def test_one_call_at_a_time_if_the_client_wants_it_so() -> None:
@@ -148,9 +148,9 @@ def test_one_call_at_a_time_if_the_client_wants_it_so() -> None:
     assert run.expects_more
     first = heard(run, call(1, city="Rome"))
     assert not run.expects_more
-    first += heard(run, call(2, city="Oslo"), text("x")) + run.settle()
-    second = run.give(results("call1")).events + run.settle()
-    third = run.give(results("call2")).events + heard(run, turn_ended())
+    first += heard(run, call(2, city="Oslo"), text("x")) + run.end_calls()
+    second = run.resume(results("call1")).events + run.end_calls()
+    third = run.resume(results("call2")).events + heard(run, turn_ended())
     assert [shown(events) for events in (first, second)] == [[CALL_1, "tool_calls"], [CALL_2, "text x", "tool_calls"]]
     for events in (first, second):
         check_events(events)
@@ -161,7 +161,7 @@ def test_one_call_at_a_time_if_the_client_wants_it_so() -> None:
 def test_housekeeping_is_answered_while_the_run_is_parked() -> None:
     run = decoder(blobs={b"a": b"1"})
     heard(run, call(1))
-    run.settle()
+    run.end_calls()
     replies = [
         run.receive(data)
         for data in (
@@ -177,7 +177,7 @@ def test_housekeeping_is_answered_while_the_run_is_parked() -> None:
 
 def test_an_exec_that_is_said_twice_is_done_once() -> None:
     run = decoder()
-    events = heard(run, call(1, city="Rome"), call(1, city="Rome")) + run.settle()
+    events = heard(run, call(1, city="Rome"), call(1, city="Rome")) + run.end_calls()
     assert shown(events) == [CALL_1, "tool_calls"]
 
 
@@ -189,7 +189,7 @@ def test_H015_what_is_shown_of_a_call_beforehand_is_not_told() -> None:
     assert run.expects_more
     events = heard(run, call(1, city="Rome"), update(partial_tool_call=partial))
     assert not run.expects_more
-    events += heard(run, completed("call1")) + run.settle()
+    events += heard(run, completed("call1")) + run.end_calls()
     assert shown(events) == [CALL_1, "tool_calls"]
 
 
@@ -202,13 +202,13 @@ def test_ids_are_made_legal_and_unique() -> None:
     assert ids[:2] == ["a", "a-2"]
     assert ids[2].startswith("a_b_")
     assert ids[3] == "made_1"
-    check_events(events + run.settle())
-    assert len(run.give(results(*ids)).send) == 8
+    check_events(events + run.end_calls())
+    assert len(run.resume(results(*ids)).send) == 8
 
 
 def test_numbers_are_whole_again() -> None:
     run = decoder()
-    events = heard(run, call(1, line=3, half=0.5, deep={"list": [1, None, {"x": True}]})) + run.settle()
+    events = heard(run, call(1, line=3, half=0.5, deep={"list": [1, None, {"x": True}]})) + run.end_calls()
     check_events(events)
     assert run.calls[0].args is not None
     assert json.loads(run.calls[0].raw) == {"line": 3, "half": 0.5, "deep": {"list": [1, None, {"x": True}]}}
@@ -227,10 +227,10 @@ def test_a_tool_that_nobody_has_is_not_found() -> None:
 
 def test_a_built_in_exec_becomes_a_call_of_the_clients_tool() -> None:
     run = decoder([WEATHER, BASH])
-    events = heard(run, exec(1, shell_args=agent.ShellArgs(command="ls", tool_call_id="t1"))) + run.settle()
+    events = heard(run, exec(1, shell_args=agent.ShellArgs(command="ls", tool_call_id="t1"))) + run.end_calls()
     check_events(events)
     assert [(made.id, made.name) for made in run.calls] == [("t1", "bash")]
-    sent = run.give(results("t1")).send
+    sent = run.resume(results("t1")).send
     assert read(sent[0]).exec_client_message.shell_result.success.stdout == "sunny"
 
 
@@ -247,7 +247,7 @@ def test_local_execs_are_for_clients_without_tools() -> None:
     reply = run.receive(exec(3, read_args=agent.ReadArgs(path="a")))
     assert [one.kind for one in reply.local] == ["read"]
     assert [read(data).exec_client_control_message.heartbeat.id for data in run.exec_heartbeats()] == [3]
-    run.ran(reply.local[0])
+    run.finish_local(reply.local[0])
     assert run.exec_heartbeats() == []
     assert decoder([WEATHER], local=local).receive(exec(3, read_args=agent.ReadArgs(path="a"))).local == []
 
@@ -255,25 +255,25 @@ def test_local_execs_are_for_clients_without_tools() -> None:
 def test_heartbeats_for_all_that_waits() -> None:
     run = decoder()
     heard(run, call(1), call(2))
-    run.settle()
+    run.end_calls()
     heard(run, call(3), abort(2))
     assert [read(data).exec_client_control_message.heartbeat.id for data in run.exec_heartbeats()] == [1, 3]
 
 
 def test_an_aborted_call_stays_told_and_its_result_is_dropped() -> None:
     run = decoder()
-    events = heard(run, call(1, city="Rome"), abort(1), call(2, city="Oslo")) + run.settle()
+    events = heard(run, call(1, city="Rome"), abort(1), call(2, city="Oslo")) + run.end_calls()
     assert shown(events) == [CALL_1, CALL_2, "tool_calls"]
-    sent = run.give(results("call1", "call2")).send
+    sent = run.resume(results("call1", "call2")).send
     assert [read(data).exec_client_message.id for data in sent[::2]] == [2]
 
 
 def test_an_aborted_call_that_was_not_told_never_is() -> None:
     run = decoder()
     heard(run, call(1))
-    run.settle()
+    run.end_calls()
     heard(run, call(2), text("after"), abort(2))
-    events = run.give(results("call1")).events + run.end(None)
+    events = run.resume(results("call1")).events + run.end(None)
     assert shown(events) == ["text after", "noted cursor.turn_end", "stop"]
 
 
@@ -296,16 +296,16 @@ def test_has_spoken_only_when_the_model_has() -> None:
     run = decoder()
     heard(run, heartbeat(), get_blob(1, b"x"), checkpoint(5), text(""))
     heard(run, exec(1, request_context_args=agent.RequestContextArgs()))
-    assert not run.has_spoken
+    assert not run.has_seen_output
     heard(run, announced("c"))
-    assert run.has_spoken
+    assert run.has_seen_output
 
 
 def test_usage_of_a_parked_answer_and_of_the_last() -> None:
     run = decoder()
-    events = heard(run, tokens(7), tokens(-5), checkpoint(1000), call(1)) + run.settle()
+    events = heard(run, tokens(7), tokens(-5), checkpoint(1000), call(1)) + run.end_calls()
     assert finished(events).usage == Usage(input=1000, output=7)
-    run.give(results("call1"))
+    run.resume(results("call1"))
     counts = {"input_tokens": 1500, "output_tokens": 10, "cache_read_tokens": 900, "reasoning_tokens": 99}
     ending = finished(heard(run, tokens(3), text("x"), turn_ended(**counts)))
     assert ending.usage == Usage(input=1500, output=3, cached=900, reasoning=3)
@@ -351,18 +351,18 @@ def test_text_of_which_only_some_came_is_made_whole_and_never_said_twice() -> No
     ]
     run = decoder()
     heard(run, text("Look."), call(1))
-    run.settle()
-    run.give(results("call1"))
+    run.end_calls()
+    run.resume(results("call1"))
     heard(run, set_blob(1, b"i", assistant("Look.")), turn_ended())
     assert shown(run.end(None)) == ["stop"]
 
 
 def test_text_that_came_only_as_a_blob_stands_before_the_call_that_followed_it() -> None:
     run = decoder()
-    events = heard(run, set_blob(1, b"i", assistant("Look.")), call(1)) + run.settle()
+    events = heard(run, set_blob(1, b"i", assistant("Look.")), call(1)) + run.end_calls()
     check_events(events)
     assert shown(events) == ["text Look.", "call call1 weather {}", "tool_calls"]
-    run.give(results("call1"))
+    run.resume(results("call1"))
     everything = assistant("Look.Sunny.")  # the server leaves all that was said in the run
     assert shown(heard(run, set_blob(2, b"j", everything), turn_ended())) == ["text Sunny.", "stop"]
 
@@ -370,16 +370,16 @@ def test_text_that_came_only_as_a_blob_stands_before_the_call_that_followed_it()
 def test_text_that_came_only_as_a_blob_behind_the_call_is_told_before_the_answer_ends() -> None:
     run = decoder()
     heard(run, call(1), set_blob(1, b"i", assistant("Look.")))
-    assert shown(run.settle()) == ["text Look.", "tool_calls"]
+    assert shown(run.end_calls()) == ["text Look.", "tool_calls"]
 
 
 @pytest.mark.parametrize("has_streamed", [False, True])
 def test_an_answer_that_repeats_an_earlier_text_is_told(has_streamed: bool) -> None:
     run = decoder()
     first = [text("Done.")] if has_streamed else []
-    events = heard(run, *first, set_blob(1, b"i", assistant("Done.")), call(1, "call1")) + run.settle()
+    events = heard(run, *first, set_blob(1, b"i", assistant("Done.")), call(1, "call1")) + run.end_calls()
     assert shown(events) == ["text Done.", "call call1 weather {}", "tool_calls"]
-    run.give(results("call1"))
+    run.resume(results("call1"))
     events = heard(run, set_blob(2, b"i", assistant("Done.")), turn_ended()) + run.end(None)
     assert shown(events) == ["text Done.", "stop"]
 
@@ -400,9 +400,11 @@ def test_a_text_that_comes_again_beside_another_is_not_told() -> None:
 def test_steps_of_a_run_without_streamed_text_may_repeat_each_other() -> None:
     run = decoder()
     for number in (1, 2, 3):
-        events = heard(run, set_blob(number, b"i", assistant("Looking.")), call(number, f"call{number}")) + run.settle()
+        events = (
+            heard(run, set_blob(number, b"i", assistant("Looking.")), call(number, f"call{number}")) + run.end_calls()
+        )
         assert shown(events) == ["text Looking.", f"call call{number} weather {{}}", "tool_calls"]
-        run.give(results(f"call{number}"))
+        run.resume(results(f"call{number}"))
 
 
 def test_a_message_with_another_call_repeats_a_text_on_purpose() -> None:
@@ -419,17 +421,17 @@ def test_a_message_with_another_call_repeats_a_text_on_purpose() -> None:
         ).encode()
         first = [text("Looking.")] if number == 1 else []
         events = heard(run, *first, set_blob(number, bytes([number]), said), call(number, f"call{number}"))
-        events += heard(run, set_blob(9, bytes([number]), said)) + run.settle()  # again, behind the call
+        events += heard(run, set_blob(9, bytes([number]), said)) + run.end_calls()  # again, behind the call
         assert shown(events) == ["text Looking.", f"call call{number} weather {{}}", "tool_calls"]
-        run.give(results(f"call{number}"))
+        run.resume(results(f"call{number}"))
 
 
 def test_texts_that_came_only_as_blobs_while_nobody_listened_are_the_next_answers() -> None:
     run = decoder()
     heard(run, call(1))
-    run.settle()
+    run.end_calls()
     assert heard(run, set_blob(1, b"i", assistant("Look."))) == []
-    run.give(results("call1"))
+    run.resume(results("call1"))
     events = heard(run, set_blob(2, b"j", assistant("Sunny.")), turn_ended())
     assert shown(events) == ["text Look.", "text Sunny.", "stop"]
 
@@ -464,7 +466,7 @@ def test_what_the_model_is_refused_is_counted() -> None:
 
 def test_a_tool_that_is_not_offered_now_is_unknown_though_the_history_speaks_of_it() -> None:
     opened = msgspec.structs.replace(opening([WEATHER, BASH]), tools=(BASH,))
-    run = TurnDecoder(Outlook(model="m", opening=opened, mint=str, fits=fits))
+    run = TurnDecoder(RunContext(model="m", opening=opened, new_call_id=str, fits=fits))
     reply = run.receive(call(1))
     missing = read(reply.send[0]).exec_client_message.mcp_result.tool_not_found
     assert (missing.name, list(missing.available_tools)) == ("weather", ["bash"])
@@ -502,25 +504,25 @@ def test_heartbeats_are_counted_from_the_last_progress() -> None:
     heard(run, heartbeat(), heartbeat(), tokens(1), heartbeat())
     assert run.heartbeats == 1
     heard(run, call(1), heartbeat())
-    run.settle()
+    run.end_calls()
     heard(run, heartbeat())
-    run.give(results("call1"))
+    run.resume(results("call1"))
     assert run.heartbeats == 0
 
 
 def test_a_stalled_run_is_the_text_of_its_blobs() -> None:
     run = decoder()
-    events = heard(run, set_blob(1, b"i", assistant("Hello")), heartbeat()) + run.stall()
+    events = heard(run, set_blob(1, b"i", assistant("Hello")), heartbeat()) + run.end_stalled()
     check_events(events)
     assert shown(events) == ["text Hello", "noted cursor.turn_end", "stop"]
-    assert run.stall() == []
+    assert run.end_stalled() == []
 
 
 @pytest.mark.parametrize("said", [(), (text("Hel"),), (thinking("hm"),)])
 def test_a_stalled_run_without_a_blob_is_not_over(said: tuple[bytes, ...]) -> None:
     run = decoder()
     heard(run, *said, heartbeat())
-    assert run.stall() == []
+    assert run.end_stalled() == []
     assert not run.is_over
 
 
@@ -529,10 +531,10 @@ def test_a_stalled_run_is_never_the_message_that_came_before_its_results() -> No
     said = [{"type": "text", "text": "Look."}, {"type": "tool-call", "toolCallId": "call1", "toolName": "weather"}]
     message = json.dumps({"role": "assistant", "content": said}).encode()
     heard(run, text("Look."), set_blob(1, b"i", message), call(1, "call1"))
-    run.settle()
-    run.give(results("call1"))
+    run.end_calls()
+    run.resume(results("call1"))
     heard(run, set_blob(2, b"j", message), heartbeat())
-    assert run.stall() == []
+    assert run.end_stalled() == []
     assert not run.has_text
 
 
@@ -548,18 +550,18 @@ def test_calls_that_are_out_are_an_answer_whatever_becomes_of_the_stream(fault: 
     assert shown(heard(run, call(1, city="Rome")) + run.end(fault)) == [CALL_1, "tool_calls"]
     assert run.is_ended
     run = decoder()
-    assert shown(heard(run, call(1, city="Rome")) + run.cut(UpstreamError("gone"))) == [CALL_1, "tool_calls"]
+    assert shown(heard(run, call(1, city="Rome")) + run.fail(UpstreamError("gone"))) == [CALL_1, "tool_calls"]
     assert shown(heard(run, call(2))) == []
 
 
 def test_a_run_that_ends_while_it_is_parked_says_so_when_it_is_needed() -> None:
     run = decoder()
     heard(run, call(1))
-    run.settle()
+    run.end_calls()
     assert heard(run, text("late")) == []
     assert run.end(ConnectFault("unavailable", "bye")) == []
     assert run.is_ended
-    events = run.give(results("call1")).events
+    events = run.resume(results("call1")).events
     check_events(events)
     assert shown(events)[0] == "text late"
     assert isinstance(events[-1], Failed)
@@ -571,14 +573,14 @@ def test_a_turn_that_ends_over_open_calls() -> None:
     assert run.is_ended
     late = run.receive(call(2))
     assert read(late.send[0]).exec_client_message.mcp_result.HasField("rejected")
-    assert shown(run.give(results("call1")).events) == ["failed upstream_cut"]
+    assert shown(run.resume(results("call1")).events) == ["failed upstream_cut"]
 
 
 def test_nothing_is_told_behind_the_end_of_an_answer() -> None:
     run = decoder(is_parallel=False)
     heard(run, call(1), call(2, city="Oslo"), turn_ended(), text("x"))
-    run.settle()
-    events = run.give(results("call1")).events
+    run.end_calls()
+    events = run.resume(results("call1")).events
     check_events(events)
     assert shown(events) == [CALL_2, "tool_calls"]
 
@@ -591,26 +593,26 @@ def test_what_cannot_be_read_fails_the_answer() -> None:
     assert run.is_ended
     parked = decoder()
     heard(parked, call(1))
-    parked.settle()
+    parked.end_calls()
     assert heard(parked, b"\xff") == []
     assert parked.is_ended
-    assert shown(parked.give(results("call1")).events) == ["failed upstream_garbage"]
+    assert shown(parked.resume(results("call1")).events) == ["failed upstream_garbage"]
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keeping, "MOST_BYTES", 5000)
+    monkeypatch.setattr(keeping, "MAX_BYTES", 5000)
     run = decoder()
     heard(run, call(1))
-    run.settle()
+    run.end_calls()
     heard(run, *[text("x" * 100)] * 20)
     assert run.is_ended
-    assert shown(run.give(results("call1")).events)[-1] == "failed upstream_garbage"
+    assert shown(run.resume(results("call1")).events)[-1] == "failed upstream_garbage"
 
 
 def test_calls_are_bounded() -> None:
     run = decoder()
-    replies = [run.receive(call(number)) for number in range(1, MOST_CALLS + 2)]
-    assert len(run.calls) == MOST_CALLS
+    replies = [run.receive(call(number)) for number in range(1, MAX_CALLS + 2)]
+    assert len(run.calls) == MAX_CALLS
     assert read(replies[-1].send[0]).exec_client_message.mcp_result.HasField("rejected")
     assert shown(replies[-1].events) == ["noted call.number"]
 
@@ -670,25 +672,25 @@ class Played:
             case bytes():
                 self.take(self.run.receive(action))
             case "settle":
-                self.answers[-1] += self.run.settle()
+                self.answers[-1] += self.run.end_calls()
             case "give" if self.run.is_over and self.run.calls:
                 self.give()
             case "end":
                 self.answers[-1] += self.run.end(None)
             case "cut":
-                self.answers[-1] += self.run.cut(UpstreamError("cut"))
+                self.answers[-1] += self.run.fail(UpstreamError("cut"))
 
     def give(self) -> None:
         self.told += [made.id for made in self.run.calls]
         self.answers.append([])
-        self.take(self.run.give(results(*(made.id for made in self.run.calls))))
+        self.take(self.run.resume(results(*(made.id for made in self.run.calls))))
 
     def finish(self) -> None:
         """Until nothing is open any more."""
-        self.answers[-1] += self.run.settle()
+        self.answers[-1] += self.run.end_calls()
         while self.run.is_over and self.run.calls and not self.run.is_ended:
             self.give()
-            self.answers[-1] += self.run.settle()
+            self.answers[-1] += self.run.end_calls()
         self.answers[-1] += self.run.end(None)
 
     def answered(self) -> list[tuple[str, int]]:

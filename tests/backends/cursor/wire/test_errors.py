@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from toolwire.backends.cursor.wire import agent
 from toolwire.backends.cursor.wire.errors import (
-    BARE,
     BY_CODE,
     BY_NAME,
     BY_STATUS,
-    BY_WORDS,
+    BY_TEXT,
     CUT,
     OUTDATED,
     POLICY,
+    UNEXPLAINED,
     UNKNOWN,
     error_of,
     error_of_status,
@@ -79,10 +79,10 @@ TABLE = [
 def test_a_name_decides(code: str, number: int, title: str, status: int, expected: str, is_retryable: bool) -> None:
     name = agent.ErrorDetails_Error.Name(number)
     for fault in (named(code, number, title, "Some words."), debugged(code, name, title, "Some words.")):
-        error = error_of(fault, has_spoken=False)
+        error = error_of(fault, has_seen_output=False)
         assert facts(error) == (status, expected, is_retryable)
         assert "Some words" in error.message
-        assert not error_of(fault, has_spoken=True).retryable
+        assert not error_of(fault, has_seen_output=True).retryable
 
 
 def test_an_outdated_client_is_never_a_rate_limit() -> None:
@@ -93,7 +93,7 @@ def test_an_outdated_client_is_never_a_rate_limit() -> None:
         debugged("resource_exhausted", "ERROR_NEVER_SEEN", "Update Required"),
         ConnectFault("resource_exhausted", "Update Required"),
     ):
-        error = error_of(fault, has_spoken=False)
+        error = error_of(fault, has_seen_output=False)
         assert facts(error) == (426, "client_outdated", False)
         assert "client_version" in error.hint
         assert not error.headers
@@ -101,7 +101,7 @@ def test_an_outdated_client_is_never_a_rate_limit() -> None:
 
 @pytest.mark.parametrize("message", ["", "Error", "resource_exhausted", " error "])
 def test_a_bare_resource_exhausted_is_explained_and_no_quota(message: str) -> None:
-    error = error_of(ConnectFault("resource_exhausted", message), has_spoken=False)
+    error = error_of(ConnectFault("resource_exhausted", message), has_seen_output=False)
     assert facts(error) == (502, "unexplained_refusal", True)
     assert "not a quota" in error.message
     for cause in ("conversation id", "context", "effort", "call ids"):
@@ -139,23 +139,23 @@ def test_a_bare_resource_exhausted_is_explained_and_no_quota(message: str) -> No
 def test_words_and_codes_where_there_is_no_name(
     code: str, message: str, status: int, expected: str, is_retryable: bool
 ) -> None:
-    assert facts(error_of(ConnectFault(code, message), has_spoken=False)) == (status, expected, is_retryable)
+    assert facts(error_of(ConnectFault(code, message), has_seen_output=False)) == (status, expected, is_retryable)
 
 
 def test_H157_a_stream_that_broke_off_is_an_error_that_may_be_tried_again_if_nothing_was_seen() -> None:
     (item,) = ConnectDecoder().close()
     assert item.fault is not None
-    error = error_of(item.fault, has_spoken=False)
+    error = error_of(item.fault, has_seen_output=False)
     assert facts(error) == (502, "upstream_cut", True)
     assert "without its end frame" in error.message
-    assert not error_of(item.fault, has_spoken=True).retryable
+    assert not error_of(item.fault, has_seen_output=True).retryable
 
 
 def test_the_servers_word_on_trying_again_counts_unless_it_cannot_help() -> None:
-    assert not error_of(named("resource_exhausted", 50, is_retryable=False), has_spoken=False).retryable
-    assert error_of(debugged("weird", "ERROR_CUSTOM", is_retryable=True), has_spoken=False).retryable
-    assert not error_of(named("unauthenticated", 38, is_retryable=True), has_spoken=False).retryable
-    assert not error_of(debugged("weird", "ERROR_CUSTOM", is_retryable=True), has_spoken=True).retryable
+    assert not error_of(named("resource_exhausted", 50, is_retryable=False), has_seen_output=False).retryable
+    assert error_of(debugged("weird", "ERROR_CUSTOM", is_retryable=True), has_seen_output=False).retryable
+    assert not error_of(named("unauthenticated", 38, is_retryable=True), has_seen_output=False).retryable
+    assert not error_of(debugged("weird", "ERROR_CUSTOM", is_retryable=True), has_seen_output=True).retryable
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_the_servers_word_on_trying_again_counts_unless_it_cannot_help() -> None
     ],
 )
 def test_a_wait_that_is_told_is_passed_on(words: str, seconds: str | None) -> None:
-    error = error_of(named("resource_exhausted", 50, "Limit", words), has_spoken=False)
+    error = error_of(named("resource_exhausted", 50, "Limit", words), has_seen_output=False)
     assert error.headers.get("retry-after") == seconds
 
 
@@ -216,7 +216,7 @@ def test_a_refusal_with_a_fault_as_its_body_is_read_like_one() -> None:
 def test_hints_say_what_to_do() -> None:
     assert 'transport = "sse"' in error_of_status(464, b"").hint
     assert "trying again does not help" in error_of_status(403, b"sign_in_policy_violation").hint
-    assert "token" in error_of(ConnectFault("unauthenticated"), has_spoken=False).hint
+    assert "token" in error_of(ConnectFault("unauthenticated"), has_seen_output=False).hint
 
 
 def test_a_header_tells_the_wait_of_a_limit_and_of_nothing_else() -> None:
@@ -237,8 +237,8 @@ def test_a_header_tells_the_wait_of_a_limit_and_of_nothing_else() -> None:
 def test_a_secret_that_is_said_again_goes_no_further(secret: str) -> None:
     words = f"the token {secret} is not valid"
     for error in (
-        error_of(ConnectFault("unauthenticated", words), has_spoken=False),
-        error_of(named("unauthenticated", 38, words, words), has_spoken=False),
+        error_of(ConnectFault("unauthenticated", words), has_seen_output=False),
+        error_of(named("unauthenticated", 38, words, words), has_seen_output=False),
         error_of_status(401, words.encode()),
         error_of_status(401, encode({"error": words})),
     ):
@@ -248,12 +248,12 @@ def test_a_secret_that_is_said_again_goes_no_further(secret: str) -> None:
 
 
 def test_words_are_quoted_and_bounded() -> None:
-    error = error_of(named("internal", 59, "a\nb\x1b[31m", "x" * 100_000), has_spoken=False)
+    error = error_of(named("internal", 59, "a\nb\x1b[31m", "x" * 100_000), has_seen_output=False)
     assert "\n" not in error.message
     assert "\x1b" not in error.message
     assert len(error.message) < 400
     started = time.perf_counter()
-    error_of(ConnectFault("x" * 10_000_000, "try again in " * 1_000_000), has_spoken=False)
+    error_of(ConnectFault("x" * 10_000_000, "try again in " * 1_000_000), has_seen_output=False)
     assert time.perf_counter() - started < 0.5
 
 
@@ -271,7 +271,7 @@ DEBUG = JSON | st.fixed_dictionaries(
 @given(st.text(max_size=20), st.text(max_size=40), st.binary(max_size=40), DEBUG)
 def test_hostile_details_never_raise(code: str, message: str, value: bytes, debug: Any) -> None:
     fault = ConnectFault(code, message, (Detail(KIND, value, debug), Detail("x", value)))
-    error = error_of(fault, has_spoken=False)
+    error = error_of(fault, has_seen_output=False)
     assert 400 <= error.status < 600
     assert len(error.sentence()) < 1200
 
@@ -286,11 +286,11 @@ def test_a_fault_is_the_same_after_the_wire() -> None:
     fault = named("resource_exhausted", 50, "Limit", "Try again in 5 s")
     (item,) = ConnectDecoder().feed(end(fault))
     assert item.fault == fault
-    assert error_of(item.fault, has_spoken=False).headers == {"retry-after": "5"}
+    assert error_of(item.fault, has_seen_output=False).headers == {"retry-after": "5"}
 
 
-KINDS = [*BY_NAME.values(), *BY_CODE.values(), *BY_STATUS.values(), *(kind for _, kind in BY_WORDS)]
-KINDS += [BARE, CUT, OUTDATED, POLICY, UNKNOWN]
+KINDS = [*BY_NAME.values(), *BY_CODE.values(), *BY_STATUS.values(), *(kind for _, kind in BY_TEXT)]
+KINDS += [UNEXPLAINED, CUT, OUTDATED, POLICY, UNKNOWN]
 
 
 def test_every_name_is_one_of_the_schema() -> None:

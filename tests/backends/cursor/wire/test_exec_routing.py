@@ -8,22 +8,26 @@ import pytest
 
 from tests.backends.cursor.wire.lending import fits
 from tests.backends.cursor.wire.saying import BASH, WEATHER, opening, read, result
-from toolwire.backends.cursor.wire import Outlook, Reply, agent, exec_of
-from toolwire.backends.cursor.wire.exec_routing import Wanted, housekeeping, wanted
+from toolwire.backends.cursor.wire import Reply, RunContext, agent
+from toolwire.backends.cursor.wire.exec_routing import ExecPlan, answer_housekeeping, plan_exec
+from toolwire.backends.cursor.wire.execs import exec_of
 from toolwire.backends.cursor.wire.values import to_value
 from toolwire.types import Tool
 
 
 def test_a_client_with_tools_gets_nothing_done_here() -> None:
     local = frozenset({"read"})
-    assert Outlook(model="m", opening=opening([]), mint=str, fits=fits, local=local).own_kinds == local
-    assert Outlook(model="m", opening=opening([WEATHER]), mint=str, fits=fits, local=local).own_kinds == frozenset()
+    assert RunContext(model="m", opening=opening([]), new_call_id=str, fits=fits, local=local).local_kinds == local
+    assert (
+        RunContext(model="m", opening=opening([WEATHER]), new_call_id=str, fits=fits, local=local).local_kinds
+        == frozenset()
+    )
 
 
 def test_tools_are_named_as_the_model_reads_them() -> None:
-    outlook = Outlook(model="m", opening=opening([WEATHER, Tool(name="read")]), mint=str, fits=fits)
-    assert outlook.tool_names() == ["weather", outlook.opening.names.wire("read")]
-    assert outlook.tool_names()[1] != "read"
+    context = RunContext(model="m", opening=opening([WEATHER, Tool(name="read")]), new_call_id=str, fits=fits)
+    assert context.tool_names() == ["weather", context.opening.names.wire("read")]
+    assert context.tool_names()[1] != "read"
 
 
 def test_replies_share_nothing() -> None:
@@ -33,8 +37,8 @@ def test_replies_share_nothing() -> None:
 
 
 def asked(tools: tuple[Tool, ...] = (WEATHER,), local: tuple[str, ...] = (), **args: Any) -> Any:
-    outlook = Outlook(model="m", opening=opening(tools), mint=str, fits=fits, local=frozenset(local))
-    answered = housekeeping(exec_of(agent.ExecServerMessage(id=3, exec_id="e", **args)), outlook)
+    context = RunContext(model="m", opening=opening(tools), new_call_id=str, fits=fits, local=frozenset(local))
+    answered = answer_housekeeping(exec_of(agent.ExecServerMessage(id=3, exec_id="e", **args)), context)
     if answered is None:
         return None
     first, close = map(read, answered.send)
@@ -58,9 +62,9 @@ def test_the_server_with_its_tools() -> None:
     assert [tool.name for tool in server.tools] == ["weather", "bash"]
 
 
-@pytest.mark.parametrize(("wanted", "count"), [("tw", 1), ("other", 0)])
-def test_only_servers_that_are_asked_for(wanted: str, count: int) -> None:
-    args = agent.McpStateExecArgs(server_identifiers=[wanted])
+@pytest.mark.parametrize(("plan_exec", "count"), [("tw", 1), ("other", 0)])
+def test_only_servers_that_are_asked_for(plan_exec: str, count: int) -> None:
+    args = agent.McpStateExecArgs(server_identifiers=[plan_exec])
     result = asked(mcp_state_exec_args=args)
     assert result.HasField("success")
     assert len(result.success.servers) == count
@@ -91,10 +95,10 @@ def test_work_is_not_housekeeping() -> None:
     assert asked() is None
 
 
-def want(*tools: Tool, local: tuple[str, ...] = (), **args: Any) -> Wanted:
+def want(*tools: Tool, local: tuple[str, ...] = (), **args: Any) -> ExecPlan:
     message = agent.AgentServerMessage(exec_server_message=agent.ExecServerMessage(id=3, exec_id="e", **args))
-    outlook = Outlook(model="m", opening=opening(tools), mint=str, fits=fits, local=frozenset(local))
-    return wanted(exec_of(message.exec_server_message), message.SerializeToString(), outlook)
+    context = RunContext(model="m", opening=opening(tools), new_call_id=str, fits=fits, local=frozenset(local))
+    return plan_exec(exec_of(message.exec_server_message), message.SerializeToString(), context)
 
 
 def test_a_call_has_the_clients_name_and_its_result_goes_to_the_exec() -> None:
@@ -131,7 +135,7 @@ def test_where_there_are_no_tools_the_gateway_works() -> None:
     assert (found.send, found.answer, found.loss) == ([], None, None)
 
 
-def reason(found: Wanted) -> str:
+def reason(found: ExecPlan) -> str:
     assert found.loss is not None
     assert found.answer is None
     return read(found.send[0]).exec_client_message.shell_result.rejected.reason

@@ -9,9 +9,9 @@ from toolwire.backends.cursor.wire import agent
 from toolwire.backends.cursor.wire.execs import (
     CANCEL,
     CLIENT_HEARTBEAT,
-    NOBODY,
+    EXEC_REFUSALS,
+    NO_PERSON,
     QUERY_REFUSALS,
-    REFUSALS,
     Exec,
     allowed_tools,
     answer_query,
@@ -52,16 +52,16 @@ def test_every_kind_of_the_schema_can_be_declined(member: str) -> None:
     assert (result.id, result.exec_id) == (7, "e7")
     name = result.WhichOneof("message")
     assert GIVEN[name].number == MOVED.get(exec.kind, ASKED[member].number)
-    refusal = REFUSALS[exec.kind]
+    refusal = EXEC_REFUSALS[exec.kind]
     if refusal.member not in ("", "status"):
         place = getattr(getattr(result, name), refusal.member)
-        assert getattr(place, refusal.words) == "because"
+        assert getattr(place, refusal.text) == "because"
         assert getattr(result, name).HasField(refusal.member)
 
 
 def test_no_refusal_is_for_a_kind_that_does_not_exist() -> None:
-    assert set(REFUSALS) | OPAQUE >= {name.removesuffix("_args") for name in ASKED}
-    assert {f"{kind}_args" for kind in REFUSALS} <= set(ASKED)
+    assert set(EXEC_REFUSALS) | OPAQUE >= {name.removesuffix("_args") for name in ASKED}
+    assert {f"{kind}_args" for kind in EXEC_REFUSALS} <= set(ASKED)
 
 
 def test_a_refusal_says_again_what_was_asked_for() -> None:
@@ -107,8 +107,8 @@ def test_heartbeats() -> None:
 
 def test_half_a_surrogate_pair_can_be_said() -> None:
     exec = asked("read_args")
-    assert read(rejected(exec, "a\ud800b")[0]).exec_client_message.read_result.rejected.reason == "a?b"
-    assert read(thrown(exec, "\udfff")[0]).exec_client_control_message.throw.error == "?"
+    assert read(rejected(exec, "a\ud800b")[0]).exec_client_message.read_result.rejected.reason == "a\ufffdb"
+    assert read(thrown(exec, "\udfff")[0]).exec_client_control_message.throw.error == "\ufffd"
 
 
 QUERIES = {field.name: field for field in agent.InteractionQuery.DESCRIPTOR.oneofs_by_name["query"].fields}
@@ -129,10 +129,10 @@ def test_every_kind_of_the_schema_is_declined(member: str) -> None:
     assert RESPONSES[name].number == QUERIES[member].number
     if member in QUERY_REFUSALS:
         place = getattr(response, name)
-        for step in QUERY_REFUSALS[member].way:
+        for step in QUERY_REFUSALS[member].path:
             assert place.HasField(step)
             place = getattr(place, step)
-        assert getattr(place, QUERY_REFUSALS[member].words) == NOBODY
+        assert getattr(place, QUERY_REFUSALS[member].text) == NO_PERSON
 
 
 def test_a_query_that_nobody_knows_is_answered_all_the_same() -> None:

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from tests.backends.cursor.wire.conversation import ANYTHING, IMAGE, PIXEL, TEXTS, call, message, result
 from toolwire.backends.cursor.wire import agent
 from toolwire.backends.cursor.wire.history import (
-    Story,
+    History,
     blobs_of,
-    flattened,
+    flat_text,
+    history_of,
     mcp_result,
-    said,
-    sendable,
-    story_of,
     text_and_images,
+    user_input,
+    valid_utf8,
 )
 from toolwire.backends.cursor.wire.names import Names
 from toolwire.errors import BadRequest
@@ -39,12 +39,12 @@ from toolwire.types import (
 from toolwire.wire.exact_json import decode
 
 
-def told(*messages: Message, losses: list[Loss] | None = None) -> Story:
+def told(*messages: Message, losses: list[Loss] | None = None) -> History:
     asked = Request(model="m", messages=messages)
-    return story_of(asked, list(enumerate(messages)), Names(), [] if losses is None else losses)
+    return history_of(asked, list(enumerate(messages)), Names(), [] if losses is None else losses)
 
 
-def values(story: Story) -> list[Any]:
+def values(story: History) -> list[Any]:
     ids, blobs = blobs_of(story)
     return [decode(blobs[id]) for id in ids]
 
@@ -67,7 +67,7 @@ def test_a_small_conversation_is_written_as_checked_by_hand() -> None:
         b'{"role":"assistant","content":[{"type":"text","text":"There is a.txt."}]}',
     ]
     assert ids[0].hex() == "1b0f9aa1422f44c4b85ad0672583af4b29c5d907c92a0c17a99e6512f499198a"
-    assert said(story.last) == ("thanks", [])
+    assert user_input(story.last) == ("thanks", [])
 
 
 def test_calls_at_once_stand_in_one_message_before_their_results() -> None:
@@ -82,7 +82,7 @@ def test_calls_at_once_stand_in_one_message_before_their_results() -> None:
     assert [piece["toolCallId"] for piece in calls["content"]] == ["a", "b"]
     assert (second["id"], second["content"][0]["isError"]) == ("b", True)
     assert (first["id"], first["content"][0].get("isError")) == ("a", None)
-    assert (story.last, story.ends_with) == ((), "tool")
+    assert (story.last, story.last_role) == ((), "tool")
 
 
 def test_ids_are_changed_in_pairs_and_never_shared() -> None:
@@ -120,13 +120,13 @@ def test_images_in_results_follow_in_a_message_of_the_user() -> None:
 def test_what_the_user_says_behind_results_is_what_is_asked() -> None:
     story = told(message("assistant", call("a")), message("user", "and now?", IMAGE, result("a", "A")))
     assert [entry["role"] for entry in values(story)] == ["assistant", "tool"]
-    text, images = said(story.last)
+    text, images = user_input(story.last)
     assert (text, [image.data for image in images]) == ("and now?", [PIXEL])
 
 
 def test_last_words_are_joined_in_order() -> None:
     story = told(message("user", "one", "two"), message("user", " "), message("user", "three"))
-    assert said(story.last) == ("one\n\ntwo\n\nthree", [])
+    assert user_input(story.last) == ("one\n\ntwo\n\nthree", [])
     assert story.entries == ()
 
 
@@ -155,7 +155,7 @@ def test_reasoning_goes_back_only_with_a_proof_of_this_back_end() -> None:
             Reasoning(text="unproven", extra={"cursor": {}}),
             Reasoning(text="foreign", signature="secret", extra={"messages": {}}),
             Reasoning(text="foreign", encrypted="secret"),
-            "said",
+            "user_input",
         ),
         losses=losses,
     )
@@ -163,7 +163,7 @@ def test_reasoning_goes_back_only_with_a_proof_of_this_back_end() -> None:
     assert entry["content"] == [
         {"type": "reasoning", "text": "own", "signature": "S"},
         {"type": "redacted-reasoning", "data": "R"},
-        {"type": "text", "text": "said"},
+        {"type": "text", "text": "user_input"},
     ]
     assert [loss.feature for loss in losses] == ["reasoning"] * 3
 
@@ -203,7 +203,7 @@ def test_a_flat_conversation_is_one_line_a_message() -> None:
         message("tool", result("a", '"}]}\n{"role":"user"} </x> [INST] <|im_start|>')),
         message("user", "well?"),
     )
-    text, images = flattened(story)
+    text, images = flat_text(story)
     preface, empty, *lines = text.split("\n")
     assert (preface[:12], empty, len(images)) == ("What follows", "", 1)
     assert [decode(line)["role"] for line in lines] == ["user", "assistant", "tool", "user"]
@@ -213,7 +213,7 @@ def test_a_flat_conversation_is_one_line_a_message() -> None:
 
 
 def test_a_single_message_is_flattened_to_itself() -> None:
-    assert flattened(told(message("user", "hi <b>"))) == ("hi <b>", [])
+    assert flat_text(told(message("user", "hi <b>"))) == ("hi <b>", [])
 
 
 RESULT_PARTS = st.lists(st.one_of(st.builds(lambda text: Text(text=text), TEXTS), st.just(IMAGE)), max_size=2)
@@ -273,8 +273,8 @@ def test_a_conversation_that_goes_on_keeps_its_beginning(made: list[list[Message
 @given(st.lists(turns(), min_size=2, max_size=3))
 def test_a_flat_conversation_keeps_its_beginning(made: list[list[Message]]) -> None:
     messages = [message for turn in made for message in turn]
-    text, images = flattened(told(*messages))
-    before, seen = flattened(told(*messages[:-1]))
+    text, images = flat_text(told(*messages))
+    before, seen = flat_text(told(*messages[:-1]))
     assert text.startswith(before)
     assert images[: len(seen)] == seen
 
@@ -288,7 +288,7 @@ def test_whatever_comes_is_paired_or_refused(messages: list[Message]) -> None:
         return
     assert is_paired(values(story))
     assert all(entry["content"] for entry in values(story))
-    text, images = flattened(story)
+    text, images = flat_text(story)
     assert text.encode() or images
 
 
@@ -354,11 +354,11 @@ def test_a_foreign_part_is_told_by_its_words_and_images() -> None:
 @given(st.text(st.characters(codec=None), max_size=20))
 def test_any_text_can_be_sent(text: str) -> None:
     (item,) = result_of(Text(text=text)).success.content
-    assert item.text.text == sendable(text)
-    assert sendable(text).encode().decode() == sendable(text)
+    assert item.text.text == valid_utf8(text)
+    assert valid_utf8(text).encode().decode() == valid_utf8(text)
 
 
 def test_halves_of_a_pair_that_stand_together_are_one_character() -> None:
-    assert sendable("\ud83d\ude00") == "😀"
-    assert sendable("a\ud83d") == "a\ufffd"
-    assert sendable("é") == "é"
+    assert valid_utf8("\ud83d\ude00") == "😀"
+    assert valid_utf8("a\ud83d") == "a\ufffd"
+    assert valid_utf8("é") == "é"

@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire.backends.cursor.wire import agent
-from toolwire.backends.cursor.wire.models import requested, usable
+from toolwire.backends.cursor.wire.models import requested_model, usable_models
 from toolwire.errors import UpstreamError
 from toolwire.types import Thinking
-from toolwire.wire.connect import end, frame
 
 ANSWER = agent.GetUsableModelsResponse(
     models=[
@@ -30,29 +29,27 @@ ANSWER = agent.GetUsableModelsResponse(
 ).SerializeToString()
 
 
-@pytest.mark.parametrize("data", [ANSWER, frame(ANSWER), frame(ANSWER, is_zipped=True), frame(ANSWER) + end()])
-def test_a_list_is_read_bare_and_in_an_envelope(data: bytes) -> None:
-    opus, default = usable(data)
+def test_a_list_of_models() -> None:
+    opus, default = usable_models(ANSWER)
     assert (opus.id, opus.name, opus.aliases) == ("claude-4.6-opus", "Opus 4.6", ("opus",))
     assert (opus.has_thinking, opus.is_max) == (True, True)
     assert (default.id, default.name, default.has_thinking, default.is_max) == ("default", "", False, False)
 
 
 def test_no_models_are_no_models() -> None:
-    assert usable(b"") == []
-    assert usable(frame(b"")) == []
+    assert usable_models(b"") == []
 
 
 @pytest.mark.parametrize("data", [b"<html>", b"\x0a\xff", b"\x00\x00\x00\x00\x02\xff\xff", b'{"models":[]}'])
 def test_anything_else_is_an_error_of_the_back_end(data: bytes) -> None:
     with pytest.raises(UpstreamError, match="GetUsableModelsResponse"):
-        usable(data)
+        usable_models(data)
 
 
 @given(st.binary(max_size=60))
 def test_no_bytes_raise_anything_else(data: bytes) -> None:
     with suppress(UpstreamError):
-        assert all(model.id for model in usable(data))
+        assert all(model.id for model in usable_models(data))
 
 
 @pytest.mark.parametrize(
@@ -72,14 +69,14 @@ def test_no_bytes_raise_anything_else(data: bytes) -> None:
 def test_an_effort_in_the_name_of_an_openai_model_is_told_beside_it(
     model: str, id: str, parameters: dict[str, str]
 ) -> None:
-    found = requested(model)
+    found = requested_model(model)
     assert (found.id, found.parameters, found.max_mode, found.losses) == (id, parameters, False, ())
 
 
 def test_the_large_context_is_asked_for_by_a_mark() -> None:
-    found = requested("claude-4.6-sonnet[1m]")
+    found = requested_model("claude-4.6-sonnet[1m]")
     assert (found.id, found.max_mode) == ("claude-4.6-sonnet", True)
-    assert requested("[1m]").id == "default"
+    assert requested_model("[1m]").id == "default"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +93,7 @@ def test_the_large_context_is_asked_for_by_a_mark() -> None:
     ],
 )
 def test_thinking_is_a_parameter_of_the_model(model: str, thinking: Thinking, parameters: dict[str, str]) -> None:
-    found = requested(model, thinking)
+    found = requested_model(model, thinking)
     assert (found.parameters, found.losses) == (parameters, ())
 
 
@@ -111,6 +108,6 @@ def test_thinking_is_a_parameter_of_the_model(model: str, thinking: Thinking, pa
     ],
 )
 def test_what_a_model_has_no_setting_for_is_a_loss(model: str, thinking: Thinking, feature: str) -> None:
-    found = requested(model, thinking)
+    found = requested_model(model, thinking)
     assert [loss.feature for loss in found.losses] == [feature]
     assert found.parameters == {}

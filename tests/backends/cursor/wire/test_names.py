@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolwire.backends.cursor.wire.names import LONGEST, PROVIDER, Names
+from toolwire.backends.cursor.wire.names import MAX_LENGTH, PROVIDER, Names
 from toolwire.types import Tool
 
 LEGAL = re.compile(r"[A-Za-z0-9_-]+\Z")
@@ -56,7 +56,7 @@ def test_built_in_names_are_not_used(name: str) -> None:
     assert Names([name]).wire(name) == f"client_{name}"
 
 
-@pytest.mark.parametrize("name", ["bash", "mcp__github__search", "apply_patch", "a-b", "reader", "x" * LONGEST])
+@pytest.mark.parametrize("name", ["bash", "mcp__github__search", "apply_patch", "a-b", "reader", "x" * MAX_LENGTH])
 def test_other_names_stay(name: str) -> None:
     assert Names([name]).wire(name) == name
 

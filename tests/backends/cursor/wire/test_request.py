@@ -20,7 +20,7 @@ from toolwire.backends.cursor.wire.request import (
     context_of,
     definition,
     demands_of,
-    inexact,
+    has_large_integers,
     instructions_of,
     losses_of,
     offered,
@@ -92,9 +92,14 @@ def test_history_is_given_by_ids_and_the_last_words_are_asked() -> None:
     roots = list(run.conversation_state.root_prompt_messages_json)
     assert [decode(made.blobs[root])["role"] for root in roots] == ["user", "assistant"]
     assert all(sha256(made.blobs[root]).digest() == root for root in roots)
-    said = run.action.user_message_action.user_message
-    (image,) = said.selected_context.selected_images
-    assert (said.text, said.message_id, image.mime_type, image.path) == ("three", "m0", "image/png", "image-1.png")
+    user_input = run.action.user_message_action.user_message
+    (image,) = user_input.selected_context.selected_images
+    assert (user_input.text, user_input.message_id, image.mime_type, image.path) == (
+        "three",
+        "m0",
+        "image/png",
+        "image-1.png",
+    )
     assert image.data.startswith(b"\x89PNG")
 
 
@@ -222,10 +227,10 @@ def test_a_flat_history_is_one_text_without_blobs() -> None:
     messages = (message("user", "go", IMAGE), message("assistant", call("a")), message("tool", result("a", "A")))
     made = opening(asked(message("system", "be kind"), *messages), replace(SETUP, history="flat"))
     run = run_of(made)
-    said = run.action.user_message_action.user_message
+    user_input = run.action.user_message_action.user_message
     assert (made.blobs, len(run.conversation_state.root_prompt_messages_json)) == ({}, 0)
-    assert len(said.text.splitlines()) == 5
-    assert [image.data[:4] for image in said.selected_context.selected_images] == [b"\x89PNG"]
+    assert len(user_input.text.splitlines()) == 5
+    assert [image.data[:4] for image in user_input.selected_context.selected_images] == [b"\x89PNG"]
     assert [rule.content for rule in made.context.rules] == ["be kind"]
 
 
@@ -258,8 +263,8 @@ def test_whatever_comes_is_asked_the_same_way_twice_or_refused(messages: list[Me
     again = opening(asked(*messages, tools=(READ,)), setup)
     assert (made.message, made.blobs, made.losses) == (again.message, again.blobs, again.losses)
     action = run_of(made).action
-    said = action.user_message_action.user_message
-    assert action.WhichOneof("action") == "resume_action" or said.text.strip()
+    user_input = action.user_message_action.user_message
+    assert action.WhichOneof("action") == "resume_action" or user_input.text.strip()
     assert set(run_of(made).conversation_state.root_prompt_messages_json) == set(made.blobs)
 
 
@@ -362,7 +367,7 @@ def test_instructions_become_rules_and_later_ones_follow() -> None:
     rules, rest = instructions_of(messages, losses)
     assert rules[0].startswith("one\n\ntwo\n[image not shown")
     assert rules[1:] == ["three"]
-    assert [(index, said.role) for index, said in rest] == [(2, "user")]
+    assert [(index, user_input.role) for index, user_input in rest] == [(2, "user")]
     assert [(loss.feature, loss.where) for loss in losses] == [
         ("media.image", "messages[1]"),
         ("role.system", "messages[3]"),
@@ -397,7 +402,7 @@ def test_a_form_is_asked_for_in_words() -> None:
 
 
 def test_H072_integers_that_would_lose_digits_are_noticed() -> None:
-    assert inexact(Tool(name="add", schema=SCHEMA))
-    assert inexact(Tool(name="add", schema={"enum": [1, [-(2**53) - 1]]}))
-    assert not inexact(Tool(name="add", schema={"maximum": 2**53, "default": True}))
-    assert not inexact(Tool(name="add"))
+    assert has_large_integers(Tool(name="add", schema=SCHEMA))
+    assert has_large_integers(Tool(name="add", schema={"enum": [1, [-(2**53) - 1]]}))
+    assert not has_large_integers(Tool(name="add", schema={"maximum": 2**53, "default": True}))
+    assert not has_large_integers(Tool(name="add"))

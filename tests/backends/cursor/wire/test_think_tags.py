@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.backends.cursor.wire.think_tags import Piece, Splitter
+from toolwire.backends.cursor.wire.think_tags import Piece, ThinkTagSplitter
 
 SPLITS = {
     "<think>deep</think>\n\nanswer": [("thought", "deep"), ("text", "answer")],
@@ -36,7 +36,7 @@ def joined(pieces: list[Piece]) -> list[Piece]:
 
 
 def split(*texts: str) -> list[Piece]:
-    splitter = Splitter()
+    splitter = ThinkTagSplitter()
     pieces = [piece for text in texts for piece in splitter.feed(text)]
     return joined(pieces + splitter.close())
 
@@ -61,12 +61,12 @@ def test_nothing_but_marks_and_the_lines_behind_them_is_lost(words: list[str]) -
 
 
 def test_blanks_are_not_held_for_ever() -> None:
-    splitter = Splitter()
+    splitter = ThinkTagSplitter()
     assert joined(splitter.feed(" " * 1000)) == [("text", " " * 1000)]
 
 
 def test_the_next_run_begins_anew() -> None:
-    splitter = Splitter()
+    splitter = ThinkTagSplitter()
     assert splitter.feed("<think>a") == [("thought", "a")]
     assert splitter.close() == []
     assert splitter.feed("b") == [("text", "b")]
@@ -74,4 +74,4 @@ def test_the_next_run_begins_anew() -> None:
 
 def test_many_thoughts_in_one_piece_take_time_in_proportion() -> None:
     """Cut off one by one, what is left would be copied for each: minutes instead of a blink."""
-    assert len(Splitter().feed("<think>x</think>" * 200_000)) == 200_000
+    assert len(ThinkTagSplitter().feed("<think>x</think>" * 200_000)) == 200_000

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from toolwire.backends.cursor.wire import agent
 from toolwire.backends.cursor.wire.values import (
-    DEPTH,
+    MAX_DEPTH,
     arguments_of,
-    exact,
     from_struct,
     from_value,
+    is_exact,
     to_struct,
     to_value,
 )
@@ -47,7 +47,7 @@ def nested(depth: int) -> Any:
 @given(JSON)
 def test_json_comes_back(value: Any) -> None:
     assert sent(value) == value
-    assert exact(value)
+    assert is_exact(value)
 
 
 @pytest.mark.parametrize("value", [{}, [], "", 0, False, None, {"a": {}}, [[]], {"": None}])
@@ -78,42 +78,42 @@ def test_what_json_cannot_say_is_null(number: float) -> None:
     assert from_value(agent.Value(number_value=number)) is None
     assert from_value(to_value(number)) is None
     assert from_value(to_value(Decimal(str(number)))) is None
-    assert not exact(number)
+    assert not is_exact(number)
 
 
 def test_H072_an_integer_past_the_doubles_is_told_beforehand() -> None:
-    assert exact({"id": 2**53})
-    assert not exact({"id": [10_000_000_000_000_001]})
+    assert is_exact({"id": 2**53})
+    assert not is_exact({"id": [10_000_000_000_000_001]})
     assert sent(10_000_000_000_000_001) == 10_000_000_000_000_000
-    assert exact(10**16)  # happens to be one of them
+    assert is_exact(10**16)  # happens to be one of them
     assert sent(10**400) == str(10**400)
-    assert not exact(10**400)
+    assert not is_exact(10**400)
 
 
 def test_decimals_as_our_own_reader_makes_them() -> None:
     value = decode(b'{"a": 0.1, "b": 1.0, "c": 1e400, "d": 3.14159265358979323846}')
     assert sent(value) == {"a": 0.1, "b": 1, "c": "1E+400", "d": math.pi}
-    assert [exact(value[key]) for key in "abcd"] == [True, True, False, False]
+    assert [is_exact(value[key]) for key in "abcd"] == [True, True, False, False]
 
 
 def test_lone_surrogates_are_replaced_and_told() -> None:
     assert sent({"\ud83d": "a\ude00b"}) == {"\ufffd": "a\ufffdb"}
     assert sent("\ud83d\ude00") == "\U0001f600"
-    assert not exact("\ud83d")
+    assert not is_exact("\ud83d")
 
 
 def test_what_lies_too_deep_goes_as_its_text() -> None:
-    assert sent(nested(DEPTH)) == nested(DEPTH)
-    assert exact(nested(DEPTH))
-    deeper = sent(nested(DEPTH + 5))
-    for _ in range(DEPTH):
+    assert sent(nested(MAX_DEPTH)) == nested(MAX_DEPTH)
+    assert is_exact(nested(MAX_DEPTH))
+    deeper = sent(nested(MAX_DEPTH + 5))
+    for _ in range(MAX_DEPTH):
         deeper = deeper["a"]
     assert deeper == '{"a":{"a":{"a":{"a":{"a":1}}}}}'
-    assert not exact(nested(DEPTH + 1))
+    assert not is_exact(nested(MAX_DEPTH + 1))
 
 
 def test_a_deep_value_is_readable_where_it_is_used() -> None:
-    success = agent.McpSuccess(structured_content=to_struct(nested(DEPTH + 100)))
+    success = agent.McpSuccess(structured_content=to_struct(nested(MAX_DEPTH + 100)))
     result = agent.ExecClientMessage(mcp_result=agent.McpResult(success=success))
     wire = agent.AgentClientMessage(exec_client_message=result).SerializeToString()
     again = agent.AgentClientMessage.FromString(wire).exec_client_message.mcp_result.success
@@ -127,13 +127,13 @@ def test_keys_come_sorted() -> None:
 def test_what_is_no_json_is_an_error_of_ours() -> None:
     with pytest.raises(TypeError, match="bytes is not JSON"):
         to_value({"a": b"x"})
-    assert not exact(b"x")
+    assert not is_exact(b"x")
 
 
 def test_the_cost_of_a_value_grows_with_its_size_and_not_with_its_depth() -> None:
     def cpu_seconds(count: int) -> float:
         value: Any = [{"name": "x" * 20, "items": list(range(20))} for _ in range(count)]
-        for _ in range(DEPTH - 4):
+        for _ in range(MAX_DEPTH - 4):
             value = [value]
         started = time.process_time()
         assert sent(value) == value

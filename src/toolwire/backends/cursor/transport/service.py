@@ -1,4 +1,4 @@
-"""The service as the back end asks it: who asks, by which transport, and what else is asked beside runs."""
+"""The service as the back end calls it: credentials, choice of the transport, retries, and the list of models."""
 
 from __future__ import annotations
 
@@ -18,25 +18,26 @@ from ...http.connection import TransportError
 from ...http.transport import Transport
 from ..auth import Credentials
 from ..run import EMPTY
-from ..wire.models import Usable, usable
+from ..wire.models import UsableModel, usable_models
 from .channel import Channel
 from .run_http2 import Connections, open_run
 from .run_sse import open_sse
 from .target import USABLE_MODELS, Attempt, Target, unary
 from .trace import traced
 
-_REMEMBERED = 600.0  # seconds that Run is not tried again where it did not get through
+_FALLBACK_SECONDS = 600.0  # how long HTTP/2 is not tried again after it failed
+_MAX_DELAY = 2.0  # longer delays are left to the client
 
 
-class Way(Struct, frozen=True):
-    """How one try goes: with which token, and over Run or not."""
+class Route(Struct, frozen=True):
+    """How one attempt reaches the service. is_run: over HTTP/2."""
 
     token: Secret
     is_run: bool
 
 
 class Service:
-    """For one event loop. clock is one that never goes back."""
+    """For one event loop. clock must be monotonic."""
 
     def __init__(
         self, config: BackendConfig, transport: Transport, *, clock: Callable[[], float] = time.monotonic
@@ -59,94 +60,83 @@ class Service:
         self._credentials = Credentials(
             transport, self._target, config.token if is_token else config.key, kind="token" if is_token else "auto"
         )
-        self._lines = Connections()
-        self._why_not_run = ""  # that it did not get through, and until when that is believed
-        self._until = 0.0
+        self._connections = Connections()
+        self._fallback_reason = ""  # why HTTP/2 failed, and until when it is not tried again
+        self._fallback_until = 0.0
 
-    async def way(self) -> Way:
-        """For the next try. Raises UpstreamError where no token can be had."""
-        return Way(Secret(await self._credentials.token()), self._is_run)
+    async def route(self) -> Route:
+        """For the next attempt. Raises UpstreamError if there is no token."""
+        token = Secret(await self._credentials.token())
+        transport = self._config.transport
+        is_fallback = bool(self._fallback_reason) and self._clock() < self._fallback_until
+        return Route(token, transport == "run" or (transport == "auto" and not is_fallback))
 
-    async def open(self, way: Way, first: bytes, original_id: str, allowed: Sequence[str]) -> Channel:
+    async def open(self, route: Route, first: bytes, original_id: str, allowed: Sequence[str]) -> Channel:
         """A run with its first message. Raises Gone."""
-        attempt = _attempt(way, original_id, allowed)
-        if way.is_run:
-            channel = await open_run(self._lines, self._target, attempt, first)
+        attempt = _attempt(route, original_id, allowed)
+        if route.is_run:
+            channel = await open_run(self._connections, self._target, attempt, first)
         else:
             channel = await open_sse(self._transport, self._target, attempt, first)
         return traced(channel, self._config.name, first)
 
-    async def models(self) -> list[Usable]:
+    async def models(self) -> list[UsableModel]:
         """Raises UpstreamError."""
-        way = await self.way()
+        route = await self.route()
         try:
-            return await self._models(way)
+            return await self._models(route)
         except UpstreamError as error:
-            if error.status != 401 or not self.renew(way):
+            if error.status != 401 or not self.renew(route):
                 raise
-        return await self._models(await self.way())
+        return await self._models(await self.route())
 
-    async def carrier(self) -> str:
-        """What would carry a run, tried without one, and why not the other. Raises UpstreamError where nothing would."""
+    async def probe(self) -> str:
+        """Which protocol would carry a run, and why not HTTP/2. Raises UpstreamError if none would."""
         if self._config.transport == "sse":
             return "HTTP/1.1"
         try:
-            await self._lines.reach(self._target.agent_url or self._target.base_url, self._target.connect_timeout)
+            await self._connections.reach(self._target.agent_url or self._target.base_url, self._target.connect_timeout)
         except UpstreamError as error:
-            if self._config.transport == "run" or not _is_of_http2(error):
+            if self._config.transport == "run" or not _is_http2_failure(error):
                 raise
             return f"HTTP/1.1, because {error.message.rstrip('.')}"
         return "HTTP/2"
 
-    def renew(self, way: Way) -> bool:
-        """The token was refused: whether the next one will be another."""
-        return self._credentials.refused(way.token.reveal())
+    def renew(self, route: Route) -> bool:
+        """After the token was refused: whether the next route has another one."""
+        return self._credentials.refused(route.token.reveal())
 
-    def fall_back(self, way: Way, error: UpstreamError) -> bool:
-        """Run did not get through, and nothing was seen of it: whether the other transport is to be tried."""
-        if self._config.transport != "auto" or not way.is_run or not _is_of_http2(error):
+    def fall_back(self, route: Route, error: UpstreamError) -> bool:
+        """After an attempt failed before any output: whether to try HTTP/1.1 instead."""
+        if self._config.transport != "auto" or not route.is_run or not _is_http2_failure(error):
             return False
-        self._why_not_run = error.message
-        self._until = self._clock() + _REMEMBERED
+        self._fallback_reason = error.message
+        self._fallback_until = self._clock() + _FALLBACK_SECONDS
         return True
 
-    def how(self, channel: Channel) -> str:
-        """What carries a run, and why not the other."""
-        is_second = channel.how == "sse" and self._config.transport == "auto"
-        return f"{channel.how}, because {self._why_not_run}" if is_second and self._why_not_run else channel.how
+    def describe(self, channel: Channel) -> str:
+        """The transport of a run, with the reason for a fallback."""
+        is_fallback = channel.how == "sse" and self._config.transport == "auto" and self._fallback_reason
+        return f"{channel.how}, because {self._fallback_reason}" if is_fallback else channel.how
 
     async def close(self) -> None:
-        await asyncio.gather(self._credentials.close(), self._lines.close())
+        await asyncio.gather(self._credentials.close(), self._connections.close())
 
-    @property
-    def _is_run(self) -> bool:
-        wanted = self._config.transport
-        return wanted == "run" or (wanted == "auto" and not (self._why_not_run and self._clock() < self._until))
-
-    async def _models(self, way: Way) -> list[Usable]:
-        attempt = _attempt(way, str(uuid.uuid4()), ())
+    async def _models(self, route: Route) -> list[UsableModel]:
+        attempt = _attempt(route, str(uuid.uuid4()), ())
         if wire_trace.active:
             wire_trace.sent(self._config.name, USABLE_MODELS, None, size=0)
         answer = await unary(self._transport, self._target, attempt, USABLE_MODELS)
         if wire_trace.active:
             wire_trace.received(self._config.name, USABLE_MODELS, None, size=len(answer))
-        return usable(answer)
+        return usable_models(answer)
 
 
-def _attempt(way: Way, original_id: str, allowed: Sequence[str]) -> Attempt:
-    return Attempt(token=way.token, request_id=str(uuid.uuid4()), original_id=original_id, allowed_tools=tuple(allowed))
+class Retries:
+    """Decides whether a request that failed before its first output is sent again.
 
-
-def _is_of_http2(error: UpstreamError) -> bool:
-    """The other transport may do better: the way to the server has no HTTP/2, or none that works."""
-    return error.code == "http2_required" or (isinstance(error, TransportError) and error.kind == "protocol")
-
-
-_LONGEST_WAIT = 2.0  # a longer pause is the client's to make
-
-
-class Tries:
-    """Of one request. until: no try begins later, so that limits of time do not add up. was_empty: a try without output came before."""
+    until: no attempt starts later, so that timeouts do not add up. was_empty: an attempt has already ended without output.
+    """
 
     def __init__(self, service: Service, retries: int, until: float, *, was_empty: bool = False) -> None:
         self._service = service
@@ -156,25 +146,36 @@ class Tries:
         self._has_renewed = False
         self._was_empty = was_empty
 
-    def pause(self, error: UpstreamError, way: Way | None, now: float) -> float | None:
-        """Seconds until the next try; None: there is none, and the error is told. way is None where there was no token."""
-        if way is not None and error.status == 401 and not self._has_renewed and self._service.renew(way):
+    def delay(self, error: UpstreamError, route: Route | None, now: float) -> float | None:
+        """Seconds until the next attempt, None for no retry. route is None if there was no token."""
+        if route is not None and error.status == 401 and not self._has_renewed and self._service.renew(route):
             self._has_renewed = True
             return 0.0
-        if way is not None and self._service.fall_back(way, error):
+        if route is not None and self._service.fall_back(route, error):
             return 0.0
         if error.code == EMPTY:
             was_empty, self._was_empty = self._was_empty, True
             return None if was_empty else 0.0
-        seconds = _pause(error, self._count)
-        if not error.retryable or self._count >= self._left or seconds > _LONGEST_WAIT or now + seconds > self._until:
+        seconds = _delay(error, self._count)
+        if not error.retryable or self._count >= self._left or seconds > _MAX_DELAY or now + seconds > self._until:
             return None
         self._count += 1
         return seconds
 
 
-def _pause(error: UpstreamError, count: int) -> float:
-    """What the service asks for, else a quarter of a second, doubled each time, with a little chance in it."""
+def _attempt(route: Route, original_id: str, allowed: Sequence[str]) -> Attempt:
+    return Attempt(
+        token=route.token, request_id=str(uuid.uuid4()), original_id=original_id, allowed_tools=tuple(allowed)
+    )
+
+
+def _is_http2_failure(error: UpstreamError) -> bool:
+    """HTTP/1.1 may work: the network has no HTTP/2, or none that works."""
+    return error.code == "http2_required" or (isinstance(error, TransportError) and error.kind == "protocol")
+
+
+def _delay(error: UpstreamError, count: int) -> float:
+    """The server's Retry-After, else exponential from a quarter of a second, with jitter."""
     try:
         return max(0.0, float(error.headers["retry-after"]))
     except (KeyError, ValueError):

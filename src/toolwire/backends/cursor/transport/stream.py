@@ -176,7 +176,7 @@ class Stream:
         if number:
             code = _GRPC[number] if number < len(_GRPC) else "unknown"
             message = fields.get(b"grpc-message", b"").decode("utf-8", "replace")
-            self.fail(error_of(ConnectFault(code, message), has_spoken=False), None)
+            self.fail(error_of(ConnectFault(code, message), has_seen_output=False), None)
 
     def on_end(self) -> None:
         if self._refuses:

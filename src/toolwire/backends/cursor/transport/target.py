@@ -190,7 +190,7 @@ def unwrapped(data: bytes) -> bytes:
         return frames[0]
     fault = next((item.fault for item in items if isinstance(item, ConnectEnd)), None)
     if fault is not None:
-        raise error_of(fault, has_spoken=False)
+        raise error_of(fault, has_seen_output=False)
     return b""
 
 

@@ -1,4 +1,4 @@
-"""Cursor: the events of one answer of a run, from its beginning to its one end."""
+"""The events of one answer of a run, from its start to its end: parts, usage, and the reason why it ended."""
 
 from __future__ import annotations
 
@@ -11,36 +11,91 @@ from ....events import Event, Failed, Finished, Noted, Started
 from ....types import Choice, Extra, Loss, Reason, Reasoning, Text, ToolCall, Usage
 from ....wire.exact_json import object_of
 from . import agent
-from .blobs import Blobs, Untold
+from .blobs import Blobs, UnsentText
 from .history import NAME
-from .think_tags import Kind, Piece, Splitter
+from .think_tags import Kind, Piece, ThinkTagSplitter
 
 
-class Telling:
-    """The present answer. turn is set once the model's turn has ended, which the answer may outlast."""
+class AnswerEvents:
+    """The current answer. turn is set once the model's turn has ended, which may be before the end of the answer."""
 
     def __init__(self, model: str, blobs: Blobs) -> None:
         self.is_over = False
-        self.has_spoken = False
-        self.speech = Speech(blobs.untold)
-        self.meter = Meter()
-        self.routed = ""
+        self.has_seen_output = False
+        self.parts = AnswerParts(blobs.unsent)
+        self.meter = TokenMeter()
+        self.routed_model = ""
         self.turn: agent.TurnEndedUpdate | None = None
         self._model = model
         self._blobs = blobs
         self._has_started = False
-        self._length = 0  # bytes of text that the answers before this one had
+        self._length = 0  # bytes of text in the answers before this one
 
     @property
     def has_text(self) -> bool:
-        return self._blobs.untold.length > self._length
+        return self._blobs.unsent.length > self._length
 
-    def say(self, kind: str, update: Any) -> list[Event]:
-        """What an update of one of the kinds in SAID tells."""
-        return self.after_begin(SAID[kind](self, update))
+    def update(self, kind: str, update: Any) -> list[Event]:
+        """The events of an update whose kind is in OUTPUT."""
+        return self._after_start(OUTPUT[kind](self, update))
 
-    def begin(self) -> list[Event]:
-        """What must come before anything else, once."""
+    def call(self, call_id: str, name: str, raw: str) -> list[Event]:
+        return self._after_start(self.parts.call(call_id, name, raw))
+
+    def note(self, loss: Loss) -> list[Event]:
+        return self._after_start([Noted(note=loss)])
+
+    def end_step(self) -> list[Event]:
+        """The model makes a request: text before it, streamed or stored as a blob, comes first."""
+        events = self._after_start(self.parts.pause() + self._stored_text())
+        self._blobs.unsent.end_step()
+        if self.has_text or self.parts.calls:
+            self._blobs.unsent.end_answer()
+        return events
+
+    def end_unfinished(self, why: str) -> list[Event]:
+        """End an answer with text whose turn the server did not end. Without text the answer stays open."""
+        events = self.end_step()
+        if not self.has_text:
+            return events
+        return events + self.note(Loss("cursor.turn_end", "turn_ended", why)) + self.finish(raw_reason="unended")
+
+    def end_runaway(self, description: str, why: str) -> list[Event]:
+        """End an answer that reached a limit: with its text, or with this description if it has none."""
+        events = self._start() + self.end_step()
+        if not self.has_text:
+            events += self.parts.add_text(description) + self.parts.pause()
+        self.is_over = True
+        choice = Choice(reason="length", raw_reason="max_iterations")
+        note = Noted(note=Loss("cursor.runaway", "turn", f"{why.rstrip('.')}; the answer is the text there was"))
+        return [*events, note, Finished(choices=(choice,), usage=self.meter.stop(), extra=self._extra())]
+
+    def finish(self, raw_reason: str = "exec") -> list[Event]:
+        events = self._start() + self.end_step()
+        if not self.parts.calls and not self.has_text:
+            events += self.parts.add_text(self._blobs.unsent.take_repetition()) + self.parts.pause()
+            self._blobs.unsent.end_step()
+        reason: Reason = "tool_calls" if self.parts.calls else "stop"
+        usage = self.meter.stop() if self.turn is None else self.meter.end(self.turn)
+        choice = Choice(reason=reason, raw_reason=raw_reason if self.turn is None else "turn_ended")
+        self.is_over = True
+        return [*events, Finished(choices=(choice,), usage=usage, extra=self._extra())]
+
+    def fail(self, error: GatewayError) -> list[Event]:
+        events = self._start() + self.parts.pause()
+        self.is_over = True
+        return [*events, Failed(error=error)]
+
+    def start_next(self) -> list[Event]:
+        """The start of the answer after this one."""
+        self.parts, self.turn = AnswerParts(self._blobs.unsent), None
+        self._blobs.unsent.end_answer()
+        self._length = self._blobs.unsent.length
+        self.is_over = self._has_started = False
+        return self._start()
+
+    def _start(self) -> list[Event]:
+        """Started, once, and losses of the blobs."""
         events: list[Event] = []
         if not self._has_started:
             self._has_started = True
@@ -49,181 +104,130 @@ class Telling:
         self._blobs.losses.clear()
         return events
 
-    def after_begin(self, events: list[Event]) -> list[Event]:
-        return self.begin() + events if events else []
+    def _after_start(self, events: list[Event]) -> list[Event]:
+        return self._start() + events if events else []
 
-    def note(self, loss: Loss | None) -> list[Event]:
-        return [] if loss is None else self.after_begin([Noted(note=loss)])
-
-    def end_step(self) -> list[Event]:
-        """The model wants something done: what it said before, streamed or as a blob, is told before that."""
-        events = self.after_begin(self.speech.pause() + self._rest())
-        self._blobs.untold.end_step()
-        if self.has_text or self.speech.calls:
-            self._blobs.untold.close()
-        return events
-
-    def conclude(self, why: str) -> list[Event]:
-        """The end of an answer with text whose turn the server did not end. Without text the answer goes on."""
-        events = self.end_step()
-        if not self.has_text:
-            return events
-        return events + self.note(Loss("cursor.turn_end", "turn_ended", why)) + self.finish(raw_reason="unended")
-
-    def exhaust(self, words: str, why: str) -> list[Event]:
-        """The end of an answer that may go no further: its text, or these words where there is none."""
-        events = self.begin() + self.end_step()
-        if not self.has_text:
-            events += self.speech.say(words) + self.speech.pause()
-        self.is_over = True
-        choice = Choice(reason="length", raw_reason="max_iterations")
-        note = Noted(note=Loss("cursor.runaway", "turn", f"{why.rstrip('.')}; the answer is the text there was"))
-        return [*events, note, Finished(choices=(choice,), usage=self.meter.stop(), extra=self._extra())]
-
-    def finish(self, raw_reason: str = "exec") -> list[Event]:
-        events = self.begin() + self.end_step()
-        if not self.speech.calls and not self.has_text:
-            events += self.speech.say(self._blobs.untold.repetition()) + self.speech.pause()
-            self._blobs.untold.end_step()
-        reason: Reason = "tool_calls" if self.speech.calls else "stop"
-        usage = self.meter.stop() if self.turn is None else self.meter.end(self.turn)
-        choice = Choice(reason=reason, raw_reason=raw_reason if self.turn is None else "turn_ended")
-        self.is_over = True
-        return [*events, Finished(choices=(choice,), usage=usage, extra=self._extra())]
-
-    def fail(self, error: GatewayError) -> list[Event]:
-        events = self.begin() + self.speech.pause()
-        self.is_over = True
-        return [*events, Failed(error=error)]
-
-    def next(self) -> list[Event]:
-        """The answer after this one."""
-        self.speech, self.turn = Speech(self._blobs.untold), None
-        self._blobs.untold.close()
-        self._length = self._blobs.untold.length
-        self.is_over = self._has_started = False
-        return self.begin()
-
-    def _rest(self) -> list[Event]:
+    def _stored_text(self) -> list[Event]:
         """Text that came only as a blob."""
         events: list[Event] = []
-        while text := self._blobs.untold.next():
-            events += self.speech.say(text) + self.speech.pause()
-            self._blobs.untold.end_step()
+        while text := self._blobs.unsent.next_text():
+            events += self.parts.add_text(text) + self.parts.pause()
+            self._blobs.unsent.end_step()
         return events
 
     def _extra(self) -> Extra:
-        members = {"routed_model": self.routed, "context_used": self.meter.used, "context_limit": self.meter.limit}
-        told = {key: value for key, value in members.items() if value}
-        return {NAME: told} if told else {}
+        meter = self.meter
+        members = {"routed_model": self.routed_model, "context_used": meter.used, "context_limit": meter.limit}
+        known = {key: value for key, value in members.items() if value}
+        return {NAME: known} if known else {}
 
     def _text(self, update: agent.TextDeltaUpdate) -> list[Event]:
         if update.is_server_notice:
-            why = f"the server told its user, who is not there: {quote(update.text)}"
+            why = f"a notice of the server for its user was dropped: {quote(update.text)}"
             return self.note(Loss("cursor.notice", "server", why))
-        self.has_spoken = self.has_spoken or bool(update.text)
-        return self.speech.say(update.text)
+        self.has_seen_output = self.has_seen_output or bool(update.text)
+        return self.parts.add_text(update.text)
 
     def _thinking(self, update: agent.ThinkingDeltaUpdate) -> list[Event]:
-        self.has_spoken = self.has_spoken or bool(update.text)
-        return self.speech.think(update.text)
+        self.has_seen_output = self.has_seen_output or bool(update.text)
+        return self.parts.add_thought(update.text)
 
-    def _thought(self, update: agent.ThinkingCompletedUpdate) -> list[Event]:
-        return self.speech.thought()
+    def _thought_ended(self, update: agent.ThinkingCompletedUpdate) -> list[Event]:
+        return self.parts.end_thought()
 
-    def _counted(self, update: agent.TokenDeltaUpdate) -> list[Event]:
-        self.meter.tokens(update.tokens)
+    def _tokens(self, update: agent.TokenDeltaUpdate) -> list[Event]:
+        self.meter.add_output(update.tokens)
         return []
 
-    def _summarized(self, update: agent.SummaryCompletedUpdate) -> list[Event]:
+    def _summary(self, update: agent.SummaryCompletedUpdate) -> list[Event]:
         return self.note(Loss("cursor.summary", "messages", "the server shortened the conversation by itself"))
 
     def _turn_ended(self, update: agent.TurnEndedUpdate) -> list[Event]:
-        """Text that comes only as a blob may even follow: an answer without any waits for it until the stream ends."""
+        """An answer without text waits until the stream ends: its text may follow as a blob."""
         self.turn = update
-        events = self.after_begin(self.speech.pause())
-        is_whole = bool(self.speech.calls or self._blobs.untold.has_spoken or self._blobs.untold)
-        return events + self.finish() if is_whole else events
+        events = self._after_start(self.parts.pause())
+        is_complete = bool(self.parts.calls or self._blobs.unsent.has_step or self._blobs.unsent)
+        return events + self.finish() if is_complete else events
 
 
-_Says: TypeAlias = Callable[[Telling, Any], list[Event]]
-SAID: dict[str, _Says] = {
-    "text_delta": Telling._text,
-    "thinking_delta": Telling._thinking,
-    "thinking_completed": Telling._thought,
-    "token_delta": Telling._counted,
-    "summary_completed": Telling._summarized,
-    "turn_ended": Telling._turn_ended,
+_Handler: TypeAlias = Callable[[AnswerEvents, Any], list[Event]]
+OUTPUT: dict[str, _Handler] = {
+    "text_delta": AnswerEvents._text,
+    "thinking_delta": AnswerEvents._thinking,
+    "thinking_completed": AnswerEvents._thought_ended,
+    "token_delta": AnswerEvents._tokens,
+    "summary_completed": AnswerEvents._summary,
+    "turn_ended": AnswerEvents._turn_ended,
 }
 
 
-class Speech:
-    """calls are those of this answer, whole; has_parts: it has anything at all; untold hears of all that is told as text."""
+class AnswerParts:
+    """The parts of one answer. At most one text or thought is open; any other part ends it. calls: complete calls. unsent is
+    informed of all text."""
 
-    def __init__(self, untold: Untold) -> None:
+    def __init__(self, unsent: UnsentText) -> None:
         self.calls: list[ToolCall] = []
-        self.has_parts = False
+        self.has_any = False
         self._assembly = Assembly()
-        self._splitter = Splitter()
+        self._splitter = ThinkTagSplitter()
         self._open: OpenPart | None = None
         self._kind: Kind = "text"
-        self._untold = untold
+        self._unsent = unsent
 
-    def say(self, text: str) -> list[Event]:
-        return self._tell(self._splitter.feed(text))
+    def add_text(self, text: str) -> list[Event]:
+        return self._add(self._splitter.feed(text))
 
-    def think(self, text: str) -> list[Event]:
-        return self._tell([*self._splitter.close(), ("thought", text)])
+    def add_thought(self, text: str) -> list[Event]:
+        return self._add([*self._splitter.close(), ("thought", text)])
 
-    def thought(self) -> list[Event]:
-        """A thought is complete."""
+    def end_thought(self) -> list[Event]:
         return self._end() if self._kind == "thought" else []
 
     def call(self, call_id: str, name: str, raw: str) -> list[Event]:
         events = self.pause()
-        self.has_parts = True
+        self.has_any = True
         growing, started = self._assembly.start(ToolCall(id=call_id, name=name, raw=""))
         self.calls.append(ToolCall(id=call_id, name=name, raw=raw, args=object_of(raw)))
         return [*events, started, growing.grow(raw), *self._assembly.end(growing)]
 
     def pause(self) -> list[Event]:
-        """What was begun is told to its end."""
-        return self._tell(self._splitter.close()) + self._end()
+        """End the open part."""
+        return self._add(self._splitter.close()) + self._end()
 
-    def _tell(self, pieces: list[Piece]) -> list[Event]:
+    def _add(self, pieces: list[Piece]) -> list[Event]:
         events: list[Event] = []
         for kind, text in pieces:
-            if text:
-                events += self._grow(kind, text)
+            if not text:
+                continue
+            if self._open is None or self._kind != kind:
+                events += self._end()
+                self._open, started = self._assembly.start(Text(text="") if kind == "text" else Reasoning(text=""))
+                self._kind = kind
+                self.has_any = True
+                events.append(started)
+            if kind == "text":
+                self._unsent.add_sent(text)
+            events.append(self._open.grow(text))
         return events
-
-    def _grow(self, kind: Kind, text: str) -> list[Event]:
-        events: list[Event] = []
-        if self._open is None or self._kind != kind:
-            events += self._end()
-            self._open, started = self._assembly.start(Text(text="") if kind == "text" else Reasoning(text=""))
-            self._kind = kind
-            self.has_parts = True
-            events.append(started)
-        if kind == "text":
-            self._untold.told(text)
-        return [*events, self._open.grow(text)]
 
     def _end(self) -> list[Event]:
         growing, self._open = self._open, None
         return [] if growing is None else self._assembly.end(growing)
 
 
-class Meter:
-    """One run. used and limit are of the context, as the last checkpoint has them; 0 until there was one."""
+class TokenMeter:
+    """Tokens of one run. The server counts a turn at its end; an answer that stops for its calls gets the count so far.
+
+    used and limit are of the context, from the last checkpoint; 0 before there was one.
+    """
 
     def __init__(self) -> None:
         self.used = 0
         self.limit = 0
-        self._output = 0  # of the present answer
-        self._told = 0  # output that the answers before had
+        self._output = 0  # of the current answer
+        self._reported = 0  # output of the answers before it
 
-    def tokens(self, count: int) -> None:
+    def add_output(self, count: int) -> None:
         self._output += max(0, count)
 
     def checkpoint(self, details: agent.ConversationTokenDetails) -> None:
@@ -231,18 +235,18 @@ class Meter:
         self.limit = details.max_tokens or self.limit
 
     def stop(self) -> Usage | None:
-        """Of an answer that ends while the turn goes on."""
+        """Usage of an answer that ends before the turn."""
         usage = Usage(input=self.used, output=self._output) if self.used or self._output else None
-        self._told += self._output
+        self._reported += self._output
         self._output = 0
         return usage
 
     def end(self, update: agent.TurnEndedUpdate) -> Usage | None:
-        """Of the last answer. What the turn counts is the whole of it, and a cache part of its input."""
+        """Usage of the last answer. The server counts the whole turn, and includes the cache in its input."""
         if not update.input_tokens and not update.output_tokens:
             return self.stop()
         cached, written = max(0, update.cache_read_tokens), max(0, update.cache_write_tokens)
-        output = max(0, update.output_tokens - self._told)
+        output = max(0, update.output_tokens - self._reported)
         return Usage(
             input=max(update.input_tokens, cached + written),
             output=output,

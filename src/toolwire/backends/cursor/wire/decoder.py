@@ -1,19 +1,19 @@
-"""Cursor: the answers that a run gives, out of the messages of its stream.
+"""Decodes the messages of one run into the events of its answers.
 
-A run is one turn of the model's, over one stream. Where it calls tools of the client's the answer ends, and the run waits: it is
-parked until give() brings the results, and what follows is another answer of the same run.
+A run is one turn of the model on one stream. Where the model calls tools of the client the answer ends and the run waits: it is
+parked until resume() brings the results, and what follows is another answer of the same run.
 
-Three kinds of messages come. Housekeeping (blobs, context, permissions, questions to a person) is answered at once, whatever the
-state, since the server stops until it is. What the model says and wants makes the events of the present answer; while the run is
-parked there is none, so it is kept, in order, and told when the next one begins: a call that comes late is that answer's, never lost
-and never told twice. The rest (heartbeats, counts, announcements) changes what is known, and says nothing.
+Three kinds of messages come. Housekeeping (blobs, context, permissions, questions to a person) is answered at once in any state,
+because the server waits for it. Output of the model (text, thoughts, execs) becomes events of the current answer; while the run is
+parked there is none, so output is deferred in order: a call that comes late belongs to the next answer. All other messages
+(heartbeats, counts, announcements) only change what is known.
 
-No message says that a model's calls are complete. is_waiting and expects_more are what there is to go by; whoever has a clock calls
-settle().
+No message says that a model's calls are complete. The owner of the decoder has the clock: it looks at is_waiting and expects_more,
+and calls end_calls().
 
-Nor does every run say that its turn is over. Runs were seen whose text came only as blobs after the results of calls, then nothing but
-heartbeats, and others whose stream ended in order without turn_ended. heartbeats counts those without progress, and conclude() ends
-the answer with the text there is.
+Some runs never end their turn. Runs were seen whose text came only as blobs after the results of calls and then sent only
+heartbeats, and runs whose stream ended without turn_ended. heartbeats counts those since the last progress; end_stalled() and
+end() then end the answer with the text there is.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from google.protobuf.message import DecodeError
+from msgspec import Struct
 
 from ....dialects.base import garbage
 from ....errors import GatewayError, UpstreamError
@@ -30,71 +31,84 @@ from ....types import Loss, ToolCall, ToolResult
 from ....wire.connect import ConnectFault
 from ....wire.exact_json import encode
 from . import agent
-from .answer import SAID, Telling
+from .answer import OUTPUT, AnswerEvents
 from .blobs import Blobs
 from .errors import error_of
-from .exec_routing import Outlook, Reply, Wanted, housekeeping, in_words, wanted
+from .exec_routing import ExecPlan, RunContext, answer_housekeeping, describe_exec, plan_exec
 from .execs import Exec, answer_query, exec_of, heartbeat, key_of, rejected
-from .pending import MOST_CALLS, Announcements, Kept, Said, Waiting, call_id_of
+from .pending import MAX_CALLS, Announcements, DeferredOutput, OpenCalls, Output, call_id_of
 
-_TOO_LATE = "The answer is over; nobody waits for this any more."
+
+class Reply(Struct):
+    """Results of one message: events for the client and messages for the server, in order.
+
+    local: execs for the gateway to run; aborted: numbers of those to stop. declined: requests of the model that were refused. used:
+    tokens of the context, if the server reported them.
+    """
+
+    events: list[Event] = []
+    send: list[bytes] = []
+    local: list[Exec] = []
+    aborted: list[int] = []
+    declined: int = 0
+    used: int = 0
 
 
 class TurnDecoder:
-    """One run. progress counts what was more than a sign of life, heartbeats those since the last progress; is_ended: the run gives
+    """One run. progress counts messages other than heartbeats, heartbeats those since the last progress. is_ended: the run gives
     no further answers."""
 
-    def __init__(self, outlook: Outlook) -> None:
+    def __init__(self, context: RunContext) -> None:
         self.is_ended = False
         self.progress = 0
         self.heartbeats = 0
-        self._outlook = outlook
-        self._blobs = Blobs(outlook.opening.blobs)
-        self._telling = Telling(outlook.model, self._blobs)
-        self._waiting = Waiting(outlook.mint)
+        self._context = context
+        self._blobs = Blobs(context.opening.blobs)
+        self._answer = AnswerEvents(context.model, self._blobs)
+        self._calls = OpenCalls(context.new_call_id)
         self._announced = Announcements()
-        self._kept = Kept()
-        self._error: GatewayError | None = None  # that came while nobody was told
-        self._declined = ""  # a description of the model's last refused call
+        self._deferred = DeferredOutput()
+        self._error: GatewayError | None = None  # that came while no answer was open
+        self._last_declined = ""  # description of the model's last refused call
 
     @property
     def has_text(self) -> bool:
-        """The present answer has text, or the last one if none is open."""
-        return self._telling.has_text
+        """The current answer has text, or the last one if none is open."""
+        return self._answer.has_text
 
     @property
     def has_unsent_text(self) -> bool:
         """A blob may hold text that the client has not got."""
-        return bool(self._blobs.untold)
+        return bool(self._blobs.unsent)
 
     @property
     def has_output(self) -> bool:
-        """The present answer has any part, or the last one if none is open."""
-        return self._telling.speech.has_parts
+        """The current answer has any part, or the last one if none is open."""
+        return self._answer.parts.has_any
 
     @property
     def calls(self) -> list[ToolCall]:
-        """Of the present answer, or of the one that the run is parked after."""
-        return self._telling.speech.calls
+        """Of the current answer, or of the one that the run is parked after."""
+        return self._answer.parts.calls
 
     @property
-    def has_spoken(self) -> bool:
-        """Something of the model was seen: the request must not be sent again."""
-        return self._telling.has_spoken
+    def has_seen_output(self) -> bool:
+        """The model has begun: the request must not be sent again."""
+        return self._answer.has_seen_output
 
     @property
     def is_over(self) -> bool:
-        return self._telling.is_over
+        return self._answer.is_over
 
     @property
     def is_waiting(self) -> bool:
-        """Calls are out, and it is not known whether more will come."""
+        """The answer has calls, and more may come."""
         return bool(self.calls) and not self.is_over
 
     @property
     def expects_more(self) -> bool:
         """A call was announced whose exec has not come yet, and the answer has room for it."""
-        return bool(self._announced) and (self._outlook.is_parallel or not self.calls)
+        return bool(self._announced) and (self._context.is_parallel or not self.calls)
 
     def receive(self, data: bytes) -> Reply:
         """One AgentServerMessage."""
@@ -106,104 +120,105 @@ class TurnDecoder:
             return reply
         member = message.WhichOneof("message")
         if member is not None:
-            _HEARD[member](self, getattr(message, member), data, reply)
+            _HANDLERS[member](self, getattr(message, member), data, reply)
         return reply
 
     def end(self, fault: ConnectFault | None) -> list[Event]:
-        """The stream has ended. Calls that are out are whole, and with them the answer; so is text where it ended in order."""
+        """The stream has ended. Calls that were sent are complete; so is text if the stream ended without a fault."""
         self.is_ended = True
         self._error = self._error or self._error_of(fault)
-        is_whole = bool(self.calls) or self._telling.turn is not None
         events: list[Event] = []
-        if fault is None and not self.is_over and not is_whole:
-            events = self._telling.conclude("the service ended the stream and not the turn; the text may be incomplete")
+        if fault is None and not self.is_over and not self.calls and self._answer.turn is None:
+            events = self._answer.end_unfinished(
+                "the service ended the stream and not the turn; the text may be incomplete"
+            )
         return events + self._conclude(self._error)
 
-    def stall(self) -> list[Event]:
-        """Only heartbeats come: the answer ends with the text that has come as a blob, and goes on where there is none."""
-        if self.is_over or self.is_waiting or not self._blobs.untold:
+    def end_stalled(self) -> list[Event]:
+        """End the answer with the text that was stored as a blob. Without such text there are no events."""
+        if self.is_over or self.is_waiting or not self._blobs.unsent:
             return []
-        return self._telling.conclude("the service never ended the turn; its text was taken from a blob")
+        return self._answer.end_unfinished("the service never ended the turn; its text was taken from a blob")
 
-    def settle(self) -> list[Event]:
-        """No more calls are awaited: the answer ends with those that came."""
-        return self._telling.finish() if self.is_waiting else []
+    def end_calls(self) -> list[Event]:
+        """No more calls are expected: the answer ends with those that came."""
+        return self._answer.finish() if self.is_waiting else []
 
-    def exhaust(self, why: str) -> list[Event]:
-        """The model keeps making calls that are refused: the answer ends with the text there is, or with a description of its last
+    def end_runaway(self, why: str) -> list[Event]:
+        """The model keeps making calls that are refused: the answer ends with the text there is, or with a description of the last
         call. Without either there are no events."""
-        if self.is_over or self.calls or not (self.has_text or self._blobs.untold or self._declined):
+        if self.is_over or self.calls or not (self.has_text or self._blobs.unsent or self._last_declined):
             return []
-        return self._telling.exhaust(self._declined, why)
+        return self._answer.end_runaway(self._last_declined, why)
 
-    def cut(self, error: GatewayError) -> list[Event]:
-        """Nothing more can be had of this run, or is wanted; error is what the answer fails with, unless it has calls, which are
-        whole, or the turn had ended."""
+    def fail(self, error: GatewayError) -> list[Event]:
+        """The run is gone. The answer fails with error, unless it has complete calls or the turn had ended."""
         self.is_ended = True
         return self._conclude(error)
 
-    def give(self, results: Mapping[str, ToolResult]) -> Reply:
-        """The results of the last answer's calls; then the next one begins, with what was kept for it."""
+    def resume(self, results: Mapping[str, ToolResult]) -> Reply:
+        """The results of the last answer's calls start the next answer, with the deferred output."""
         reply = Reply()
         if not self.is_over or not self.calls:
             return reply
         self.heartbeats = 0
-        reply.send += self._waiting.take(results)
-        reply.events += self._telling.next()
-        while self._kept and (not self._kept.is_wanted(self._kept.first) or self._tell(self._kept.first, reply)):
-            self._kept.drop_first()
+        reply.send += self._calls.take(results)
+        reply.events += self._answer.start_next()
+        deferred = self._deferred
+        while deferred and (not deferred.is_wanted(deferred.first) or self._apply(deferred.first, reply)):
+            deferred.drop_first()
         if self.is_ended:
             reply.events += self._conclude(self._error or self._error_of(None))
         return reply
 
-    def ran(self, exec: Exec) -> None:
-        """One of a reply's local ones has been answered, and needs no more heartbeats."""
-        self._waiting.ran(exec)
+    def finish_local(self, exec: Exec) -> None:
+        """A local exec of a reply has been answered, and needs no more heartbeats."""
+        self._calls.finish_local(exec)
 
     def exec_heartbeats(self) -> list[bytes]:
-        """For all that the server waits for, also what is still to be told."""
-        execs = [*self._waiting.execs, *self._kept.execs.values()]
+        """For all execs that the server waits for, including deferred ones."""
+        execs = [*self._calls.execs, *self._deferred.execs.values()]
         return [heartbeat(number) for number in dict.fromkeys(exec.id for exec in execs)]
 
-    def _move(self) -> None:
+    def _count_progress(self) -> None:
         self.progress += 1
         self.heartbeats = 0
 
     def _blob(self, message: agent.KvServerMessage, data: bytes, reply: Reply) -> None:
-        self._move()
+        self._count_progress()
         reply.send.append(self._blobs.answer(message))
-        if self._telling.turn is not None and not self.is_over and self._blobs.untold:
-            reply.events += self._telling.finish()
+        if self._answer.turn is not None and not self.is_over and self._blobs.unsent:
+            reply.events += self._answer.finish()
 
     def _query(self, message: agent.InteractionQuery, data: bytes, reply: Reply) -> None:
-        self._move()
-        self._telling.has_spoken = True
+        self._count_progress()
+        self._answer.has_seen_output = True
         reply.declined += 1
         reply.send.append(answer_query(message))
 
     def _checkpoint(self, message: agent.ConversationStateStructure, data: bytes, reply: Reply) -> None:
-        self._move()
-        self._telling.meter.checkpoint(message.token_details)
+        self._count_progress()
+        self._answer.meter.checkpoint(message.token_details)
         reply.used = max(0, message.token_details.used_tokens)
 
     def _control(self, message: agent.ExecServerControlMessage, data: bytes, reply: Reply) -> None:
         if message.WhichOneof("message") == "abort":
-            reply.aborted += self._waiting.abort(message.abort.id)
-            self._kept.abort(message.abort.id)
+            reply.aborted += self._calls.abort(message.abort.id)
+            self._deferred.abort(message.abort.id)
 
     def _exec(self, message: agent.ExecServerMessage, data: bytes, reply: Reply) -> None:
-        self._move()
+        self._count_progress()
         exec = exec_of(message)
-        kept = housekeeping(exec, self._outlook)
-        if kept is not None:
-            reply.send += kept.send
-            reply.declined += kept.is_declined
+        housekeeping = answer_housekeeping(exec, self._context)
+        if housekeeping is not None:
+            reply.send += housekeeping.send
+            reply.declined += housekeeping.is_declined
             return
-        self._telling.has_spoken = True
-        self._announced.came(exec)
-        self._blobs.untold.called(call_id_of(exec))
-        if not self._waiting.has(exec) and key_of(exec) not in self._kept.execs:
-            self._hear(Said("exec", exec, data), reply)
+        self._answer.has_seen_output = True
+        self._announced.resolve(exec)
+        self._blobs.unsent.add_call(call_id_of(exec))
+        if not self._calls.has(exec) and key_of(exec) not in self._deferred.execs:
+            self._handle(Output("exec", exec, data), reply)
 
     def _update(self, message: agent.InteractionUpdate, data: bytes, reply: Reply) -> None:
         kind = message.WhichOneof("message")
@@ -211,78 +226,78 @@ class TurnDecoder:
             self.heartbeats += 1
         if kind is None or kind == "heartbeat":
             return
-        self._move()
+        self._count_progress()
         value = getattr(message, kind)
-        if self._announced.heard(kind, value):
-            self._telling.has_spoken = True
+        if self._announced.update(kind, value):
+            self._answer.has_seen_output = True
         elif kind == "routed_model":
-            self._telling.routed = value.display_name
-        elif kind in SAID:
-            self._hear(Said(kind, value, data), reply)
+            self._answer.routed_model = value.display_name
+        elif kind in OUTPUT:
+            self._handle(Output(kind, value, data), reply)
         self.is_ended = self.is_ended or kind == "turn_ended"
 
-    def _hear(self, said: Said, reply: Reply) -> None:
-        """Told now, or kept for the next answer; where none will be there is nothing to keep it for."""
+    def _handle(self, output: Output, reply: Reply) -> None:
+        """Apply output to the current answer, or defer it to the next one; drop it where no answer will follow."""
         if self.is_over and (self.is_ended or not self.calls):
-            if said.kind == "exec":
-                reply.send += rejected(said.value, _TOO_LATE)
-        elif (self.is_over or self._kept or not self._tell(said, reply)) and not self._kept.add(said):
+            if output.kind == "exec":
+                reply.send += rejected(output.value, "The answer is over; this is no longer needed.")
+        elif (self.is_over or self._deferred or not self._apply(output, reply)) and not self._deferred.add(output):
             reply.events += self._break("the Cursor back end sent too much while its run waited for results.")
 
-    def _tell(self, said: Said, reply: Reply) -> bool:
+    def _apply(self, output: Output, reply: Reply) -> bool:
         """False: the answer has no room for it."""
         if self.is_over:
             return True  # the turn ended before this
-        if said.kind == "exec":
-            return self._want(wanted(said.value, said.data, self._outlook), reply)
-        reply.events += self._telling.say(said.kind, said.value)
+        if output.kind == "exec":
+            return self._apply_exec(plan_exec(output.value, output.data, self._context), reply)
+        reply.events += self._answer.update(output.kind, output.value)
         return True
 
-    def _want(self, want: Wanted, reply: Reply) -> bool:
-        if want.answer is not None and self.calls and not self._outlook.is_parallel:
+    def _apply_exec(self, plan: ExecPlan, reply: Reply) -> bool:
+        if plan.answer is not None and self.calls and not self._context.is_parallel:
             return False
-        reply.events += self._telling.end_step()
-        if want.answer is None:
-            reply.send += want.send
-            reply.local += want.local
-            reply.declined += want.loss is not None
-            self._declined = in_words(want.exec) if want.loss is not None else self._declined
-            reply.events += self._telling.note(want.loss)
-            self._waiting.run(want.local)
-        elif len(self.calls) >= MOST_CALLS:
-            reply.send += rejected(want.exec, f"No more than {MOST_CALLS} calls can wait at a time.")
+        reply.events += self._answer.end_step()
+        if plan.answer is None:
+            reply.send += plan.send
+            reply.local += plan.local
+            self._calls.start_local(plan.local)
+            if plan.loss is not None:
+                reply.declined += 1
+                self._last_declined = describe_exec(plan.exec)
+                reply.events += self._answer.note(plan.loss)
+        elif len(self.calls) >= MAX_CALLS:
+            reply.send += rejected(plan.exec, f"No more than {MAX_CALLS} calls can wait at a time.")
             reply.declined += 1
-            reply.events += self._telling.note(Loss("call.number", want.name[:60], "too many calls at a time"))
+            reply.events += self._answer.note(Loss("call.number", plan.name[:60], "too many calls at a time"))
         else:
-            call_id = self._waiting.add(want.exec, want.answer)
-            raw = encode(want.args).decode()
-            reply.events += self._telling.after_begin(self._telling.speech.call(call_id, want.name, raw))
+            call_id = self._calls.add(plan.exec, plan.answer)
+            reply.events += self._answer.call(call_id, plan.name, encode(plan.args).decode())
         return True
 
     def _conclude(self, error: GatewayError) -> list[Event]:
-        """There will be no more messages: the answer that is under way ends as well as it can."""
+        """No more messages will come: the open answer ends as well as it can."""
         if self.is_over:
             return []
-        if self._telling.turn is not None:
-            return self._telling.finish()
-        return self.settle() or self._telling.fail(error)
+        if self._answer.turn is not None:
+            return self._answer.finish()
+        return self.end_calls() or self._answer.fail(error)
 
     def _break(self, message: str) -> list[Event]:
-        """The rest of the stream cannot be relied on."""
+        """The rest of the stream cannot be trusted."""
         self.is_ended = True
         self._error = self._error or garbage(message)
-        return [] if self.is_over else self._telling.fail(self._error)
+        return [] if self.is_over else self._answer.fail(self._error)
 
     def _error_of(self, fault: ConnectFault | None) -> GatewayError:
         if fault is not None:
-            return error_of(fault, has_spoken=self.has_spoken)
+            return error_of(fault, has_seen_output=self.has_seen_output)
         message = "the stream of the Cursor back end ended before the model's turn did."
-        return UpstreamError(message, code="upstream_cut", retryable=not self.has_spoken)
+        return UpstreamError(message, code="upstream_cut", retryable=not self.has_seen_output)
 
 
-_Hears: TypeAlias = Callable[[TurnDecoder, Any, bytes, Reply], None]
+_Handler: TypeAlias = Callable[[TurnDecoder, Any, bytes, Reply], None]
 
-_HEARD: dict[str, _Hears] = {
+_HANDLERS: dict[str, _Handler] = {
     "interaction_update": TurnDecoder._update,
     "exec_server_message": TurnDecoder._exec,
     "conversation_checkpoint_update": TurnDecoder._checkpoint,
@@ -290,6 +305,3 @@ _HEARD: dict[str, _Hears] = {
     "exec_server_control_message": TurnDecoder._control,
     "interaction_query": TurnDecoder._query,
 }
-
-
-__all__ = ["Outlook", "Reply", "TurnDecoder"]

@@ -1,4 +1,8 @@
-"""Cursor: what a decoder is told of its run beforehand, and what it hands back for each message."""
+"""Decides what happens to an exec: answered at once, a call of the client, work for the gateway, or a refusal with the reason.
+
+A client with tools gets all of the model's execs as calls of its tools, including built-in ones where a tool can do the same. A
+client without tools has no workspace; then the gateway's own is used, as far as its owner allowed it.
+"""
 
 from __future__ import annotations
 
@@ -8,40 +12,45 @@ from typing import Any, TypeAlias
 from msgspec import Struct, field
 
 from ....errors import quote
-from ....events import Event
 from ....types import JsonObject, Loss, ToolCall, ToolResult
 from ....wire.exact_json import encode
 from . import agent
-from .builtin_tools.mapper import Fits, borrowed
-from .builtin_tools.results import Known
+from .builtin_tools.mapper import Fits, map_exec
+from .builtin_tools.results import KnownFiles
 from .execs import Exec, answered, rejected
-from .history import mcp_result, sendable
+from .history import mcp_result
 from .pending import Answer
 from .request import Opening
-from .values import arguments_of, from_value
+from .values import arguments_of, from_value, valid_utf8
+
+_MAX_NAMES = 100  # in one refusal
+_MAX_ARGUMENTS = 2000  # characters
 
 
-class Outlook(Struct, frozen=True, kw_only=True):
-    """mint makes ids for calls that came without one. fits judges whether arguments fit the schema of a tool. local are the kinds of exec that the gateway runs itself, for clients that
-    brought no tools. known gives the result of a call that was made before, where such calls are not to be told again. files are those
-    that the client has shown."""
+class RunContext(Struct, frozen=True, kw_only=True):
+    """What the decoder needs to know about its run.
+
+    new_call_id is for calls that come without an id. fits validates arguments against the schema of a tool. local: kinds of execs that
+    the gateway runs for clients without tools. known_result returns the result of a repeated call if such calls are answered here.
+    files: those that the client has shown.
+    """
 
     model: str
     opening: Opening
-    mint: Callable[[], str]
+    new_call_id: Callable[[], str]
     fits: Fits
     local: frozenset[str] = frozenset()
     is_parallel: bool = True
-    known: Callable[[ToolCall], ToolResult | None] | None = None
-    files: Known = field(default_factory=Known)
+    known_result: Callable[[ToolCall], ToolResult | None] | None = None
+    files: KnownFiles = field(default_factory=KnownFiles)
 
     @property
-    def own_kinds(self) -> frozenset[str]:
-        """A client with tools has its own workspace: nothing is done in ours then."""
+    def local_kinds(self) -> frozenset[str]:
+        """None for a client with tools, which has its own workspace."""
         return frozenset() if self.opening.tools else self.local
 
     def client_name(self, name: str, tool_name: str = "") -> str | None:
-        """The client's own name for what the server calls so; None where no tool that is offered now has it."""
+        """The client's name for the server's; None if no offered tool has it."""
         found = self.opening.names.client(name, tool_name)
         return found if any(tool.name == found for tool in self.opening.tools) else None
 
@@ -50,81 +59,8 @@ class Outlook(Struct, frozen=True, kw_only=True):
         return [self.opening.names.wire(tool.name) for tool in self.opening.tools]
 
 
-class Reply(Struct):
-    """events for the client, messages for the server, in order; local is to be run by the gateway, aborted to be stopped there.
-    declined: so many of the model's wishes were answered without anybody doing anything. used: tokens of the context, where the
-    server tells them."""
-
-    events: list[Event] = []
-    send: list[bytes] = []
-    local: list[Exec] = []
-    aborted: list[int] = []
-    declined: int = 0
-    used: int = 0
-
-
-class Answered(Struct, frozen=True):
-    """is_declined: it asked whether the model may do something, and it may not."""
-
-    send: list[bytes]
-    is_declined: bool = False
-
-
-def housekeeping(exec: Exec, outlook: Outlook) -> Answered | None:
-    """None: it is the model who wants something."""
-    answer = _ANSWERS.get(exec.kind)
-    if answer is None:
-        return None
-    result = answer(exec, outlook)
-    return Answered(answered(exec, result), is_declined=not getattr(result, "allowlisted", True))
-
-
-def _context(exec: Exec, outlook: Outlook) -> Any:
-    success = agent.RequestContextSuccess(request_context=outlook.opening.context)
-    return agent.RequestContextResult(success=success)
-
-
-def _state(exec: Exec, outlook: Outlook) -> Any:
-    """Our servers with their tools; where some are asked for by name, those of them that are ours."""
-    wanted = frozenset(exec.args.server_identifiers)
-    servers: dict[str, Any] = {}
-    for tool in outlook.opening.context.tools:
-        name = tool.provider_identifier
-        if not wanted or name in wanted:
-            server = servers.setdefault(name, agent.McpStateServer(server_name=name, server_identifier=name))
-            server.tools.add().CopyFrom(tool)
-    return agent.McpStateExecResult(success=agent.McpStateSuccess(servers=servers.values()))
-
-
-def _may_call(exec: Exec, outlook: Outlook) -> Any:
-    is_known = outlook.client_name(exec.args.tool_name, exec.args.tool_name) is not None
-    return agent.McpAllowlistPrecheckResult(allowlisted=is_known)
-
-
-def _may_run(exec: Exec, outlook: Outlook) -> Any:
-    return agent.ShellAllowlistPrecheckResult(allowlisted="shell" in outlook.own_kinds)
-
-
-def _may_fetch(exec: Exec, outlook: Outlook) -> Any:
-    return agent.WebFetchAllowlistPrecheckResult(allowlisted="fetch" in outlook.own_kinds)
-
-
-_Answer: TypeAlias = Callable[[Exec, Outlook], Any]
-_ANSWERS: dict[str, _Answer] = {
-    "request_context": _context,
-    "mcp_state_exec": _state,
-    "mcp_allowlist_precheck": _may_call,
-    "shell_allowlist_precheck": _may_run,
-    "web_fetch_allowlist_precheck": _may_fetch,
-}
-
-
-_MOST_NAMES = 100  # in one refusal
-_MOST_WORDS = 2000  # characters of arguments
-
-
-class Wanted(Struct, frozen=True, kw_only=True):
-    """answer is there for calls, and turns a result into messages; all else is settled by send and local."""
+class ExecPlan(Struct, frozen=True, kw_only=True):
+    """A call has an answer, which encodes its result; any other exec has messages to send or local work. loss: it was refused."""
 
     exec: Exec
     name: str = ""
@@ -135,69 +71,120 @@ class Wanted(Struct, frozen=True, kw_only=True):
     loss: Loss | None = None
 
 
-def wanted(exec: Exec, message: bytes, outlook: Outlook) -> Wanted:
+class HousekeepingAnswer(Struct, frozen=True):
+    """is_declined: the server asked whether the model may do something, and it may not."""
+
+    send: list[bytes]
+    is_declined: bool = False
+
+
+def answer_housekeeping(exec: Exec, context: RunContext) -> HousekeepingAnswer | None:
+    """Answers an exec about the client: its context, its tools, and what it allows. None if the exec is a request of the model."""
+    answer = _HOUSEKEEPING.get(exec.kind)
+    if answer is None:
+        return None
+    result = answer(exec, context)
+    return HousekeepingAnswer(answered(exec, result), is_declined=not getattr(result, "allowlisted", True))
+
+
+def plan_exec(exec: Exec, message: bytes, context: RunContext) -> ExecPlan:
     """message is the one that the exec came in."""
     if exec.kind == "mcp":
-        return _new(_called(exec, message, outlook), outlook)
-    tools = outlook.opening.tools
-    found = borrowed(exec, tools, outlook.fits, outlook.files) if tools else None
+        return _without_repeats(_plan_call(exec, message, context), context)
+    tools = context.opening.tools
+    found = map_exec(exec, tools, context.fits, context.files) if tools else None
     if found is not None:
-        return _new(Wanted(exec=exec, name=found.name, args=found.args, answer=found.answer), outlook)
-    if exec.kind in outlook.own_kinds:
-        return Wanted(exec=exec, local=[exec])
-    loss = Loss("cursor.exec", exec.kind or "unknown", "nobody here can do it; the model was told, and goes on")
-    return Wanted(exec=exec, send=rejected(exec, _why(exec, outlook)), loss=loss)
+        return _without_repeats(ExecPlan(exec=exec, name=found.name, args=found.args, answer=found.answer), context)
+    if exec.kind in context.local_kinds:
+        return ExecPlan(exec=exec, local=[exec])
+    loss = Loss("cursor.exec", exec.kind or "unknown", "no tool can do it; the model got a refusal")
+    return ExecPlan(exec=exec, send=rejected(exec, _refusal(exec, context)), loss=loss)
 
 
-def in_words(exec: Exec) -> str:
-    """What the model wanted, for an answer that ends with nothing else."""
+def describe_exec(exec: Exec) -> str:
+    """The model's request as text, for an answer that ends with nothing else."""
     if exec.kind != "mcp":
         return f"[call of {exec.kind or 'an unknown tool'}]"
     raw = encode({name: from_value(value) for name, value in sorted(exec.args.args.items())}).decode()
-    return f"[call of {exec.args.tool_name or exec.args.name}: {raw[:_MOST_WORDS]}]"
+    return f"[call of {exec.args.tool_name or exec.args.name}: {raw[:_MAX_ARGUMENTS]}]"
 
 
-def _new(want: Wanted, outlook: Outlook) -> Wanted:
-    """A call that was made before is answered as it was then, where the owner wants that."""
-    if want.answer is None or outlook.known is None:
-        return want
-    call = ToolCall(id="", name=want.name, raw=encode(want.args).decode(), args=want.args)
-    result = outlook.known(call)
+def _without_repeats(plan: ExecPlan, context: RunContext) -> ExecPlan:
+    """A repeated call gets the known result, if the owner configured that."""
+    if plan.answer is None or context.known_result is None:
+        return plan
+    result = context.known_result(ToolCall(id="", name=plan.name, raw=encode(plan.args).decode(), args=plan.args))
     if result is None:
-        return want
-    loss = Loss("repeated_call", want.name[:60], "it was answered with the result that it had before")
-    return Wanted(exec=want.exec, send=want.answer(result), loss=loss)
+        return plan
+    loss = Loss("repeated_call", plan.name[:60], "it was answered with the result that it had before")
+    return ExecPlan(exec=plan.exec, send=plan.answer(result), loss=loss)
 
 
-def _called(exec: Exec, message: bytes, outlook: Outlook) -> Wanted:
-    name = outlook.client_name(exec.args.name, exec.args.tool_name)
+def _plan_call(exec: Exec, message: bytes, context: RunContext) -> ExecPlan:
+    name = context.client_name(exec.args.name, exec.args.tool_name)
     if name is None:
-        return _unknown(exec, outlook)
+        unknown = exec.args.tool_name or exec.args.name
+        names = [valid_utf8(known) for known in context.tool_names()]
+        missing = agent.McpToolNotFound(name=unknown, available_tools=names)
+        loss = Loss("call.name", unknown[:60], "no tool has this name; the model got an error")
+        return ExecPlan(exec=exec, send=answered(exec, agent.McpResult(tool_not_found=missing)), loss=loss)
     if exec.args.smart_mode_approval_only:  # whether it may be called; the call itself follows
-        return Wanted(exec=exec, send=answered(exec, agent.McpResult(approved=agent.McpApproved())))
+        return ExecPlan(exec=exec, send=answered(exec, agent.McpResult(approved=agent.McpApproved())))
 
     def answer(result: ToolResult) -> list[bytes]:
         return answered(exec, mcp_result(result))
 
-    return Wanted(exec=exec, name=name, args=arguments_of(exec.args, message), answer=answer)
+    return ExecPlan(exec=exec, name=name, args=arguments_of(exec.args, message), answer=answer)
 
 
-def _unknown(exec: Exec, outlook: Outlook) -> Wanted:
-    name = exec.args.tool_name or exec.args.name
-    names = [sendable(known) for known in outlook.tool_names()]
-    missing = agent.McpToolNotFound(name=name, available_tools=names)
-    loss = Loss("call.name", name[:60], "no tool has it; the model was told, and goes on")
-    return Wanted(exec=exec, send=answered(exec, agent.McpResult(tool_not_found=missing)), loss=loss)
-
-
-def _why(exec: Exec, outlook: Outlook) -> str:
-    """For the model to read: what it can do instead."""
-    names = outlook.tool_names()
+def _refusal(exec: Exec, context: RunContext) -> str:
+    """For the model: what it can do instead."""
+    names = context.tool_names()
     if names:
-        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-        instead = f"Use one of these tools: {', '.join(names[:_MOST_NAMES])}{more}."
-    elif outlook.own_kinds:
-        instead = f"What can be done here: {', '.join(sorted(outlook.own_kinds))}."
+        more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+        instead = f"Use one of these tools: {', '.join(names[:_MAX_NAMES])}{more}."
+    elif context.local_kinds:
+        instead = f"Available here: {', '.join(sorted(context.local_kinds))}."
     else:
-        instead = "There are no tools in this conversation: answer in words, with what you know."
-    return sendable(f"{quote(exec.kind or 'this')} is not available here. {instead}")
+        instead = "There are no tools in this conversation: answer in text, with what you know."
+    return valid_utf8(f"{quote(exec.kind or 'this')} is not available here. {instead}")
+
+
+def _request_context(exec: Exec, context: RunContext) -> Any:
+    success = agent.RequestContextSuccess(request_context=context.opening.context)
+    return agent.RequestContextResult(success=success)
+
+
+def _mcp_state(exec: Exec, context: RunContext) -> Any:
+    """Our servers with their tools, or those that the exec names."""
+    wanted = frozenset(exec.args.server_identifiers)
+    servers: dict[str, Any] = {}
+    for tool in context.opening.context.tools:
+        name = tool.provider_identifier
+        if not wanted or name in wanted:
+            server = servers.setdefault(name, agent.McpStateServer(server_name=name, server_identifier=name))
+            server.tools.add().CopyFrom(tool)
+    return agent.McpStateExecResult(success=agent.McpStateSuccess(servers=servers.values()))
+
+
+def _may_call(exec: Exec, context: RunContext) -> Any:
+    is_known = context.client_name(exec.args.tool_name, exec.args.tool_name) is not None
+    return agent.McpAllowlistPrecheckResult(allowlisted=is_known)
+
+
+def _may_run(exec: Exec, context: RunContext) -> Any:
+    return agent.ShellAllowlistPrecheckResult(allowlisted="shell" in context.local_kinds)
+
+
+def _may_fetch(exec: Exec, context: RunContext) -> Any:
+    return agent.WebFetchAllowlistPrecheckResult(allowlisted="fetch" in context.local_kinds)
+
+
+_Housekeeping: TypeAlias = Callable[[Exec, RunContext], Any]
+_HOUSEKEEPING: dict[str, _Housekeeping] = {
+    "request_context": _request_context,
+    "mcp_state_exec": _mcp_state,
+    "mcp_allowlist_precheck": _may_call,
+    "shell_allowlist_precheck": _may_run,
+    "web_fetch_allowlist_precheck": _may_fetch,
+}

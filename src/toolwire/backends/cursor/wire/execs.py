@@ -1,9 +1,9 @@
-"""Cursor: what the server asks its client to execute, and how each kind of it is answered.
+"""Messages that answer the server: execs (work for its client), questions to a person, heartbeats, and the end of a run.
 
-An exec has a number, and its answer the same one; the result stands in the member that belongs to the kind, and a stream_close
-follows, without which some kinds hang. Every kind can be declined in its own words: a result that the model reads as "this was not
-done, and why". A throw is the last resort, since it counts as a fault of the client: for kinds that nobody knows, or whose result
-has no room for words.
+An exec has a number, and its answer has the same one. The result is in the member that belongs to the kind, and a stream_close
+follows, without which some kinds hang. Every kind can be declined in its own form: a result that the model reads as "not done, and
+why". A throw is the last resort, because it counts as a fault of the client: for kinds that are unknown, or whose result has no
+text. A question that is not answered stops the turn for good.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import Any
 from msgspec import Struct
 
 from . import agent
+from .values import valid_utf8
 
 
 class Exec(Struct, frozen=True):
-    """kind is the member of the request without its "_args": "shell", "mcp", "pi_bash"; "" if it is not known."""
+    """kind is the member of the request without its "_args": "shell", "mcp", "pi_bash"; "" if it is unknown."""
 
     id: int
     exec_id: str
@@ -25,20 +26,28 @@ class Exec(Struct, frozen=True):
     args: Any
 
 
-class Refusal(Struct, frozen=True):
-    """How a kind is declined: member of its result, and the member of that which takes the words. "" is left out: a result
-    without words says no by being empty."""
+class ExecRefusal(Struct, frozen=True):
+    """How a kind is declined: the member of its result, and the text member inside that. Without a member the empty result declines."""
 
     member: str = ""
-    words: str = ""
+    text: str = ""
 
 
-_REJECTED = Refusal("rejected", "reason")
-_ERROR = Refusal("error", "error")
-_EMPTY = Refusal()
+class QueryRefusal(Struct, frozen=True):
+    """How a question is declined: the member of the response, the path to the refusal in it, and the text member there."""
 
-# What is not here has a result that is not modelled, and is thrown.
-REFUSALS: dict[str, Refusal] = {
+    member: str
+    path: tuple[str, ...] = ("rejected",)
+    text: str = "reason"
+
+
+_REJECTED = ExecRefusal("rejected", "reason")
+_ERROR = ExecRefusal("error", "error")
+_EMPTY = ExecRefusal()
+_NOT_FOUND = ExecRefusal("status", "FORCE_BACKGROUND_STATUS_NOT_FOUND")
+
+# Other kinds have a result that is not modelled, and are thrown.
+EXEC_REFUSALS: dict[str, ExecRefusal] = {
     "shell": _REJECTED,
     "write": _REJECTED,
     "delete": _REJECTED,
@@ -53,14 +62,14 @@ REFUSALS: dict[str, Refusal] = {
     "list_mcp_resources_exec": _REJECTED,
     "read_mcp_resource_exec": _REJECTED,
     "fetch": _ERROR,
-    "record_screen": Refusal("failure", "error"),
+    "record_screen": ExecRefusal("failure", "error"),
     "computer_use": _ERROR,
     "write_shell_stdin": _ERROR,
-    "execute_hook": _EMPTY,  # no hook had anything to say
+    "execute_hook": _EMPTY,  # no hook returned anything
     "subagent": _ERROR,
     "redacted_read": _REJECTED,
-    "force_background_shell": Refusal("status", "FORCE_BACKGROUND_STATUS_NOT_FOUND"),
-    "force_background_subagent": Refusal("status", "FORCE_BACKGROUND_STATUS_NOT_FOUND"),
+    "force_background_shell": _NOT_FOUND,
+    "force_background_subagent": _NOT_FOUND,
     "mcp_state_exec": _REJECTED,
     "subagent_await": _ERROR,
     "smart_mode_classifier": _ERROR,
@@ -78,113 +87,6 @@ REFUSALS: dict[str, Refusal] = {
     "mini_swe_agent_bash": _REJECTED,
     "conversation_search": _ERROR,
 }
-
-_ECHOED = (
-    "path",
-    "command",
-    "working_directory",
-    "url",
-    "uri",
-    "agent_id",
-)  # said again by a refusal that has room for it
-
-CLIENT_HEARTBEAT: bytes = agent.AgentClientMessage(client_heartbeat=agent.ClientHeartbeat()).SerializeToString()
-
-
-def exec_of(message: agent.ExecServerMessage) -> Exec:
-    member = message.WhichOneof("message")
-    args = None if member is None else getattr(message, member)
-    return Exec(message.id, message.exec_id, (member or "").removesuffix("_args"), args)
-
-
-def key_of(exec: Exec) -> tuple[int, str]:
-    """What the server tells its execs apart by."""
-    return exec.id, exec.exec_id
-
-
-def answered(exec: Exec, *results: Any) -> list[bytes]:
-    """Each result in the member of the kind, or in the first that is of its type, as a shell_stream's may be; then the close."""
-    return [*(_result(exec, result) for result in results), closed(exec)]
-
-
-def rejected(exec: Exec, why: str) -> list[bytes]:
-    """Declined in the kind's own words; thrown where it has none."""
-    refusal, member = REFUSALS.get(exec.kind), _member(exec.kind)
-    if refusal is None or member is None:
-        return thrown(exec, why)
-    result = getattr(agent, member.message_type.name)()
-    if refusal.member == "status":
-        result.status = getattr(agent, refusal.words)
-    elif refusal.member:
-        _fill(getattr(result, refusal.member), refusal.words, why, exec.args)
-    return answered(exec, result)
-
-
-def thrown(exec: Exec, why: str) -> list[bytes]:
-    throw = agent.ExecClientThrow(id=exec.id, error=_written(why))
-    return [_control(agent.ExecClientControlMessage(throw=throw)), closed(exec)]
-
-
-def closed(exec: Exec) -> bytes:
-    return _control(agent.ExecClientControlMessage(stream_close=agent.ExecClientStreamClose(id=exec.id)))
-
-
-def heartbeat(exec_id_number: int) -> bytes:
-    """What runs long is told to be alive."""
-    return _control(agent.ExecClientControlMessage(heartbeat=agent.ExecClientHeartbeat(id=exec_id_number)))
-
-
-def _result(exec: Exec, result: Any) -> bytes:
-    member = _member(exec.kind)
-    wanted = result.DESCRIPTOR
-    if member is None or member.message_type is not wanted:
-        member = next((field for field in _MEMBERS.values() if field.message_type is wanted), None)
-    if member is None:
-        raise TypeError(f"{wanted.name} is the result of no exec")
-    message = agent.ExecClientMessage(id=exec.id, exec_id=exec.exec_id)
-    getattr(message, member.name).CopyFrom(result)
-    return agent.AgentClientMessage(exec_client_message=message).SerializeToString()
-
-
-_MEMBERS: dict[str, Any] = {
-    field.name: field
-    for field in agent.ExecClientMessage.DESCRIPTOR.oneofs_by_name["message"].fields
-    if field.message_type is not None
-}
-
-
-def _member(kind: str) -> Any:
-    return _MEMBERS.get("shell_stream" if kind == "shell_stream" else f"{kind}_result")
-
-
-def _fill(refusal: Any, words: str, why: str, args: Any) -> None:
-    refusal.SetInParent()
-    setattr(refusal, words, _written(why))
-    for name in _ECHOED:
-        if name in refusal.DESCRIPTOR.fields_by_name and name in args.DESCRIPTOR.fields_by_name:
-            setattr(refusal, name, getattr(args, name))
-
-
-def _written(text: str) -> str:
-    """Protobuf has no words for half a surrogate pair, JSON may have brought one."""
-    return text.encode("utf-8", "replace").decode()
-
-
-def _control(message: agent.ExecClientControlMessage) -> bytes:
-    return agent.AgentClientMessage(exec_client_control_message=message).SerializeToString()
-
-
-NOBODY = "Nobody can be asked here: this client answers for itself and approves nothing. Go on without it, with the tools you have."
-
-
-class QueryRefusal(Struct, frozen=True):
-    """The member of the response, the way to the refusal in it, and the member there that takes the words."""
-
-    member: str
-    way: tuple[str, ...] = ("rejected",)
-    words: str = "reason"
-
-
 QUERY_REFUSALS: dict[str, QueryRefusal] = {
     "web_search_request_query": QueryRefusal("web_search_request_response"),
     "ask_question_interaction_query": QueryRefusal("ask_question_interaction_response", ("result", "rejected")),
@@ -197,41 +99,25 @@ QUERY_REFUSALS: dict[str, QueryRefusal] = {
     "replace_env_args": QueryRefusal("replace_env_result", ("failure",), "error_message"),
     "connect_scm_request_query": QueryRefusal("connect_scm_request_response"),
 }
-
-# Whose messages are not modelled. The first two have the form of a web search's, for the third an empty result is one.
-_OPAQUE = {
+# Questions whose messages are not modelled. The first two have the form of a web search; for the third the result is empty.
+_OPAQUE_QUERIES = {
     "exa_search_request_query": "exa_search_request_response",
     "exa_fetch_request_query": "exa_fetch_request_response",
     "setup_vm_environment_args": "setup_vm_environment_result",
 }
+NO_PERSON = "No person can be asked here: this client answers automatically and approves nothing. Continue with the tools you have."
+_ECHOED = (
+    "path",
+    "command",
+    "working_directory",
+    "url",
+    "uri",
+    "agent_id",
+)  # repeated by a refusal that has room for it
 
-
-def answer_query(query: agent.InteractionQuery, why: str = NOBODY) -> bytes:
-    """One response, with the number of the query; of a kind that nobody knows it has nothing but that."""
-    response = agent.InteractionResponse(id=query.id)
-    member = query.WhichOneof("query") or ""
-    if (refusal := QUERY_REFUSALS.get(member)) is not None:
-        _refuse_query(response, refusal, why)
-    elif member in _OPAQUE:
-        rejected = agent.WebSearchRequestResponse_Rejected(reason=why)
-        body = (
-            b"" if member.startswith("setup") else agent.WebSearchRequestResponse(rejected=rejected).SerializeToString()
-        )
-        setattr(response, _OPAQUE[member], body)
-    return agent.AgentClientMessage(interaction_response=response).SerializeToString()
-
-
-def _refuse_query(response: agent.InteractionResponse, refusal: QueryRefusal, why: str) -> None:
-    place: Any = getattr(response, refusal.member)
-    for step in refusal.way:
-        place = getattr(place, step)
-    place.SetInParent()
-    setattr(place, refusal.words, why)
-
-
-# The client's tools come to the model as those of an MCP server; the service's own stay out of its sight unless the gateway runs them.
-_CLIENTS = "mcp_tool_call"
-_OWN = {
+# The model sees the client's tools as those of an MCP server. The service's own tools are hidden unless the gateway runs them.
+_CLIENT_TOOLS = "mcp_tool_call"
+_LOCAL_TOOLS = {
     "read": "read_tool_call",
     "list": "ls_tool_call",
     "glob": "glob_tool_call",
@@ -241,11 +127,103 @@ _OWN = {
     "shell": "shell_tool_call",
 }
 
-CANCEL = agent.AgentClientMessage(
+CLIENT_HEARTBEAT: bytes = agent.AgentClientMessage(client_heartbeat=agent.ClientHeartbeat()).SerializeToString()
+CANCEL: bytes = agent.AgentClientMessage(
     conversation_action=agent.ConversationAction(cancel_action=agent.CancelAction())
 ).SerializeToString()
 
+_RESULTS: dict[str, Any] = {
+    field.name: field
+    for field in agent.ExecClientMessage.DESCRIPTOR.oneofs_by_name["message"].fields
+    if field.message_type is not None
+}
+
 
 def allowed_tools(local: Iterable[str] = ()) -> tuple[str, ...]:
-    """For the header that names them. local: those that run here, by the owner's words for them."""
-    return (_CLIENTS, *(_OWN[name] for name in local))
+    """The tools that the model sees, for the header that lists them. local: names of the configuration."""
+    return (_CLIENT_TOOLS, *(_LOCAL_TOOLS[name] for name in local))
+
+
+def exec_of(message: agent.ExecServerMessage) -> Exec:
+    member = message.WhichOneof("message")
+    args = None if member is None else getattr(message, member)
+    return Exec(message.id, message.exec_id, (member or "").removesuffix("_args"), args)
+
+
+def key_of(exec: Exec) -> tuple[int, str]:
+    """What identifies an exec for the server."""
+    return exec.id, exec.exec_id
+
+
+def answered(exec: Exec, *results: Any) -> list[bytes]:
+    """Each result in the member of the kind, or in the first of its type, as for a shell_stream; then the close."""
+    return [*(_result(exec, result) for result in results), _closed(exec)]
+
+
+def rejected(exec: Exec, why: str) -> list[bytes]:
+    """Declined in the kind's own form; thrown where it has none."""
+    refusal, member = EXEC_REFUSALS.get(exec.kind), _result_member(exec.kind)
+    if refusal is None or member is None:
+        return thrown(exec, why)
+    result = getattr(agent, member.message_type.name)()
+    if refusal.member == "status":
+        result.status = getattr(agent, refusal.text)
+    elif refusal.member:
+        inner = getattr(result, refusal.member)
+        inner.SetInParent()
+        setattr(inner, refusal.text, valid_utf8(why))
+        for name in _ECHOED:
+            if name in inner.DESCRIPTOR.fields_by_name and name in exec.args.DESCRIPTOR.fields_by_name:
+                setattr(inner, name, getattr(exec.args, name))
+    return answered(exec, result)
+
+
+def thrown(exec: Exec, why: str) -> list[bytes]:
+    throw = agent.ExecClientThrow(id=exec.id, error=valid_utf8(why))
+    return [_control(agent.ExecClientControlMessage(throw=throw)), _closed(exec)]
+
+
+def heartbeat(number: int) -> bytes:
+    """For an exec that takes long."""
+    return _control(agent.ExecClientControlMessage(heartbeat=agent.ExecClientHeartbeat(id=number)))
+
+
+def answer_query(query: agent.InteractionQuery, why: str = NO_PERSON) -> bytes:
+    """Declines a question to a person. The response to an unknown kind has only the number of the query."""
+    response = agent.InteractionResponse(id=query.id)
+    member = query.WhichOneof("query") or ""
+    if (refusal := QUERY_REFUSALS.get(member)) is not None:
+        inner: Any = getattr(response, refusal.member)
+        for step in refusal.path:
+            inner = getattr(inner, step)
+        inner.SetInParent()
+        setattr(inner, refusal.text, why)
+    elif member in _OPAQUE_QUERIES:
+        declined = agent.WebSearchRequestResponse(rejected=agent.WebSearchRequestResponse_Rejected(reason=why))
+        body = b"" if member.startswith("setup") else declined.SerializeToString()
+        setattr(response, _OPAQUE_QUERIES[member], body)
+    return agent.AgentClientMessage(interaction_response=response).SerializeToString()
+
+
+def _result(exec: Exec, result: Any) -> bytes:
+    member = _result_member(exec.kind)
+    wanted = result.DESCRIPTOR
+    if member is None or member.message_type is not wanted:
+        member = next((field for field in _RESULTS.values() if field.message_type is wanted), None)
+    if member is None:
+        raise TypeError(f"{wanted.name} is the result of no exec")
+    message = agent.ExecClientMessage(id=exec.id, exec_id=exec.exec_id)
+    getattr(message, member.name).CopyFrom(result)
+    return agent.AgentClientMessage(exec_client_message=message).SerializeToString()
+
+
+def _result_member(kind: str) -> Any:
+    return _RESULTS.get("shell_stream" if kind == "shell_stream" else f"{kind}_result")
+
+
+def _closed(exec: Exec) -> bytes:
+    return _control(agent.ExecClientControlMessage(stream_close=agent.ExecClientStreamClose(id=exec.id)))
+
+
+def _control(message: agent.ExecClientControlMessage) -> bytes:
+    return agent.AgentClientMessage(exec_client_control_message=message).SerializeToString()

@@ -1,8 +1,7 @@
-"""Cursor: names that the client's tools may have, and back. The model reads mcp_PROVIDER_NAME, and the server gives a name back in
-any of several forms.
+"""Tool names for the service, and back. The model reads mcp_PROVIDER_NAME, and the server returns a name in one of several forms.
 
-What a name becomes depends on itself alone, so that a conversation keeps its bytes whatever tools come and go. Names that a built-in
-tool has, that look like one of our forms, or that have other letters or too many get a prefix; those that have the prefix get it again.
+The name on the wire depends only on the client's name, so that a conversation keeps its bytes when tools come and go. A name gets a
+prefix if a built-in tool has it, if it looks like one of our forms, or if its characters or its length are not allowed.
 """
 
 from __future__ import annotations
@@ -14,9 +13,11 @@ from hashlib import blake2b
 from ....types import Tool
 
 PROVIDER = "tw"
-LONGEST = 57  # mcp_tw_NAME has 64 letters then, and tw with a name 60: longer ones are dropped without a word (H055)
+MAX_LENGTH = (
+    57  # then mcp_tw_NAME has 64 characters, and tw with a name 60: the service drops longer ones silently (H055)
+)
 PREFIX = "client_"
-# Built-in tools, however they are spelled. A tool of the same name is refused by the provider, or hides the built-in one.
+# Built-in tools, in any spelling. A tool of the same name is refused by the provider, or hides the built-in one.
 BUILT_IN = frozenset(
     ["delete", "edit", "glob", "grep", "ls", "read", "shell", "todowrite", "webfetch", "websearch", "write"]
 )
@@ -24,13 +25,13 @@ _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 _SEPARATORS = re.compile(r"[\W_]+")
 _FORM = re.compile(rf"(?:user[-_.:/]{{1,2}})?(?:mcp[-_.:/]{{1,2}})?{PROVIDER}[-_.:/]{{1,2}}", re.IGNORECASE)
 _BARE_FORM = re.compile(r"mcp[-_.:/]{1,2}", re.IGNORECASE)
-_MARK = 8  # letters of a hash
-_DEEPEST = 3  # forms around forms
-_LONGEST_LOOSE = 256  # letters of a name that is looked for by other spellings
+_HASH_LENGTH = 8
+_MAX_NESTING = 3  # forms around forms
+_MAX_LOOSE = 256  # characters of a name that is looked up by other spellings
 
 
 class Names:
-    """The client's names of its tools, and those that the server knows; a name that no tool has is written in the same way."""
+    """The client's names of its tools, and those that the server knows. Names of no tool are encoded in the same way."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._wire: dict[str, str] = {}
@@ -48,58 +49,56 @@ class Names:
         return len(self._wire)
 
     def wire(self, name: str) -> str:
-        """The name that the server is told."""
-        return self._wire.get(name) or _written(name)
+        return self._wire.get(name) or _encode(name)
 
     def client(self, name: str, tool_name: str = "") -> str | None:
-        """The client's own name for what the server calls name, or tool_name where it gives both; None if it has no such tool."""
-        given = [text for text in (tool_name, name) if text]
-        forms = [form for text in given for form in _forms(text) if form]
-        for known in (self._client, {name: name for name in forms if name in self._wire}, self._spellings(forms)):
+        """The client's name for the server's; tool_name takes precedence. None if no tool has it."""
+        forms = [form for text in (tool_name, name) if text for form in _forms(text) if form]
+        for known in (self._client, {form: form for form in forms if form in self._wire}, self._spellings(forms)):
             found = next((known[form] for form in forms if form in known), None)
             if found is not None:
                 return found
         return None
 
     def _add(self, name: str) -> None:
-        written, tries = _written(name), 0
-        while written in self._client:
+        encoded, tries = _encode(name), 0
+        while encoded in self._client:
             tries += 1
-            written = _marked(name, tries)
-        self._wire[name] = written
-        self._client[written] = name
+            encoded = _hashed(name, tries)
+        self._wire[name] = encoded
+        self._client[encoded] = name
 
     def _spellings(self, forms: list[str]) -> dict[str, str]:
-        """Forms that differ in case and separators alone from a name that only one tool has."""
+        """Forms that differ only in case and separators from a name that one tool has."""
         if self._loose is None:
             self._loose = {}
-            for written, name in self._client.items():
-                for key in {_spelled(written), _spelled(name)}:
+            for encoded, name in self._client.items():
+                for key in {_normalized(encoded), _normalized(name)}:
                     self._loose[key] = name if self._loose.get(key, name) == name else None
-        short = [form for form in forms if len(form) <= _LONGEST_LOOSE]
-        return {form: found for form in short if (found := self._loose.get(_spelled(form))) is not None}
+        short = [form for form in forms if len(form) <= _MAX_LOOSE]
+        return {form: found for form in short if (found := self._loose.get(_normalized(form))) is not None}
 
 
-def _written(name: str) -> str:
-    if _ILLEGAL.search(name) or not name or len(name) > LONGEST:
-        return _marked(name)
+def _encode(name: str) -> str:
+    if _ILLEGAL.search(name) or not name or len(name) > MAX_LENGTH:
+        return _hashed(name)
     is_like_ours = name.startswith((PREFIX, "_", "-")) or bool(_FORM.match(name))
     if not is_like_ours and _SEPARATORS.sub("", name).lower() not in BUILT_IN:
         return name
-    return PREFIX + name if len(PREFIX + name) <= LONGEST else _marked(name)
+    return PREFIX + name if len(PREFIX + name) <= MAX_LENGTH else _hashed(name)
 
 
-def _marked(name: str, tries: int = 0) -> str:
-    """Shortened, with a hash of the client's whole name behind it."""
+def _hashed(name: str, tries: int = 0) -> str:
+    """Shortened, with a hash of the client's whole name."""
     key = f"{name}\n{tries}" if tries else name
-    mark = blake2b(key.encode("utf-8", "surrogatepass"), digest_size=_MARK // 2).hexdigest()
-    return f"{(PREFIX + _ILLEGAL.sub('_', name[:LONGEST]))[: LONGEST - _MARK - 1]}_{mark}"
+    digest = blake2b(key.encode("utf-8", "surrogatepass"), digest_size=_HASH_LENGTH // 2).hexdigest()
+    return f"{(PREFIX + _ILLEGAL.sub('_', name[:MAX_LENGTH]))[: MAX_LENGTH - _HASH_LENGTH - 1]}_{digest}"
 
 
 def _forms(text: str) -> list[str]:
-    """As it is, and without what the server, or a model, puts before a name."""
+    """The name as it is, and without the prefixes that the server or a model adds."""
     forms = [text]
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_NESTING):
         match = _FORM.match(forms[-1])
         if match is None or match.end() == len(forms[-1]):
             break
@@ -107,5 +106,5 @@ def _forms(text: str) -> list[str]:
     return forms if len(forms) > 1 else [*forms, _BARE_FORM.sub("", text, count=1)]
 
 
-def _spelled(name: str) -> str:
+def _normalized(name: str) -> str:
     return _SEPARATORS.sub("_", name).strip("_").lower()

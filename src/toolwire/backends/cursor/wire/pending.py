@@ -1,4 +1,4 @@
-"""Cursor: calls that were told and wait for their results, and the ids that the client knows them by."""
+"""What a run waits for: open calls and their ids, announced calls, and output that is deferred to the next answer."""
 
 from __future__ import annotations
 
@@ -12,83 +12,165 @@ from ....dialects.shared.requests import fit_id
 from ....types import Text, ToolResult
 from .execs import Exec, key_of
 
-LONGEST_ID = 64
-MOST_CALLS = 256  # that wait at a time; a model makes a handful
-_UNANSWERED = "The client gave no result for this call."
+MAX_ID_LENGTH = 64
+MAX_CALLS = 256  # open at a time; a model makes a handful
+MAX_BYTES = 64 * 1024 * 1024  # of deferred output, and
+MAX_EXECS = 1024
+_OVERHEAD = 512  # memory of a deferred entry besides its message
+_MAX_ANNOUNCED = 256
+_ANNOUNCES = frozenset({"tool_call_started", "partial_tool_call", "tool_call_delta"})
 
 Answer: TypeAlias = Callable[[ToolResult], list[bytes]]
 
 
-class Call(Struct, kw_only=True):
-    """An exec that the client's tool answers. is_aborted: the server no longer wants to know."""
+class OpenCall(Struct, kw_only=True):
+    """An exec that a tool of the client answers. is_aborted: the server no longer wants the result."""
 
-    id: str
     exec: Exec
     answer: Answer
     is_aborted: bool = False
 
 
-class Waiting:
-    """The calls of a run, in the order they were told, until their results are given."""
+class OpenCalls:
+    """The calls of a run that wait for their results, in order, and the execs that the gateway runs itself."""
 
-    def __init__(self, mint: Callable[[], str]) -> None:
-        self._mint = mint
-        self._calls: dict[str, Call] = {}
+    def __init__(self, new_id: Callable[[], str]) -> None:
+        self._new_id = new_id
+        self._calls: dict[str, OpenCall] = {}
         self._keys: set[tuple[int, str]] = set()
         self._uses: dict[str, int] = {}  # of each id, in the whole run
-        self._local: dict[tuple[int, str], Exec] = {}  # what the gateway runs itself
+        self._local: dict[tuple[int, str], Exec] = {}
 
     @property
     def execs(self) -> list[Exec]:
-        """All that the server still wants to hear of."""
+        """All execs that the server waits for."""
         return [*(call.exec for call in self._calls.values() if not call.is_aborted), *self._local.values()]
 
     def has(self, exec: Exec) -> bool:
-        """The server may say a thing twice; it is done once."""
+        """Whether it is open already: the server may send an exec twice."""
         return key_of(exec) in self._keys or key_of(exec) in self._local
 
     def add(self, exec: Exec, answer: Answer) -> str:
-        """The id that the client is told."""
+        """Returns the id for the client."""
         call_id = self._id_for(call_id_of(exec))
         self._keys.add(key_of(exec))
-        self._calls[call_id] = Call(id=call_id, exec=exec, answer=answer)
+        self._calls[call_id] = OpenCall(exec=exec, answer=answer)
         return call_id
 
-    def run(self, execs: Iterable[Exec]) -> None:
+    def start_local(self, execs: Iterable[Exec]) -> None:
         self._local.update((key_of(exec), exec) for exec in execs)
 
-    def ran(self, exec: Exec) -> None:
+    def finish_local(self, exec: Exec) -> None:
         self._local.pop(key_of(exec), None)
 
     def abort(self, number: int) -> list[int]:
-        """The results of these are dropped; given back is what the gateway runs itself and can stop."""
+        """Drop the results of these calls; returns the numbers of local execs to stop."""
         for call in self._calls.values():
             call.is_aborted = call.is_aborted or call.exec.id == number
         local = [exec for exec in self._local.values() if exec.id == number]
         for exec in local:
-            self.ran(exec)
+            self.finish_local(exec)
         return [exec.id for exec in local]
 
     def take(self, results: Mapping[str, ToolResult]) -> list[bytes]:
-        """The messages that answer every call; nothing is left waiting, also where a result is missing."""
+        """Close all calls; returns the messages that answer them, also those without a result."""
         calls, self._calls = self._calls, {}
         self._keys.clear()
         sent: list[bytes] = []
-        for call in calls.values():
+        for call_id, call in calls.items():
             if not call.is_aborted:
-                sent += call.answer(results.get(call.id) or _unanswered(call.id))
+                sent += call.answer(results.get(call_id) or _missing_result(call_id))
         return sent
 
     def _id_for(self, given: str) -> str:
-        wanted = fit_id(given, LONGEST_ID) if given else self._mint()
+        wanted = fit_id(given, MAX_ID_LENGTH) if given else self._new_id()
         uses = self._uses[wanted] = self._uses.get(wanted, 0) + 1
         if uses == 1:
             return wanted
-        return self._id_for(f"{wanted[: LONGEST_ID - 8]}-{uses}")
+        return self._id_for(f"{wanted[: MAX_ID_LENGTH - 8]}-{uses}")
+
+
+class Announcements:
+    """True while a call was announced whose exec or end has not come. Announcements are only hints: the exec counts."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, None] = {}
+        self._done: dict[str, None] = {}  # recent calls whose exec has come; the server may still send updates on them
+
+    def __bool__(self) -> bool:
+        return bool(self._open)
+
+    def update(self, kind: str, update: Any) -> bool:
+        """False if this update is no announcement."""
+        if kind == "tool_call_completed":
+            self._open.pop(first_line(update.call_id), None)
+        elif kind in _ANNOUNCES:
+            call_id = first_line(update.call_id)
+            if call_id not in self._done and len(self._open) < _MAX_ANNOUNCED:
+                self._open[call_id] = None
+        else:
+            return False
+        return True
+
+    def resolve(self, exec: Exec) -> None:
+        """The exec has come. Without an id it belongs to the first announcement."""
+        call_id = call_id_of(exec) or next(iter(self._open), "")
+        self._open.pop(call_id, None)
+        self._done[call_id] = None
+        if len(self._done) > _MAX_ANNOUNCED:
+            del self._done[next(iter(self._done))]
+
+
+class Output(Struct, frozen=True):
+    """Output of the model: an update by its name, or an exec; data is the message it came in."""
+
+    kind: str
+    value: Any
+    data: bytes
+
+
+class DeferredOutput:
+    """Output that came while the run was parked, in order and bounded. execs: those that the server still wants."""
+
+    def __init__(self) -> None:
+        self.execs: dict[tuple[int, str], Exec] = {}
+        self._entries: deque[Output] = deque()
+        self._size = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._entries)
+
+    @property
+    def first(self) -> Output:
+        return self._entries[0]
+
+    def add(self, output: Output) -> bool:
+        """False: it does not fit."""
+        self._size += len(output.data) + _OVERHEAD
+        if self._size > MAX_BYTES or len(self.execs) >= MAX_EXECS:
+            return False
+        self._entries.append(output)
+        if output.kind == "exec":
+            self.execs[key_of(output.value)] = output.value
+        return True
+
+    def drop_first(self) -> None:
+        output = self._entries.popleft()
+        self._size -= len(output.data) + _OVERHEAD
+        if output.kind == "exec":
+            self.execs.pop(key_of(output.value), None)
+
+    def is_wanted(self, output: Output) -> bool:
+        return output.kind != "exec" or self.execs.get(key_of(output.value)) is output.value
+
+    def abort(self, number: int) -> None:
+        """The server no longer wants these."""
+        for key in [key for key in self.execs if key[0] == number]:
+            del self.execs[key]
 
 
 def call_id_of(exec: Exec) -> str:
-    """Two ids may stand there, each on a line; the first is the model's. "" where the kind has none."""
+    """The model's id is the first of possibly two lines; "" where the kind has none."""
     return first_line(getattr(exec.args, "tool_call_id", ""))
 
 
@@ -96,94 +178,5 @@ def first_line(text: str) -> str:
     return text.partition("\n")[0].strip()
 
 
-def _unanswered(call_id: str) -> ToolResult:
-    return ToolResult(call_id=call_id, parts=(Text(text=_UNANSWERED),), is_error=True)
-
-
-MOST_BYTES = 64 * 1024 * 1024
-MOST_EXECS = 1024
-_OVERHEAD = 512  # what an entry costs beside its message
-
-
-class Said(Struct, frozen=True):
-    """Something of the model's: an update by its name, or an exec; data is the message it came in."""
-
-    kind: str
-    value: Any
-    data: bytes
-
-
-class Kept:
-    """execs are those among it that the server still wants."""
-
-    def __init__(self) -> None:
-        self.execs: dict[tuple[int, str], Exec] = {}
-        self._said: deque[Said] = deque()
-        self._size = 0
-
-    def __bool__(self) -> bool:
-        return bool(self._said)
-
-    @property
-    def first(self) -> Said:
-        return self._said[0]
-
-    def add(self, said: Said) -> bool:
-        """False: it is too much."""
-        self._size += len(said.data) + _OVERHEAD
-        if self._size > MOST_BYTES or len(self.execs) >= MOST_EXECS:
-            return False
-        self._said.append(said)
-        if said.kind == "exec":
-            self.execs[key_of(said.value)] = said.value
-        return True
-
-    def drop_first(self) -> None:
-        said = self._said.popleft()
-        self._size -= len(said.data) + _OVERHEAD
-        if said.kind == "exec":
-            self.execs.pop(key_of(said.value), None)
-
-    def is_wanted(self, said: Said) -> bool:
-        return said.kind != "exec" or self.execs.get(key_of(said.value)) is said.value
-
-    def abort(self, number: int) -> None:
-        """The server no longer wants these; nobody has been told of them."""
-        for key in [key for key in self.execs if key[0] == number]:
-            del self.execs[key]
-
-
-_MOST = 256
-_BEGINS = frozenset({"tool_call_started", "partial_tool_call", "tool_call_delta"})
-_ENDS = "tool_call_completed"
-
-
-class Announcements:
-    """True while a call has been announced, and neither its exec nor its end has come."""
-
-    def __init__(self) -> None:
-        self._open: dict[str, None] = {}
-        self._done: dict[str, None] = {}  # the last of those whose exec has come; more may still be shown of them
-
-    def __bool__(self) -> bool:
-        return bool(self._open)
-
-    def heard(self, kind: str, update: Any) -> bool:
-        """False if this update announces nothing."""
-        if kind == _ENDS:
-            self._open.pop(first_line(update.call_id), None)
-        elif kind in _BEGINS:
-            call_id = first_line(update.call_id)
-            if call_id not in self._done and len(self._open) < _MOST:
-                self._open[call_id] = None
-        else:
-            return False
-        return True
-
-    def came(self, exec: Exec) -> None:
-        """An exec without an id is taken for the one that was announced first."""
-        call_id = call_id_of(exec) or next(iter(self._open), "")
-        self._open.pop(call_id, None)
-        self._done[call_id] = None
-        if len(self._done) > _MOST:
-            del self._done[next(iter(self._done))]
+def _missing_result(call_id: str) -> ToolResult:
+    return ToolResult(call_id=call_id, parts=(Text(text="The client gave no result for this call."),), is_error=True)

@@ -1,8 +1,10 @@
 """JSON as protobuf has it (google.protobuf.Value), and back.
 
-All numbers are doubles there. So an integer comes back as one, but past 2**53 it may not be the same one: exact() tells beforehand.
-Messages in messages may go about 100 deep before readers refuse them, and an object costs three of those: what lies deeper than
-DEPTH goes as its JSON text.
+All numbers are doubles there. An integer beyond 2**53 may change; is_exact() checks that beforehand. Readers refuse messages nested
+about 100 deep, and an object costs three levels: what lies deeper than MAX_DEPTH is sent as its JSON text.
+
+The arguments of a call come as a protobuf map, which loses the order of its keys when it is decoded. arguments_of() reads the keys
+from the bytes of the message, in the order in which the model wrote them.
 """
 
 from __future__ import annotations
@@ -16,30 +18,39 @@ from ....types import Json, JsonObject
 from ....wire.exact_json import encode
 from . import agent
 
-DEPTH = 24
-_WHOLE = 1e21  # below it, JavaScript writes a whole number as digits, and so do we
+MAX_DEPTH = 24
+_INTEGER_LIMIT = 1e21  # below it JavaScript writes a whole number as digits, and so do we
+
+# Field numbers on the way from the server's message to the arguments, and inside a Value.
+_EXEC, _MCP, _ARGS = 2, 11, 2
+_KEY, _VALUE = 1, 2
+_STRUCT, _LIST, _ITEMS = 5, 6, 1
+_FIXED_SIZES = {1: 8, 5: 4}  # by wire type
 
 
 def to_value(value: Json) -> agent.Value:
-    """What JSON cannot say either (NaN, infinity) is null."""
+    """NaN and infinity become null, as in JSON."""
     made = agent.Value()
-    _fill(made, value, DEPTH)
+    _fill(made, value, MAX_DEPTH)
     return made
 
 
 def to_struct(value: JsonObject) -> agent.Struct:
     made = agent.Struct()
-    _fill_struct(made, value, DEPTH)
+    _fill_struct(made, value, MAX_DEPTH)
     return made
 
 
 def from_value(value: agent.Value) -> Json:
-    """A map has no order on the wire: its keys come sorted, so that the same value is always the same text."""
+    """Keys are sorted, because a map has no order: equal values become equal text."""
     match value.WhichOneof("kind"):
         case "string_value":
             return value.string_value
         case "number_value":
-            return _plain(value.number_value)
+            number = value.number_value
+            if not math.isfinite(number):
+                return None
+            return int(number) if number.is_integer() and abs(number) < _INTEGER_LIMIT else number
         case "bool_value":
             return value.bool_value
         case "struct_value":
@@ -53,33 +64,50 @@ def from_struct(value: agent.Struct) -> JsonObject:
     return {key: from_value(value.fields[key]) for key in sorted(value.fields)}
 
 
-def exact(value: Json, depth: int = DEPTH) -> bool:
-    """Whether it comes back as the same JSON."""
+def arguments_of(args: agent.McpArgs, message: bytes) -> JsonObject:
+    """In the model's order. message is the whole AgentServerMessage; keys that are not found in it come last, sorted."""
+    plain: JsonObject = {key: from_value(value) for key, value in args.args.items()}
+    return _order_entries(plain, _last(_last(memoryview(message), _EXEC), _MCP), _ARGS)
+
+
+def is_exact(value: Json, depth: int = MAX_DEPTH) -> bool:
+    """Whether the same JSON comes back."""
     match value:
         case None | bool():
             return True
         case str():
-            return _text(value) == value
+            return valid_utf8(value) == value
         case int() | float() | Decimal():
-            return _is_kept(value)
+            return _is_exact_number(value)
         case dict() | list() | tuple() if depth <= 0:
             return False
         case dict():
-            return all(exact(key) and exact(item, depth - 1) for key, item in value.items())
+            return all(is_exact(key) and is_exact(item, depth - 1) for key, item in value.items())
         case list() | tuple():
-            return all(exact(item, depth - 1) for item in value)
+            return all(is_exact(item, depth - 1) for item in value)
     return False
 
 
+def valid_utf8(text: str) -> str:
+    """Surrogate pairs joined, and halves of them replaced: JSON may contain them, protobuf must not."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
 def _fill(made: agent.Value, value: Json, depth: int) -> None:
-    """In place: a message that is handed over is copied, and what lies in it once for every level."""
+    """In place: protobuf copies a message that is assigned, once for every level."""
     match value:
         case None:
             made.null_value = 0
         case bool():
             made.bool_value = value
         case str():
-            made.string_value = _text(value)
+            made.string_value = valid_utf8(value)
         case int() | float() | Decimal():
             _fill_number(made, value)
         case dict() | list() | tuple() if depth <= 0:
@@ -97,7 +125,7 @@ def _fill(made: agent.Value, value: Json, depth: int) -> None:
 
 def _fill_struct(made: agent.Struct, value: JsonObject, depth: int) -> None:
     for key, item in value.items():
-        _fill(made.fields[_text(key)], item, depth - 1)
+        _fill(made.fields[valid_utf8(key)], item, depth - 1)
 
 
 def _fill_number(made: agent.Value, value: int | float | Decimal) -> None:
@@ -113,14 +141,8 @@ def _fill_number(made: agent.Value, value: int | float | Decimal) -> None:
         made.null_value = 0
 
 
-def _plain(number: float) -> Json:
-    if not math.isfinite(number):
-        return None
-    return int(number) if number.is_integer() and abs(number) < _WHOLE else number
-
-
-def _is_kept(value: int | float | Decimal) -> bool:
-    """A decimal is kept if the shortest way to write its double is the way that it was written."""
+def _is_exact_number(value: int | float | Decimal) -> bool:
+    """A decimal is exact if it is the shortest text of its double."""
     try:
         number = float(value)
     except OverflowError:
@@ -130,61 +152,37 @@ def _is_kept(value: int | float | Decimal) -> bool:
     return Decimal(repr(number)) == value if isinstance(value, Decimal) else number == value
 
 
-def _text(value: str) -> str:
-    """Lone halves of surrogate pairs, which no UTF-8 can hold, become the replacement character."""
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return value
-
-
-# Numbers of members, by the way from the server's message to the entries.
-_EXEC, _MCP, _ARGS = 2, 11, 2
-_KEY, _VALUE = 1, 2
-_STRUCT, _LIST, _ITEMS = 5, 6, 1
-
-_WIDTHS = {1: 8, 5: 4}  # of what is not written as a length and as many bytes
-
-
-def arguments_of(args: agent.McpArgs, message: bytes) -> JsonObject:
-    """message is the whole AgentServerMessage that args came in."""
-    plain: JsonObject = {key: from_value(value) for key, value in args.args.items()}
-    return _ordered_entries(plain, _last(_last(memoryview(message), _EXEC), _MCP), _ARGS)
-
-
-def _ordered(value: Json, wire: memoryview) -> Json:
+def _order(value: Json, wire: memoryview) -> Json:
     if isinstance(value, dict):
-        return _ordered_entries(value, _last(wire, _STRUCT), _ITEMS)
+        return _order_entries(value, _last(wire, _STRUCT), _ITEMS)
     if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
-        items = [item for number, item in _members(_last(wire, _LIST)) if number == _ITEMS]
-        return [_ordered(item, items[place]) if place < len(items) else item for place, item in enumerate(value)]
+        items = [item for number, item in _fields(_last(wire, _LIST)) if number == _ITEMS]
+        return [_order(item, items[place]) if place < len(items) else item for place, item in enumerate(value)]
     return value
 
 
-def _ordered_entries(plain: JsonObject, wire: memoryview, place: int) -> JsonObject:
+def _order_entries(plain: JsonObject, wire: memoryview, entry_field: int) -> JsonObject:
     ordered: JsonObject = {}
-    for number, entry in _members(wire):
-        if number != place:
+    for number, entry in _fields(wire):
+        if number != entry_field:
             continue
         key = bytes(_last(entry, _KEY)).decode("utf-8", "replace")
         if key in plain:
-            ordered[key] = _ordered(plain[key], _last(entry, _VALUE))
-    missing = sorted(plain.keys() - ordered.keys())
-    return ordered | {key: plain[key] for key in missing}
+            ordered[key] = _order(plain[key], _last(entry, _VALUE))
+    return ordered | {key: plain[key] for key in sorted(plain.keys() - ordered.keys())}
 
 
 def _last(wire: memoryview, number: int) -> memoryview:
-    """The member of this number; of several the last one counts."""
+    """The field with this number; of several the last one counts."""
     found = memoryview(b"")
-    for other, value in _members(wire):
+    for other, value in _fields(wire):
         if other == number:
             found = value
     return found
 
 
-def _members(wire: memoryview) -> Iterator[tuple[int, memoryview]]:
-    """Those with a length; the others are passed over, and at what is neither the reading ends."""
+def _fields(wire: memoryview) -> Iterator[tuple[int, memoryview]]:
+    """The length-delimited fields of a message, up to the first invalid byte."""
     place = 0
     while place < len(wire):
         tag, place = _varint(wire, place)
@@ -195,8 +193,8 @@ def _members(wire: memoryview) -> Iterator[tuple[int, memoryview]]:
             size, place = _varint(wire, place)
             yield tag >> 3, wire[place : place + size]
             place += size
-        elif kind in _WIDTHS:
-            place += _WIDTHS[kind]
+        elif kind in _FIXED_SIZES:
+            place += _FIXED_SIZES[kind]
         else:
             return
 

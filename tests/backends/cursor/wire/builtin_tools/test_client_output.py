@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire.backends.cursor.wire.builtin_tools.client_output import (
-    Content,
-    Said,
-    content_of,
+    CommandOutput,
+    FileContent,
+    command_output,
+    file_content,
     is_failed_read,
     is_failed_search,
     is_refusal,
     is_timeout,
-    said,
     says_numbers,
 )
 
@@ -20,34 +20,34 @@ from toolwire.backends.cursor.wire.builtin_tools.client_output import (
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("plain\n", Said("plain\n")),
-        ("Chunk ID: a\nWall time: 0.1 seconds\nProcess exited with code 3\nOriginal token count: 5\nOutput:\nx\n", Said("x\n", 3)),
-        ("Exit code: 0\nWall time: 0.1 seconds\nOutput:\nx", Said("x", 0)),
-        ("Exit code: 1\nWall time: 0.1 seconds\nTotal output lines: 3\nOutput:\n", Said("", 1)),
-        ("Exit code 2\nls: no", Said("ls: no", 2)),
-        ("Error: Exit code 1\nx", Said("x", 1)),
-        ("x\n\nCommand exited with code 7", Said("x", 7)),
-        ("Output: x\nExit Code: 4\n", Said("Output: x", 4)),
-        ('{"output":"x","metadata":{"exit_code":9,"duration_seconds":0.1}}', Said("x", 9)),
-        ('{"output":"x"}', Said('{"output":"x"}')),
-        ("{not json", Said("{not json")),
-        ("Exit code 99999999999999999999999\n", Said("Exit code 99999999999999999999999\n")),
+        ("plain\n", CommandOutput("plain\n")),
+        ("Chunk ID: a\nWall time: 0.1 seconds\nProcess exited with code 3\nOriginal token count: 5\nOutput:\nx\n", CommandOutput("x\n", 3)),
+        ("Exit code: 0\nWall time: 0.1 seconds\nOutput:\nx", CommandOutput("x", 0)),
+        ("Exit code: 1\nWall time: 0.1 seconds\nTotal output lines: 3\nOutput:\n", CommandOutput("", 1)),
+        ("Exit code 2\nls: no", CommandOutput("ls: no", 2)),
+        ("Error: Exit code 1\nx", CommandOutput("x", 1)),
+        ("x\n\nCommand exited with code 7", CommandOutput("x", 7)),
+        ("Output: x\nExit Code: 4\n", CommandOutput("Output: x", 4)),
+        ('{"output":"x","metadata":{"exit_code":9,"duration_seconds":0.1}}', CommandOutput("x", 9)),
+        ('{"output":"x"}', CommandOutput('{"output":"x"}')),
+        ("{not json", CommandOutput("{not json")),
+        ("Exit code 99999999999999999999999\n", CommandOutput("Exit code 99999999999999999999999\n")),
     ],
 )  # fmt: skip
-def test_the_exit_code_is_heard(text: str, expected: Said) -> None:
-    assert said(text) == expected
+def test_the_exit_code_is_heard(text: str, expected: CommandOutput) -> None:
+    assert command_output(text) == expected
 
 
 def test_what_still_runs_keeps_its_words() -> None:
     text = (
         "Chunk ID: a\nWall time: 1.0 seconds\nProcess running with session ID 42\nOriginal token count: 0\nOutput:\nx\n"
     )
-    assert said(text) == Said(text)
+    assert command_output(text) == CommandOutput(text)
 
 
 def test_a_code_in_the_middle_is_output() -> None:
     text = "Exit Code: 4\n" + "x" * 300
-    assert said("first\n" + text) == Said("first\n" + text)
+    assert command_output("first\n" + text) == CommandOutput("first\n" + text)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def tagged(lines: list[str], end: str = "") -> str:
 @given(_LINES)
 def test_a_file_in_tags_is_the_file(lines: list[str]) -> None:
     cut = ("... (line truncated to 2000 chars)", "... [truncated]", "... (line truncated)")
-    assert content_of(tagged(lines)) == Content(
+    assert file_content(tagged(lines)) == FileContent(
         "".join(f"{line}\n" for line in lines), is_whole=not any(line.endswith(cut) for line in lines)
     )
 
@@ -137,7 +137,7 @@ def test_a_file_in_tags_is_the_file(lines: list[str]) -> None:
 def test_a_file_by_cat_is_the_file(lines: list[str]) -> None:
     for form in ("{:>6}\u2192{}", "{:>6}\t{}", "{}\t{}"):
         text = "\n".join(form.format(number, line) for number, line in enumerate(lines, 1))
-        found = content_of(text + "\n\n<system-reminder>\nBe careful.\n</system-reminder>\n", is_numbered=True)
+        found = file_content(text + "\n\n<system-reminder>\nBe careful.\n</system-reminder>\n", is_numbered=True)
         assert found.is_file
         assert found.text.rstrip("\n") == "\n".join(lines).rstrip("\n")
 
@@ -147,32 +147,32 @@ def test_an_empty_last_line_may_have_lost_all_but_its_number(form: str) -> None:
     text = "\n".join(form.format(number, line) for number, line in enumerate(["a", "", ""], 1)).rstrip(" \t\u2192")
     assert text.endswith("\n3") or text.endswith(" 3")
     reminder = "\n\n<system-reminder>\n<total_tokens>900 tokens left</total_tokens>\n</system-reminder>"
-    assert content_of(text + reminder, is_numbered=True) == Content("a\n\n")
-    assert not content_of(f"{text}4{reminder}", is_numbered=True).is_file
-    assert content_of(text) == Content(text)
+    assert file_content(text + reminder, is_numbered=True) == FileContent("a\n\n")
+    assert not file_content(f"{text}4{reminder}", is_numbered=True).is_file
+    assert file_content(text) == FileContent(text)
 
 
 def test_the_older_form_of_tags() -> None:
     text = "<file>\n00001| a\n00002|   b\n\n(End of file - total 2 lines)\n</file>"
-    assert content_of(text) == Content("a\n  b\n")
+    assert file_content(text) == FileContent("a\n  b\n")
 
 
 def test_numbers_count_from_where_it_was_asked() -> None:
-    assert content_of("     5\u2192a\n     6\u2192b", first=5) == Content("a\nb\n")
-    assert content_of("     5\u2192a\n     6\u2192b") == Content("     5\u2192a\n     6\u2192b")
+    assert file_content("     5\u2192a\n     6\u2192b", first=5) == FileContent("a\nb\n")
+    assert file_content("     5\u2192a\n     6\u2192b") == FileContent("     5\u2192a\n     6\u2192b")
 
 
 @pytest.mark.parametrize(
     "text", ["1: a\n3: b\n", "1\ta\nb\n", "     1\u2192a\nplain\n", "2: a\n", "00001| a\n00001| b\n"]
 )
 def test_numbers_that_do_not_count_on_are_the_files_own(text: str) -> None:
-    assert content_of(text) == Content(text)
+    assert file_content(text) == FileContent(text)
 
 
 @pytest.mark.parametrize("text", ["1: a\n2: b\n", "1\ta\n2\tb\n", "1 | a\n2 | b\n"])
 def test_ordinary_numbers_are_the_files_own_unless_the_tool_says_that_it_numbers(text: str) -> None:
-    assert content_of(text) == Content(text)
-    assert content_of(text, is_numbered=True) == Content("a\nb\n")
+    assert file_content(text) == FileContent(text)
+    assert file_content(text, is_numbered=True) == FileContent("a\nb\n")
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_ordinary_numbers_are_the_files_own_unless_the_tool_says_that_it_numbers
     ],
 )
 def test_a_notice_that_lines_are_missing_is_heeded(end: str) -> None:
-    assert content_of(tagged(["a", "b"], end)) == Content("a\nb\n", is_whole=False)
+    assert file_content(tagged(["a", "b"], end)) == FileContent("a\nb\n", is_whole=False)
 
 
 @pytest.mark.parametrize(
@@ -203,32 +203,32 @@ def test_a_notice_that_lines_are_missing_is_heeded(end: str) -> None:
     ],
 )
 def test_a_file_that_was_cut_is_never_whole(text: str) -> None:
-    assert not content_of(text).is_whole
+    assert not file_content(text).is_whole
 
 
 def test_two_thousand_lines_and_the_word_that_this_is_all() -> None:
-    assert content_of(tagged(["x"] * 2000)).is_whole
+    assert file_content(tagged(["x"] * 2000)).is_whole
 
 
 def test_what_is_no_file_where_lines_are_numbered() -> None:
-    assert not content_of("File does not exist.", is_numbered=True).is_file
-    assert content_of("File does not exist.").is_file
+    assert not file_content("File does not exist.", is_numbered=True).is_file
+    assert file_content("File does not exist.").is_file
 
 
 def test_an_empty_file() -> None:
     warning = "<system-reminder>Warning: the file exists but the contents are empty.</system-reminder>"
-    assert content_of(warning, is_numbered=True) == Content("")
+    assert file_content(warning, is_numbered=True) == FileContent("")
     empty = "<path>/w/a</path>\n<type>file</type>\n<content>\n\n\n(End of file - total 0 lines)\n</content>"
-    assert content_of(empty) == Content("")
+    assert file_content(empty) == FileContent("")
 
 
 def test_a_file_about_reminders_is_kept() -> None:
     text = "<system-reminder>a</system-reminder>\nlast\n"
-    assert content_of(text) == Content(text)
+    assert file_content(text) == FileContent(text)
 
 
 def test_the_emptiness_behind_the_last_break_may_be_numbered() -> None:
-    assert content_of("     1\u2192a\n     2\u2192") == Content("a\n")
+    assert file_content("     1\u2192a\n     2\u2192") == FileContent("a\n")
 
 
 def test_who_numbers_lines() -> None:
@@ -239,4 +239,4 @@ def test_who_numbers_lines() -> None:
 
 def test_much_of_nothing_takes_no_time() -> None:
     for text in ("\n" * 500_000, "<system-reminder>" * 50_000, "(" * 500_000, "1: \n" * 200_000):
-        assert content_of(text, is_numbered=True) is not None
+        assert file_content(text, is_numbered=True) is not None

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tests.backends.cursor.wire.lending import BASH, client, fits, lent, result
 from toolwire.backends.cursor.wire import agent
-from toolwire.backends.cursor.wire.builtin_tools.commands import LONGEST, command_of, framed, in_folder
-from toolwire.backends.cursor.wire.builtin_tools.mapper import borrowed
-from toolwire.backends.cursor.wire.builtin_tools.requests import Wish
+from toolwire.backends.cursor.wire.builtin_tools.commands import MAX_LENGTH, command_of, framed_output, in_folder
+from toolwire.backends.cursor.wire.builtin_tools.mapper import map_exec
+from toolwire.backends.cursor.wire.builtin_tools.requests import ToolRequest
 from toolwire.backends.cursor.wire.execs import Exec
 
 NAMES = [
@@ -214,26 +214,26 @@ def test_what_matches_beside_a_file_that_cannot_be_searched_is_found(tmp_path: P
 
 
 def test_what_is_too_long_for_a_command_is_none() -> None:
-    assert command_of(Wish("write", {"path": "a", "content": "x" * LONGEST})) is None
+    assert command_of(ToolRequest("write", {"path": "a", "content": "x" * MAX_LENGTH})) is None
     assert (
-        borrowed(Exec(1, "", "write", agent.WriteArgs(path="a", file_text="x" * LONGEST)), client("codex"), fits)
+        map_exec(Exec(1, "", "write", agent.WriteArgs(path="a", file_text="x" * MAX_LENGTH)), client("codex"), fits)
         is None
     )
-    assert command_of(Wish("read", {"path": "a\0b"})) is None
-    assert command_of(Wish("glob", {"pattern": "{a,b}{c,d}{e,f}{g,h}{i,j}"})) is None
-    assert command_of(Wish("fetch", {"url": "http://x"})) is None
+    assert command_of(ToolRequest("read", {"path": "a\0b"})) is None
+    assert command_of(ToolRequest("glob", {"pattern": "{a,b}{c,d}{e,f}{g,h}{i,j}"})) is None
+    assert command_of(ToolRequest("fetch", {"url": "http://x"})) is None
 
 
 def test_output_without_a_beginning_or_an_end_is_not_ours() -> None:
-    assert framed("toolwire-begin\nx\n") is None
-    assert framed("x\ntoolwire-end 0\n") is None
-    assert framed("toolwire-begin\n" * 100_000) is None
-    terminal = framed("toolwire-begin 3 1\r\nx\r\n\r\ntoolwire-end 0\r\n")
+    assert framed_output("toolwire-begin\nx\n") is None
+    assert framed_output("x\ntoolwire-end 0\n") is None
+    assert framed_output("toolwire-begin\n" * 100_000) is None
+    terminal = framed_output("toolwire-begin 3 1\r\nx\r\n\r\ntoolwire-end 0\r\n")
     assert terminal is not None
     assert (terminal.text, terminal.size) == ("x\n", 3)
-    nothing = framed("toolwire-begin\ntoolwire-end 0")
+    nothing = framed_output("toolwire-begin\ntoolwire-end 0")
     assert nothing is not None
     assert nothing.text == ""
-    whole = framed("noise\ntoolwire-begin\nx\n\ntoolwire-end 1\nmore noise")
+    whole = framed_output("noise\ntoolwire-begin\nx\n\ntoolwire-end 1\nmore noise")
     assert whole is not None
     assert (whole.text, whole.code) == ("x\n", 1)

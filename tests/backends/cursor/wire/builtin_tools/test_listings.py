@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from toolwire.backends.cursor.wire.builtin_tools.listings import extension, files_in, folder_in, grep_result, tree_in
-from toolwire.backends.cursor.wire.builtin_tools.requests import Wish
+from toolwire.backends.cursor.wire.builtin_tools.requests import ToolRequest
 
 
-def wish(**values: Any) -> Wish:
-    return Wish("grep", {"pattern": "x", **values})
+def wish(**values: Any) -> ToolRequest:
+    return ToolRequest("grep", {"pattern": "x", **values})
 
 
 def lines(text: str, **values: Any) -> list[tuple[str, int, str]]:
@@ -95,7 +95,7 @@ def test_what_cannot_be_told_apart_is_passed_as_it_is() -> None:
 
 def test_files_without_the_words_around_them() -> None:
     text = "Found 2 files\n/w/a.py\n/w/b.py\n/w/a.py\n(Results are truncated. Consider a narrower path.)\n"
-    success = files_in(text, Wish("glob", {"pattern": "*.py", "path": "/w"})).success
+    success = files_in(text, ToolRequest("glob", {"pattern": "*.py", "path": "/w"})).success
     found = success.workspace_results["/w"].files
     assert (list(found.files), found.client_truncated, success.output_mode) == (
         ["/w/a.py", "/w/b.py"],

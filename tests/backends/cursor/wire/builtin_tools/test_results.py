@@ -7,7 +7,7 @@ import pytest
 
 from tests.backends.cursor.wire.lending import BASH, TEXT, client, lent, result, results, tool
 from toolwire.backends.cursor.wire import agent
-from toolwire.backends.cursor.wire.builtin_tools.results import Known
+from toolwire.backends.cursor.wire.builtin_tools.results import KnownFiles
 
 _OPENCODE = "<path>/w/a</path>\n<type>file</type>\n<content>\n1: x\n2:   y\n\n(End of file - total 2 lines)\n</content>"
 _READ = agent.ReadArgs(path="/w/a")
@@ -99,7 +99,7 @@ def test_a_name_that_begins_like_an_error_is_a_name() -> None:
 
 def test_a_file_that_is_not_shown_twice_is_remembered() -> None:
     stub = "File unchanged since last read. The content from the earlier Read is still current."
-    known = Known()
+    known = KnownFiles()
     call = lent("read", _READ, client("claude-code"), known)
     assert "in parts" in result(call, stub).error.error
     result(call, "     1\u2192x")
@@ -107,10 +107,10 @@ def test_a_file_that_is_not_shown_twice_is_remembered() -> None:
     result(lent("write", agent.WriteArgs(path="/w/a", file_text="new"), client("claude-code"), known), "done")
     assert result(call, stub).success.content == "new"
     for number in range(40):
-        known.keep(f"/w/{number}", "x")
-    assert known.file("/w/a") is None
-    known.keep("/w/big", "x" * (1 << 21))
-    assert known.file("/w/big") is None
+        known.add(f"/w/{number}", "x")
+    assert known.get("/w/a") is None
+    known.add("/w/big", "x" * (1 << 21))
+    assert known.get("/w/big") is None
 
 
 def test_an_image_is_its_bytes() -> None:

@@ -1,4 +1,13 @@
-"""What clients say around a command's output and instead of a result, in words that only people were meant to read."""
+"""Client output that was written for people: exit codes around a command's output, error messages, and files with line numbers,
+tags, reminders and notices.
+
+Files need care, because the server's edit tool reads a file and then writes all of it: content that is passed on as a whole file must
+be exactly that. So line numbers are removed only if every line has one and they count up; a notice about missing lines, or a
+truncated line, makes the file partial; and if a client is known to number its lines, text without numbers is a message and no file.
+
+Numbered lines do not show whether the last one ends with a line break. It is assumed, as in text files, unless the client numbered the
+empty line after it. Nor do they show whether lines end with CRLF.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +17,14 @@ import msgspec
 from msgspec import Struct
 
 _LONGEST_REFUSAL = 2000
-# Some dialects have no flag for a result that is an error: the words are all there is.
+# Some dialects have no error flag on a result, only its text.
 _REFUSAL = re.compile(
     r"\s{0,9}(?:<tool_use_error>|<error>|error\b|failed\b|failure\b|file not found|no such file|permission denied"
     r"|you must (?:first )?read|file has not been read|the user (?:doesn't|does not|rejected|has rejected|declined)"
     r"|the user doesn.t want|invalid\b|unknown tool|unsupported call|tool execution aborted|ENOENT|EACCES|EISDIR|ENOTDIR)",
     re.IGNORECASE,
 )
-# What no file, list or page begins with.
+# No file, list or page begins with these.
 _TAGGED = re.compile(
     r"\s{0,9}(?:<tool_use_error>|the user (?:doesn.t|does not) want to|tool execution aborted)", re.IGNORECASE
 )
@@ -47,41 +56,41 @@ _TRAILING = re.compile(
 _TAIL = 200
 
 
-class Said(Struct, frozen=True):
-    """What a command printed, and its exit code if the client has told it."""
+class CommandOutput(Struct, frozen=True):
+    """code: the exit code, if the client reports it."""
 
     text: str
     code: int | None = None
 
 
-def said(text: str) -> Said:
-    if (told := _in_json(text)) is not None:
-        return told
+def command_output(text: str) -> CommandOutput:
+    if (found_json := _from_json(text)) is not None:
+        return found_json
     if found := _HEADER.match(text):
         code = found["first"] or found["second"]
-        # Without a code it still runs, and the words say how to ask for more.
-        return Said(text) if code is None else Said(text[found.end() :], _number(code))
+        # Without a code the command still runs, and the text says how to read more.
+        return CommandOutput(text) if code is None else CommandOutput(text[found.end() :], _number(code))
     if found := _LEADING.match(text):
-        return Said(text[found.end() :], _number(found[1]))
+        return CommandOutput(text[found.end() :], _number(found[1]))
     if found := _TRAILING.search(text, max(len(text) - _TAIL, 0)):
-        return Said(text[: found.start()], _number(found[1]))
-    return Said(text)
+        return CommandOutput(text[: found.start()], _number(found[1]))
+    return CommandOutput(text)
 
 
 def is_refusal(text: str) -> bool:
-    """Whether a message about something that was done reads like an error; something long is no error."""
+    """Whether the message of a completed action reads like an error. A long text is no error."""
     return len(text) <= _LONGEST_REFUSAL and _REFUSAL.match(text) is not None
 
 
 def is_failed_search(text: str) -> bool:
-    """Whether a list, lines or a page are an error message. Only one line can be: "error.log" is a name, and a page may begin with
-    "Error"."""
+    """Whether the result of a list, search or fetch is an error message. Only a single line can be one: "error.log" is a name, and a
+    page may begin with "Error"."""
     return _is_tagged(text) or (_is_one_line(text) and _COMPLAINT.match(text) is not None)
 
 
 def is_failed_read(text: str, path: str) -> bool:
-    """Whether what stands for a file is an error message: one line without a break at its end, about this file or about reading one.
-    Anything else may be a file, as a log is that begins with "Error:"."""
+    """Whether the result of a read is an error message: one line without a line break, about this file or about reading one. Anything
+    else may be a file, such as a log that begins with "Error:"."""
     if _is_tagged(text):
         return True
     name = path.rstrip("/").rpartition("/")[2]
@@ -114,14 +123,14 @@ class _Output(Struct):
     metadata: _Metadata
 
 
-def _in_json(text: str) -> Said | None:
+def _from_json(text: str) -> CommandOutput | None:
     if not text.startswith("{"):
         return None
     try:
         found = msgspec.json.decode(text, type=_Output)
     except msgspec.DecodeError:
         return None
-    return Said(found.output, _number(str(found.metadata.exit_code)))
+    return CommandOutput(found.output, _number(str(found.metadata.exit_code)))
 
 
 _OPENED, _CLOSED = "<system-reminder>", "</system-reminder>"
@@ -149,10 +158,10 @@ _CUT_SOMEWHERE = re.compile(
 )
 _CUT_REMINDER = re.compile(r"truncated|too large", re.IGNORECASE)
 _CUT_LINES = ("... (line truncated to 2000 chars)", "... [truncated]", "... (line truncated)")
-_USUAL_LIMIT = 2000  # lines, of every client seen; so many and no word about the end may be the first part of more
+_USUAL_LIMIT = 2000  # lines, of every client seen; exactly so many without an end notice may be a part
 _EMPTY = re.compile(r"the file exists but (?:the contents are|is) empty|\(empty file\)|File is empty", re.IGNORECASE)
 
-# Those that could be a file's own text count only where the client says that it numbers lines, or has put tags around them.
+# The ordinary forms could be a file's own text: they count only if the client numbers lines or adds tags.
 _UNMISTAKABLE = (
     re.compile(r" *(\d+)\u2192(.*)"),
     re.compile(r" {1,5}(\d{1,5})\t(.*)"),
@@ -162,8 +171,8 @@ _ORDINARY = (re.compile(r" *(\d+)\t(.*)"), re.compile(r" *(\d+) ?[|:] ?(.*)"))
 _SAYS_NUMBERS = re.compile(r"cat -n|line numbers? (?:starting|prefix)|prefixed (?:with|by) ", re.IGNORECASE)
 
 
-class Content(Struct, frozen=True):
-    """is_whole: nothing is known to be missing from where it begins to the end of the file; is_file: it is no other message."""
+class FileContent(Struct, frozen=True):
+    """is_whole: nothing is known to be missing up to the end of the file. is_file: it is no other message."""
 
     text: str
     is_whole: bool = True
@@ -171,15 +180,15 @@ class Content(Struct, frozen=True):
 
 
 def says_numbers(name: str, description: str) -> bool:
-    """Whether a tool is known to put numbers before lines: it says so, or it is the one that everybody knows to."""
+    """Whether a tool numbers lines: by its description, or because it is Claude Code's Read."""
     return name == "Read" or _SAYS_NUMBERS.search(description) is not None
 
 
-def content_of(text: str, *, first: int = 1, is_numbered: bool = False) -> Content:
-    """The file, or the part of it from a line on, that a client's read tool has given back as text."""
+def file_content(text: str, *, first: int = 1, is_numbered: bool = False) -> FileContent:
+    """The file, or its part from a line on, in the result of a client's read tool."""
     text, reminders = without_reminders(text.replace("\r\n", "\n"))
     if any(map(_EMPTY.search, reminders)) and not text.strip():
-        return Content("")
+        return FileContent("")
     text, is_tagged = _untagged(text)
     is_numbered = is_numbered or is_tagged
     is_cut = any(map(_CUT_REMINDER.search, reminders)) or (not is_tagged and _CUT_SOMEWHERE.search(text) is not None)
@@ -188,17 +197,17 @@ def content_of(text: str, *, first: int = 1, is_numbered: bool = False) -> Conte
     if is_end or _CUT.fullmatch(last):
         text, is_cut = before.rstrip("\n"), is_cut or not is_end
     if is_tagged and not text:
-        return Content("", is_whole=not is_cut)
+        return FileContent("", is_whole=not is_cut)
     bare = _bare(text.split("\n"), first, is_numbered=is_numbered)
     if bare is None:
-        return Content(text, is_whole=not is_cut, is_file=not is_numbered)
+        return FileContent(text, is_whole=not is_cut, is_file=not is_numbered)
     is_cut = is_cut or any(line.endswith(_CUT_LINES) for line in bare) or (not is_end and len(bare) == _USUAL_LIMIT)
     ending = "" if not bare[-1] and len(bare) > 1 and not is_end else "\n"
-    return Content("\n".join(bare) + ending, is_whole=not is_cut)
+    return FileContent("\n".join(bare) + ending, is_whole=not is_cut)
 
 
 def without_reminders(text: str) -> tuple[str, list[str]]:
-    """What a client tells the model behind a file or whatever else it found."""
+    """The text without the reminders that a client appends for the model, and those reminders."""
     found = list[str]()
     while (stripped := text.rstrip()).endswith(_CLOSED) and (at := stripped.rfind(_OPENED)) >= 0:
         found.append(stripped[at:])
@@ -218,10 +227,10 @@ def _untagged(text: str) -> tuple[str, bool]:
 
 
 def _bare(lines: list[str], first: int, *, is_numbered: bool) -> list[str] | None:
-    """The lines without their numbers, if each has one of the same form and they count on."""
+    """The lines without their numbers, if each has one of the same form and they count up."""
     if not lines[-1] and len(lines) > 1:
         lines = lines[:-1]
-    # An empty last line keeps nothing but its number where a client strips what it puts a reminder behind.
+    # Before a reminder a client may strip an empty last line down to its number.
     is_stripped = is_numbered and len(lines) > 1 and lines[-1].lstrip(" ") == str(max(first, 1) + len(lines) - 1)
     for form in (*_UNMISTAKABLE, *(_ORDINARY if is_numbered else ())):
         bare = list[str]()

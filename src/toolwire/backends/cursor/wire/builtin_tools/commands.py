@@ -1,9 +1,9 @@
-"""Built-in execs as commands, for clients that have a shell and nothing else for them.
+"""Built-in execs as shell commands, for clients that have a shell and no other suitable tool.
 
-Every name and text is quoted as one word, and names are given by redirection or after "--" or with a folder before them: what they
-are made of means nothing to the shell or to the program. Each command says in a line of its own where its output begins and ends,
-so that the answer is found in whatever a client writes around it, and is known to be whole; a file is read with its size. What a search
-complains about is printed after what it found, with its own exit code, so that an error is never taken for a match.
+Every name and text is quoted as one word, and names are passed by redirection, after "--" or after a folder, so that they are never
+interpreted by the shell or the program. Each command marks the start and end of its output with a line, so that the output is found in
+whatever text a client adds, and is known to be complete; a file is read with its size. The errors of a search are printed after its
+matches, with its exit code, so that an error is never taken for a match.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from typing import Any
 
 from msgspec import Struct
 
-from .requests import Wish
+from .requests import ToolRequest
 
-LONGEST = 120_000  # bytes of a command: Linux takes no single argument of more than 128 KiB
+MAX_LENGTH = 120_000  # bytes of a command: Linux limits a single argument to 128 KiB
 _BEGIN, _END, _NONE, _FOLDER = "toolwire-begin", "toolwire-end", "toolwire-none", "toolwire-folder"
 _ERRORS = "toolwire-errors"
 _FIRST = re.compile(rf"^{_BEGIN}(?: (\d{{1,15}}) (\d{{1,15}}))?\n", re.MULTILINE)
 _LAST = re.compile(rf"\n{_END} (\d{{1,9}})(?:\n|\Z)")
-_MOST_LINES = 1000
-_MOST_NAMES = 20_000  # of one folder
-_MOST_ERRORS = 8  # lines
-_MOST_BRACES = 16
+_MAX_LINES = 1000
+_MAX_NAMES = 20_000  # of one folder
+_MAX_ERRORS = 8  # lines
+_MAX_BRACES = 16
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _UNWRITABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 _SKIPPED = r"\( -name .git -o -name node_modules \) -prune -o"
 
 
-class Framed(Struct, frozen=True):
-    """What a command printed, its exit code, the bytes and line breaks of the file that it read, and what a search complained about."""
+class FramedOutput(Struct, frozen=True):
+    """Output of a command: size and breaks are the bytes and line breaks of a file that it read, errors those of a search."""
 
     text: str
     code: int
@@ -41,30 +41,32 @@ class Framed(Struct, frozen=True):
     errors: str = ""
 
 
-def command_of(wish: Wish) -> str | None:
-    """None where a command cannot do it, or would be longer than a system takes."""
-    values = wish.values
+def command_of(request: ToolRequest) -> str | None:
+    """None if no command can do it, or the command would be too long."""
+    values = request.values
     command: str | None
-    match wish.ability:
+    match request.ability:
         case "read":
             command = _read(values)
         case "write":
             command = _write(values["path"], values["content"])
         case "list":
-            command = _found(f"ls -1Ap -- {_word(values['path'])}", _MOST_NAMES)
+            command = _search(f"ls -1Ap -- {_word(values['path'])}", _MAX_NAMES)
         case "grep":
             command = _grep(values)
         case "glob":
             command = _glob(values)
         case "delete":
-            command = _framed(f"rm -- {_word(values['path'])}")
+            command = _with_frame(f"rm -- {_word(values['path'])}")
         case _:
             return None
-    return command if command and "\0" not in command and len(command.encode("utf-8", "replace")) <= LONGEST else None
+    return (
+        command if command and "\0" not in command and len(command.encode("utf-8", "replace")) <= MAX_LENGTH else None
+    )
 
 
-def framed(text: str) -> Framed | None:
-    """From the first beginning to the last end; None if one of them is missing: the output was cut, or there was none."""
+def framed_output(text: str) -> FramedOutput | None:
+    """From the first start mark to the last end mark; None if one is missing, because the output was cut or there was none."""
     if f"{_BEGIN}\r" in text or "\r\n" + _END in text:  # through a terminal
         text = text.replace("\r\n", "\n")
     first, end = _FIRST.search(text), text.rfind(f"\n{_END} ")
@@ -73,9 +75,9 @@ def framed(text: str) -> Framed | None:
         return None
     inside, code = text[first.end() : last.start()], int(last[1])
     found, mark, errors = inside.rpartition(f"\n{_ERRORS}\n")
-    if mark and not first[1]:  # a file that is read may hold the mark itself
-        return Framed(found, code, errors=errors.rpartition("\n")[0])
-    return Framed(inside, code, int(first[1] or 0), int(first[2] or 0))
+    if mark and not first[1]:  # a file may contain the mark itself
+        return FramedOutput(found, code, errors=errors.rpartition("\n")[0])
+    return FramedOutput(inside, code, int(first[1] or 0), int(first[2] or 0))
 
 
 def is_missing(text: str) -> bool:
@@ -87,23 +89,23 @@ def is_folder(text: str) -> bool:
 
 
 def in_folder(command: str, folder: str) -> str:
-    """In a shell of its own: neither the folder nor an exit is left to the next command."""
+    """In a subshell: neither the folder nor an exit affects the next command."""
     return f"(cd -- {_word(folder)} || exit 1\n{command}\n)"
 
 
 def _word(path: str) -> str:
-    """One word, and never "-", which is the last folder to cd and the standard input to others."""
+    """One word, and never "-", which means the last folder to cd and standard input to others."""
     return quote(f"./{path}" if path.startswith("-") else path)
 
 
-def _framed(command: str, about: str = "") -> str:
+def _with_frame(command: str, about: str = "") -> str:
     return f"printf '{_BEGIN}{about}\\n'; {command} 2>&1; printf '\\n{_END} %s\\n' \"$?\""
 
 
-def _found(search: str, most: int) -> str:
-    """The first lines that a search prints; then the last ones of its errors, with its exit code as the last of all."""
+def _search(search: str, most: int) -> str:
+    """Prints the first lines of a search, then the last lines of its errors and its exit code."""
     searched = f"{{ {search}; printf '%s\\n' \"$?\" >&2; }} | head -n {most} >&3"
-    caught = f"{{ caught=$({{ {searched}; }} 2>&1 | tail -n {_MOST_ERRORS + 1}); }} 3>&1"
+    caught = f"{{ caught=$({{ {searched}; }} 2>&1 | tail -n {_MAX_ERRORS + 1}); }} 3>&1"
     code = "$(printf '%s\\n' \"$caught\" | tail -n 1)"
     return f"printf '{_BEGIN}\\n'; {caught}; printf '\\n{_ERRORS}\\n%s\\n{_END} %s\\n' \"$caught\" \"{code}\""
 
@@ -123,7 +125,7 @@ def _read(values: dict[str, Any]) -> str:
 
 
 def has_range(values: dict[str, Any]) -> bool:
-    """A range that counts from the end is left to whoever asked: he gets the whole."""
+    """Not for a range that counts from the end: then the whole file is read."""
     first, limit = values.get("first"), values.get("limit")
     return (first is not None and first > 1) or bool(limit and (first or 0) >= 0)
 
@@ -136,7 +138,7 @@ def _write(path: str, content: str | bytes) -> str:
         written = f"printf %s {b64encode(data).decode()} | base64 -d"
     else:
         written = f"printf %s {quote(content)}"
-    return _framed(f"{before}{written} >{quote(path)} && wc -c <{quote(path)}")
+    return _with_frame(f"{before}{written} >{quote(path)} && wc -c <{quote(path)}")
 
 
 def _grep(values: dict[str, Any]) -> str:
@@ -153,9 +155,9 @@ def _grep(values: dict[str, Any]) -> str:
     slow = ["grep", "-rHIE", *options, "--exclude-dir=.git"]
     slow += [f"--include={quote(values['include'].rpartition('/')[2])}"] if values.get("include") else []
     ending = f"-e {pattern} -- {place}"
-    most = min(max(values.get("limit") or _MOST_LINES, 1), _MOST_LINES)
+    most = min(max(values.get("limit") or _MAX_LINES, 1), _MAX_LINES)
     search = f"if command -v rg >/dev/null; then {' '.join(fast)} {ending}; else {' '.join(slow)} {ending}; fi"
-    return _found(search, most)
+    return _search(search, most)
 
 
 def _glob(values: dict[str, Any]) -> str | None:
@@ -164,12 +166,12 @@ def _glob(values: dict[str, Any]) -> str | None:
         return None
     place = (values.get("path") or ".").rstrip("/") or "/"
     tests = " -o ".join(_test(place, pattern) for pattern in patterns)
-    most = min(max(values.get("limit") or _MOST_LINES, 1), _MOST_LINES)
-    return _found(f"find {_word(place)} {_SKIPPED} -type f \\( {tests} \\) -print", most)
+    most = min(max(values.get("limit") or _MAX_LINES, 1), _MAX_LINES)
+    return _search(f"find {_word(place)} {_SKIPPED} -type f \\( {tests} \\) -print", most)
 
 
 def _test(place: str, pattern: str) -> str:
-    """To find's -path a star also means folders, so that "**/" is only one of those."""
+    """In find's -path a star also matches slashes, so "**/" is one star."""
     pattern = pattern.removeprefix("./")
     while pattern.startswith("**/"):
         pattern = pattern.removeprefix("**/")
@@ -184,14 +186,14 @@ def _literal(text: str) -> str:
 
 
 def _alternatives(pattern: str) -> list[str]:
-    """{a,b} written out, since find does not know it; none where that would be too many."""
+    """{a,b} expanded, because find does not support it; [] if there would be too many."""
     waiting, done = [pattern], list[str]()
     while waiting:
-        if len(waiting) + len(done) > _MOST_BRACES:
+        if len(waiting) + len(done) > _MAX_BRACES:
             return []
         text = waiting.pop()
         if found := _BRACES.search(text):
-            choices = found[1].split(",")[: _MOST_BRACES + 1]
+            choices = found[1].split(",")[: _MAX_BRACES + 1]
             waiting += [text[: found.start()] + choice + text[found.end() :] for choice in choices]
         else:
             done.append(text)

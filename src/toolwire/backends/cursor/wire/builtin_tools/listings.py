@@ -1,4 +1,4 @@
-"""Lists of files, folders and lines in the words of many clients, as the structures that the server knows."""
+"""Listings and search results of many clients as the structures of the server."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 from msgspec import Struct
 
 from .. import agent
-from .requests import Wish
+from .requests import ToolRequest
 
-_MOST_LINES = 20_000
-_DEEPEST = 40
+_MAX_LINES = 20_000
+_MAX_DEPTH = 40
 _NOTICE = re.compile(
     r"(?:found \d+|no (?:files|matches|results)\b|\(results? (?:are|is)|\(showing|\[.*(?:truncated|more).*\]|\.\.\."
     r"|directory listing for|total \d+$|---$|search results|limit reached|\(end of)",
@@ -36,20 +36,19 @@ class _Hit(Struct, frozen=True):
 
 
 def folder_in(text: str, path: str) -> agent.LsDirectoryTreeNode:
-    """From names alone, one in each line, folders with a slash behind them."""
+    """From one name per line, folders with a trailing slash."""
     root = agent.LsDirectoryTreeNode(abs_path=path, children_were_processed=True)
-    for name in filter(None, text.split("\n")[:_MOST_LINES]):
+    for name in filter(None, text.split("\n")[:_MAX_LINES]):
         _add(root, name)
     _count(root)
     return root
 
 
 def tree_in(text: str, path: str) -> agent.LsDirectoryTreeNode:
-    """Folders end with a slash or are marked as such; what is indented lies in the folder before it. The first line may be
-    the folder itself."""
+    """Folders end with a slash or are marked; indented names are in the folder before them. The first line may be the folder itself."""
     root = agent.LsDirectoryTreeNode(abs_path=path, children_were_processed=True)
     levels = [(-1, root)]
-    for place, line in enumerate(text.strip("\n").split("\n")[:_MOST_LINES]):
+    for place, line in enumerate(text.strip("\n").split("\n")[:_MAX_LINES]):
         name, indent = line.strip(), len(line) - len(line.lstrip())
         name = name.removeprefix("- ").strip()
         if not name or _NOTICE.match(name) or (place == 0 and "/" in name and name.rstrip("/:") == path.rstrip("/")):
@@ -57,7 +56,7 @@ def tree_in(text: str, path: str) -> agent.LsDirectoryTreeNode:
         while len(levels) > 1 and levels[-1][0] >= indent:
             levels.pop()
         inner = _add(levels[-1][1], name)
-        if inner is not None and len(levels) < _DEEPEST:
+        if inner is not None and len(levels) < _MAX_DEPTH:
             levels.append((indent, inner))
     _count(root)
     return root
@@ -75,7 +74,7 @@ def _add(node: agent.LsDirectoryTreeNode, name: str) -> agent.LsDirectoryTreeNod
 
 
 def _count(node: agent.LsDirectoryTreeNode) -> Counter[str]:
-    """A folder that nothing is shown of has not been looked into."""
+    """Counts files. A folder without children has not been listed."""
     counts = Counter(extension(file.name) for file in node.children_files)
     for inner in node.children_dirs:
         counts += _count(inner)
@@ -92,34 +91,34 @@ def extension(name: str) -> str:
     return f".{ending}" if stem and dot and ending else ""
 
 
-def files_in(text: str, wish: Wish) -> agent.GrepResult:
-    files = [line.strip().removeprefix("- ") for line in text.split("\n")[:_MOST_LINES]]
+def files_in(text: str, request: ToolRequest) -> agent.GrepResult:
+    files = [line.strip().removeprefix("- ") for line in text.split("\n")[:_MAX_LINES]]
     files = [file for file in dict.fromkeys(files) if file and not _NOTICE.match(file)]
     found = agent.GrepFilesResult(files=files, total_files=len(files), client_truncated=_is_cut(text))
-    return _success(wish, "files_with_matches", agent.GrepUnionResult(files=found))
+    return _success(request, "files_with_matches", agent.GrepUnionResult(files=found))
 
 
-def grep_result(text: str, wish: Wish) -> agent.GrepResult:
-    """In the form that was asked for; a tool that shows lines can be counted, one that shows files has no lines to show."""
-    mode = wish.values.get("mode") or "content"
+def grep_result(text: str, request: ToolRequest) -> agent.GrepResult:
+    """In the requested mode if possible: lines can be counted, but a list of files has no lines."""
+    mode = request.values.get("mode") or "content"
     if not text.strip() or _NOTHING.match(text):
-        return _success(wish, mode, _EMPTY.get(mode, _EMPTY["content"])())
-    lines = text.split("\n")[:_MOST_LINES]
+        return _success(request, mode, _EMPTY.get(mode, _EMPTY["content"])())
+    lines = text.split("\n")[:_MAX_LINES]
     if mode == "count" and (counts := [found for line in lines if (found := _COUNTED.fullmatch(line.strip()))]):
-        return _success(wish, mode, _counts({found[1]: int(found[2]) for found in counts}))
-    hits = _hits(lines, with_context=any(wish.values.get(name) for name in ("before", "after", "context")))
+        return _success(request, mode, _counts({found[1]: int(found[2]) for found in counts}))
+    hits = _hits(lines, with_context=any(request.values.get(name) for name in ("before", "after", "context")))
     if not hits and mode == "files_with_matches":
-        return files_in(text, wish)
+        return files_in(text, request)
     if not hits:
         whole = agent.GrepContentMatch(content=text)
-        files = [agent.GrepFileMatch(file=wish.values.get("path") or ".", matches=[whole])]
-        return _success(wish, "content", agent.GrepUnionResult(content=agent.GrepContentResult(matches=files)))
+        files = [agent.GrepFileMatch(file=request.values.get("path") or ".", matches=[whole])]
+        return _success(request, "content", agent.GrepUnionResult(content=agent.GrepContentResult(matches=files)))
     matching = Counter(hit.path for hit in hits if not hit.is_around)
     if mode == "count":
-        return _success(wish, mode, _counts(dict(matching)))
+        return _success(request, mode, _counts(dict(matching)))
     if mode == "files_with_matches":
-        return files_in("\n".join(matching), wish)
-    return _success(wish, mode, agent.GrepUnionResult(content=_lines(hits, is_cut=_is_cut(text))))
+        return files_in("\n".join(matching), request)
+    return _success(request, mode, agent.GrepUnionResult(content=_lines(hits, is_cut=_is_cut(text))))
 
 
 def _hits(lines: list[str], *, with_context: bool) -> list[_Hit]:
@@ -148,9 +147,11 @@ def _lines(hits: list[_Hit], *, is_cut: bool) -> agent.GrepContentResult:
 
 
 def _counts(counts: dict[str, int]) -> agent.GrepUnionResult:
-    told = [agent.GrepFileCount(file=file, count=count) for file, count in counts.items() if count]
+    listed = [agent.GrepFileCount(file=file, count=count) for file, count in counts.items() if count]
     total = min(sum(counts.values()), (1 << 31) - 1)
-    return agent.GrepUnionResult(count=agent.GrepCountResult(counts=told, total_files=len(told), total_matches=total))
+    return agent.GrepUnionResult(
+        count=agent.GrepCountResult(counts=listed, total_files=len(listed), total_matches=total)
+    )
 
 
 _EMPTY = {
@@ -160,9 +161,9 @@ _EMPTY = {
 }
 
 
-def _success(wish: Wish, mode: str, found: agent.GrepUnionResult) -> agent.GrepResult:
-    path = wish.values.get("path") or "."
-    pattern = "" if wish.ability == "glob" else wish.values["pattern"]
+def _success(request: ToolRequest, mode: str, found: agent.GrepUnionResult) -> agent.GrepResult:
+    path = request.values.get("path") or "."
+    pattern = "" if request.ability == "glob" else request.values["pattern"]
     success = agent.GrepSuccess(pattern=pattern, path=path, output_mode=mode)
     success.workspace_results[path].CopyFrom(found)
     return agent.GrepResult(success=success)

@@ -15,8 +15,8 @@ from toolwire.backends.cursor.wire.pending import (
     MAX_ID_LENGTH,
     Announcements,
     DeferredOutput,
-    OpenCalls,
     Output,
+    WaitingCalls,
     call_id_of,
 )
 from toolwire.types import ToolResult
@@ -30,9 +30,9 @@ def answer(result: ToolResult) -> list[bytes]:
     return [f"{result.call_id} {result.is_error}".encode()]
 
 
-def waiting() -> OpenCalls:
+def waiting() -> WaitingCalls:
     made = iter(f"made{number}" for number in range(100))
-    return OpenCalls(lambda: next(made))
+    return WaitingCalls(lambda: next(made))
 
 
 IDS = st.text("a|-2 \n", max_size=5) | st.sampled_from(["x" * 64, "x" * 65, "x" * 56 + "-2", "a-2", "a-2-2", "é"])

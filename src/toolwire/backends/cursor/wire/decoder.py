@@ -36,7 +36,7 @@ from .blobs import Blobs
 from .errors import error_of
 from .exec_routing import ExecPlan, RunContext, answer_housekeeping, describe_exec, plan_exec
 from .execs import Exec, answer_query, exec_of, heartbeat, key_of, rejected
-from .pending import MAX_CALLS, Announcements, DeferredOutput, OpenCalls, Output, call_id_of
+from .pending import MAX_CALLS, Announcements, DeferredOutput, Output, WaitingCalls, call_id_of
 
 
 class Reply(Struct):
@@ -65,7 +65,7 @@ class TurnDecoder:
         self._context = context
         self._blobs = Blobs(context.opening.blobs)
         self._answer = AnswerEvents(context.model, self._blobs)
-        self._calls = OpenCalls(context.new_call_id)
+        self._calls = WaitingCalls(context.new_call_id)
         self._announced = Announcements()
         self._deferred = DeferredOutput()
         self._error: GatewayError | None = None  # that came while no answer was open

@@ -23,7 +23,7 @@ _ANNOUNCES = frozenset({"tool_call_started", "partial_tool_call", "tool_call_del
 Answer: TypeAlias = Callable[[ToolResult], list[bytes]]
 
 
-class OpenCall(Struct, kw_only=True):
+class WaitingCall(Struct, kw_only=True):
     """An exec that a tool of the client answers. is_aborted: the server no longer wants the result."""
 
     exec: Exec
@@ -31,12 +31,12 @@ class OpenCall(Struct, kw_only=True):
     is_aborted: bool = False
 
 
-class OpenCalls:
+class WaitingCalls:
     """The calls of a run that wait for their results, in order, and the execs that the gateway runs itself."""
 
     def __init__(self, new_id: Callable[[], str]) -> None:
         self._new_id = new_id
-        self._calls: dict[str, OpenCall] = {}
+        self._calls: dict[str, WaitingCall] = {}
         self._keys: set[tuple[int, str]] = set()
         self._uses: dict[str, int] = {}  # of each id, in the whole run
         self._local: dict[tuple[int, str], Exec] = {}
@@ -54,7 +54,7 @@ class OpenCalls:
         """Returns the id for the client."""
         call_id = self._id_for(call_id_of(exec))
         self._keys.add(key_of(exec))
-        self._calls[call_id] = OpenCall(exec=exec, answer=answer)
+        self._calls[call_id] = WaitingCall(exec=exec, answer=answer)
         return call_id
 
     def start_local(self, execs: Iterable[Exec]) -> None:

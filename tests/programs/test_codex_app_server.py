@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from tests.backends.codex.asking import answered, calls_of, read, request, text_of, with_results
+from tests.backends.codex.asking import answered, calls_of, read, request, text_of, user, with_results
 from tests.backends.codex.processes import all_gone, marked, zombies
 from tests.backends.codex.provider import Provider, providing
 from tests.backends.event_contract import check_events
@@ -29,7 +29,7 @@ from toolwire.backends.codex.wire import catalog, toml
 from toolwire.config.file import BackendConfig
 from toolwire.errors import UpstreamError
 from toolwire.events import Failed, Finished, Noted
-from toolwire.types import Loss
+from toolwire.types import Loss, Message, Text
 
 pytestmark = pytest.mark.slow
 
@@ -155,6 +155,21 @@ def test_a_model_that_keeps_calling_what_codex_refuses_is_stopped_also_without_n
 
     played(RealStage(version, provider, tmp_path, tier="sentinel"), play)
     assert len(provider.requests) < 10
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_model_that_keeps_calling_is_also_stopped_in_a_conversation_with_history(
+    version: str, provider: Provider, tmp_path: Path
+) -> None:
+    async def play(stage: Any) -> None:
+        told = Message(role="assistant", parts=(Text(text="Hello."),))
+        async with asyncio.timeout(60):
+            events = await answered(stage, request("plain", told, user("DO=stuck")))
+        check_events(events)
+        assert [call.name for call in calls_of(events)] == ["no_such_tool"]
+
+    played(RealStage(version, provider, tmp_path, tier="sentinel"), play)
+    assert len(provider.requests) < 20
 
 
 @pytest.mark.parametrize("version", VERSIONS)

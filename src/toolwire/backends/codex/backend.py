@@ -11,6 +11,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from ...config.file import BackendConfig
 from ...errors import UpstreamError
 from ...events import Event
@@ -34,6 +36,7 @@ from .pool import Lease, died
 from .rate_limits import headers_of
 from .turn import Turn
 from .wire import Setup, losses_of, offered, opening
+from .wire.errors import UnseenCalls
 from .worker import Refused, Worker
 
 _LISTED = 300.0  # seconds that a list of models is good for
@@ -94,14 +97,15 @@ class CodexBackend(Backend):
         try:
             return await self._tried(request)
         except UpstreamError as error:
-            if error.status != 401 or not self.host.renew():
+            is_unseen = isinstance(error, UnseenCalls)
+            if not is_unseen and (error.status != 401 or not self.host.renew()):
                 raise
-        return await self._tried(request)
+        return await self._tried(request, may_resume=not is_unseen)
 
-    async def _tried(self, request: Request) -> EventReply:
+    async def _tried(self, request: Request, *, may_resume: bool = True) -> EventReply:
         for attempt in range(self._config.retries + 1):
             try:
-                return await self._answered(request)
+                return await self._answered(request, may_resume=may_resume)
             except UpstreamError as error:
                 pause = _pause(error, attempt)
                 if not error.retryable or attempt == self._config.retries or pause > _LONGEST_WAIT:
@@ -119,10 +123,10 @@ class CodexBackend(Backend):
         await self.host.close()
         await self._cleanup.wait()
 
-    async def _answered(self, request: Request) -> EventReply:
+    async def _answered(self, request: Request, *, may_resume: bool) -> EventReply:
         lease = await self.host.pool.lease()
         # Whoever waits may be cancelled between the start of a turn and our knowing of it; the beginning itself may not.
-        beginning = asyncio.create_task(self._begun(lease, request))
+        beginning = asyncio.create_task(self._begun(lease, request, may_resume))
         try:
             turn, losses = await asyncio.shield(beginning)
         except asyncio.CancelledError:
@@ -135,13 +139,18 @@ class CodexBackend(Backend):
             raise
         return self._reply(turn, request, first, losses)
 
-    async def _begun(self, lease: Lease, request: Request) -> tuple[Turn, Any]:
+    async def _begun(self, lease: Lease, request: Request, may_resume: bool) -> tuple[Turn, Any]:
         turn: Turn | None = None
         try:
             program = self.host.program(lease.worker)
             if not program.tier.is_native and offered(request):
                 raise no_tools(program)
-            begun = opening(request, program.tier, program.abilities, self._setup(lease.worker, program))
+            begun = opening(
+                request,
+                program.tier,
+                program.abilities,
+                replace(self._setup(lease.worker, program), may_resume=may_resume),
+            )
             places = kept.places_of(begun, request) if begun.is_kept else []
             lease, thread = await self._thread_at(places, lease)
             turn = Turn(lease, program, self._timeouts)

@@ -29,7 +29,7 @@ from ....types import Choice, JsonObject, Loss, Reason, Text, ToolCall, Usage
 from ....wire.exact_json import BadJson, decode, encode
 from ....wire.json_rpc import Id
 from .approvals import TOOL_CALL, Reply, declined, stray
-from .errors import error_of, gone, incomplete_reason, stuck, unreached
+from .errors import error_of, gone, incomplete_reason, stuck, unreached, unseen_calls
 from .names import Names
 from .thoughts import Thoughts
 from .usage import Meter
@@ -237,7 +237,7 @@ class TurnDecoder:
         if self._texts or self._ended:
             return self._finish("stop")
         if raw is None:
-            return self._fail(stuck(self._responses, Loss("call.name", "a tool", "none was offered")))
+            return self._fail(unseen_calls(self._responses))
         call = Call(id=_text(raw, "call_id"), name=_text(raw, "name"), raw=_text(raw, "arguments"))
         return [*self._tell(call), *self._finish("stop")]
 

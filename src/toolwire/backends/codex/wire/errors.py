@@ -140,6 +140,20 @@ def stuck(calls: int, last: Loss) -> UpstreamError:
     )
 
 
+class UnseenCalls(UpstreamError):
+    """The model keeps calling tools that it does not have, in a resumed thread, whose calls Codex does not report."""
+
+
+def unseen_calls(responses: int) -> UnseenCalls:
+    return UnseenCalls(
+        f"the model called tools in {responses} responses, and none was offered; then it was stopped.",
+        status=502,
+        code="codex_stuck",
+        hint="Use another model, or install Codex 0.121 or newer.",
+        details=RUNAWAY,
+    )
+
+
 def gone(why: str = "") -> UpstreamError:
     """The program ended, or its pipe, in the middle of a turn."""
     reason = f": {why}" if why else ""

@@ -86,7 +86,7 @@ def opening(request: Request, tier: Tier, abilities: Abilities, setup: Setup) ->
     names = names_of(request, tier, abilities, setup)
     history = history_of(request, names)
     has_tools = bool(offered(request)) and tier.is_native
-    way = way_of(abilities, has_tools=has_tools)
+    way = way_of(abilities, has_tools=has_tools) if setup.may_resume else "text"
     params, losses = _thread(request, tier, abilities, setup, history, names)
     inject, given = placed(history.items, way)
     method: Literal["thread/start", "thread/resume"] = "thread/start"

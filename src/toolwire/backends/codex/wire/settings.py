@@ -23,7 +23,8 @@ class Setup(Struct, frozen=True, kw_only=True):
     """What the owner and the back end settle for a thread, beside the request.
 
     base_instructions None leaves Codex its own. settings hold for this thread alone, by dotted keys. has_built_ins: the owner's settings may switch tools of Codex
-    on. skipped are names that this app-server was seen to leave out. keeps: the thread may serve the next request, too.
+    on. skipped are names that this app-server was seen to leave out. keeps: the thread may serve the next request, too. may_resume: a
+    history may be given to thread/resume, which then reports no raw items.
     """
 
     cwd: str
@@ -33,6 +34,7 @@ class Setup(Struct, frozen=True, kw_only=True):
     has_built_ins: bool = False
     skipped: frozenset[str] = frozenset()
     keeps: bool = False
+    may_resume: bool = True
 
 
 class Provider(Struct, frozen=True, kw_only=True):

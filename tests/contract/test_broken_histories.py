@@ -1,4 +1,4 @@
-"""Conversations broken in every way that clients are known to break them, on upstreams that refuse what providers refuse.
+"""Conversations broken in every way that clients are known to break them, on upstreams that reject what providers reject.
 
 The upstreams, the ways and the words are in strict/, written without a look at the code that repairs.
 """

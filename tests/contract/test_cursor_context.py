@@ -1,4 +1,4 @@
-"""How a run of Cursor's service begins, behind a running gateway: its context, the readings that an owner can choose, hosts and tokens."""
+"""The start of a run of Cursor's service, behind a running gateway: its context, configurable encodings, hosts and tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cursor's service behind a gateway, asked in each dialect: tools, results, errors, budgets, and calls that are corrected on their run."""
+"""Cursor's service behind a gateway, in each dialect: tools, results, errors, budgets, and calls that are corrected within their run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every fault that the simulator of Cursor's service can make ends in a right answer or a right error, in time, and no call runs twice.
+"""Every fault of the Cursor simulator ends in a correct answer or a correct error, in time, and no call runs twice.
 
 The tables of the simulator are walked over, so that a fault which is added there is missed here.
 """

@@ -1,4 +1,4 @@
-"""Tools that the gateway runs on its own machine for Cursor's service, through a running gateway: what is confined, and what the owner learns."""
+"""Tools that the gateway runs locally for Cursor's service, through a running gateway: confinement and reports."""
 
 from __future__ import annotations
 

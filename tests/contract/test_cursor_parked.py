@@ -1,4 +1,4 @@
-"""Two hundred runs that wait for results: what they cost, that all of them are kept alive in time, and that nothing of them is left."""
+"""Two hundred runs that wait for results: their memory, their heartbeats, and that closing frees everything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs of Cursor's service that never end, or end without a word of it, behind a running gateway: no text is lost, and nothing hangs.
+"""Runs of Cursor's service that never end, or end without an end event, behind a running gateway: no text is lost, and nothing hangs.
 
 What is played was seen on the real service: after the results of calls on a run that had been parked, the text comes only as a blob, then
 nothing but heartbeats, about one a second.

@@ -1,4 +1,4 @@
-"""Tools that a system message of Chat Completions declares: offered to every back end, and their calls come back as calls."""
+"""Tools that a system message of Chat Completions declares: every back end gets them, and their calls are calls."""
 
 from __future__ import annotations
 

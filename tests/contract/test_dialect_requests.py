@@ -1,4 +1,4 @@
-"""What every dialect keeps of a request: its own to the last member, another's calls, results and order."""
+"""Requests in every dialect: the own dialect is preserved completely, calls, results and order also across dialects."""
 
 from __future__ import annotations
 

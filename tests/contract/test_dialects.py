@@ -1,4 +1,4 @@
-"""What every dialect keeps: any chunking is the same answer, its own wire loses nothing, every other keeps the calls."""
+"""Answers in every dialect: any split gives the same answer, the own dialect loses nothing, calls survive in every other."""
 
 from __future__ import annotations
 

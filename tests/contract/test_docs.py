@@ -1,4 +1,4 @@
-"""The documents are true: what they tell to type works, and what they list is what there is."""
+"""The documentation is correct: its examples work, and its lists are complete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments come back in the form of the client's schema on every guard level, also where the back end was given another."""
+"""Arguments have the form of the client's schema at every guard level, also if the back end got another schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The programs of examples/ and those of docs/agent.md run as a reader would start them, and say what they should."""
+"""The programs of examples/ and of docs/agent.md run and print the expected output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signatures of Gemini through clients that drop them: what the vault keeps of a turn is what its requests need."""
+"""Gemini's signatures with clients that drop them: the gateway stores and restores what later requests need."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that are wrong, at every guard level: what the client gets, what the model is told, what is counted."""
+"""Invalid calls at every guard level: what the client gets, what the model gets, what is counted."""
 
 from __future__ import annotations
 

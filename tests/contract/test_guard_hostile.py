@@ -1,4 +1,4 @@
-"""Corrections when everything else goes wrong too: back ends that die, clients that leave, many at once, tools of every kind."""
+"""Corrections under other failures: back ends that fail, clients that disconnect, concurrency, tools of every kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What back ends answer that clients misread: calls side by side, fragments, thoughts beside calls, odd errors; through the running gateway."""
+"""Hazards in answers of back ends: parallel calls, fragments, reasoning beside calls, unusual errors; through a running gateway."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clients send that back ends refuse or misread: names, numbers, histories, kinds of tools, markers; through the running gateway."""
+"""Hazards in requests of clients: names, numbers, histories, kinds of tools, markers; through a running gateway."""
 
 from __future__ import annotations
 

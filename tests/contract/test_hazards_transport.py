@@ -1,4 +1,4 @@
-"""What goes wrong between the ends: silence, cuts, retries, refusals and time-outs; through the running gateway."""
+"""Hazards of the transport: silence, broken connections, retries, rejections and timeouts; through a running gateway."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where one request ends and the next begins: our server and h11 agree, whatever is refused and however the bytes are cut.
+"""Request boundaries: our server and h11 agree, whatever is rejected and however the bytes are split.
 
 A difference is request smuggling: the rest of a body that was refused would run as a request of its own.
 """

@@ -1,4 +1,4 @@
-"""The judge is worth its silence: an answer that is right passes, and each of these faults in it is found."""
+"""Tests of the judge: a correct answer passes, and each of these faults is found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams are read right and at once, however the back end cuts arguments and numbers its calls.
+"""Streams are decoded correctly and without delay, however the back end splits arguments and numbers its calls.
 
 For each cut of the arguments, each way of naming calls and each client: the calls are equal to what the back end sent, and what it has
 sent is with the client before the next frame arrives. Blanks behind complete arguments may be dropped. Two dialects cannot show everything at once: a Messages client gets one block after

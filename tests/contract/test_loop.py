@@ -1,4 +1,4 @@
-"""The tool loop on every kind of back end: the same events, requests that strict providers accept, and conversations that go on anywhere."""
+"""The tool loop on every kind of back end: the same events, requests that strict providers accept, and conversations that continue anywhere."""
 
 from __future__ import annotations
 

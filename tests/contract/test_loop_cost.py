@@ -1,4 +1,4 @@
-"""What a turn of the loop costs beside a turn of the gateway, with five calls in every second one."""
+"""The cost of a turn of the loop compared with a turn of the gateway, with five calls in every second turn."""
 
 from __future__ import annotations
 

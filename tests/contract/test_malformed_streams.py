@@ -1,4 +1,4 @@
-"""Streams that lie: each kind of malformed answer, from each kind of server, comes out right in each client's dialect, or as its error.
+"""Malformed answers: each kind, from each kind of server, becomes a correct answer or error in each client's dialect.
 
 Never a normal end where the server's answer was cut or broken, never a call that is not whole, never a word twice or lost.
 """

@@ -1,4 +1,4 @@
-"""Every client dialect through every kind of back end: the judge finds nothing, and the client sees what the model said.
+"""Every client dialect through every kind of back end: the judge finds no error, and the client gets the model's answer.
 
 Each cell is asked twice, with verbatim "auto" and with "never"; both must say the same.
 """

@@ -1,4 +1,4 @@
-"""Images, files and sound between every two dialects: as they are, as text, or named; never silently gone (H098-H101)."""
+"""Images, files and audio between every two dialects: unchanged, as text, or named; never silently dropped (H098-H101)."""
 
 from __future__ import annotations
 

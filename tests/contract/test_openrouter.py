@@ -1,4 +1,4 @@
-"""OpenRouter: reasoning_details survive every client, routing members pass untouched, and a provider's failure is one."""
+"""OpenRouter: reasoning_details survive every client, routing members are forwarded unchanged, and a provider's error is an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples of docs/python-tools.md run, one after the other, as a reader would type them."""
+"""The examples of docs/python-tools.md run one after the other."""
 
 from __future__ import annotations
 

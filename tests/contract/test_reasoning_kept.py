@@ -1,4 +1,4 @@
-"""Clients that drop reasoning: what their back end wants back of it is put back, for the same owner, and only while nothing was edited."""
+"""Reasoning that clients drop is restored for its back end, for the same owner, and only if nothing was edited."""
 
 from __future__ import annotations
 

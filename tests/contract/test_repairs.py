@@ -1,4 +1,4 @@
-"""Damaged calls come back as they were or not at all: real schemas, every damage of bench/repairs, and cuts at every place."""
+"""Damaged calls are restored or stay invalid: real schemas, every damage of bench/repairs, and truncation at every position."""
 
 from __future__ import annotations
 

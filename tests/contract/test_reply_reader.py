@@ -1,4 +1,4 @@
-"""Any back end's answer as events: in a dialect's bytes, streamed or whole, or made in this process."""
+"""Any back end's answer as events: bytes of a dialect, streaming or not, or events of this process."""
 
 from __future__ import annotations
 

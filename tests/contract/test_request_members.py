@@ -1,4 +1,4 @@
-"""No member of a request is lost in silence: on its way to another dialect it arrives, or a loss names it."""
+"""No member of a request is lost silently: in another dialect it arrives, or a loss names it."""
 
 from __future__ import annotations
 

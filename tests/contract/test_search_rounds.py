@@ -1,4 +1,4 @@
-"""One answer out of several: searches between them, on a back end that plays one list of parts after the other."""
+"""One answer from several rounds with searches between them, on a back end that plays one list of parts after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Back ends that only write text: what they are told, and what a client gets of the calls that they write."""
+"""Back ends that only write text: the prompt they get, and the calls that a client gets."""
 
 from __future__ import annotations
 

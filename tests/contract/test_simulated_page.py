@@ -1,4 +1,4 @@
-"""docs/simulated.md and docs/codex.md are true: their configurations load and mean what they say, and the prompt is the one that models read."""
+"""docs/simulated.md and docs/codex.md are correct: their configurations load, and the prompt is the one that models get."""
 
 from __future__ import annotations
 

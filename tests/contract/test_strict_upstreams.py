@@ -1,4 +1,4 @@
-"""The strict upstreams are worth their silence: a request that is right passes, and each of these faults in it is refused."""
+"""Tests of the strict upstreams: a correct request passes, and each of these faults is rejected."""
 
 from __future__ import annotations
 

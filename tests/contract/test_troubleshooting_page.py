@@ -1,4 +1,4 @@
-"""docs/troubleshooting.md is true: its first request calls a tool, its codes and losses exist, its samples load, its links lead somewhere."""
+"""docs/troubleshooting.md is correct: its first request calls a tool, and its codes, losses, samples and links exist."""
 
 from __future__ import annotations
 

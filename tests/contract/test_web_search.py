@@ -1,4 +1,4 @@
-"""A provider's web search, run by the gateway: both dialects that have one, streamed and whole, on upstreams that know only functions."""
+"""Web search run by the gateway: both dialects that have one, streaming or not, on upstreams with only functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that are written into text come back as they were, and prose makes none: every form and damage of bench/written."""
+"""Calls in text are parsed correctly, and prose produces none: every format and damage of bench/written."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import AsyncExitStack, aclosing
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -79,9 +78,7 @@ class Agent:
         await self._host.acquire()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: Any) -> None:
         await self._host.release()
 
     async def run(self, prompt: str, conversation: Conversation | None = None, keep: Keep | None = None) -> Result:

@@ -5,6 +5,7 @@ None of these libraries is imported: an object with an attribute `ge` is a lower
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterable
 from decimal import Decimal
@@ -77,11 +78,11 @@ def _limits(schema: JsonObject, note: object) -> JsonObject:
 
 
 def _with_checks(shape: Shape, limits: JsonObject) -> Callable[[Json], Any]:
-    checks = [(_EXPECTED[keyword], limit, _CHECKS[keyword], _KINDS[keyword]) for keyword, limit in limits.items()]
+    checks = [(*_CHECKS[keyword], limit) for keyword, limit in limits.items()]
 
     def convert(value: Json) -> Any:
         converted = shape.convert(value)
-        for expected, limit, holds, kinds in checks:
+        for expected, kinds, holds, limit in checks:
             if isinstance(value, kinds) and not isinstance(value, bool) and not holds(value, limit):
                 raise Mismatch(f"found {describe_value(value)}, expected {expected} {limit}.")
         return converted
@@ -89,33 +90,21 @@ def _with_checks(shape: Shape, limits: JsonObject) -> Callable[[Json], Any]:
     return convert
 
 
-_CHECKS: dict[str, Callable[[Any, Any], bool]] = {
-    "minimum": lambda value, limit: bool(value >= limit),
-    "exclusiveMinimum": lambda value, limit: bool(value > limit),
-    "maximum": lambda value, limit: bool(value <= limit),
-    "exclusiveMaximum": lambda value, limit: bool(value < limit),
-    "multipleOf": lambda value, limit: Decimal(str(value)) % Decimal(str(limit)) == 0,
-    **dict.fromkeys(("minLength", "minItems", "minProperties"), lambda value, limit: len(value) >= limit),
-    **dict.fromkeys(("maxLength", "maxItems", "maxProperties"), lambda value, limit: len(value) <= limit),
-    "pattern": lambda value, limit: re.search(limit, value) is not None,
-}
-_KINDS: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(_NUMBERS.values(), (int, float, Decimal)),
-    **dict.fromkeys((*_LENGTHS["string"].values(), "pattern"), (str,)),
-    **dict.fromkeys(_LENGTHS["array"].values(), (list,)),
-    **dict.fromkeys(_LENGTHS["object"].values(), (dict,)),
-}
-_EXPECTED = {
-    "minimum": "at least",
-    "exclusiveMinimum": "more than",
-    "maximum": "at most",
-    "exclusiveMaximum": "less than",
-    "multipleOf": "a multiple of",
-    "minLength": "a length of at least",
-    "maxLength": "a length of at most",
-    "minItems": "a number of items of at least",
-    "maxItems": "a number of items of at most",
-    "minProperties": "a number of members of at least",
-    "maxProperties": "a number of members of at most",
-    "pattern": "a text that matches",
+_Check = tuple[str, tuple[type, ...], Callable[[Any, Any], bool]]
+_NUMBER = (int, float, Decimal)
+_CHECKS: dict[
+    str, _Check
+] = {  # text before the limit, types of values that have the limit, and whether a value is within it
+    "minimum": ("at least", _NUMBER, operator.ge),
+    "exclusiveMinimum": ("more than", _NUMBER, operator.gt),
+    "maximum": ("at most", _NUMBER, operator.le),
+    "exclusiveMaximum": ("less than", _NUMBER, operator.lt),
+    "multipleOf": ("a multiple of", _NUMBER, lambda value, limit: Decimal(str(value)) % Decimal(str(limit)) == 0),
+    "minLength": ("a length of at least", (str,), lambda value, limit: len(value) >= limit),
+    "maxLength": ("a length of at most", (str,), lambda value, limit: len(value) <= limit),
+    "minItems": ("a number of items of at least", (list,), lambda value, limit: len(value) >= limit),
+    "maxItems": ("a number of items of at most", (list,), lambda value, limit: len(value) <= limit),
+    "minProperties": ("a number of members of at least", (dict,), lambda value, limit: len(value) >= limit),
+    "maxProperties": ("a number of members of at most", (dict,), lambda value, limit: len(value) <= limit),
+    "pattern": ("a text that matches", (str,), lambda value, limit: re.search(limit, value) is not None),
 }

@@ -3,10 +3,11 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from toolwire.tools.workspace.limits import COMMANDS, Budget, Pool, Stopped, off_loop
+from toolwire.tools.workspace.limits import COMMANDS, Budget, Stopped, off_loop
 
 pytestmark = pytest.mark.slow
 
@@ -87,7 +88,7 @@ def test_files_do_not_wait_for_commands() -> None:
 
 
 def test_the_time_starts_with_the_work_and_not_in_the_queue() -> None:
-    pool, seconds = Pool("test", 1), 0.05
+    pool, seconds = ThreadPoolExecutor(1), 0.05
 
     async def main() -> bool:
         first = asyncio.create_task(off_loop(lambda budget: time.sleep(2 * seconds), 10, pool))
@@ -99,7 +100,7 @@ def test_the_time_starts_with_the_work_and_not_in_the_queue() -> None:
 
 
 def test_queued_work_that_is_cancelled_never_starts() -> None:
-    pool, started = Pool("test", 1), threading.Event()
+    pool, started = ThreadPoolExecutor(1), threading.Event()
 
     async def main() -> None:
         holding = asyncio.create_task(off_loop(_until_told, 60, pool))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
-from types import TracebackType
 from typing import Any
 
 import httpx2
@@ -42,10 +41,8 @@ class HttpTransport:
             self._stack = stack.pop_all()
         return streams[0], streams[1]
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self._stack.__aexit__(kind, error, traceback)
+    async def __aexit__(self, *error: Any) -> None:
+        await self._stack.__aexit__(*error)
 
     async def _check_response(self, response: httpx2.Response) -> None:
         if response.request.method == "POST":  # servers without a stream of their own refuse GET

@@ -7,7 +7,6 @@ import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ...calls.schemas import check_schema
@@ -100,9 +99,7 @@ class MCP:
         await self.open()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: Any) -> None:
         await self.close()
 
     async def call(self, remote: str, arguments: JsonObject) -> Output:

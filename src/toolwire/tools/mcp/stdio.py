@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import signal
 from contextlib import suppress
-from types import TracebackType
 from typing import Any
 
 import anyio
@@ -63,9 +62,7 @@ class StdioTransport:
         ]
         return self._incoming, self._outgoing
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: Any) -> None:
         with anyio.CancelScope(shield=True):
             await self._stop()
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from types import TracebackType
 from typing import Any
 
 from mcp.shared.inbound import find_invalid_x_mcp_header
@@ -105,10 +104,8 @@ class ListedTransport:
         read, write = await self._transport.__aenter__()
         return _Incoming(read, self._tools, self._version), _Outgoing(write, self._tools)
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> bool | None:
-        return await self._transport.__aexit__(kind, error, traceback)
+    async def __aexit__(self, *error: Any) -> bool | None:
+        return await self._transport.__aexit__(*error)
 
 
 class _Stream:
@@ -123,10 +120,8 @@ class _Stream:
         await self._inner.__aenter__()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> Any:
-        return await self._inner.__aexit__(kind, error, traceback)
+    async def __aexit__(self, *error: Any) -> Any:
+        return await self._inner.__aexit__(*error)
 
 
 class _Outgoing(_Stream):

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import TypeVar
 
 from msgspec import Struct
@@ -70,28 +70,13 @@ class Budget:
             raise Stopped
 
 
-class Pool:
-    """Threads for one kind of work. Long commands in the event loop's own executor would block the resolution of host names."""
-
-    def __init__(self, name: str, threads: int = 32) -> None:
-        self._name = name
-        self._threads = threads
-        self._lock = threading.Lock()
-        self._executor: ThreadPoolExecutor | None = None
-
-    def submit(self, work: Callable[[], _T]) -> Future[_T]:
-        with self._lock:
-            if self._executor is None:
-                self._executor = ThreadPoolExecutor(self._threads, thread_name_prefix=f"workspace-{self._name}")
-            return self._executor.submit(work)
+# Not the event loop's own executor, where commands would block the resolution of host names. A command may take minutes and a file takes
+# milliseconds, so files never wait for commands.
+FILES = ThreadPoolExecutor(32, thread_name_prefix="workspace-files")
+COMMANDS = ThreadPoolExecutor(64, thread_name_prefix="workspace-commands")
 
 
-# A command may take minutes and a file takes milliseconds, so files never wait for commands.
-FILES = Pool("files")
-COMMANDS = Pool("commands", 64)
-
-
-async def off_loop(work: Callable[[Budget], _T], seconds: float, pool: Pool = FILES) -> _T:
+async def off_loop(work: Callable[[Budget], _T], seconds: float, pool: Executor = FILES) -> _T:
     """Run the work in a thread; its time starts when a thread is free.
 
     On cancellation the work is asked to stop and awaited, so that it has no later effects.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from concurrent.futures import Executor
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +18,7 @@ from ..base import Output, Runnable
 from . import files, folders, render
 from .confinement import Root, Scope
 from .grep import Mode, Search, grep
-from .limits import COMMANDS, FILES, QUEUE_SECONDS, Budget, Limits, Pool, off_loop
+from .limits import COMMANDS, FILES, QUEUE_SECONDS, Budget, Limits, off_loop
 from .messages import Refused
 from .sandbox import Shell
 from .shell import Runner
@@ -252,7 +253,7 @@ class _WorkspaceTool:
         arguments: type[Struct],
         work: Callable[[Budget, Any], Output],
         seconds: float,
-        pool: Pool,
+        pool: Executor,
     ) -> None:
         self.tool = tool_of(name, arguments)
         self.changes_things = name not in ("read", "list", "glob", "grep")

@@ -10,7 +10,7 @@ import pytest
 from toolwire.offload import offload
 
 
-def test_it_runs_in_another_thread_while_the_loop_goes_on() -> None:
+def test_it_runs_in_another_thread_while_the_loop_continues() -> None:
     async def main() -> None:
         may_end = threading.Event()
 

@@ -38,7 +38,7 @@ def test_a_signal_reaches_what_it_has_started(tmp_path: Path) -> None:
     wait_until(lambda: not any(map(_is_running, told.read_text().split())))
 
 
-def test_cancelled_while_it_starts_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_that_is_cancelled_leaves_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine the program may have started others before asyncio has its pipes ready."""
     told = tmp_path / "told"
     create = asyncio.create_subprocess_exec
@@ -62,7 +62,7 @@ def test_cancelled_while_it_starts_nothing_is_left(tmp_path: Path, monkeypatch: 
     wait_until(lambda: not any(map(_is_running, told.read_text().split())))
 
 
-def test_what_cannot_be_started_is_said() -> None:
+def test_a_program_that_cannot_be_started_raises() -> None:
     async def main() -> None:
         with pytest.raises(FileNotFoundError):
             await start("/nowhere/at/all")

@@ -58,7 +58,7 @@ def test_a_stubborn_program_ends_with_a_gateway_that_is_killed() -> None:
     assert all_gone(mark, seconds=20)
 
 
-def test_a_group_that_was_removed_is_let_alone_and_one_that_was_not_is_ended(watchdog: Watchdog) -> None:
+def test_only_registered_groups_are_killed(watchdog: Watchdog) -> None:
     kept, ended = _stubborn(), _stubborn()
     try:
         watchdog.add(kept.pid)
@@ -84,7 +84,7 @@ def test_without_a_group_the_shell_ends_at_once(watchdog: Watchdog) -> None:
     _end(process)
 
 
-def test_a_shell_that_was_killed_is_started_again_and_told_of_every_group(watchdog: Watchdog) -> None:
+def test_a_killed_shell_is_restarted_with_every_group(watchdog: Watchdog) -> None:
     first, second, third = _stubborn(), _stubborn(), _stubborn()
     try:
         watchdog.add(first.pid)
@@ -113,7 +113,7 @@ def test_the_shell_ignores_what_a_terminal_sends_to_everything(watchdog: Watchdo
     _end(process)
 
 
-def test_without_a_shell_nothing_is_watched_and_the_log_says_so(caplog: pytest.LogCaptureFixture) -> None:
+def test_without_a_shell_no_group_is_watched_and_a_warning_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     watchdog = Watchdog("/nowhere/at/all")
     watchdog.add(1)
     watchdog.add(2)

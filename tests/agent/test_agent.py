@@ -91,7 +91,7 @@ def test_without_an_event_loop_a_reader_may_stop() -> None:
     assert not [thread for thread in threading.enumerate() if thread.name == "toolwire-agent"]
 
 
-def test_a_conversation_goes_on() -> None:
+def test_a_conversation_continues() -> None:
     one = agent(instructions="Be brief.")
     first = one.run_sync(PROMPT)
     second = one.run_sync(script({"text": "Again."}), first.conversation)
@@ -99,7 +99,7 @@ def test_a_conversation_goes_on() -> None:
     assert [message.role for message in second.conversation.messages[4:]] == ["user", "assistant"]
 
 
-def test_instructions_are_the_agents_and_not_the_conversations() -> None:
+def test_instructions_are_not_part_of_the_conversation() -> None:
     result = agent(instructions="Be brief.").run_sync(script({"echo": True}))
     assert "Be brief." in result.text
     assert "system" not in {message.role for message in result.conversation.messages}
@@ -116,7 +116,7 @@ def test_a_failure_is_raised_as_it_was_and_the_conversation_kept() -> None:
     assert len(pairs(kept[0].messages)) == 1
 
 
-def test_a_model_that_nobody_has() -> None:
+def test_an_unknown_model() -> None:
     with pytest.raises(BadRequest, match="nobody/m"):
         Agent("nobody/m", config=IN_PROCESS).run_sync("hi")
 
@@ -145,7 +145,7 @@ def test_twice_at_once_and_one_after_the_other(is_kept: bool) -> None:
         assert source.told == ["open", "close"] * run * (1 if is_kept else 2)
 
 
-def test_one_task_that_ends_does_not_take_the_tools_from_another() -> None:
+def test_a_task_that_ends_does_not_close_the_tools_of_another() -> None:
     source = Source()
     one = agent([source])
     slow = script(
@@ -174,7 +174,7 @@ def test_in_several_threads_at_once() -> None:
     assert texts == ["So: Rome: rain for 1 days"] * 4
 
 
-def test_a_source_that_does_not_open_is_said_and_closed() -> None:
+def test_a_source_that_does_not_open_is_reported_and_closed() -> None:
     first, second = Source(), Source("The server did not start.")
     with pytest.raises(ConfigError, match="did not start"):
         agent([first, second]).run_sync(PROMPT)
@@ -216,12 +216,12 @@ def test_a_function_may_use_names_of_where_it_stands() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["weather", 7, b"x", None])
-def test_what_is_no_tool_is_said(wrong: Any) -> None:
+def test_an_object_that_is_not_a_tool_is_refused(wrong: Any) -> None:
     with pytest.raises(ConfigError, match="expected a function"):
         agent([wrong])
 
 
-def test_two_tools_of_one_name_are_said() -> None:
+def test_two_tools_with_one_name_are_refused() -> None:
     with pytest.raises(ConfigError, match="several tools of one name: weather"):
         agent([*Weather().tools, *Weather().tools]).run_sync("hi")
 
@@ -285,7 +285,7 @@ except KeyboardInterrupt:
 @pytest.mark.parametrize(
     "how", ['agent.run_sync("work", None, kept.append)', 'list(agent.stream_sync("work", None, kept.append))']
 )
-def test_control_c_leaves_a_whole_conversation(how: str, tmp_path: Path) -> None:
+def test_control_c_leaves_a_valid_conversation(how: str, tmp_path: Path) -> None:
     environment = {
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path),

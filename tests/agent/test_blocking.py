@@ -25,7 +25,7 @@ def test_what_it_yields_comes_in_order_and_one_task_makes_it() -> None:
     assert len(tasks) == 1
 
 
-def test_nothing_is_begun_before_it_is_asked_for() -> None:
+def test_nothing_starts_before_the_first_item_is_requested() -> None:
     made: list[int] = []
 
     async def numbers() -> AsyncGenerator[int, None]:
@@ -41,7 +41,7 @@ def test_nothing_is_begun_before_it_is_asked_for() -> None:
     items.close()  # type: ignore[attr-defined] # a generator
 
 
-def test_a_reader_who_stops_has_it_closed_when_he_goes_on() -> None:
+def test_the_generator_is_closed_before_a_reader_that_stops_continues() -> None:
     told: list[str] = []
 
     async def numbers() -> AsyncGenerator[int, None]:
@@ -71,7 +71,7 @@ def test_what_it_raises_reaches_the_reader() -> None:
         next(items)
 
 
-def test_what_it_has_begun_goes_on_while_the_reader_is_busy() -> None:
+def test_background_work_continues_while_the_reader_is_busy() -> None:
     done = threading.Event()
 
     async def work() -> None:

@@ -78,7 +78,7 @@ def test_plain_data_goes_through_any_json() -> None:
         (b"[" * 100_000, "is no JSON"),
     ],
 )
-def test_what_is_no_conversation_is_said_so(tmp_path: Path, text: bytes, words: str) -> None:
+def test_invalid_conversations_are_refused(tmp_path: Path, text: bytes, words: str) -> None:
     path = tmp_path / "talk.json"
     path.write_bytes(text)
     with pytest.raises(BadRequest, match=words):
@@ -118,5 +118,5 @@ def test_only_new_turns_are_marked() -> None:
     assert talk[3].extra["chat"] == {"reasoning_details": {}}
 
 
-def test_turns_that_nobody_marked_are_taken_as_they_are() -> None:
+def test_turns_without_a_mark_are_unchanged() -> None:
     assert for_model(TURNS, "b/m") == TURNS

@@ -73,7 +73,7 @@ def test_a_gateway_by_its_address(url: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:1", "ftp://x", "x" * 10_000])
-def test_an_address_that_is_none(url: str) -> None:
+def test_an_invalid_url(url: str) -> None:
     with pytest.raises(ConfigError, match="expected one such as") as raised:
         host_at(url)
     assert len(raised.value.message) < 300

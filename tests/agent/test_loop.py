@@ -83,7 +83,7 @@ def test_a_task_from_call_to_answer() -> None:
     assert len(pairs(loop.messages)) == 1
 
 
-def test_parallel_calls_keep_their_ids_whoever_ends_first() -> None:
+def test_parallel_calls_keep_their_ids_in_any_order() -> None:
     weather = Weather()
     cities = ["Slow", "Rome", "Slow", "Oslo", "Bern"]
     events, loop = played(
@@ -107,7 +107,7 @@ def test_H048_ids_that_come_again_in_each_answer_stay_with_their_calls() -> None
     assert len(loop.messages) == 8
 
 
-def test_invalid_arguments_are_told_and_the_model_corrects_itself() -> None:
+def test_invalid_arguments_are_reported_and_the_model_corrects_itself() -> None:
     weather = Weather()
     turns = [calls(("weather", {"town": "Rome"})), calls(("weather", {"city": "Rome"})), {"text": "ok"}]
     events, loop = played(script(*turns), weather.tools)
@@ -125,7 +125,7 @@ def test_invalid_arguments_are_told_and_the_model_corrects_itself() -> None:
 
 
 @pytest.mark.parametrize("call", [("weather", {"city": {"x": 1}}), ("weather", "{not json"), ("nothing", {})])
-def test_calls_that_stay_wrong_end_in_words(call: tuple[str, Any]) -> None:
+def test_calls_that_stay_invalid_end_with_text(call: tuple[str, Any]) -> None:
     weather = Weather()
     events, loop = played(
         script(calls(call), calls(call), calls(call), {"text": "I cannot."}, strict=False), weather.tools
@@ -138,7 +138,7 @@ def test_calls_that_stay_wrong_end_in_words(call: tuple[str, Any]) -> None:
     ]
 
 
-def test_one_right_call_among_wrong_ones_is_made_and_counts() -> None:
+def test_one_valid_call_among_invalid_ones_is_made_and_counts() -> None:
     weather = Weather()
     both = calls(("weather", {"city": "Rome"}), ("weather", {}), ("nothing", {}))
     events, loop = played(script(both, both, both, {"text": "ok"}, strict=False), weather.tools)
@@ -148,7 +148,7 @@ def test_one_right_call_among_wrong_ones_is_made_and_counts() -> None:
     assert len(pairs(loop.messages)) == 9
 
 
-def test_an_unknown_tool_is_told_with_those_that_exist() -> None:
+def test_an_unknown_tool_is_reported_with_the_known_ones() -> None:
     events, _ = played(script(calls(("wether_report", {})), {"text": "ok"}, strict=False), Weather().tools)
     ((kind, message),) = errors(events)
     assert kind == "unknown"
@@ -260,9 +260,7 @@ def circled(text: str, last: str, error: UpstreamError, *, is_at_once: bool = Fa
         ("", "", '[call of weather: {"city":"C2"}]'),
     ],
 )
-def test_a_model_that_goes_on_calling_ends_with_the_best_text_there_is(
-    text: str, last: str, best: str, is_at_once: bool
-) -> None:
+def test_a_model_that_keeps_calling_ends_with_its_best_text(text: str, last: str, best: str, is_at_once: bool) -> None:
     error = UpstreamError("it runs in circles.", status=429, code="budget_exceeded", details=RUNAWAY)
     events, loop = circled(text, last, error, is_at_once=is_at_once)
     assert not [event for event in events if isinstance(event, ErrorEvent)]
@@ -277,7 +275,7 @@ def test_another_failure_of_the_last_request_is_one() -> None:
     assert (ending(events).reason, loop.failure is not None) == ("error", True)
 
 
-def test_max_iterations_then_one_answer_in_words() -> None:
+def test_after_max_iterations_the_last_answer_is_text() -> None:
     weather = Weather()
     turns = [calls(("weather", {"city": f"C{number}"})) for number in range(2)]
     events, loop = played(script(*turns, {"text": "That is all."}), weather.tools, Terms(max_iterations=2))
@@ -324,7 +322,7 @@ def test_an_error_before_the_answer_ends_the_loop_and_is_kept() -> None:
     assert [message.role for message in loop.messages] == ["user"]
 
 
-def test_an_error_in_the_middle_keeps_the_words() -> None:
+def test_an_error_in_the_middle_keeps_the_text() -> None:
     turn = {"text": "Some words here", "chunk": 5, "error": {"after": 2}}
     events, loop = played(script(calls(("weather", {"city": "Rome"})), turn), Weather().tools)
     assert ending(events).reason == "error"
@@ -345,7 +343,7 @@ def test_a_stream_without_an_end_is_an_error() -> None:
     assert ending(events).reason == "error"
 
 
-def test_an_error_does_not_tell_the_words_of_an_earlier_turn() -> None:
+def test_an_error_does_not_contain_the_text_of_an_earlier_turn() -> None:
     before = Message(role="user", parts=(Text(text="hi"),)), Message(role="assistant", parts=(Text(text="Old."),))
     request = asked(script({"error": {"status": 500}}), *before)
 
@@ -362,7 +360,7 @@ def test_the_reason_of_an_answer_is_the_reason_of_the_end(finish: str) -> None:
     assert (ending(events).reason, ending(events).text) == (finish, "So far")
 
 
-def test_a_refusal_is_what_was_said() -> None:
+def test_the_text_of_a_refusal_is_the_result() -> None:
     events, _ = played(script({"refusal": "I will not."}))
     assert (ending(events).reason, ending(events).text) == ("refused", "I will not.")
 
@@ -408,7 +406,7 @@ def test_usage_is_that_of_all_requests() -> None:
     assert ending(events).usage == Usage(input=20, output=6, cached=8, cache_written=4, reasoning=2)
 
 
-def test_usage_that_nobody_tells_is_estimated_so_that_budgets_hold() -> None:
+def test_missing_usage_is_estimated_so_that_budgets_hold() -> None:
     upstream = Upstream()
     upstream.on("m", calls_play("chat", ("c1", "weather", ['{"city": "Rome"}'])))
     backend = BackendConfig(name="b", kind="openai-chat", base_url=f"{upstream.url}/v1", key=Secret("k"), models=("m",))
@@ -429,7 +427,7 @@ def test_usage_that_nobody_tells_is_estimated_so_that_budgets_hold() -> None:
     assert 3000 < end.usage.input < 3300
 
 
-def test_what_somebody_who_is_asked_raises_ends_the_task_and_not_the_conversation() -> None:
+def test_an_exception_of_approve_ends_the_task_with_a_valid_conversation() -> None:
     def approve(event: ToolCallEvent, runnable: Any) -> bool:
         raise KeyError("nobody here")
 
@@ -468,7 +466,7 @@ def test_a_choice_of_tool_is_for_the_first_request_only() -> None:
     assert ending(events).text == "ok"
 
 
-def test_edited_arguments_are_what_the_conversation_says() -> None:
+def test_edited_arguments_are_in_the_conversation() -> None:
     weather = Weather()
 
     def approve(event: ToolCallEvent, runnable: Any) -> Decision:
@@ -491,7 +489,7 @@ def recorded_prompt() -> str:
     return script(first, calls(("weather", {})), {"text": "It rains.", "chunk": 4}, strict=False)
 
 
-def test_interrupted_at_every_event_the_conversation_is_whole() -> None:
+def test_interrupted_at_every_event_the_conversation_is_valid() -> None:
     """Closed after each number of events there can be: every call has one result, and tools have stopped."""
     whole, _ = played(recorded_prompt(), Weather().tools)
 
@@ -519,7 +517,7 @@ def test_interrupted_at_every_event_the_conversation_is_whole() -> None:
     assert seen == {0, 1, 2, 3}
 
 
-def test_what_was_not_begun_is_told_so() -> None:
+def test_calls_that_did_not_start_are_reported_as_not_made() -> None:
     async def main() -> list[tuple[str, str]]:
         host = Host(IN_PROCESS)
         loop = Loop(host.runtime, asked(script(calls(("weather", {"city": "Rome"})))), Weather().tools, Terms())
@@ -633,7 +631,7 @@ def test_tools_that_come_and_go_are_offered_as_they_are_now() -> None:
     assert weather.asked == ["Oslo"]
 
 
-def test_a_source_that_cannot_be_asked_keeps_its_tools() -> None:
+def test_a_failing_source_keeps_its_tools() -> None:
     weather = Weather()
 
     async def refresh() -> list[Any]:

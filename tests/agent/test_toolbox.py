@@ -47,7 +47,7 @@ def result_of(calls: Calls) -> ToolResult:
     return found
 
 
-def test_a_right_call_runs() -> None:
+def test_a_valid_call_runs() -> None:
     events, calls, toolbox = told(Text(text="So:"), call('{"number": 4}'))
     assert types(events) == ["tool_call", "tool_result"]
     assert calls.has_valid
@@ -57,7 +57,7 @@ def test_a_right_call_runs() -> None:
     assert (toolbox.tally.made, toolbox.tally.invalid) == (1, 0)
 
 
-def test_words_alone_need_nothing() -> None:
+def test_text_alone_needs_no_structured_content() -> None:
     events, calls, _ = told(Text(text="Hello."))
     assert events == []
     assert not calls.has_valid
@@ -74,7 +74,7 @@ def test_H023_a_repaired_call_stands_in_the_conversation_as_it_was_made() -> Non
 
 
 @pytest.mark.parametrize("raw", ['{"number": "many"}', "{}", "no json"])
-def test_a_wrong_call_is_told_why(raw: str) -> None:
+def test_an_invalid_call_gets_the_reason(raw: str) -> None:
     events, calls, toolbox = told(call(raw))
     (event,) = events
     assert isinstance(event, ToolErrorEvent)
@@ -123,13 +123,13 @@ def test_allowed(approve: Approve) -> None:
     assert events[1] == ApprovalEvent(id="c1", name="double", arguments={"number": 4}, is_allowed=True)
 
 
-def test_nobody_had_to_be_asked() -> None:
+def test_none_means_that_no_approval_is_needed() -> None:
     events, _, _ = told(call('{"number": 4}'), approve=lambda event, tool: None)
     assert types(events) == ["tool_call", "tool_result"]
 
 
 @pytest.mark.parametrize("said", [False, Decision(is_allowed=False), Decision(is_allowed=False, reason="Too dear.")])
-def test_denied_is_told_as_denied(said: bool | Decision) -> None:
+def test_a_denied_call_is_reported_as_denied(said: bool | Decision) -> None:
     events, calls, _ = told(call('{"number": 4}'), approve=lambda event, tool: said)
     assert types(events) == ["tool_call", "approval", "tool_error"]
     event = events[-1]

@@ -32,7 +32,9 @@ INT = SCALARS[int]
         (optional(TEXT), msgspec.Meta(min_length=2), {"minLength": 2}, None, "a"),
     ],
 )
-def test_limits_are_told_and_kept(shape: Shape, note: object, told: dict[str, Any], good: Any, bad: Any) -> None:
+def test_limits_are_in_the_schema_and_enforced(
+    shape: Shape, note: object, told: dict[str, Any], good: Any, bad: Any
+) -> None:
     limited = constrain(shape, [note])
     assert limited.schema == {**shape.schema, **told}
     limited.convert(good)
@@ -40,7 +42,7 @@ def test_limits_are_told_and_kept(shape: Shape, note: object, told: dict[str, An
         limited.convert(bad)
 
 
-def test_compiled_patterns_are_told_by_their_text() -> None:
+def test_compiled_patterns_are_in_the_schema_as_text() -> None:
     class Note:
         pattern = re.compile("^x")
 

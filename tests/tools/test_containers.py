@@ -11,7 +11,7 @@ from toolwire.tools.shapes import ANY, NULL, SCALARS, TEXT, Mismatch
 INT, FLOAT = SCALARS[int], SCALARS[float]
 
 
-def test_unions_are_told_without_repetition() -> None:
+def test_unions_have_no_duplicates() -> None:
     assert union_of([INT, INT]) is INT
     assert union_of([FLOAT, INT]).schema == {"anyOf": [INT.schema, FLOAT.schema]}
 
@@ -23,7 +23,7 @@ def test_what_may_be_null_is_not_made_so_twice() -> None:
     assert optional(NULL) is NULL
 
 
-def test_a_union_tells_of_the_kind_that_came_furthest() -> None:
+def test_a_union_reports_the_deepest_mismatch() -> None:
     member = Member(name="n", shape=INT)
     shape = union_of([TEXT, object_of([member], dict), NULL])
     with pytest.raises(Mismatch) as caught:
@@ -58,7 +58,7 @@ def test_mappings_name_the_key_at_fault() -> None:
     assert caught.value.where == ("a", 1)
 
 
-def test_objects_say_what_is_missing_and_what_is_too_much() -> None:
+def test_objects_report_missing_and_unknown_members() -> None:
     shape = object_of([Member(name="a", shape=INT), Member(name="b", shape=INT, has_default=True, default=2)], dict)
     assert shape.schema == {
         "type": "object",
@@ -74,5 +74,5 @@ def test_objects_say_what_is_missing_and_what_is_too_much() -> None:
 
 
 @pytest.mark.parametrize("default", [object(), "x" * 5000, msgspec.UNSET])
-def test_defaults_that_cannot_be_told_are_not(default: object) -> None:
+def test_defaults_that_json_cannot_express_are_left_out(default: object) -> None:
     assert Member(name="a", shape=ANY, has_default=True, default=default).member_schema() == {}

@@ -60,6 +60,6 @@ def test_progress_after_the_loop_has_ended_is_dropped() -> None:
     assert heard == []
 
 
-def test_a_context_that_nobody_listens_to_says_nothing() -> None:
+def test_progress_without_emit_is_dropped() -> None:
     current().progress("anything")
     assert not current().cancelled.is_set()

@@ -90,7 +90,7 @@ def test_numpy_names_that_share_a_description() -> None:
 
 
 @pytest.mark.parametrize("text", [None, "", "   \n  "])
-def test_nothing_is_nothing(text: str | None) -> None:
+def test_an_empty_docstring_has_no_description(text: str | None) -> None:
     assert parse(text).description == ""
 
 
@@ -105,5 +105,5 @@ def test_a_section_ends_where_prose_begins_again() -> None:
     assert found.description == "A.\n\nMore prose."
 
 
-def test_parameters_without_words_are_left_out() -> None:
+def test_parameters_without_description_are_left_out() -> None:
     assert parse("A.\n\nArgs:\n    x:\n    no colon here\n    y: Two.").parameters == {"y": "Two."}

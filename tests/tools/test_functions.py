@@ -94,7 +94,7 @@ def test_arguments_arrive_as_what_the_hints_say() -> None:
     assert said(run(buy, arguments)) == "Order ['Place']"
 
 
-def test_arguments_that_do_not_fit_are_told_with_their_place() -> None:
+def test_invalid_arguments_are_reported_with_their_path() -> None:
     ran: list[object] = []
 
     @tool
@@ -291,7 +291,7 @@ def test_a_context_by_another_name_or_optional() -> None:
     assert said(run(work)) == "(no output)"
 
 
-def test_what_it_raises_is_told_without_a_traceback() -> None:
+def test_an_exception_is_reported_without_a_traceback() -> None:
     raised: list[BaseException] = []
 
     @tool
@@ -304,7 +304,7 @@ def test_what_it_raises_is_told_without_a_traceback() -> None:
     assert raised[0].__traceback__ is not None
 
 
-def test_what_it_raises_is_logged_where_nobody_asked_for_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_exception_is_logged_without_a_handler(caplog: pytest.LogCaptureFixture) -> None:
     @tool
     async def fail() -> None:
         raise OSError("disk full")
@@ -326,7 +326,7 @@ def test_nothing_it_raises_ends_the_program(error: BaseException, is_async: bool
     assert run(function_tool(asynchronous if is_async else blocking)).is_error
 
 
-def test_long_words_of_an_exception_are_cut() -> None:
+def test_a_long_message_of_an_exception_is_cut() -> None:
     @tool
     def fail() -> None:
         raise ValueError("x" * 1_000_000)
@@ -422,7 +422,7 @@ def test_what_cannot_be_a_tool_is_refused_when_it_is_made(function: Callable[...
         function_tool(function)
 
 
-def test_a_tool_is_what_the_loop_asks_for() -> None:
+def test_a_tool_implements_the_protocol() -> None:
     made: Runnable = function_tool(_odd_free)
     assert isinstance(made, FunctionTool)
     assert repr(made) == "FunctionTool('_odd_free')"
@@ -438,7 +438,7 @@ def work(first: int, second: int = 2, /, *, third: str = "x", context: Context) 
 async def wait() -> None: ...
 
 
-def test_arguments_are_put_where_they_belong() -> None:
+def test_arguments_are_bound_to_their_parameters() -> None:
     signature = signature_of(work, {})
     context = Context()
     assert signature.bind({"first": 1, "third": "y"}, context) == ([1, 2], {"third": "y", "context": context})
@@ -446,7 +446,7 @@ def test_arguments_are_put_where_they_belong() -> None:
     assert signature.description == "Work."
 
 
-def test_asynchronous_ones_are_known() -> None:
+def test_asynchronous_functions_are_recognised() -> None:
     class Called:
         async def __call__(self) -> None: ...
 
@@ -458,7 +458,7 @@ def test_partials_are_looked_through() -> None:
     assert innermost(functools.partial(functools.partial(work, 1), second=2)) is work
 
 
-def test_nothing_of_the_surroundings_is_kept() -> None:
+def test_no_reference_to_the_caller_is_kept() -> None:
     class Large:
         pass
 

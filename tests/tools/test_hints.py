@@ -306,7 +306,7 @@ def test_a_mismatch_says_where_and_what_was_expected() -> None:
     assert len(said(str, {str(number): 0 for number in range(100_000)})) < 100
 
 
-def test_named_types_are_told_once() -> None:
+def test_named_types_are_defined_once() -> None:
     hints = Hints(globals())
     first, second = hints.shape(Tree), hints.shape(list[Tree])
     assert first.schema == {"$ref": "#/$defs/Tree"}
@@ -349,7 +349,7 @@ def test_what_json_cannot_say_is_refused(hint: Any) -> None:
         shape_of(hint)
 
 
-def test_an_unknown_name_is_told() -> None:
+def test_an_unknown_name_is_reported() -> None:
     with pytest.raises(Unsupported, match="'Missing'"):
         Hints({}).shape("Missing")
 
@@ -373,7 +373,7 @@ class Wider(Base, total=False):
     d: NotRequired[int]
 
 
-def test_dataclasses_tell_their_defaults_and_descriptions() -> None:
+def test_dataclasses_have_their_defaults_and_descriptions_in_the_schema() -> None:
     hints = Hints(globals())
     hints.shape(Card)
     assert hints.definitions["Card"] == {
@@ -403,7 +403,7 @@ def test_named_tuples_without_hints_take_anything() -> None:
 
 
 @pytest.mark.parametrize("kind", [Card, namedtuple("pair", "x")])
-def test_docstrings_that_python_wrote_are_not_told(kind: Any) -> None:
+def test_generated_docstrings_are_left_out(kind: Any) -> None:
     hints = Hints(globals())
     kind = dataclass(type("Bare", (), {"__annotations__": {"x": "int"}})) if kind is Card else kind
     hints.shape(kind)

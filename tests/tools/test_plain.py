@@ -15,7 +15,7 @@ def test_decimals_become_floats_everywhere() -> None:
     assert type(value["b"]) is float
 
 
-def test_numbers_without_a_fraction_become_ints_where_asked() -> None:
+def test_whole_makes_ints_of_numbers_without_a_fraction() -> None:
     value = whole({"a": [Decimal("2.0"), 3.0, 0.5], "b": Decimal("1E+2"), "c": 10**40})
     assert value == {"a": [2, 3, 0.5], "b": 100, "c": 10**40}
     assert [type(item) for item in value["a"]] == [int, int, float]

@@ -107,7 +107,7 @@ def test_parts_pass_as_they_are() -> None:
     assert output_of(ready) is ready
 
 
-def test_long_words_of_an_object_are_cut() -> None:
+def test_a_long_text_of_an_object_is_cut() -> None:
     assert len(text_of(Spoken())) < 3000
 
 
@@ -120,7 +120,7 @@ def test_what_json_cannot_say_is_an_error() -> None:
         assert "cannot be expressed as JSON" in output.parts[0].text  # type: ignore[union-attr]
 
 
-def test_exceptions_in_words() -> None:
+def test_exceptions_as_text() -> None:
     assert describe_error(ValueError("odd")) == "ValueError: odd"
     assert describe_error(ValueError()) == "ValueError"
     assert describe_error(ExceptionGroup("some", [ExceptionGroup("inner", [OSError("full")])])) == "OSError: full"

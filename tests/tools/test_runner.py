@@ -69,7 +69,7 @@ async def hang() -> str:
     return "never"
 
 
-def test_each_is_told_when_it_ends() -> None:
+def test_results_arrive_as_calls_finish() -> None:
     found = ran(slow, quick, slow, quick)
     assert [one.call.id for one in found] == ["c1", "c3", "c0", "c2"]
     assert [text_of(one.output) for one in found] == ["quick", "quick", "slow", "slow"]
@@ -124,7 +124,7 @@ def test_a_timeout_of_the_tools_own_is_its_failure() -> None:
     ]
 
 
-def test_one_that_will_not_stop_holds_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_that_ignores_cancellation_blocks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_GRACE", 0.05)
     is_free = False
 
@@ -152,7 +152,7 @@ def test_one_that_will_not_stop_holds_up_nobody(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("raised", [ValueError("x"), SystemExit(3), asyncio.CancelledError(), RecursionError("deep")])
-def test_whatever_a_tool_raises_is_told(raised: BaseException) -> None:
+def test_every_exception_of_a_tool_is_reported(raised: BaseException) -> None:
     async def fail() -> None:
         raise raised
 
@@ -162,7 +162,7 @@ def test_whatever_a_tool_raises_is_told(raised: BaseException) -> None:
     assert text_of(second.output) == "slow"
 
 
-def test_an_output_that_says_it_failed_is_a_failure() -> None:
+def test_an_output_with_is_error_is_a_failure() -> None:
     async def no() -> Output:
         return Output.of_text("no such file", is_error=True)
 
@@ -170,7 +170,7 @@ def test_an_output_that_says_it_failed_is_a_failure() -> None:
     assert (one.fault, text_of(one.output)) == ("failed", "no such file")
 
 
-def test_words_of_an_exception_are_bounded() -> None:
+def test_the_message_of_an_exception_is_bounded() -> None:
     async def fail() -> None:
         raise ValueError("x" * 1_000_000)
 
@@ -178,7 +178,7 @@ def test_words_of_an_exception_are_bounded() -> None:
     assert len(text_of(one.output)) < 5000
 
 
-def test_whoever_stops_reading_stops_what_runs() -> None:
+def test_closing_the_generator_cancels_running_calls() -> None:
     stopped: list[str] = []
 
     async def careful() -> None:
@@ -199,7 +199,7 @@ def test_whoever_stops_reading_stops_what_runs() -> None:
     asyncio.run(main())
 
 
-def test_a_tool_knows_its_call_and_tells_how_far_it_is() -> None:
+def test_a_tool_has_its_call_id_and_reports_progress() -> None:
     def work() -> str:
         context = current()
         context.progress("half", done=1, total=2)
@@ -216,7 +216,7 @@ def test_a_tool_knows_its_call_and_tells_how_far_it_is() -> None:
     assert text_of(done.output) == "call_7"
 
 
-def test_progress_that_nobody_reads_does_not_pile_up() -> None:
+def test_unread_progress_is_bounded() -> None:
     async def talkative() -> str:
         for number in range(10_000):
             current().progress(str(number))
@@ -244,7 +244,7 @@ def test_what_fits_is_the_same_object() -> None:
 
 
 @pytest.mark.parametrize("parts", [(), (Text(text=""),), (Text(text=" \n"),)])
-def test_nothing_is_told_as_nothing(parts: tuple[Part, ...]) -> None:
+def test_an_empty_output_is_reported_as_no_output(parts: tuple[Part, ...]) -> None:
     assert text_of(bound_output(Output(parts=parts), Bounds())) == "(no output)"
 
 

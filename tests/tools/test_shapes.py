@@ -16,7 +16,7 @@ def test_booleans_are_no_numbers_and_numbers_no_booleans() -> None:
             SCALARS[kind].convert(value)
 
 
-def test_choices_tell_true_from_one() -> None:
+def test_choices_distinguish_true_from_one() -> None:
     shape = choices([(1, "one"), (True, "yes")])
     assert shape.schema == {"enum": [1, True]}
     assert (shape.convert(1), shape.convert(True), shape.convert(Decimal("1.0"))) == ("one", "yes", "one")
@@ -44,7 +44,7 @@ def test_enums_by_value_or_by_name() -> None:
         scalar_of(b"")
 
 
-def test_where_it_is_wrong_is_written_as_a_path() -> None:
+def test_a_mismatch_has_the_path_of_the_value() -> None:
     mismatch = Mismatch("odd.").inside("name").inside(3).inside("items")
     assert str(mismatch) == "items[3].name: odd."
     assert len(str(Mismatch("odd.").inside("x" * 10_000))) < 300
@@ -56,6 +56,6 @@ def test_values_in_messages_are_short() -> None:
     assert describe_value(True) == "true"
 
 
-def test_wrong_bytes_are_told() -> None:
+def test_invalid_base64_is_reported() -> None:
     with pytest.raises(Mismatch, match="base64"):
         FORMATS[bytes].convert("a!")

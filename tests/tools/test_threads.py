@@ -22,7 +22,7 @@ def test_results_and_errors_come_back() -> None:
     asyncio.run(main())
 
 
-def test_what_nobody_waits_for_is_dropped() -> None:
+def test_the_result_of_a_cancelled_call_is_dropped() -> None:
     go = threading.Event()
 
     async def main() -> None:
@@ -38,7 +38,7 @@ def test_what_nobody_waits_for_is_dropped() -> None:
     asyncio.run(main())
 
 
-def test_functions_that_never_end_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_running_functions_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     go = threading.Event()
     monkeypatch.setattr(threads, "MOST", 2)
 

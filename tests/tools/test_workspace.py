@@ -100,7 +100,7 @@ async def _use_all(box: Box, uses: list[dict[str, object]]) -> None:
         assert "canary.txt  19 B" not in text
 
 
-def test_a_day_of_work(tmp_path: Path) -> None:
+def test_the_tools_work_together(tmp_path: Path) -> None:
     box = Box(tmp_path, shell=True)
     box.text("write", path="src/app.py", content="def greet():\n    return 'hello'\n")
     box.text("write", path="tests/test_app.py", content="from src.app import greet\nassert greet() == 'good day'\n")

@@ -32,7 +32,7 @@ def test_errors_stay_errors() -> None:
     assert output.parts == (Text(text="no"),)
 
 
-def test_nothing_is_said_so() -> None:
+def test_an_empty_result_is_reported_as_no_output() -> None:
     assert texts(result()) == ["(no output)"]
     assert texts(result(text(""))) == ["(no output)"]
 
@@ -44,7 +44,7 @@ def test_media(kind: Any) -> None:
 
 
 @pytest.mark.parametrize(("data", "words"), [("not base64!", "could not be read"), ("", "without data")])
-def test_media_that_would_be_refused_become_words(data: str, words: str) -> None:
+def test_invalid_media_become_text(data: str, words: str) -> None:
     (said,) = texts(result(Made(type="image", mime_type="image/png", data=data)))
     assert words in said
 
@@ -59,7 +59,7 @@ def test_resources() -> None:
     assert texts(result(link)) == ["[resource n at x://y]: about"]
 
 
-def test_kinds_of_the_future_are_named() -> None:
+def test_unknown_kinds_are_named() -> None:
     assert texts(result(Made(type="hologram"))) == ['[a part of the kind "hologram", which cannot be shown]']
 
 
@@ -81,7 +81,7 @@ def test_kinds_of_the_future_are_named() -> None:
         ({}, ["words"], ["words", "{}"]),
     ],
 )
-def test_what_is_structured_is_told_once(structured: Any, said: list[str], told: list[str]) -> None:
+def test_structured_content_is_not_repeated(structured: Any, said: list[str], told: list[str]) -> None:
     assert texts(result(*map(text, said), structured=structured)) == told
 
 

@@ -160,7 +160,7 @@ def test_cancelling_reaches_the_server() -> None:
     using(everything.server.streamable_http_app(), test)
 
 
-def test_a_server_that_is_gone_is_told_and_found_again() -> None:
+def test_an_unreachable_server_is_reported_and_reconnected() -> None:
     async def main() -> None:
         async with over_http(Everything().server.streamable_http_app()) as url:
             opened = MCP(url, timeout=2)
@@ -174,7 +174,7 @@ def test_a_server_that_is_gone_is_told_and_found_again() -> None:
     asyncio.run(main())
 
 
-def test_headers_are_sent_and_a_session_that_ended_begins_anew() -> None:
+def test_headers_are_sent_and_an_ended_session_is_replaced() -> None:
     seen: list[tuple[str, str]] = []
 
     def answer(message: dict[str, Any], headers: dict[str, str]) -> tuple[int, dict[str, str], bytes]:
@@ -228,7 +228,7 @@ def test_wrong_answers_are_errors_of_the_one_call(
     using(older(answer), test)
 
 
-def test_a_server_that_wants_a_key_is_told_as_such() -> None:
+def test_a_server_that_requires_a_key_is_reported_as_such() -> None:
     async def application(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
             await send({"type": "http.response.start", "status": 401, "headers": []})

@@ -41,7 +41,7 @@ def test_a_server_of_the_sdk_gives_every_kind_of_content() -> None:
     asyncio.run(main())
 
 
-def test_a_session_has_one_life() -> None:
+def test_a_session_cannot_be_restarted() -> None:
     async def main() -> None:
         changes: list[int] = []
         session = Session(target_of(bare(), "x", None, None), lambda: changes.append(1))

@@ -56,7 +56,7 @@ def test_tools_are_listed_page_by_page_under_the_server_s_name() -> None:
     using(test)
 
 
-def test_a_source_is_what_the_loop_asks_for() -> None:
+def test_a_source_implements_the_protocol() -> None:
     made: ToolSource = MCP("run")
     assert repr(made) == "MCP('run')"
 
@@ -85,7 +85,7 @@ def test_many_calls_at_once_keep_their_answers() -> None:
     using(test)
 
 
-def test_names_are_fitted_and_stay() -> None:
+def test_names_are_legal_and_do_not_change() -> None:
     opened = MCP("run", name="s" * 40)
     long = opened._public_name("t" * 60)
     assert len(long) <= 64
@@ -129,7 +129,7 @@ def test_progress_is_passed_on() -> None:
     using(test)
 
 
-def test_a_stalling_tool_is_cancelled_and_the_session_goes_on() -> None:
+def test_a_stalling_tool_is_cancelled_and_the_session_continues() -> None:
     async def test(opened: MCP) -> None:
         output = await run(opened, "stall")
         assert output.is_error
@@ -157,7 +157,7 @@ def test_a_flood_of_messages_stops_neither_the_loop_nor_the_end() -> None:
     asyncio.run(main())
 
 
-def test_cancelling_a_call_tells_the_server_and_leaves_the_session() -> None:
+def test_cancelling_a_call_reaches_the_server_and_keeps_the_session() -> None:
     async def test(opened: MCP) -> None:
         pid = json.loads(text_of(await run(opened, "where")))["pid"]
         call = asyncio.create_task(run(opened, "stall"))
@@ -171,7 +171,7 @@ def test_cancelling_a_call_tells_the_server_and_leaves_the_session() -> None:
     using(test)
 
 
-def test_a_server_that_dies_in_a_call_is_told_and_started_again() -> None:
+def test_a_server_that_dies_in_a_call_is_reported_and_restarted() -> None:
     async def test(opened: MCP) -> None:
         waiting = [asyncio.create_task(opened.call(name, {})) for name in ("stall", "stall", "die")]
         for output in await asyncio.gather(*waiting):
@@ -205,7 +205,7 @@ def test_a_server_that_was_killed_between_calls_is_started_again() -> None:
     using(test)
 
 
-def test_an_answer_that_is_none_is_an_error() -> None:
+def test_an_invalid_answer_is_an_error() -> None:
     async def test(opened: MCP) -> None:
         output = await run(opened, "nonsense")
         assert output.is_error
@@ -217,7 +217,7 @@ def test_an_answer_that_is_none_is_an_error() -> None:
     using(test)
 
 
-def test_words_on_standard_output_are_endured() -> None:
+def test_other_output_on_standard_output_is_ignored() -> None:
     async def test(opened: MCP) -> None:
         assert text_of(await run(opened, "echo")) == "{}"
 
@@ -237,7 +237,7 @@ def test_words_on_standard_output_are_endured() -> None:
         ("http://127.0.0.1:9/mcp", "All connection attempts failed"),
     ],
 )
-def test_a_server_that_does_not_come_up_is_told_why(command: str | list[str], words: str) -> None:
+def test_a_server_that_does_not_start_is_reported_with_the_reason(command: str | list[str], words: str) -> None:
     async def main() -> None:
         closed = MCP(command, start_timeout=0.3 if "mute" in command else 20)
         with pytest.raises(ConfigError, match="MCP server") as caught:
@@ -251,7 +251,7 @@ def test_a_server_that_does_not_come_up_is_told_why(command: str | list[str], wo
     asyncio.run(main())
 
 
-def test_a_server_that_cannot_list_its_tools_is_told_and_given_up() -> None:
+def test_a_server_that_cannot_list_its_tools_is_reported_and_dropped() -> None:
     async def main() -> None:
         closed = MCP(bare("listless"))
         with pytest.raises(ConfigError, match='refused: "method not found"'):
@@ -316,7 +316,7 @@ def test_a_source_may_be_used_in_one_loop_after_another() -> None:
 
 
 @pytest.mark.slow
-def test_a_loop_that_was_left_without_a_word_leaves_no_server() -> None:
+def test_a_closed_event_loop_leaves_no_server_running() -> None:
     opened = MCP(bare(), timeout=5)
     loop = asyncio.new_event_loop()
     pid = json.loads(text_of(loop.run_until_complete(opened.call("where", {}))))["pid"]
@@ -346,7 +346,7 @@ def test_secrets_of_this_process_are_not_handed_on(monkeypatch: pytest.MonkeyPat
     using(test, env={"MINE": "yes"})
 
 
-def test_without_the_sdk_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_sdk_the_error_has_the_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "toolwire.tools.mcp.session", raising=False)
     monkeypatch.setitem(sys.modules, "mcp", None)
     with pytest.raises(ConfigError) as caught:
@@ -360,7 +360,7 @@ def test_the_sdk_is_not_imported_before_it_is_needed() -> None:
     assert ended.stdout == "False False\n"
 
 
-def test_hints_of_the_server_decide_whether_somebody_is_asked() -> None:
+def test_annotations_of_the_server_decide_about_approval() -> None:
     class Hints:
         def __init__(self, read_only: bool | None, destructive: bool | None) -> None:
             self.read_only_hint, self.destructive_hint = read_only, destructive

@@ -62,7 +62,7 @@ def test_the_end_of_the_server_ends_the_stream() -> None:
     assert ended.stderr.endswith("the end")
 
 
-def test_a_server_that_reads_nothing_is_left_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_reads_nothing_does_not_block(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stdio, "_GRACE", 0.1)
 
     async def test(transport: StdioTransport, incoming: Any, outgoing: Any) -> None:
@@ -77,7 +77,7 @@ def test_a_server_that_reads_nothing_is_left_in_time(monkeypatch: pytest.MonkeyP
     assert time.monotonic() - begun < 5
 
 
-def test_a_server_whose_output_nobody_takes_can_still_end() -> None:
+def test_a_server_that_blocks_on_its_output_can_exit() -> None:
     async def test(transport: StdioTransport, incoming: Any, outgoing: Any) -> None:
         await incoming.aclose()
 

@@ -35,7 +35,7 @@ def filtered(listed: ToolList, message: JSONRPCResponse, *, is_asked: bool = Tru
     return found
 
 
-def test_one_wrong_tool_does_not_cost_the_others(caplog: pytest.LogCaptureFixture) -> None:
+def test_one_invalid_tool_does_not_affect_the_others(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         async with MCP(bare("spoiled"), name="x") as opened:
             names = {each.tool.name for each in await opened.tools()}
@@ -53,7 +53,7 @@ def test_one_wrong_tool_does_not_cost_the_others(caplog: pytest.LogCaptureFixtur
     assert len(warned) == len(set(warned)) >= 10
 
 
-def test_a_list_without_measure_is_cut(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_list_that_is_too_long_is_cut(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         async with MCP(bare("crowd"), name="x") as opened:
             assert len(await opened.tools()) == MOST_TOOLS
@@ -87,7 +87,7 @@ def test_only_answers_to_requests_for_a_list_are_touched() -> None:
     assert filtered(listed, page("no tool"), is_asked=False) == ["no tool"]
 
 
-def test_what_is_no_list_is_left_to_the_sdk() -> None:
+def test_an_invalid_list_is_left_to_the_sdk() -> None:
     listed = ToolList()
     for result in ({}, {"tools": None}, {"tools": {"a": 1}}):
         listed.note_request(JSONRPCRequest(jsonrpc="2.0", id=1, method="tools/list"))
@@ -96,7 +96,7 @@ def test_what_is_no_list_is_left_to_the_sdk() -> None:
         assert message.result == result
 
 
-def test_checking_lets_others_have_their_turn() -> None:
+def test_validation_yields_to_other_tasks() -> None:
     async def main() -> None:
         listed = ToolList()
         listed.start()
@@ -118,7 +118,7 @@ def test_checking_lets_others_have_their_turn() -> None:
     asyncio.run(main())
 
 
-def test_what_the_sdk_leaves_out_is_named_with_its_reason() -> None:
+def test_tools_that_the_sdk_drops_are_reported_with_the_reason() -> None:
     listed = ToolList()
     listed.start()
     wrong = {"type": "object", "properties": {"a": {"type": "object", "x-mcp-header": "A"}}}

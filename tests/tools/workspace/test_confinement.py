@@ -140,7 +140,7 @@ def test_git_folders_are_read_but_not_written(tmp_path: Path, path: str) -> None
     assert sorted(os.listdir(box.root / ".git")) == ["config"]
 
 
-def test_what_is_no_root_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_root_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "missing", Path("/")):
         with pytest.raises(ConfigError):
             Root(path)
@@ -282,7 +282,7 @@ def test_a_link_that_appears_right_after_the_look_is_not_followed(
     assert box.is_untouched()
 
 
-def test_a_workspace_in_a_folder_that_is_gone_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workspace_in_a_deleted_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)

@@ -35,7 +35,7 @@ def test_lines_have_numbers(tmp_path: Path) -> None:
     assert box.text("read", path="a.txt") == "     1\tone\n     2\ttwo\n     3\t\n     4\tfour"
 
 
-def test_a_piece_says_where_to_go_on(tmp_path: Path) -> None:
+def test_a_page_has_the_offset_of_the_next_one(tmp_path: Path) -> None:
     box = Box(tmp_path)
     box.file("a.txt", "".join(f"{number}\n" for number in range(1, 11)))
     assert (
@@ -46,7 +46,7 @@ def test_a_piece_says_where_to_go_on(tmp_path: Path) -> None:
     assert "has 10 lines, found offset 11" in box.refusal("read", path="a.txt", offset=11)
 
 
-def test_every_line_of_a_long_file_is_reached_by_going_on(tmp_path: Path) -> None:
+def test_every_line_of_a_long_file_is_on_some_page(tmp_path: Path) -> None:
     box = Box(tmp_path, limits=Limits(lines=7, output_characters=60))
     lines = [f"line {number} " + "x" * (number % 13) for number in range(100)]
     box.file("a.txt", "\n".join(lines))
@@ -60,7 +60,7 @@ def test_every_line_of_a_long_file_is_reached_by_going_on(tmp_path: Path) -> Non
     assert seen == lines
 
 
-def test_a_long_line_is_cut_and_told(tmp_path: Path) -> None:
+def test_a_long_line_is_cut_with_a_note(tmp_path: Path) -> None:
     box = Box(tmp_path, limits=Limits(line_characters=10))
     box.file("a.txt", "x" * 5000)
     assert box.text("read", path="a.txt") == "     1\txxxxxxxxxx [... 4,990 more characters in this line]"
@@ -103,7 +103,7 @@ def test_images_come_as_images(tmp_path: Path, mime: str, data: bytes) -> None:
     assert len(box.use("read", path="b").parts) == 1
 
 
-def test_other_binary_files_are_told_by_type_and_size(tmp_path: Path) -> None:
+def test_other_binary_files_are_reported_by_type_and_size(tmp_path: Path) -> None:
     box = Box(tmp_path)
     box.file("a.pdf", b"%PDF-1.7\n\0\1\2")
     box.file("a.bin", b"ab\0cd")
@@ -175,7 +175,7 @@ def test_edit_makes_no_file_and_no_folder(tmp_path: Path) -> None:
     assert names(box.root) == []
 
 
-def test_edit_tells_what_it_did(tmp_path: Path) -> None:
+def test_edit_reports_what_it_did(tmp_path: Path) -> None:
     box = Box(tmp_path)
     box.file("a", "1\n2\n2\n")
     assert box.text("edit", path="a", old_text="1", new_text="0") == "edited a: 1 passage, in line 1."
@@ -238,9 +238,7 @@ def test_a_cancelled_write_leaves_the_old_file_or_the_new_one(tmp_path: Path, de
     asyncio.run(main())
 
 
-def test_a_write_that_is_given_up_just_before_its_end_does_not_happen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_write_cancelled_just_before_its_end_does_not_happen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     box = Box(tmp_path)
     place = box.file("a", "old")
     budget = Budget(10)
@@ -289,7 +287,7 @@ def test_a_file_is_deleted_and_of_a_link_only_the_link(tmp_path: Path) -> None:
     assert box.is_untouched()
 
 
-def test_nothing_is_deleted_after_it_was_given_up(tmp_path: Path) -> None:
+def test_nothing_is_deleted_after_cancellation(tmp_path: Path) -> None:
     box = Box(tmp_path)
     box.file("a.txt")
     budget = Budget(5)
@@ -308,7 +306,7 @@ def test_one_passage() -> None:
     assert edited(b"a b a", "a", "x", everywhere=True) == Replacement(data=b"x b x", count=2, line=1)
 
 
-def test_how_many_matches_there_are_is_told() -> None:
+def test_the_number_of_matches_is_reported() -> None:
     with pytest.raises(Refused, match="found 3 matches, in lines 1, 2, 2; expected 1"):
         edited(b"a\na a\n", "a", "b")
     with pytest.raises(Refused, match=r"found 0 matches, expected 1.*without line numbers"):
@@ -322,7 +320,7 @@ def test_passages_that_overlap_are_ambiguous() -> None:
         edited(b"aaa", "aa", "b")
 
 
-def test_other_white_space_is_found_and_told() -> None:
+def test_a_match_with_other_white_space_is_reported() -> None:
     with pytest.raises(Refused, match="other white space begins in line 2"):
         edited(b"x\n    if a:\n        b\n", "if a:\n  b\n", "c")
 

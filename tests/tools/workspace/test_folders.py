@@ -161,7 +161,7 @@ def test_an_ignore_file_that_is_a_link_is_not_read(tmp_path: Path) -> None:
     assert files(box)[0] == ["a"]
 
 
-def test_a_walk_that_is_too_deep_or_too_wide_says_so(tmp_path: Path) -> None:
+def test_a_walk_that_hits_a_limit_reports_it(tmp_path: Path) -> None:
     box = Box(tmp_path)
     box.file("a/b/c/d", "")
     for number in range(20):

@@ -83,7 +83,7 @@ def test_binary_links_and_other_things_are_left_out(tmp_path: Path) -> None:
 
 
 @engines
-def test_limits_are_told(tmp_path: Path) -> None:
+def test_limits_are_reported(tmp_path: Path) -> None:
     box = Box(tmp_path, limits=Limits(matches=5, file_bytes=1000, line_characters=40, entries=3))
     for number in range(6):
         box.file(f"{number}", "needle\n" * 3)
@@ -101,7 +101,7 @@ def test_limits_are_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["", "a\nb", "a\0b", "\ud800", "x" * 2001, "(", "a{2,1}"])
-def test_what_is_no_pattern(tmp_path: Path, pattern: str) -> None:
+def test_invalid_patterns_are_refused(tmp_path: Path, pattern: str) -> None:
     box = Box(tmp_path)
     box.file("a", "a")
     box.refusal("grep", pattern=pattern)
@@ -166,7 +166,7 @@ def test_looking_around_works_with_any_engine(tmp_path: Path) -> None:
     assert hits(tmp_path, [b"ab\ncb\n"], Query(pattern="(?<=a)b")) == [Hit(0, 1, True, "ab")]
 
 
-def test_what_nobody_can_read_is_refused(tmp_path: Path) -> None:
+def test_a_pattern_that_no_engine_accepts_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Refused, match=r"no regular expression: .*\.$"):
         hits(tmp_path, [b"a"], Query(pattern="a("))
 
@@ -177,7 +177,7 @@ def test_of_a_long_line_only_the_beginning_is_kept(tmp_path: Path) -> None:
     assert len(found.text) < 10_000
 
 
-def test_enough_is_enough(tmp_path: Path) -> None:
+def test_the_engine_stops_after_enough_matches(tmp_path: Path) -> None:
     found = hits(tmp_path, [b"a\n" * 200_000], Query(pattern="a", enough=10))
     assert 10 <= len(found) < 200_000
 

@@ -40,7 +40,7 @@ def test_work_is_done_off_the_loop() -> None:
     assert there != here
 
 
-def test_cancelling_tells_the_work_and_waits_for_it() -> None:
+def test_cancelling_stops_the_work_and_waits_for_it() -> None:
     steps = list[str]()
 
     def work(budget: Budget) -> None:

@@ -38,7 +38,7 @@ def test_counts_and_bounds(tmp_path: Path) -> None:
     assert run(tmp_path, b"a\n", "b", "0", "0", "0", "1") == (1, [], "")
 
 
-def test_what_is_no_pattern_is_told(tmp_path: Path) -> None:
+def test_an_invalid_pattern_is_reported(tmp_path: Path) -> None:
     code, lines, error = run(tmp_path, b"a\n", "(", "0", "0", "0", "0")
     assert (code, lines) == (2, [])
     assert "unterminated" in error

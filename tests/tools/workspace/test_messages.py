@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 
 @given(st.binary(min_size=1, max_size=40).filter(lambda name: not {0, 47} & set(name)))
-def test_every_name_is_shown_in_one_line_and_meant_again(name: bytes) -> None:
+def test_every_name_is_one_line_and_is_parsed_back(name: bytes) -> None:
     text = display_path(os.fsdecode(name))
     assert text.encode("utf-8")
     assert len(text.splitlines()) == 1
@@ -32,12 +32,12 @@ def test_escapes_that_would_make_a_separator_stay_text() -> None:
 
 
 @pytest.mark.parametrize("number", [errno.ENOENT, errno.EACCES, errno.ENOSPC, errno.EIO])
-def test_a_fault_becomes_a_sentence_about_the_path(number: int) -> None:
+def test_an_os_error_becomes_a_message_about_the_path(number: int) -> None:
     with pytest.raises(Refused, match=r'"some/path".*\.$'), os_errors_refused("some/path"):
         raise OSError(number, os.strerror(number), "/secret/place")
 
 
-def test_a_fault_does_not_tell_where_the_root_is() -> None:
+def test_a_refusal_does_not_contain_the_path_of_the_root() -> None:
     with pytest.raises(Refused) as refusal, os_errors_refused("a"):
         raise OSError(errno.EIO, "broken", "/secret/place")
     assert "secret" not in str(refusal.value)

@@ -81,7 +81,7 @@ def test_a_program_that_closes_its_output_is_still_stopped(tmp_path: Path) -> No
 
 
 @on_linux
-def test_what_is_left_in_the_background_is_ended_and_told(tmp_path: Path) -> None:
+def test_children_in_the_background_are_killed_and_reported(tmp_path: Path) -> None:
     started = time.monotonic()
     result, printed = ended(tmp_path, "sleep 60 & echo $! > child; echo done")
     assert (result, printed) == (Ended(code=0, left_running=True), b"done\n")
@@ -90,7 +90,7 @@ def test_what_is_left_in_the_background_is_ended_and_told(tmp_path: Path) -> Non
 
 
 @on_linux
-def test_what_begins_a_session_of_its_own_is_found(tmp_path: Path) -> None:
+def test_a_child_in_a_session_of_its_own_is_killed(tmp_path: Path) -> None:
     script = "setsid bash -c 'echo $$ > stray; sleep 60' >/dev/null 2>&1 & while [ ! -s stray ]; do sleep 0.01; done"
     assert ended(tmp_path, script)[0].left_running
     assert not is_alive(tmp_path, "stray")

@@ -75,7 +75,7 @@ def test_nothing_stays_behind(box: Box) -> None:
             continue
 
 
-def test_without_bubblewrap_the_reason_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_bubblewrap_the_reason_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     assert find_sandbox(Shell(), str(tmp_path), "/bin/bash", Budget(5)).why_not == "bubblewrap (bwrap) is not installed"
     assert find_sandbox(Shell(sandbox="never"), str(tmp_path), "/bin/bash", Budget(5)).why_not == "it is switched off"

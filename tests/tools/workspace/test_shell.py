@@ -68,7 +68,7 @@ def test_a_flood_is_stopped(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["", "  ", "a\0b", "\ud800", "x" * 100_001])
-def test_what_is_no_command(tmp_path: Path, command: str) -> None:
+def test_invalid_commands_are_refused(tmp_path: Path, command: str) -> None:
     Box(tmp_path, shell=OPEN).refusal("shell", command=command)
 
 

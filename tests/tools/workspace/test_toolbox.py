@@ -40,7 +40,7 @@ def test_a_person_may_be_asked_before_things_change(tmp_path: Path) -> None:
     assert all(runnable.timeout is not None and runnable.timeout > 0 for runnable in box.tools.values())
 
 
-def test_arguments_that_do_not_fit_are_told(tmp_path: Path) -> None:
+def test_invalid_arguments_are_reported(tmp_path: Path) -> None:
     box = Box(tmp_path)
     assert "path" in box.refusal("read")
     assert "Expected `str`" in box.refusal("read", path=7)

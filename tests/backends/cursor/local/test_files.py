@@ -33,7 +33,7 @@ def test_lines_are_read_by_offset_and_limit(place: Path) -> None:
     assert answer(place, "pi_read", agent.PiReadExecArgs(path="a.txt", offset=4)).success.output == "4\n"
 
 
-def test_a_missing_file_is_told_as_such(place: Path) -> None:
+def test_a_missing_file_is_reported_as_missing(place: Path) -> None:
     assert read(place, "none.txt").WhichOneof("result") == "file_not_found"
     assert read(place, "none/none.txt").WhichOneof("result") == "file_not_found"
     assert answer(place, "pi_read", agent.PiReadExecArgs(path="none")).WhichOneof("result") == "error"
@@ -75,7 +75,7 @@ def test_huge_files_are_not_read_whole(place: Path) -> None:
     assert is_declined(answer(place, "write", too_much, limits=Limits(file_bytes=1000)))
 
 
-def test_binary_files_are_told_as_such(place: Path) -> None:
+def test_binary_files_are_reported_as_such(place: Path) -> None:
     (place / "a.bin").write_bytes(b"needle\0\x01\x02" * 100)
     (place / "latin.txt").write_bytes("grün".encode("latin-1"))
     (place / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(50))

@@ -29,7 +29,7 @@ def test_a_command_gives_its_output_and_code(place: Path) -> None:
     assert "exit code 2" in answer(place, "pi_bash", agent.PiBashExecArgs(command="exit 2")).error.error
 
 
-def test_a_stream_begins_speaks_and_ends(place: Path) -> None:
+def test_a_stream_has_start_output_and_exit(place: Path) -> None:
     events = answers(place, "shell_stream", agent.ShellArgs(command="echo x; exit 4"))
     assert [event.WhichOneof("event") for event in events] == ["start", "stdout", "exit"]
     assert (events[1].stdout.data, events[2].exit.code, events[2].exit.aborted) == ("x\n", 4, False)
@@ -50,7 +50,7 @@ def test_a_command_ends_in_time_with_all_that_it_started(place: Path) -> None:
     assert time.monotonic() - began < 10
 
 
-def test_a_flood_is_dammed(place: Path) -> None:
+def test_a_flood_is_bounded(place: Path) -> None:
     limits = Limits(command_output_bytes=1000, command_flood_bytes=1 << 20)
     failure = answer(place, "shell", agent.ShellArgs(command="yes flood", timeout=20_000), limits=limits).failure
     assert failure.aborted

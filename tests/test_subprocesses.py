@@ -1,4 +1,4 @@
-"""A program that is started: it leads its own group, and nothing of it is left when whoever starts it is cancelled meanwhile."""
+"""A child program leads its own group, and a start that is cancelled leaves no process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_signal_reaches_what_it_has_started(tmp_path: Path) -> None:
         await _until(told)
         signal_group(process, signal.SIGKILL)
         assert await process.wait() == -signal.SIGKILL
-        signal_group(process, signal.SIGKILL)  # nobody is left; that is no error
+        signal_group(process, signal.SIGKILL)  # no process is left; that is no error
 
     asyncio.run(main())
     wait_until(lambda: not any(map(_is_running, told.read_text().split())))

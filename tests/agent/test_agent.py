@@ -265,7 +265,7 @@ INTERRUPTED = """
 import os, signal, time
 from toolwire import Agent
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs us in the background may have had it ignored
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent that runs us in the background may ignore it
 
 def work() -> str:
     os.kill(os.getpid(), signal.SIGINT)

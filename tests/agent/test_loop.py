@@ -95,7 +95,7 @@ def test_parallel_calls_keep_their_ids_in_any_order() -> None:
     assert all(text.startswith(made[call_id] + ":") for call_id, text in told)
     assert [text.partition(":")[0] for _, text in told][:3] == ["Rome", "Oslo", "Bern"]
     assert [text.partition(":")[0] for _, text in pairs(loop.messages)] == cities
-    assert ending(events).text == "ok"  # the script is strict: a history that is not what it said is complained of
+    assert ending(events).text == "ok"  # the script is strict and rejects a history that differs from its answers
 
 
 def test_H048_ids_that_come_again_in_each_answer_stay_with_their_calls() -> None:
@@ -199,7 +199,7 @@ def test_the_record_of_the_last_answer_says_that_the_bound_is_reached() -> None:
 
 
 class Circling:
-    """A back end whose model goes on calling where there is nothing to call, until the back end ends the answer."""
+    """A back end whose model keeps calling tools that are not offered, until the back end ends the answer."""
 
     name = "s"
     dialect = ""

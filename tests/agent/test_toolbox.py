@@ -1,4 +1,4 @@
-"""The calls of one answer: which may run, what somebody says to that, and a result for each."""
+"""The calls of one answer: validation, approval, and a result for each."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_edited_arguments_must_fit_too() -> None:
 
 def test_the_hook_sees_the_tool() -> None:
     seen: list[Any] = []
-    told(call('{"number": 4}'), approve=lambda event, tool: seen.append((event.name, tool.changes_things)))  # type: ignore[func-returns-value] # None: nobody asked
+    told(call('{"number": 4}'), approve=lambda event, tool: seen.append((event.name, tool.changes_things)))  # type: ignore[func-returns-value] # None: needs no approval
     assert seen == [("double", True)]
 
 

@@ -160,7 +160,7 @@ sandbox = "never"
             assert f", {off}" in server.output
             assert "calls=3" in server.output
             assert "commands of the service run WITHOUT a sandbox (it is switched off)" in server.output
-            assert "exit 3" not in server.output  # what was done is told, not what was said
+            assert "exit 3" not in server.output  # the log has the outcome, not the command
 
 
 def test_doctor_reports_whether_commands_are_sandboxed(

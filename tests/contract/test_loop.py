@@ -182,7 +182,7 @@ def test_a_task_interrupted_at_any_event_continues_at_every_provider(stage: Prov
 
 
 async def _interrupted(stage: Providers, kind: str, others: tuple[str, ...]) -> None:
-    """At each event it goes on at one of the others, by turns."""
+    """After each event it continues at one of the others, by turns."""
     config = stage.config()
     async with AsyncExitStack() as stack:
         agents = {
@@ -219,7 +219,7 @@ def test_a_saved_conversation_continues_with_another_model(
     )
     _, conversation = events_of(agent_of(stage, kind), prompt)
     conversation.save(tmp_path / "talk.json")
-    stage.refused.clear()  # what the first model is told of its own thoughts is another test's matter
+    stage.refused.clear()  # another test checks the reasoning that the first model gets
     stage.seen.clear()
     backend = stage.backend(other, "second")
     agent = Agent("second/scripted", Weather().tools, config=with_backends(Config(), (backend,)))

@@ -53,7 +53,7 @@ class Reply:
 
 
 class Instant:
-    """Writes each request as its model's real back end would, sends it to nobody, and has the bytes of two answers."""
+    """Encodes each request as the real back end would, does not send it, and replays the bytes of two answers."""
 
     def __init__(self, model: Backend) -> None:
         self.name, self.dialect, self.profile, self.tool_kinds = (

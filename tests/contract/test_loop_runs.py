@@ -39,7 +39,7 @@ STUBBORN = ["cursor-run", "cursor-sse", "codex-held-166", "codex-replay-166", "c
 
 
 class Look:
-    """A tool that remembers what it was asked."""
+    """A tool that records its arguments."""
 
     def __init__(self) -> None:
         self.cities: list[str] = []
@@ -55,7 +55,7 @@ class Look:
 
 
 class Stubborn:
-    """A model of Cursor's that never stops calling; it says something first if it has words."""
+    """A Cursor model that never stops calling tools, with optional text before."""
 
     def __init__(self, text: str = "") -> None:
         self._text = text
@@ -70,7 +70,7 @@ class Stubborn:
 
 
 class Learning:
-    """A model of Cursor's that calls wrongly, is told, calls rightly, and answers."""
+    """A Cursor model that makes an invalid call, then a valid one, and answers."""
 
     def start(self, seen: Seen) -> Any:
         yield Call("look", {"town": "Rome"})

@@ -1,4 +1,4 @@
-"""Limits and descriptions from Annotated, whoever made them."""
+"""Limits and descriptions in Annotated, of every library."""
 
 from __future__ import annotations
 

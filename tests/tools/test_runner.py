@@ -1,4 +1,4 @@
-"""Tools side by side: in time, stopped when nobody waits, and never with more to say than a model can read."""
+"""Concurrent calls: time-outs, cancellation, and a bound on their output."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ USUAL = Bounds()
 
 
 class Plain:
-    """A tool that is no function of a program: what it raises nobody has looked at."""
+    """A tool that is not a function, so its exceptions reach the runner."""
 
     changes_things = False
 

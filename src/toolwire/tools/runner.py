@@ -98,7 +98,7 @@ class _Execution:
             with serving(Context(self._call.id, emit=self._report)):
                 async with clock:
                     output = await self._runnable.run(self._arguments)
-            kept = bound_output(output, self._bounds)
+            output = bound_output(output, self._bounds)
         except asyncio.CancelledError as fault:
             if is_task_cancelled():
                 raise
@@ -106,7 +106,7 @@ class _Execution:
         except (Exception, SystemExit) as fault:  # every exception of a tool is reported to the model
             return self._timed_out() if clock.expired() else self._failed(describe_error(fault))
         return FinishedCall(
-            call=self._call, output=kept, fault="failed" if kept.is_error else "", seconds=self._seconds
+            call=self._call, output=output, fault="failed" if output.is_error else "", seconds=self._seconds
         )
 
     def _report(self, progress: Progress) -> None:
@@ -140,7 +140,7 @@ class _Execution:
 def bound_output(output: Output, bounds: Bounds) -> Output:
     """The output with the middle of long texts replaced by a note; the beginning and the end matter most."""
     room = _Room(bounds)
-    parts = [kept for part in output.parts if (kept := room.fit(part)) is not None]
+    parts = [fitting for part in output.parts if (fitting := room.fit(part)) is not None]
     if room.dropped:
         parts.append(Text(text=f"[{room.dropped} more parts left out: too much]"))
     if not any(not isinstance(part, Text) or part.text.strip() for part in parts):

@@ -114,8 +114,8 @@ def noting(application: Any, seen: list[dict[str, str]]) -> Any:
     return noted
 
 
-@pytest.mark.parametrize("is_begun_anew", [False, True])
-def test_arguments_are_repeated_in_headers_where_the_tool_says_so(is_begun_anew: bool) -> None:
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_arguments_are_repeated_in_headers_where_the_tool_says_so(is_restarted: bool) -> None:
     everything = Everything()
     everything.names = ["headed", "badly headed", "plain"]
     everything.schemas = {"headed": HEADED, "badly headed": BADLY_HEADED}
@@ -127,7 +127,7 @@ def test_arguments_are_repeated_in_headers_where_the_tool_says_so(is_begun_anew:
         assert len(opened.warnings) == 1
         assert '"badly headed" is left out: ' in opened.warnings[0]
         assert "x-mcp-header" in opened.warnings[0]
-        if is_begun_anew:  # as after the end of a session: the list is not read again for a call
+        if is_restarted:  # as after the end of a session: the list is not read again for a call
             await opened.close()
         seen.clear()
         output = await tools["headed"].run({"region": "\u00fc", "deep": {"count": 7}})

@@ -187,7 +187,7 @@ class Session:
         return ServerFault(f"{why} Whether it did what it was asked is not known.", is_over=not self.is_alive)
 
     async def _hold(self, timeout: float) -> None:
-        """Enters and leaves everything; ends when told to, or when the server does."""
+        """Enters and exits the SDK's contexts; ends on close() or with the server."""
         try:
             with anyio.CancelScope(deadline=anyio.current_time() + timeout) as self._scope:
                 if self._stop.is_set():

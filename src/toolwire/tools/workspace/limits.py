@@ -32,7 +32,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     seconds: float = 20.0  # for everything but a command
     command_characters: int = 100_000
     command_seconds: float = 600.0  # the longest time-out that a command may have
-    command_output_bytes: int = 60_000  # kept of the output: half from its beginning, half from its end
+    command_output_bytes: int = 60_000  # stored: half from the beginning, half from the end
     command_flood_bytes: int = 256 << 20  # of output, after which the command is stopped
 
 

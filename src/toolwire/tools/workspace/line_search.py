@@ -1,6 +1,6 @@
-"""The program that stands in for ripgrep: lines that match, in files that are open already, in ripgrep's own words.
+"""A replacement for ripgrep: prints the matching lines of open files in ripgrep's format.
 
-It runs as a process of its own with nothing but the standard library, so that a pattern that takes for ever can be ended:
+It is a program with only the standard library, so that a pattern that takes for ever can be killed:
     python -I -S line_search.py PATTERN IGNORE_CASE CONTEXT MOST COUNT DESCRIPTOR...
 """
 
@@ -14,7 +14,7 @@ from itertools import islice
 
 
 def main(arguments: list[str]) -> int:
-    """0: something matches, 1: nothing does, 2: the pattern is no regular expression."""
+    """Returns 0 if a line matches, 1 if none does, 2 if the pattern is not a regular expression."""
     pattern, ignore_case, context, most, count, *files = arguments
     try:
         search = re.compile(pattern, re.IGNORECASE if ignore_case == "1" else 0).search
@@ -28,14 +28,14 @@ def main(arguments: list[str]) -> int:
         hits = list(islice(matching, int(most) or None))
         found = found or bool(hits)
         if count == "1":
-            _say(f"{file}\0{len(hits)}" if hits else "")
+            _print(f"{file}\0{len(hits)}" if hits else "")
             continue
         for number, sign in _with_context(hits, int(context), len(lines)):
-            _say(f"{file}\0{number + 1}{sign}{lines[number]}")
+            _print(f"{file}\0{number + 1}{sign}{lines[number]}")
     return 0 if found else 1
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     if line:
         sys.stdout.buffer.write(line.encode("utf-8", "replace") + b"\n")
         sys.stdout.flush()
@@ -52,7 +52,7 @@ def _lines(file: int) -> list[str]:
 
 
 def _with_context(hits: list[int], context: int, count: int) -> Iterator[tuple[int, str]]:
-    """Each line once, in order: ":" for a match, "-" for what is around it."""
+    """Each line once, in order: ":" for a match, "-" for context."""
     matching, done = set(hits), 0
     for hit in hits:
         for number in range(max(done, hit - context), min(count, hit + context + 1)):

@@ -56,13 +56,13 @@ def render_edited(edited: EditedFile) -> str:
 
 def render_tree(tree: Tree, limits: Limits) -> str:
     lines = [f"{tree.path.removesuffix('/')}/", *_tree_lines(tree, tree.base, 1)]
-    kept = fit_lines(lines, limits.output_characters)
+    fitting = fit_lines(lines, limits.output_characters)
     notes = []
-    if len(kept) < len(lines):
-        notes.append(f"{len(lines) - len(kept):,} lines left out; list a folder below, or ask for less depth")
+    if len(fitting) < len(lines):
+        notes.append(f"{len(lines) - len(fitting):,} lines left out; list a folder below, or ask for less depth")
     if tree.is_cut:
         notes.append("not every folder is shown; list a folder below, or ask for less depth")
-    return _with_notes(kept, notes)
+    return _with_notes(fitting, notes)
 
 
 def render_found_files(found: FoundFiles, limits: Limits) -> str:
@@ -84,15 +84,15 @@ def render_matches(found: Matches, mode: Mode, limits: Limits) -> str:
         lines = [f"{path}:{hits[-1].number}" for path, hits in found.files.items()]
     else:
         lines = list(found.files)
-    kept = fit_lines(lines, limits.output_characters)
+    fitting = fit_lines(lines, limits.output_characters)
     notes = [] if lines else ["no line matches"]
-    if found.is_cut or len(kept) < len(lines):
+    if found.is_cut or len(fitting) < len(lines):
         notes.append("there are more; use a narrower pattern, a glob or a folder as path")
     if found.stopped:
         notes.append(f"{found.stopped}; give a folder as path, or a simpler pattern")
     if found.too_large:
         notes.append(f"{found.too_large:,} files of more than {limits.file_bytes:,} bytes were not searched")
-    return _with_notes(kept, notes)
+    return _with_notes(fitting, notes)
 
 
 def render_hit(path: str, hit: Hit, limits: Limits) -> str:
@@ -131,13 +131,13 @@ def render_size(count: int) -> str:
 
 def fit_lines(lines: Iterable[str], characters: int) -> list[str]:
     """As many of the first lines as fit."""
-    kept = list[str]()
+    fitting = list[str]()
     for line in lines:
         characters -= len(line) + 1
         if characters < 0:
             break
-        kept.append(line)
-    return kept
+        fitting.append(line)
+    return fitting
 
 
 def cut_line(line: str, characters: int) -> str:

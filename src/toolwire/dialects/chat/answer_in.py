@@ -1,7 +1,7 @@
 """Chat Completions: streamed answers in, as canonical events.
 
-What upstreams get wrong is put right here by state, never by comparing content: indices are our own, an id decides which call a fragment
-belongs to, a finish reason is held until the stream really ends, usage ends nothing. Each such case is noted in `irregular`.
+Errors of back ends are corrected by state, never by comparing content: indices are our own, an id decides which call a fragment
+belongs to, a finish reason is held until the stream really ends, usage ends nothing. Each correction is recorded in `irregular`.
 
 The dialect has no event for the end of a call. A call with complete arguments ends as soon as another part of its choice starts or grows, so that
 encoders which write one part at a time can go on. Until then it stays open: anything the model writes after the arguments is part of them.
@@ -53,7 +53,7 @@ from .shapes import (
 
 
 class _Choice:
-    """What is open in one choice. is_told: something came as a delta, so that a whole message can only repeat it."""
+    """What is open in one choice. has_deltas: content came as deltas, so that a whole message can only repeat it."""
 
     __slots__ = (
         "calls",
@@ -63,7 +63,7 @@ class _Choice:
         "has_details",
         "has_thoughts",
         "is_resumed",
-        "is_told",
+        "has_deltas",
         "kinds",
         "newest",
         "reasoning",
@@ -76,13 +76,13 @@ class _Choice:
         self.reasoning: OpenPart | None = None
         self.details: Details | None = None  # of the open reasoning
         self.has_details = False
-        self.has_thoughts = False  # told in words of their own, so that those in the details repeat them
+        self.has_thoughts = False  # has text in a member of its own, which the details repeat
         self.refusal: OpenPart | None = None
         self.calls = OpenCalls()
         self.finish: str | None = None
         self.ended_by = 0
-        self.is_resumed = False  # something came after its end
-        self.is_told = False
+        self.is_resumed = False  # content came after its end
+        self.has_deltas = False
         self.newest = -1  # the index of the part that began last
         self.kinds: set[type] = (
             set()
@@ -96,7 +96,7 @@ class ChatStreamDecoder(FrameDecoder):
         self._wants_usage = request.stream_usage
         self._offered = frozenset([tool.label or tool.name for tool in request.tools])
         self._choices: dict[int, _Choice] = {}
-        self._others: OtherChoices | None = None  # that were not asked for
+        self._others: OtherChoices | None = None  # beyond the one requested
         self._started: Started | None = None
         self._usage: Usage | None = None
         self._has_usage = False  # in a chunk of its own
@@ -140,7 +140,7 @@ class ChatStreamDecoder(FrameDecoder):
         if chunk.usage is not None:
             self._count(chunk)
         elif not chunk.choices and (reading is None or not (reading.unknown or len(events) == 1)):
-            self.irregular = self.irregular or "a chunk that says nothing"
+            self.irregular = self.irregular or "a chunk without content"
         if reading is not None and reading.annotations:
             self._cite(reading, events)
         return events
@@ -155,15 +155,13 @@ class ChatStreamDecoder(FrameDecoder):
         if frame.event == "error":
             return self.fail(error_from(502, value, frame.data, {}))
         is_chunk = isinstance(value.get("choices"), list) or value.get("object") == "chat.completion.chunk"
-        if not is_chunk and not isinstance(
-            value.get("usage"), dict
-        ):  # Ollama has put an error's words into a key (H114)
+        if not is_chunk and not isinstance(value.get("usage"), dict):  # Ollama sends an error message as a key (H114)
             return self.fail(garbage(f"the back end sent {shown(frame.data)} where a chunk was expected."))
         self.irregular = self.irregular or reading.faults
         return []
 
     def _count(self, chunk: Chunk) -> None:
-        """Usage ends nothing (H013), but it is to come once, at the end, in a chunk of its own if it was asked for."""
+        """Usage does not end the answer (H013). It is due once, at the end, in a separate chunk if the client requested it."""
         usage = chunk.usage or {}
         self._usage = usage_in(usage)
         if not is_counted(usage):
@@ -212,7 +210,7 @@ class ChatStreamDecoder(FrameDecoder):
         return state
 
     def _other(self, choice: ChunkChoice, events: list[Event]) -> None:
-        self.irregular = self.irregular or "a second choice where one was asked for"
+        self.irregular = self.irregular or "a second choice where one was requested"
         others = self._others = self._others or OtherChoices()
         others.hold(choice)
         state = self._choices.get(0)
@@ -220,17 +218,17 @@ class ChatStreamDecoder(FrameDecoder):
             self._join(state, others, events)
 
     def _join(self, state: _Choice, others: OtherChoices, events: list[Event]) -> None:
-        """Choice 0 has ended: the calls that it lacks may be another choice (H008)."""
+        """Choice 0 has ended: if it has no calls, they may be in another choice (H008)."""
         for choice in others.half(is_missing=not state.calls.all):
             self._choice(choice, state, events)
 
     def _choice(self, choice: ChunkChoice, state: _Choice, events: list[Event]) -> None:
         delta = choice.delta
         if choice.is_message:
-            if state.is_told:  # a copy of what was streamed (H015)
+            if state.has_deltas:  # a copy of what was streamed (H015)
                 delta = _missing(delta, state)
-        elif not state.is_told:
-            state.is_told = bool(delta.content or delta.tool_calls or delta.reasoning_content or delta.reasoning)
+        elif not state.has_deltas:
+            state.has_deltas = bool(delta.content or delta.tool_calls or delta.reasoning_content or delta.reasoning)
         if choice.finish_reason == "":
             self.irregular = self.irregular or "an empty finish reason"
         if state.finish is not None and not choice.finish_reason and delta.says_something:
@@ -282,7 +280,7 @@ class ChatStreamDecoder(FrameDecoder):
         return growing
 
     def _detail(self, state: _Choice, choice: int, pieces: list[Json], events: list[Event]) -> None:
-        """A client of this dialect gets the pieces as they come; the part ends with what they add up to."""
+        """A client of this dialect gets the pieces as they come; the part ends with all of them joined."""
         growing = self._think(state, choice, "" if state.has_thoughts else words_in(pieces), events)
         state.has_details = True
         state.details = state.details or Details()
@@ -291,7 +289,7 @@ class ChatStreamDecoder(FrameDecoder):
         events.append(Noted(note=Opaque(dialect=NAME, value=told), index=growing.index))
 
     def _prove(self, state: _Choice) -> None:
-        """The open reasoning is about to end: its own members, empty since its start, are known now."""
+        """The open reasoning is about to end: store its details, which were unknown at its start."""
         growing, details = state.reasoning, state.details
         if growing is not None and details is not None and isinstance(growing.part, Reasoning):
             growing.part.extra[NAME][MEMBER] = details.whole()
@@ -392,7 +390,7 @@ class ChatStreamDecoder(FrameDecoder):
     def _advance(
         self, state: _Choice, choice: int, call: OpenCall, events: list[Event], *, is_certain: bool = False
     ) -> None:
-        """Start it if it can be started: not while it may be a copy, or while more of its name may come."""
+        """Start the call, unless it may be a copy or more of its name may follow."""
         if call.twin is not None and state.calls.settle(call) is None:
             return
         if call.is_started or not call.name:
@@ -450,7 +448,7 @@ class ChatStreamDecoder(FrameDecoder):
         events += [Noted(note=loss) for loss in others.losses]
 
     def _settle(self, state: _Choice, choice: int, events: list[Event]) -> None:
-        """Calls that waited for more of their names, or for what would tell them from a copy."""
+        """Decide about the calls that waited for more of their names, or for proof that they are no copies."""
         for call in list(state.calls.doubtful):
             state.calls.settle(call, is_last=True)
         for call in state.calls.all:
@@ -462,7 +460,7 @@ class ChatStreamDecoder(FrameDecoder):
 
 
 def _missing(delta: ChunkDelta, state: _Choice) -> ChunkDelta:
-    """What a whole message says that was not streamed."""
+    """The content of a whole message that was not streamed before."""
     return ChunkDelta(
         content=delta.content if state.text is None and not state.calls.all else None,
         tool_calls=delta.tool_calls if not state.calls.all else None,

@@ -40,7 +40,7 @@ DONE = b"data: [DONE]\n\n"
 
 
 class ChatStreamEncoder:
-    """One chunk an event. The envelope of a delta is written once a part, not once a chunk."""
+    """One chunk per event. The envelope of a delta is encoded once per part."""
 
     content_type = "text/event-stream; charset=utf-8"
 
@@ -52,9 +52,9 @@ class ChatStreamEncoder:
         self._calls: dict[int, int] = {}
         self._around: dict[int, tuple[bytes, bytes]] = {}
         self._choice_of: dict[int, int] = {}
-        self._ended: set[int] = set()  # choices whose finish reason has left already
+        self._ended: set[int] = set()  # choices whose finish reason was forwarded
         self._has_usage = False
-        self._told: set[int] = set()  # parts whose details have left in pieces
+        self._told: set[int] = set()  # parts whose details were sent in pieces
         self._seams = Seams()
         self._late: dict[int, tuple[bytes, bytes]] = {}  # as _around, for parts that may begin with a seam
 
@@ -85,7 +85,7 @@ class ChatStreamEncoder:
                 assert_never(event)
 
     def observe(self, event: Event) -> None:
-        """Upstream's own chunks went out: from here on the role is known and calls are counted as it counted them."""
+        """The back end's chunks were forwarded: from here on the role is sent and calls are numbered as it numbered them."""
         match event:
             case Started():
                 self._start(event)
@@ -106,7 +106,9 @@ class ChatStreamEncoder:
             chunk = read_by_hand(frame.data).chunk
             self._ended |= {choice.index for choice in chunk.choices if choice.finish_reason}
             self._has_usage = self._has_usage or chunk.usage is not None
-        elif b'"choices":[]' in frame.data or b'"choices": []' in frame.data:  # usage, or what a filter has to say
+        elif (
+            b'"choices":[]' in frame.data or b'"choices": []' in frame.data
+        ):  # usage, or the result of a content filter
             self._has_usage = self._has_usage or read_by_hand(frame.data).chunk.usage is not None
 
     def resume(self, last: Frame | None) -> None:

@@ -1,4 +1,4 @@
-"""Chat Completions: a whole answer in, as canonical events, and what its members mean wherever they stand."""
+"""Chat Completions: a whole answer in, as canonical events; and which of several choices is the answer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from .shapes import (
 
 
 def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
-    """A whole answer, and what is irregular in it; an error in a 200 is an error all the same."""
+    """The events of a whole answer, and what is irregular in it. An error with status 200 is an error."""
     choices, is_single = value.get("choices"), request.sampling.choices == 1
     if (fault := fault_in(value)) is not None:
         return [Failed(error=fault)], "an error"
@@ -93,7 +93,7 @@ def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
 
 
 def _message_parts(choice: JsonObject) -> tuple[list[Part] | None, str]:
-    """The parts of a message, None where there is none; some servers call it a delta here too."""
+    """The parts of a message, None if there is none; some servers call it a delta here too."""
     message = choice.get("message")
     reading = read_message(message if isinstance(message, dict) else choice.get("delta"))
     if reading is None:

@@ -32,7 +32,7 @@ class OpenCall:
         self.is_started = False
         self.members: JsonObject = {}
         self.twin = twin
-        self.places: list[int] = []  # where a doubtful one stands instead of its twin
+        self.places: list[int] = []  # indexes at which a doubtful call replaces its twin
         self._arguments: OpenPart | None = None
 
     def opening(self) -> ToolCall:
@@ -98,7 +98,7 @@ class OpenCalls:
         return self._by_index.get(index) if index is not None else None
 
     def find(self, call: CallDelta, name: str) -> OpenCall | None:
-        """The call this fragment goes on with; None: it begins one."""
+        """The call that this fragment continues; None: it begins one."""
         at_index = self.at(call.index)
         if call.id:
             return self._by_header(call, name, call.id, at_index)
@@ -153,7 +153,7 @@ class OpenCalls:
             self._by_id[found.id] = found
 
     def settle(self, doubted: OpenCall, *, is_last: bool = False) -> OpenCall | None:
-        """The call that a doubtful one has turned out to be; None while that is open, and where it was a copy."""
+        """Decide whether a doubtful call is a call of its own, and return it; None while undecided, and for a copy."""
         twin = doubted.twin
         is_copy = twin is not None and (
             doubted.value == twin.value if doubted.is_whole else is_last and doubted.is_blank
@@ -171,5 +171,5 @@ class OpenCalls:
 
 
 def _goes_on(call: OpenCall, name: str) -> bool:
-    """Whether a header with this name may stand in the middle of this call."""
+    """Whether a header with this name can occur in the middle of this call."""
     return name == call.name and call.has_arguments and not call.is_whole

@@ -1,7 +1,7 @@
-"""Chat Completions: reasoning_details, OpenRouter's account of a thought, which a stream tells in pieces.
+"""Chat Completions: reasoning_details, OpenRouter's form of reasoning, which a stream sends in pieces.
 
-The pieces of one entry share type and index; an entry may also end with a piece that has no words, only what proves them. Whoever signed
-a thought signed it whole, so pieces that are handed back as they came are refused (H081). They are joined here.
+The pieces of one entry share type and index; an entry may end with a piece that has no text, only a signature. A signature covers the whole
+reasoning, so back ends refuse the pieces as they came (H081). They are joined here.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ MEMBER = "reasoning_details"
 _DIALECT = "chat"
 _WORDS = {"reasoning.text": "text", "reasoning.summary": "summary"}
 _GROWING = ("text", "summary", "data", "signature")
-_ONCE = frozenset({"data", "signature"})  # the same again is a copy, and no more of it
+_ONCE = frozenset({"data", "signature"})  # repeated values are copies, not continuations
 
 
 class Details:
-    """Entries under construction, in the order in which they began; what is no entry stays as it is, in its place."""
+    """Entries under construction, in order of their start; values that are no entries stay as they are, in their positions."""
 
     def __init__(self) -> None:
         self._entries: list[_Entry | Json] = []
@@ -45,7 +45,7 @@ class Details:
         return entry
 
     def _entry_of(self, piece: JsonObject) -> _Entry | None:
-        """Whose piece it is. One without an index can only go on with words that came just before it."""
+        """The entry that this piece continues. A piece without an index can only continue text directly before it."""
         if (key := _key(piece)) is not None:
             entry = self._open.get(key)
         else:
@@ -73,7 +73,7 @@ class _Entry:
                 self._members[name] = value
 
     def may_be(self, known: Json) -> bool:
-        """Gemini names the call that a proof belongs to: two of them are two entries, also under one index."""
+        """Gemini names the call that a signature belongs to: two names are two entries, even with the same index."""
         own = self._members.get("id")
         return own is None or known is None or bool(own == known)
 
@@ -87,13 +87,13 @@ class _Entry:
 
 
 def words_in(pieces: Sequence[Json]) -> str:
-    """What they say to a reader."""
+    """The readable text of the pieces."""
     told = [piece.get(_WORDS.get(str(piece.get("type")), "")) for piece in pieces if isinstance(piece, dict)]
     return "".join([text for text in told if isinstance(text, str)])
 
 
 def details_of(parts: Sequence[Part]) -> list[Json]:
-    """Of all the thoughts of a message, for which there is one array; a thought may have gone on behind other parts."""
+    """Details of all reasoning of a message as one array; reasoning may have continued after other parts."""
     found = [
         own for part in parts if isinstance(part, Reasoning) and isinstance(own := _own(part).get(MEMBER), list) and own
     ]

@@ -154,7 +154,7 @@ def _message(item: Any, where: str) -> Message:
 
 
 def _declaration(item: JsonObject, role: Role, where: str) -> Message:
-    """Tools are in the request's own list; what the message says beside them is an instruction like any other."""
+    """The tools are in the request's list; the text of the message is an ordinary instruction."""
     content = item.get("content")
     parts = () if content is None else _content(content, f"{where}.content")
     return Message(
@@ -167,7 +167,7 @@ def _declaration(item: JsonObject, role: Role, where: str) -> Message:
 
 
 def _hinted(parts: tuple[Part, ...], item: JsonObject) -> tuple[Part, ...]:
-    """A hint for the cache that stands beside the content is meant for its last part."""
+    """A cache hint next to the content applies to the last part of the content."""
     hint = item.get(CACHE_HINT)
     if hint is None or not parts:
         return parts

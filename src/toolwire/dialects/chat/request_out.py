@@ -1,4 +1,4 @@
-"""Chat Completions: requests out. What this dialect cannot say is reworded or left out, and recorded as a loss."""
+"""Chat Completions: requests out. What this dialect cannot express is reworded or dropped, and recorded as a loss."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ class _Writer:
         self._courier = courier
         self._out: list[JsonObject] = []
         self._open: _Growing | None = None  # an assistant message that may still grow
-        self._waiting: list[Part] = []  # what may not stand in its place, for a user message behind it (H098, H112)
+        self._waiting: list[
+            Part
+        ] = []  # parts that are not allowed in their position, for the next user message (H098, H112)
 
     def messages(self, messages: tuple[Message, ...]) -> list[JsonObject]:
         for index, message in enumerate(messages):
@@ -139,7 +141,7 @@ class _Writer:
             self._assistant_part(self._open, part, where)
 
     def _close(self) -> None:
-        """The open message is whole; one that holds nothing this dialect can say is none."""
+        """End the open message; drop it if it has nothing that this dialect can express."""
         growing, self._open = self._open, None
         if growing is None:
             return
@@ -172,7 +174,7 @@ class _Writer:
             case Opaque():
                 if part.dialect == NAME:
                     target.value.update(part.value)
-                elif isinstance(part.value.get("content"), str):  # a summary of what was said before
+                elif isinstance(part.value.get("content"), str):  # a summary of the conversation so far
                     target.add("content", text_of((part,), where, self._losses))
                 else:
                     kind = str(part.value.get("type", "part"))
@@ -194,7 +196,7 @@ class _Writer:
         self._out.append({"role": "tool", "tool_call_id": result.call_id, **named, "content": content, **own})
 
     def _without_media(self, parts: list[Part], call_id: str, where: str) -> list[Part]:
-        """Tool messages hold text: media leave a note in their place and follow in a user message (H098)."""
+        """Tool messages contain text only: media are replaced by notes and follow in a user message (H098)."""
         kept: list[Part] = []
         moved: list[Part] = []
         for part in parts:
@@ -204,7 +206,7 @@ class _Writer:
             kept.append(part)
         if moved:
             self._waiting += [Text(text=f"Attachment(s) of tool result {call_id}:"), *moved]
-            self._losses.append(Loss("result.media", where, "moved to a user message behind the results"))
+            self._losses.append(Loss("result.media", where, "moved to a user message after the results"))
         return kept
 
     def _flush(self) -> None:
@@ -215,7 +217,7 @@ class _Writer:
     def _content(self, parts: list[Part], where: str) -> str | list[JsonObject]:
         if (
             not self._courier.is_own and len(parts) > 1
-        ):  # an empty text beside something else says nothing, and some refuse it
+        ):  # an empty text next to other parts has no meaning, and some back ends refuse it
             parts = [part for part in parts if not isinstance(part, Text) or part.text]
         if not parts:
             return ""
@@ -229,7 +231,7 @@ class _Writer:
                 return {"type": "text", "text": part.text, **part.extra.get(NAME, {})}
             case Media():
                 return _media(part, where, self._losses)
-            case Opaque():  # other dialects' are words by now
+            case Opaque():  # those of other dialects are text by now
                 return part.value
             case Refusal():
                 return {"type": "refusal", "refusal": part.text}
@@ -268,7 +270,7 @@ class _Growing:
             self._details.append(details)
 
     def is_said(self) -> bool:
-        """Write the texts; False if there is nothing to say."""
+        """Write the texts; False if the message is empty."""
         if self._details:
             self.value[MEMBER] = joined(self._details)
         self.value |= {field: "".join(pieces) for field, pieces in self._texts.items()}
@@ -284,7 +286,7 @@ def _call(call: ToolCall) -> JsonObject:
 
 
 def _media(media: Media, where: str, losses: list[Loss]) -> JsonObject:
-    """A medium that may go as it is, in the form that this dialect has for it."""
+    """A medium in the form of this dialect."""
     own = media.extra.get(NAME, {})
     url = data_url(media)
     if media.kind == "image" and url is not None:
@@ -303,7 +305,7 @@ def _media(media: Media, where: str, losses: list[Loss]) -> JsonObject:
 
 
 def _offer(request: Request, body: JsonObject, losses: list[Loss]) -> None:
-    """Tools, and the choice among them, written anew."""
+    """Write the tools and the tool choice."""
     for key in ("tools", "tool_choice", "functions", "function_call"):
         body.pop(key, None)
     if not request.tools:
@@ -351,7 +353,7 @@ def _members(request: Request, profile: Profile, losses: list[Loss]) -> JsonObje
     foreign_members(request, NAME, losses, shared)
     for name in sorted(profile.refused & body.keys()):
         del body[name]
-        losses.append(Loss(name, name, f"the back end ({profile.name}) refuses requests that say it"))
+        losses.append(Loss(name, name, f"the back end ({profile.name}) refuses requests that contain it"))
     return body
 
 
@@ -370,7 +372,7 @@ def _sampling(sampling: Sampling, body: JsonObject, losses: list[Loss]) -> None:
         if sampling.top_logprobs is not None:
             body["top_logprobs"] = sampling.top_logprobs
     elif sampling.top_logprobs:
-        losses.append(Loss("sampling.top_logprobs", "top_logprobs", "log probabilities are not asked for"))
+        losses.append(Loss("sampling.top_logprobs", "top_logprobs", "log probabilities are not requested"))
 
 
 def _tool_choice(choice: ToolChoice, body: JsonObject, losses: list[Loss]) -> None:

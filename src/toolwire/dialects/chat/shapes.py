@@ -17,7 +17,7 @@ from .reasoning_details import MEMBER as DETAILS
 
 NAME = "chat"
 NAMELESS = "the back end sent a tool call without a name."
-FAILED = "the back end ended its answer with an error and said no more."
+FAILED = "the back end ended its answer with an error and no message."
 
 REASONS: dict[str, Reason] = {
     "stop": "stop",
@@ -25,7 +25,7 @@ REASONS: dict[str, Reason] = {
     "tool_calls": "tool_calls",
     "content_filter": "refused",
 }
-# Words that servers of this dialect use instead, in any case of letters; None is an answer that failed.
+# Other values that servers of this dialect send, in any case; None: the answer failed.
 _OTHER_REASONS: dict[str, Reason | None] = {
     "function_call": "tool_calls",
     "tool_call": "tool_calls",
@@ -125,7 +125,7 @@ class ChunkReading:
         self.value: JsonObject = {}
 
     def keep_first_choice(self) -> None:
-        """Leave out what the other choices hold beyond the documented shape."""
+        """Drop undocumented members of the other choices."""
         self.annotations = [(index, annotation) for index, annotation in self.annotations if index == 0]
         own = [choice for choice in self.unknown.pop("choices", ()) if choice["index"] == 0]
         if own:
@@ -133,7 +133,7 @@ class ChunkReading:
 
 
 def reason_of(raw: object) -> Reason | None:
-    """What a finish reason means; None: the answer failed."""
+    """The meaning of a finish reason; None: the answer failed."""
     if not isinstance(raw, str):
         return "stop"
     word = raw.lower()
@@ -142,7 +142,7 @@ def reason_of(raw: object) -> Reason | None:
 
 
 def fault_in(value: JsonObject) -> UpstreamError | None:
-    """An error in a 200: beside the choices, or in one of them, as OpenRouter tells what its providers failed in."""
+    """An error in a response with status 200: next to the choices, or inside one of them, as OpenRouter reports errors of its providers."""
     choices = value.get("choices")
     given = [value, *choices] if isinstance(choices, list) else [value]
     error = next((found for one in given if isinstance(one, dict) and (found := one.get("error"))), None)
@@ -249,7 +249,7 @@ def _choice(value: JsonObject, reading: ChunkReading) -> ChunkChoice:
     if not isinstance(delta, dict):  # some servers put the whole message into a streamed chunk
         delta = message if is_message else {}
         reading.faults = "a choice without a delta"
-        if not delta and isinstance(value.get("text"), str):  # as servers for plain completion say it
+        if not delta and isinstance(value.get("text"), str):  # as servers for plain completions send it
             delta = {"content": value["text"]}
     index = value.get("index")
     if not isinstance(index, int):
@@ -303,7 +303,7 @@ def _is_odd(key: str, value: Any) -> bool:
 def _call(value: JsonObject, reading: ChunkReading) -> CallDelta:
     index, custom = value.get("index"), value.get("custom")
     if isinstance(index, str) and index.isascii() and index.isdigit() and len(index) < 10:
-        index, reading.faults = int(index), "an index in words"
+        index, reading.faults = int(index), "an index that is a string"
     call = CallDelta(
         index=index if isinstance(index, int) else None, id=_text(value.get("id")), type=_text(value.get("type"))
     )

@@ -1,4 +1,4 @@
-"""Chat Completions: a request in plainer words, for servers whose template refused it. Bodies in, bodies out; None: nothing to change."""
+"""Chat Completions: simpler forms of a request, for servers whose chat template refused it. Bodies in, bodies out; None: nothing to change."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _INSTRUCTIONS = ("system", "developer")
 
 
 def with_texts(body: bytes) -> bytes | None:
-    """An assistant that only calls tools says an empty text (H111)."""
+    """Assistant messages that only call tools get an empty text (H111)."""
     return _changed(body, lambda messages: [_with_text(message) for message in messages])
 
 
 def with_plain_roles(body: bytes) -> bytes | None:
-    """One system message at the start; later ones are notes in the user's next message, or a message of their own (H112, H141)."""
+    """One system message at the start; later ones become notes in the next user message, or a user message (H112, H141)."""
     return _changed(body, _plain)
 
 
@@ -36,7 +36,7 @@ def _plain(messages: list[JsonObject]) -> list[JsonObject]:
     while count < len(messages) and messages[count].get("role") in _INSTRUCTIONS:
         count += 1
     head, rest = messages[:count], messages[count:]
-    if head and not rest:  # nobody has spoken yet
+    if head and not rest:  # there are only instructions
         head, rest = head[:-1], [{**head[-1], "role": "user"}]
     return [*_one(head), *_noted(rest)]
 
@@ -53,7 +53,7 @@ def _one(head: list[JsonObject]) -> list[JsonObject]:
 
 
 def _noted(messages: list[JsonObject]) -> list[JsonObject]:
-    """Results must follow their calls at once, so a note among them waits."""
+    """Results must directly follow their calls, so a note between them waits."""
     written: list[JsonObject] = []
     waiting: list[str] = []
     for message in messages:

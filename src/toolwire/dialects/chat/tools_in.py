@@ -1,7 +1,7 @@
 """Chat Completions: tools in, wherever a request declares them, and the choice among them.
 
-Beside the list there are the bare functions of old clients, and tools in a system message: Kimi takes these from that message on
-(its documentation calls them dynamic tools). Some clients write a tool in the flat form of Responses; it is read, and written anew in
+Besides the list there are the bare functions of old clients, and tools in a system message, which Kimi accepts from that message on
+(its documentation calls them dynamic tools). Some clients write a tool in the flat form of Responses; it is converted to
 the form of this dialect, because back ends refuse the other.
 """
 
@@ -141,7 +141,7 @@ def _function(function: JsonObject, where: str, source: Source | None) -> Tool:
 
 
 def _grammar(form: Any) -> str:
-    """What the text of a freeform tool must look like, where the request says so."""
+    """The grammar for the text of a freeform tool, if the request has one."""
     match form:
         case {"grammar": {"definition": str(definition), "syntax": str(syntax)}}:
             return f"({syntax}) {definition.strip()}"

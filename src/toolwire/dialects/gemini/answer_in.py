@@ -300,7 +300,7 @@ class GeminiStreamDecoder(FrameDecoder):
             if (
                 known is None and self._candidates and self._is_single
             ):  # another answer: its calls must not mix with these
-                self.irregular = self.irregular or "a second candidate where one was asked for"
+                self.irregular = self.irregular or "a second candidate where one was requested"
                 self._has_others = True
                 continue
             if known is None:

@@ -1,4 +1,4 @@
-"""Gemini: requests out. What this dialect cannot say is reworded or left out, and recorded as a loss."""
+"""Gemini: requests out. What this dialect cannot express is reworded or dropped, and recorded as a loss."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class _Writer:
         self._grown: JsonObject | None = None  # the last content, if we made it and it may still grow
 
     def system(self, head: list[Message], form: str) -> list[JsonObject]:
-        """form: what is said of the answer's form, last of all."""
+        """form: an instruction about the output format, which comes last."""
         parts = [part for message in head for part in message.parts] + ([Text(text=form)] if form else [])
         return [part for part in self._parts(parts, "system", "the system prompt holds text only") if "text" in part]
 
@@ -160,7 +160,7 @@ class _Writer:
             case Reasoning():
                 lose_thinking(part, where, self._losses)
                 return []
-            case Opaque():  # other dialects' are words by now
+            case Opaque():  # those of other dialects are text by now
                 return [part.value]
             case _:
                 assert_never(part)
@@ -213,7 +213,7 @@ def _place(part: JsonObject) -> int:
 
 
 def _medium(media: Media) -> JsonObject:
-    """A medium that may go as it is, in the form that this dialect has for it."""
+    """A medium in the form of this dialect."""
     own = media.extra.get(NAME, {})
     if media.url is not None or media.file_id is not None:
         value = {"fileUri": media.url or media.file_id}
@@ -345,7 +345,7 @@ def _sampling(request: Request, config: JsonObject, losses: list[Loss]) -> None:
         if sampling.top_logprobs:
             config["logprobs"] = min(sampling.top_logprobs, _MOST_LOGPROBS)
     elif sampling.top_logprobs:
-        losses.append(Loss("sampling.top_logprobs", "top_logprobs", "log probabilities are not asked for"))
+        losses.append(Loss("sampling.top_logprobs", "top_logprobs", "log probabilities are not requested"))
 
 
 def _output(request: Request, profile: Profile, config: JsonObject, losses: list[Loss]) -> None:

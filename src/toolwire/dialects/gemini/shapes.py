@@ -87,7 +87,7 @@ def name_in(name: str, offered: frozenset[str]) -> str:
 
 
 def args_of(call: ToolCall) -> JsonObject:
-    """The arguments as an object; text that is none is kept in one member, never replaced by nothing (H024)."""
+    """The arguments as an object; text that is no object becomes the member _raw and is never dropped (H024)."""
     if call.kind == "custom":
         return {"input": call.raw}
     args = call.args if call.args is not None else object_of(call.raw or "{}")

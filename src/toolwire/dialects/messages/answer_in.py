@@ -26,18 +26,18 @@ _MEMBERS = {
     "thinking_delta": "thinking",
     "signature_delta": "signature",
 }
-_LATEST = 8  # blocks that are looked at for a delta that went astray
+_LATEST = 8  # number of recent blocks to search for the block of a stray delta
 _NAMELESS = "the back end sent a tool call without a name."
 
 
 class _Block:
-    """An open content block: whose part it is, and what only its end can tell."""
+    """An open content block: its part, and what is known only at its end."""
 
     __slots__ = ("given", "growing", "signature")
 
     def __init__(self, growing: OpenPart, given: str = "") -> None:
         self.growing = growing
-        self.given = given  # input that stood in the start already; used only if no fragment comes (H010)
+        self.given = given  # input from the start of the block; used only if no fragment follows (H010)
         self.signature = ""
 
 
@@ -55,7 +55,7 @@ class MessagesStreamDecoder(FrameDecoder):
         self._has_calls = False
         self._empty: OpenPart | None = None
         self._ended: dict[int, OpenPart] = {}  # calls whose block has stopped
-        self._is_resumed = False  # something came after the end was told
+        self._is_resumed = False  # content came after the end
 
     def parse(self, frame: Frame) -> list[Event]:
         if self.is_over:
@@ -69,7 +69,7 @@ class MessagesStreamDecoder(FrameDecoder):
                 return self._delta(event.index, event.delta)
         value = object_in(frame)
         if value is None:
-            if is_mark(frame.data):  # not of this dialect, but seen from servers that speak both
+            if is_mark(frame.data):  # not part of this dialect; sent by servers that support both
                 self.irregular = self.irregular or "[DONE]"
                 return []
             return self.fail(garbage(f"the back end sent an event that is not a JSON object: {shown(frame.data)}"))
@@ -114,7 +114,7 @@ class MessagesStreamDecoder(FrameDecoder):
                 return [Noted(note=Opaque(dialect=NAME, value=value))] if self._is_started else []
 
     def _whole_answer(self, value: JsonObject) -> list[Event]:
-        """A server that does not stream, and says all in one event."""
+        """A server that does not stream and sends the whole answer in one event."""
         events, _ = body_events(self._request, value)
         self.irregular = self.irregular or "a body in an event"
         self.is_over = True
@@ -126,7 +126,7 @@ class MessagesStreamDecoder(FrameDecoder):
         if self._is_started or not _is_opening(message):
             self.irregular = self.irregular or "a second start, or one without id, model, role or usage"
         if message.get("content") != [] or message.get("stop_reason") is not None:
-            self.irregular = self.irregular or "a start that tells more than a start"
+            self.irregular = self.irregular or "a start with content or a stop reason"
         if self._is_started:
             return []
         self._is_started = True
@@ -144,7 +144,7 @@ class MessagesStreamDecoder(FrameDecoder):
         ]
 
     def _begin(self) -> list[Event]:
-        """Blocks may come from servers that send no message_start."""
+        """Some servers send blocks without message_start."""
         if self._is_started:
             return []
         self.irregular = self.irregular or "no start"
@@ -196,11 +196,11 @@ class MessagesStreamDecoder(FrameDecoder):
         if piece.signature is not None:
             block.signature += piece.signature
         else:
-            self.irregular = self.irregular or "a delta that says nothing"
+            self.irregular = self.irregular or "a delta without content"
         return []
 
     def _stray(self, index: int, piece: Piece) -> list[Event]:
-        """A delta for a block that is not open, or is of another kind: no word of it may be lost, and no call made up."""
+        """A delta for a block that is not open or of another kind. No text may be lost, and no call invented."""
         self.irregular = self.irregular or "a delta for a block that is not open"
         self._is_resumed = self.is_ending
         for known in islice(reversed(self._blocks), _LATEST):
@@ -274,7 +274,7 @@ class MessagesStreamDecoder(FrameDecoder):
         return []
 
     def _end_empty(self) -> list[Event]:
-        """A call without arguments ends only here: what follows tells whether it has none or was cut before them (H031)."""
+        """A call without arguments ends only here: what follows shows whether it has none or was cut before them (H031)."""
         growing, self._empty = self._empty, None
         return [] if growing is None else self._assembly.end(growing, is_cut=self._is_cut)
 
@@ -311,7 +311,7 @@ class MessagesStreamDecoder(FrameDecoder):
             return self.fail(garbage("the back end's stream ended before it began."))
         reason = reason_of(self._stop)
         if reason is None:
-            return self.fail(UpstreamError("the back end ended its answer with an error and said no more."))
+            return self.fail(UpstreamError("the back end ended its answer with an error and no message."))
         if not self._is_cut and any(_is_half(block.growing) for block in self._blocks.values()):
             return self.fail(cut("the back end ended its answer in the middle of a call."))
         events: list[Event] = []
@@ -333,7 +333,7 @@ class MessagesStreamDecoder(FrameDecoder):
 
 
 def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
-    """A whole answer, and what is irregular in it; an error in a 200 is an error all the same."""
+    """The events of a whole answer, and what is irregular in it. An error with status 200 is an error."""
     content = value.get("content")
     if value.get("error") or (content is None and error_details(value)):
         return [Failed(error=stream_error(value, encode(value)))], "an error"
@@ -418,7 +418,7 @@ def _is_opening(message: JsonObject) -> bool:
 
 
 def _given(value: Any) -> str:
-    """Input that stands in the start of its block."""
+    """Input that came with the start of its block."""
     return value if isinstance(value, str) else encode(value).decode() if value else ""
 
 

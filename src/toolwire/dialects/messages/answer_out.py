@@ -1,6 +1,6 @@
 """Anthropic Messages: canonical events out, as stream events or as one message.
 
-Only one block is open at a time. When an upstream interleaves parts, what belongs to a later part waits until the open one ends.
+Only one block is open at a time. If a back end interleaves parts, a later part waits until the open one ends.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ class MessagesStreamEncoder:
         self._current: int | None = None  # the part whose block is open
         self._wrap: tuple[bytes, bytes] | None = None  # around the text of a delta of the current part
         self._waiting: dict[int, list[Event]] = {}  # parts that began while another block was open
-        self._unopened: dict[int, PartStarted] = {}  # reasoning opens with its first word, if it has any
+        self._unopened: dict[int, PartStarted] = {}  # reasoning without text: its block opens with the first delta
         self._has_refusal = False
         self._encode_text: Callable[[str], bytes] = encode  # for a delta of the current part
-        self._is_ending = False  # the back end's own message_delta has left
-        self._signature = ""  # what of the open block's signature has left as it came
+        self._is_ending = False  # the back end's own message_delta was forwarded
+        self._signature = ""  # the part of the open block's signature that was forwarded
         self._envelope: JsonObject = {}
         self._folder = Folder() if context.is_kept else None
 
@@ -86,7 +86,7 @@ class MessagesStreamEncoder:
                 assert_never(event)
 
     def observe(self, event: Event) -> None:
-        """The back end's own events went out; only what the next one must know is kept."""
+        """The back end's own events were forwarded; store only what later events need."""
         match event:
             case PartStarted():
                 self._open_block(event.index, event.part)
@@ -189,7 +189,7 @@ class MessagesStreamEncoder:
         return output + self._resume()
 
     def _resume(self) -> bytes:
-        """The open block has ended: whatever waited goes on, up to the next part that is still growing."""
+        """The open block has ended: send what waited, up to the next part that is still open."""
         output = b""
         while self._waiting and self._current is None:
             events = self._waiting.pop(next(iter(self._waiting)))
@@ -212,7 +212,7 @@ class MessagesStreamEncoder:
                 return b""
 
     def _aside(self, event: Noted, delta: JsonObject) -> bytes:
-        """A delta that is no text, for the open block; nowhere else has it a meaning."""
+        """A delta that is no text, for the open block; elsewhere it is dropped."""
         if event.index is None or event.index != self._current:
             return b""
         started = self._unopened.pop(event.index, None)
@@ -285,7 +285,7 @@ def envelope_of(started: Started, context: AnswerContext) -> JsonObject:
 
 
 def block_start(part: Part) -> JsonObject | None:
-    """A block as it stands in content_block_start: empty, with its ids; None where this dialect has no block for it."""
+    """A block as in content_block_start: empty, with its ids; None if this dialect has no block for the part."""
     match part:
         case Text() | Refusal():
             return {"type": "text", "text": ""}
@@ -305,7 +305,7 @@ def block_start(part: Part) -> JsonObject | None:
 
 
 def signature_of(part: Reasoning) -> str:
-    """Its own, or for a thought of another dialect a seal: some clients take what has none for a part of the answer."""
+    """Its own signature, or a seal for reasoning of another dialect: some clients show reasoning without a signature as text."""
     is_foreign = any(dialect != NAME for dialect in part.extra)
     return part.signature or (seal([part]) if is_foreign and (part.text or part.encrypted) else "")
 
@@ -342,7 +342,7 @@ def stop_of(choice: Choice, has_refusal: bool) -> str:
 
 
 def usage_out(usage: Usage) -> JsonObject:
-    """Input without what the cache served, as this dialect counts; counters of its own stay as they came."""
+    """Input without cached tokens, as this dialect counts; counters of its own stay as they came."""
     counted = {
         "input_tokens": max(0, usage.input - usage.cached - usage.cache_written),
         "cache_creation_input_tokens": usage.cache_written,
@@ -355,7 +355,7 @@ def usage_out(usage: Usage) -> JsonObject:
 
 
 def citation_out(citation: Citation) -> JsonObject | None:
-    """Only a web source can be told without the document it indexes."""
+    """Only a web source can be expressed without the document that it refers to."""
     own = citation.extra.get(NAME)
     if own is not None or not citation.url:
         return own

@@ -27,7 +27,7 @@ _STATUS = {kind: status for status, kind in _BY_STATUS.items()} | {"api_error": 
 
 
 def error_type(error: GatewayError) -> str:
-    """The back end's own word; one that fits any error (another dialect's, it may be) yields to what the status tells."""
+    """The back end's own type, unless it is a generic one and the status is more specific."""
     given = error.details.get("type")
     is_vague = given in ("invalid_request_error", "api_error") and error.status in _BY_STATUS
     if isinstance(given, str) and given in _STATUS and not is_vague:
@@ -38,7 +38,9 @@ def error_type(error: GatewayError) -> str:
 def error_object(error: GatewayError) -> JsonObject:
     message = error.sentence()
     if error.code == "context_length_exceeded" and "prompt is too long" not in message:
-        message = f"prompt is too long: {message}"  # the words by which clients know that they must compact (H146)
+        message = (
+            f"prompt is too long: {message}"  # by this text clients know that they must compact the conversation (H146)
+        )
     value: JsonObject = {"type": error_type(error), "message": message}
     if isinstance(details := error.details.get("details"), dict):
         value["details"] = details
@@ -58,7 +60,7 @@ def decode_error(status: int, body: bytes, headers: Mapping[str, str]) -> Upstre
 
 
 def stream_error(value: JsonObject, body: bytes) -> UpstreamError:
-    """An error event in a stream carries no status: its type tells which it would have been."""
+    """An error event in a stream has no status: its type implies one."""
     details = error_details(value)
     return error_from(_STATUS.get(str(details.get("type")), 502), value, body, {})
 

@@ -85,7 +85,7 @@ def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
 
 
 def decode_count_request(body: bytes, headers: Mapping[str, str]) -> Request:
-    """A count_tokens request: the same body without what only an answer needs."""
+    """A count_tokens request: the same body without the members that only an answer needs."""
     return _request(body, headers, is_counting=True)
 
 
@@ -114,7 +114,7 @@ def _request(body: bytes, headers: Mapping[str, str], *, is_counting: bool) -> R
         extra=_extra(top),
         origin=NAME,
         source=top,
-        # Seals are ours: the back end must not see them. A count is asked for in bytes, without what they seal.
+        # Seals are internal and must not reach a back end. A count request is sent as bytes, without sealed reasoning.
         wire=body if WIRE_MARK not in body else encode(_unsealed(top)) if is_counting else b"",
         headers=dict(headers),
     )
@@ -128,7 +128,7 @@ def _extra(top: JsonObject) -> Extra:
 
 
 def _unsealed(top: JsonObject) -> JsonObject:
-    """The same messages without sealed thoughts."""
+    """The same messages without sealed reasoning."""
     messages = []
     for item in top["messages"]:
         content = item["content"]
@@ -149,7 +149,7 @@ def system_in(value: Any) -> tuple[Message, ...]:
 
 def _messages(top: JsonObject) -> tuple[Message, ...]:
     items = need_list(top, "messages", "")
-    if not items and not is_continuing(top):  # a paused turn goes on without a word
+    if not items and not is_continuing(top):  # a paused turn continues without a new message
         raise BadRequest("it is empty; expected at least one message.", where="messages")
     return tuple(message_in(item, f"messages[{index}]") for index, item in enumerate(items))
 
@@ -164,7 +164,7 @@ def message_in(item: Any, where: str) -> Message:
     read = _assistant_part if role == "assistant" else _user_part
     parts = _content(item["content"], f"{where}.content", read)
     count = len(parts)
-    if role == "system":  # changes of tools are told by the tools themselves
+    if role == "system":  # tool changes are part of request.tools
         parts = tuple(part for part in parts if not isinstance(part, Opaque) or part.value["type"] not in CHANGES)
     return Message(
         role=role,
@@ -249,7 +249,7 @@ def _result(item: JsonObject, where: str) -> ToolResult:
 
 
 def _in_words(part: Text | Media | Opaque) -> Text | Media | Opaque:
-    """A tool that a search has found: it is among the tools now, and who knows no references is told so."""
+    """A tool that a search has found is in request.tools; models without references get a text."""
     match part:
         case Opaque(value={"type": "tool_reference", "tool_name": str(name)}):
             return Text(text=f"Found, and callable from now on: {name}")
@@ -335,13 +335,13 @@ def _output(top: JsonObject) -> Output:
     return Output(format="schema", name="answer", schema=object_or_none(form, "schema", "output_config.format"))
 
 
-CHANGES = ("tool_addition", "tool_removal")  # blocks that say nothing: they change what may be called
+CHANGES = ("tool_addition", "tool_removal")  # blocks without content that change which tools exist
 _TOOL = frozenset({"name", "description", "input_schema", "type", "strict", "defer_loading"})
 
 
 def tools_in(top: JsonObject) -> tuple[Tool, ...]:
-    """A deferred tool counts as hidden until a reference in the conversation loads it. Where the provider itself would
-    search, nobody else can, so all are shown."""
+    """A deferred tool is hidden until a reference in the conversation loads it. If the provider would search
+    itself, all tools are visible, because no other back end can search."""
     listed = list_or_none(top, "tools") or []
     found = {tool.name: tool for index, item in enumerate(listed) for tool in [_tool(item, f"tools[{index}]")]}
     for block in _changes(top):
@@ -414,7 +414,7 @@ def _tool(item: Any, where: str) -> Tool:
 
 
 def _builtin(item: JsonObject, kind: str) -> Tool:
-    """A tool by its type: one that the client runs can be told to any model, the rest is the provider's own."""
+    """A tool known by its type. One that the client runs has a schema for any model; others are hosted by the provider."""
     given = item.get("name")
     name = given if isinstance(given, str) and given else kind
     told = schema_for(kind, item)
@@ -431,23 +431,23 @@ def _builtin(item: JsonObject, kind: str) -> Tool:
     )
 
 
-SETTLED = ("system", "tools")  # by the first request, for the whole thread
+THREAD_MEMBERS = ("system", "tools")  # fixed by the first request of a thread
 
 
 def state_in(top: JsonObject) -> State | None:
-    """Where nobody keeps threads, the refusal makes the official tool runners replay the whole history."""
+    """The refusal of a back end without threads makes the official tool runners send the whole history again."""
     thread = object_or_none(top, "thread")
     if thread is None:
         return None
     details = {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
-    why = "this back end keeps no threads"
+    why = "this back end stores no threads"
     state = State(field="thread", why=why, refusal={"details": details}, is_leaning=True, is_kept=True)
     match need_text(thread, "type", "thread"):
         case "create":
             return state
         case "continue":
             previous = need_name(thread, "previous_message_id", "thread")
-            for name in SETTLED:
+            for name in THREAD_MEMBERS:
                 _refuse(top, name)
             return replace(state, previous=previous)
         case other:

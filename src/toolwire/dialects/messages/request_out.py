@@ -1,4 +1,4 @@
-"""Anthropic Messages: requests out. What this dialect cannot say is reworded or left out, and recorded as a loss."""
+"""Anthropic Messages: requests out. What this dialect cannot express is reworded or dropped, and recorded as a loss."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
 
 
 class _Writer:
-    """Messages with alternating roles; results come first in the user message behind their calls."""
+    """Messages with alternating roles; results come first in the user message after their calls."""
 
     def __init__(self, profile: Profile, losses: list[Loss], courier: Courier) -> None:
         self._profile = profile
@@ -92,7 +92,7 @@ class _Writer:
         self._grown: JsonObject | None = None  # the last message, if we made it and it may still grow
 
     def system(self, head: list[Message], form: str) -> str | list[JsonObject]:
-        """form: what is said of the answer's form, last of all."""
+        """form: an instruction about the output format, which comes last."""
         parts = [part for message in head for part in message.parts] + ([Text(text=form)] if form else [])
         blocks = self._blocks(parts, "system", "the system prompt holds text only")
         texts = [block for block in blocks if block["type"] == "text"]
@@ -125,7 +125,7 @@ class _Writer:
         self._grown["content"] += blocks
 
     def _note(self, blocks: list[JsonObject], where: str) -> list[JsonObject]:
-        """Instructions in mid-conversation stay in their place, as a labelled note (H141)."""
+        """Instructions in mid-conversation keep their position, as a labelled note (H141)."""
         if not blocks:
             return []
         text = "\n".join(str(block["text"]) for block in blocks if block["type"] == "text")
@@ -153,7 +153,7 @@ class _Writer:
             case Reasoning():
                 lose_thinking(part, where, self._losses)
                 return []
-            case Opaque():  # other dialects' are words by now
+            case Opaque():  # those of other dialects are text by now
                 return [part.value]
             case _:
                 assert_never(part)
@@ -163,7 +163,7 @@ class _Writer:
         if result.is_error and not self._courier.is_own and (moved := _other_than_text(content)):
             content = [block for block in content if block["type"] == "text"]
             moved.insert(0, {"type": "text", "text": f"Attachment(s) of failed tool result {result.call_id}:"})
-            self._losses.append(Loss("result.media", where, "moved behind the results, a failed one holds text only"))
+            self._losses.append(Loss("result.media", where, "moved after the results, a failed one contains text only"))
         value: JsonObject = {
             "type": "tool_result",
             "tool_use_id": result.call_id,
@@ -175,17 +175,17 @@ class _Writer:
 
 
 def _form(request: Request) -> str:
-    """JSON without a schema has no member here."""
+    """JSON without a schema has no member in this dialect."""
     return form_instruction(request.output, has_tools=bool(request.tools)) if request.output.format == "json" else ""
 
 
 def _place(block: JsonObject) -> int:
-    """Results stand first in a user message, calls last in an assistant's."""
+    """Results come first in a user message, calls last in an assistant message."""
     return {"tool_result": 0, "tool_use": 2}.get(block["type"], 1)
 
 
 def _is_plain(block: JsonObject) -> bool:
-    """Nothing but text: a string says the same."""
+    """Only text: it can be a string."""
     return block["type"] == "text" and len(block) == 2
 
 
@@ -194,7 +194,7 @@ def _other_than_text(blocks: list[JsonObject]) -> list[JsonObject]:
 
 
 def _medium(media: Media, where: str, losses: list[Loss]) -> JsonObject:
-    """A medium that may go as it is, in the form that this dialect has for it."""
+    """A medium in the form of this dialect."""
     kind = "image" if media.kind == "image" else "document"
     named = {"title": media.name[:_TITLE]} if media.name and kind == "document" else {}
     if media.kind == "audio":
@@ -209,15 +209,15 @@ def _medium(media: Media, where: str, losses: list[Loss]) -> JsonObject:
 
 
 def _limit_hints(body: JsonObject, losses: list[Loss]) -> None:
-    """The API refuses a fifth cache hint (H143). Those of tools and instructions stay; of messages the last ones do, because
-    what was cached for earlier ones is read back by them too."""
+    """The API refuses a fifth cache hint (H143). Hints of tools and instructions take precedence, then the last ones of messages, because
+    they also read what was cached for earlier ones."""
     fixed = _hinted(body.get("tools")) + _hinted(body.get("system"))
     moving = [block for message in body["messages"] for block in _hinted(message["content"])]
     excess = max(0, len(fixed) + len(moving) - _MOST_HINTS)
     for block in (moving + fixed[::-1])[:excess]:
         del block[CACHE_HINT]
     if excess:
-        losses.append(Loss(f"part.{CACHE_HINT}", "messages", f"{_MOST_HINTS} are taken, {excess} more were left out"))
+        losses.append(Loss(f"part.{CACHE_HINT}", "messages", f"{_MOST_HINTS} are allowed, {excess} more were dropped"))
 
 
 def _hinted(blocks: Json) -> list[JsonObject]:
@@ -231,7 +231,7 @@ def _hinted(blocks: Json) -> list[JsonObject]:
 
 
 def _offered(request: Request) -> tuple[Tool, ...]:
-    """A choice among some tools is said by offering only those."""
+    """A choice among some tools is expressed by offering only those."""
     choice = request.tool_choice
     if request.origin == NAME or choice is None or choice.mode != "allowed":
         return request.tools
@@ -239,12 +239,12 @@ def _offered(request: Request) -> tuple[Tool, ...]:
 
 
 def _offer(request: Request, body: JsonObject) -> None:
-    """Tools, and the choice among them, written anew."""
+    """Write the tools and the tool choice."""
     for key in ("tools", "tool_choice"):
         body.pop(key, None)
     if tools := _offered(request):
         body["tools"] = _tools(tools)
-        add_tool_choice(request, body, [])  # whatever is lost of it has been told
+        add_tool_choice(request, body, [])  # its losses are recorded already
 
 
 def _tools(tools: tuple[Tool, ...]) -> list[JsonObject]:
@@ -281,7 +281,7 @@ def members(request: Request, profile: Profile, losses: list[Loss]) -> JsonObjec
             "format": {"type": "json_schema", "schema": request.output.schema or {}},
         }
     elif request.output.format == "json":
-        losses.append(Loss("output.json", "response_format", "asked for by an instruction: only a schema has a member"))
+        losses.append(Loss("output.json", "response_format", "requested by an instruction: only a schema has a member"))
     if request.output.description is not None:
         losses.append(Loss("output.description", "response_format", "not part of this dialect"))
     if request.output.verbosity is not None:
@@ -357,12 +357,12 @@ def _choice(choice: ToolChoice | None, losses: list[Loss]) -> JsonObject | None:
 
 
 def _thinking(request: Request, profile: Profile, body: JsonObject, losses: list[Loss]) -> None:
-    """An effort or a budget in the one of the two that the model takes; thinking stays off where it is known to be refused."""
+    """An effort or a budget, whichever the model accepts; thinking stays off where back ends are known to refuse it."""
     thinking = request.thinking
     if thinking is None or thinking.mode == "off" or thinking.effort == "none":
         return
     if not thinking.mode and thinking.effort is None and thinking.budget is None:
-        lose_summary(thinking, losses)  # of thinking that nobody asks for
+        lose_summary(thinking, losses)  # a summary of thinking that is not requested
         return
     if re.search(profile.adaptive_models, request.model):
         _adapt(thinking, body, losses)
@@ -391,7 +391,7 @@ def _adapt(thinking: Thinking, body: JsonObject, losses: list[Loss]) -> None:
 
 
 def _budget(thinking: Thinking, body: JsonObject, losses: list[Loss]) -> None:
-    """Half of all tokens at most, so that there is room for an answer."""
+    """At most half of all tokens, so that there is room for an answer."""
     wanted = thinking.budget or _BUDGETS.get(thinking.effort or "", _BUDGETS["medium"])
     most = body["max_tokens"] = max(int(body["max_tokens"]), _LEAST_BUDGET * 2)
     budget = max(_LEAST_BUDGET, min(wanted, most // 2))
@@ -408,7 +408,7 @@ def _effort_for(budget: int) -> str:
 
 
 def _is_mid_turn_unsigned(request: Request) -> bool:
-    """Whether the turn that is still open, results of its calls included, begins without a signed thought."""
+    """Whether the open turn, including the results of its calls, begins without signed reasoning."""
     is_open, messages = False, request.messages
     for number in reversed(range(len(messages))):
         message = messages[number]
@@ -427,8 +427,8 @@ _THOUGHTS = ("thinking", "redacted_thinking")
 
 
 def without_thinking(body: bytes) -> bytes | None:
-    """The same body without them, None where there is nothing to leave out. Leaving thoughts out is always allowed but in a turn that
-    waits for its results: there thinking itself must be off (H075)."""
+    """A request without the reasoning of earlier turns, for a back end that refuses it; None if there is none. This is always allowed except
+    in a turn that waits for results: there thinking itself must be off (H075)."""
     top = object_of(body.decode("utf-8", "replace")) or {}
     given = top.get("messages")
     if not isinstance(given, list):
@@ -456,7 +456,7 @@ def _is_waiting(message: Any) -> bool:
 
 
 def _unthinking(top: JsonObject) -> JsonObject:
-    """Without thinking, and without the wish to clear it away, which is refused where there is none."""
+    """Without thinking, and without the edit that clears it, which is refused if thinking is off."""
     kept = {key: value for key, value in top.items() if key != "thinking"}
     management = kept.get("context_management")
     if isinstance(management, dict) and isinstance(edits := management.get("edits"), list):

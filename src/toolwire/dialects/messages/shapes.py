@@ -1,4 +1,4 @@
-"""Anthropic Messages: words that both directions share."""
+"""Anthropic Messages: what both directions share."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ REASONS: dict[str, Reason] = {
     "refusal": "refused",
     "model_context_window_exceeded": "length",
 }
-# Words that servers of this dialect use instead, in any case of letters; None is an answer that failed.
+# Other values that servers of this dialect send, in any case; None: the answer failed.
 _OTHER_REASONS: dict[str, Reason | None] = {
     "stop": "stop",
     "length": "length",
@@ -59,7 +59,7 @@ read_delta = json.Decoder(BlockDelta).decode
 
 
 def reason_of(raw: object) -> Reason | None:
-    """What a stop reason means; None: the answer failed."""
+    """The meaning of a stop reason; None: the answer failed."""
     if not isinstance(raw, str):
         return "stop"
     word = raw.lower()
@@ -68,7 +68,7 @@ def reason_of(raw: object) -> Reason | None:
 
 
 def input_of(call: ToolCall) -> JsonObject:
-    """The arguments as an object; text that is none is kept in one member, never replaced by nothing (H024)."""
+    """The arguments as an object; text that is no object becomes the member _raw and is never dropped (H024)."""
     if call.kind == "custom":
         return {"input": call.raw}
     args = call.args if call.args is not None else object_of(call.raw or "{}")

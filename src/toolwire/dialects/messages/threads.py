@@ -1,7 +1,7 @@
-"""Anthropic Messages: threads kept by the server, where each request sends only what is new. Without I/O.
+"""Anthropic Messages: threads stored by the server, where each request sends only new messages. Without I/O.
 
-A thread is a chain of answers. The first one keeps system and tools; each keeps the messages that its request brought and the
-assistant's message as the client saw it.
+A thread is a chain of answers. The first one stores system and tools; each stores the messages of its request and the
+assistant's message as the client received it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ...errors import BadRequest, quote
 from ...types import Json, JsonObject, Message, Request, State
 from ..shared.memory import PastTurns, StoredAnswer
-from .request_in import SETTLED, is_continuing, message_in, system_in, tools_in
+from .request_in import THREAD_MEMBERS, is_continuing, message_in, system_in, tools_in
 from .shapes import NAME
 
 prefix = "msg_"
@@ -48,19 +48,19 @@ def complete(request: Request, own: list[Json], past: PastTurns, *, looks_up: bo
 
 
 def remembered(request: Request, answer: JsonObject) -> StoredAnswer | None:
-    """A refused answer is none to go on from, and neither is one without an end."""
+    """None for a refused or unfinished answer: a thread cannot continue from it."""
     answer_id, source = answer.get("id"), request.source
     if not isinstance(answer_id, str) or not answer_id or answer.get("stop_reason") in (None, "refusal"):
         return None
-    head = {} if is_continuing(source) else {name: source[name] for name in SETTLED if source.get(name)}
+    head = {} if is_continuing(source) else {name: source[name] for name in THREAD_MEMBERS if source.get(name)}
     message = {"role": "assistant", "content": answer.get("content")}
     return StoredAnswer(id=answer_id, status="completed", output=[(answer_id, message)], head=head)
 
 
 def not_found(state: State, missing: str) -> BadRequest:
-    """By this code the official tool runners send the whole history again, as a new thread."""
+    """With this code the official tool runners send the whole history again, as a new thread."""
     return BadRequest(
-        f"there is no thread that ends in {quote(missing)}; expected the id of an answer that was kept for this key.",
+        f"there is no thread that ends in {quote(missing)}; expected the id of an answer that was stored for this key.",
         status=404,
         where="thread.previous_message_id",
         code="thread_not_found",
@@ -69,7 +69,7 @@ def not_found(state: State, missing: str) -> BadRequest:
 
 
 def _without_beta(headers: Mapping[str, str]) -> dict[str, str]:
-    """The back end need not know the word for what it is not asked to do."""
+    """Without the beta feature for threads, which the back end does not need."""
     kept = dict(headers)
     if _BETA in kept.get("anthropic-beta", ""):
         words = [word.strip() for word in kept["anthropic-beta"].split(",")]

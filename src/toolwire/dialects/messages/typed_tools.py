@@ -1,4 +1,4 @@
-"""Anthropic Messages: tools that the client runs and that the API knows by type alone, told as plain functions for other models."""
+"""Anthropic Messages: tools that the client runs and that the API knows by type alone, as plain functions for other models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ToolDefinition(NamedTuple):
 
 
 def schema_for(kind: str, tool: JsonObject) -> ToolDefinition | None:
-    """None for a tool that the provider runs itself. Types end in a date; a newer one takes what the last known one took."""
+    """None for a tool that the provider runs. Types end in a date; newer ones get the schema of the last known one."""
     family = kind.rstrip("0123456789").rstrip("_")
     if family == "computer":
         return _computer(tool)
@@ -41,7 +41,7 @@ _BASH = ToolDefinition(
 
 _MEMORY = ToolDefinition(
     "Read and change files that outlast this conversation, under /memories. view shows a file or folder, create writes a "
-    "file, str_replace changes text that occurs once, insert adds lines after a line, delete and rename do as they say.",
+    "file, str_replace changes text that occurs once, insert adds lines after a line, delete and rename as their names say.",
     _schema(
         ["command"],
         command=_one_of("view", "create", "str_replace", "insert", "delete", "rename"),
@@ -59,7 +59,7 @@ _MEMORY = ToolDefinition(
 
 
 def _editor(kind: str) -> ToolDefinition:
-    """Before April 2025 an edit could be undone, and what insert adds was called otherwise before July."""
+    """Before April 2025 an edit could be undone; before July the member for inserted text had another name."""
     commands = ["view", "create", "str_replace", "insert"]
     date = kind.rpartition("_")[2]
     if date < "20250429":
@@ -106,7 +106,7 @@ def _computer(tool: JsonObject) -> ToolDefinition:
         actions.append("zoom")
     return ToolDefinition(
         f"Use mouse and keyboard on a screen of {width} by {height} pixels, and see it. A coordinate is [x, y] from the "
-        "top left; text is what to type, or the keys to press in xdotool's words.",
+        "top left; text is what to type, or the keys to press in xdotool syntax.",
         _schema(
             ["action"],
             action=_one_of(*actions),

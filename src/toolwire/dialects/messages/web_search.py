@@ -1,5 +1,5 @@
-"""Anthropic Messages: the provider's web search, declared, shown and remembered. What was found is told under a seal, where the
-provider has its own encryption, so that it comes back with the conversation."""
+"""Anthropic Messages: the provider's web search: declaration, display and history. Snippets are sent under a seal, where the
+provider has its own encryption, so that the client sends them back with the conversation."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def counted(searches: int, own: Extra) -> Extra:
 
 
 class _Shown:
-    """A block for the question, and one for what was found."""
+    """A block for the query, and one for the results."""
 
     def __init__(self, query: str, search_id: str, place: Callable[[], int]) -> None:
         self._query = query

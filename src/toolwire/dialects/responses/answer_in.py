@@ -86,7 +86,7 @@ class ResponsesStreamDecoder(FrameDecoder):
         return self._event(kind, value, frame)
 
     def _whole_answer(self, value: JsonObject) -> list[Event]:
-        """A server that does not stream, and says all in one event."""
+        """A server that does not stream and sends the whole answer in one event."""
         events, _ = body_events(self._request, value)
         self.irregular = self.irregular or "a body in an event"
         self.is_over = True
@@ -167,7 +167,7 @@ class ResponsesStreamDecoder(FrameDecoder):
             return []
         item_id = given_id = text_in(value, "id")
         known = self._items.named(item_id)
-        if known is not None and known.is_told_again(value):
+        if known is not None and known.has_deltas_again(value):
             self.irregular = self.irregular or "an item that was added already"
             return []
         items = self._items.all

@@ -19,7 +19,7 @@ _CODES = {"rate_limit_exceeded": 429, "server_error": 500, "invalid_prompt": 400
 
 
 def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
-    """A whole answer, and what is irregular in it; an error in a 200 is an error all the same."""
+    """The events of a whole answer, and what is irregular in it. An error with status 200 is an error."""
     output, status = value.get("output"), value.get("status")
     if status in ("failed", "cancelled") or value.get("error"):
         return [Failed(error=failure(value.get("error"), encode(value)))], "an error"

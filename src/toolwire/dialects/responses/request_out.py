@@ -1,4 +1,4 @@
-"""OpenAI Responses: requests out. What this dialect cannot say is reworded or left out, and recorded as a loss."""
+"""OpenAI Responses: requests out. What this dialect cannot express is reworded or dropped, and recorded as a loss."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def body_of(request: Request, profile: Profile, losses: list[Loss]) -> JsonObjec
         tools = _own_tools(request, body)
     else:
         head, rest = split_head(request.messages)
-        if not rest:  # nobody has spoken yet, and an input needs one item
+        if not rest:  # there are only instructions, and an input needs one item
             head, rest = [], list(request.messages)
         if any(isinstance(part, Media) for message in head for part in message.parts):
             head, rest = [], list(request.messages)  # instructions are text, messages of this role are not
@@ -177,7 +177,7 @@ class _Writer:
                 return [{"type": "refusal", "refusal": part.text} if is_answer else _said(part.text)]
             case Media():
                 return [_medium(part)]
-            case Opaque():  # other dialects' are words by now
+            case Opaque():  # those of other dialects are text by now
                 return [part.value]
             case ToolCall() | ToolResult() | Reasoning():
                 return []
@@ -225,7 +225,7 @@ def _said(text: str) -> JsonObject:
 
 
 def _medium(media: Media) -> JsonObject:
-    """A medium that may go as it is, in the form that this dialect has for it."""
+    """A medium in the form of this dialect."""
     own = media.extra.get(NAME, {})
     url = data_url(media)
     if media.kind == "image":
@@ -320,7 +320,7 @@ def _sampling(request: Request, body: JsonObject, losses: list[Loss]) -> None:
         if sampling.top_logprobs is not None:
             body["top_logprobs"] = sampling.top_logprobs
     elif sampling.top_logprobs:
-        losses.append(Loss("sampling.top_logprobs", "top_logprobs", "log probabilities are not asked for"))
+        losses.append(Loss("sampling.top_logprobs", "top_logprobs", "log probabilities are not requested"))
 
 
 def _tool_choice(choice: ToolChoice, body: JsonObject, losses: list[Loss]) -> None:

@@ -25,10 +25,10 @@ _FORWARDED = (
     "x-session-affinity",
     "x-session-id",
 )
-_MOST = 1 << 53  # tokens; beyond, no client counts right
+_MOST = 1 << 53  # tokens; clients cannot represent larger integers
 
 OTHER_CHOICES = Loss(
-    "choices", "answer", "the back end sent several choices where one was asked for; one is the answer"
+    "choices", "answer", "the back end sent several choices where one was requested; one is the answer"
 )
 
 Mint: TypeAlias = Callable[[str], str]  # prefix -> a new id that starts with it
@@ -36,7 +36,7 @@ Decode: TypeAlias = Callable[[bytes, Mapping[str, str]], Request]  # body, heade
 
 
 class ModelLine(Struct, frozen=True, kw_only=True):
-    """One model in a list: what any dialect's list can say of it."""
+    """One model in a list."""
 
     id: str
     owner: str = "toolwire"
@@ -71,32 +71,32 @@ class Encoded(NamedTuple):
 
 
 class AnswerContext(Struct, frozen=True, kw_only=True):
-    """What an encoder needs beside the events: the request it answers, the time, and a maker of ids.
+    """What an encoder needs besides the events: the request, the time, and a source of ids.
 
-    is_kept: the gateway remembers this answer, or what it leans on; answer_id is then its id, "" where the back end's own will do.
+    is_kept: the gateway stores this answer, or the request refers to stored ones; answer_id is its id, "" to use the back end's own.
     """
 
     request: Request
     mint: Mint
     now: int
-    is_renamed: bool = False  # the back end was asked for another model name; the answer has the one in request
+    is_renamed: bool = False  # the back end got another model name; the answer has the one of the request
     is_kept: bool = False
     answer_id: str = ""
 
 
 class ResponseDecoder(Protocol):
-    """irregular says why what came last is not as the dialect has it; "" while all is well."""
+    """irregular is why the last input does not conform to the dialect; "" if it does."""
 
     irregular: str
 
     def feed(self, data: bytes) -> list[Event]: ...
 
     def close(self) -> list[Event]:
-        """The answer has ended; whatever is still open ends here, in Finished or Failed."""
+        """The answer has ended: end everything that is open, with Finished or Failed."""
 
 
 class StreamDecoder(ResponseDecoder, Protocol):
-    """is_ending: frames have begun to tell how the answer ends; is_over: it has ended."""
+    """is_ending: the end of the answer has begun; is_over: it has ended."""
 
     is_ending: bool
     is_over: bool
@@ -109,7 +109,7 @@ class StreamDecoder(ResponseDecoder, Protocol):
 
 
 class ResponseEncoder(Protocol):
-    """send() gives the bytes of one event; observe() only keeps up with events that left as they came."""
+    """send() returns the bytes of one event; observe() updates the state for events that were forwarded unchanged."""
 
     content_type: str
 
@@ -118,15 +118,15 @@ class ResponseEncoder(Protocol):
     def observe(self, event: Event) -> None: ...
 
     def passed(self, frame: Frame) -> None:
-        """A frame that was more than one delta left as it came; its events were observed."""
+        """A frame other than a single delta was forwarded unchanged; its events were observed."""
 
     def resume(self, last: Frame | None) -> None:
-        """From here on send() writes; last is the last frame that left as it came."""
+        """From here on send() writes; last is the last frame that was forwarded unchanged."""
 
     def close(self) -> bytes: ...
 
     def final(self) -> JsonObject | None:
-        """The whole answer as the client has it, once its end is written; only its id where nobody is to remember it."""
+        """The whole answer as the client received it, once its end is written; only its id if it is not stored."""
 
 
 def match_nothing(path: str, query: bytes) -> Endpoint | None:
@@ -210,7 +210,7 @@ def cut(message: str) -> UpstreamError:
 
 
 def shown(data: bytes) -> str:
-    """The start of foreign bytes, for a message."""
+    """The start of foreign bytes, for an error message."""
     return quote(data[:300].decode("utf-8", "replace"))
 
 

@@ -21,7 +21,7 @@ from .exact_json import BadJson, decode, encode
 MAX_FRAME = 16 * 1024 * 1024
 ZIPPED = 0x01
 ENDS = 0x02
-BROKE_OFF = "the stream broke off"  # so begins the fault that nobody sent
+BROKE_OFF = "the stream broke off"  # start of the message for a stream without an end frame
 _HEAD = 5
 _GZIP = 16 + zlib.MAX_WBITS
 _DETAILS = 16  # of one fault that are read; there is one in practice
@@ -40,7 +40,7 @@ class Detail(Struct, frozen=True):
 
 
 class ConnectFault(Struct, frozen=True):
-    """code is one of Connect's words, or whatever the server wrote there."""
+    """code is one of Connect's error codes, or what the server sent instead."""
 
     code: str
     message: str = ""
@@ -64,9 +64,9 @@ Item: TypeAlias = ConnectFrame | ConnectEnd
 
 
 class ConnectDecoder:
-    """feed() gives whole frames and the end; close() says so if no end was seen.
+    """feed() returns whole frames and the end; close() returns a fault if no end was seen.
 
-    What was whole before the stream broke is given first: then the call after it raises Broken. Bytes behind the end mean nothing.
+    Frames before invalid bytes are returned first, and the next call raises BadConnectStream. Bytes after the end are ignored.
     """
 
     def __init__(self, limit: int = MAX_FRAME) -> None:
@@ -150,7 +150,7 @@ def end(fault: ConnectFault | None = None, *, metadata: JsonObject | None = None
 
 
 def fault_object(fault: ConnectFault) -> JsonObject:
-    """As it stands in an end frame, and as the whole body of a call that failed."""
+    """The object in an end frame, and the whole body of a failed call."""
     value: JsonObject = {"code": fault.code}
     if fault.message:
         value["message"] = fault.message
@@ -160,7 +160,7 @@ def fault_object(fault: ConnectFault) -> JsonObject:
 
 
 def fault_of(value: object) -> ConnectFault:
-    """Whatever stands where an error should: what can be read of it."""
+    """A fault from any value in the place of an error."""
     if not isinstance(value, dict):
         return ConnectFault("unknown", value if isinstance(value, str) else "")
     code, message, details = value.get("code"), value.get("message"), value.get("details")
@@ -223,7 +223,7 @@ def _detail_object(detail: Detail) -> JsonObject:
 
 
 def _bytes_of(text: str) -> bytes:
-    """Base64 with or without its padding, in either alphabet; nothing where it is neither."""
+    """Decode base64 with or without padding, in either alphabet; empty if it is neither."""
     digits = text.rstrip("=").replace("-", "+").replace("_", "/")
     try:
         return binascii.a2b_base64(digits + "=" * (-len(digits) % 4), strict_mode=True)

@@ -70,7 +70,7 @@ def object_of(text: str) -> JsonObject | None:
 
 
 def _decode_slowly(data: bytes | str, error: msgspec.DecodeError | None) -> Any:
-    """Escaped lone surrogates are legal JSON that msgspec refuses; anything else keeps msgspec's own words."""
+    """Escaped lone surrogates are legal JSON that msgspec refuses; other errors keep msgspec's message."""
     escape = "\\ud" if isinstance(data, str) else b"\\ud"
     lowered = data.lower()
     if error is not None and escape not in lowered:  # type: ignore[operator] # both are str or both are bytes
@@ -98,7 +98,7 @@ def _refuse(name: str) -> Any:
 
 
 def _not_utf8(data: bytes | str) -> str:
-    """Where it fails in the whole text: msgspec counts from the start of the string it was reading."""
+    """With the position in the whole text: msgspec counts from the start of the current string."""
     try:
         data.decode("utf-8") if isinstance(data, bytes) else data
     except UnicodeDecodeError as error:

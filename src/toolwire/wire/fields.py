@@ -34,7 +34,7 @@ def body_object(body: bytes) -> JsonObject:
 
 
 def kind_of(value: object) -> str:
-    """The JSON type of a value, in words."""
+    """The name of the JSON type of a value."""
     return _KINDS.get(type(value), type(value).__name__)
 
 
@@ -130,7 +130,7 @@ def unread(owner: JsonObject, key: str, known: frozenset[str]) -> JsonObject:
 
 
 def rest(owner: JsonObject, known: frozenset[str], dialect: str) -> Extra:
-    """Members that are not in known, under the dialect's name: they ride along."""
+    """Members that are not in known, under the dialect's name, as the extra of a value."""
     if owner.keys() <= known:
         return {}
     return {dialect: {key: value for key, value in owner.items() if key not in known}}

@@ -1,6 +1,6 @@
-"""JSON-RPC in lines, without I/O: bytes in any pieces in, messages out. As some programs speak it on their pipes: no `jsonrpc` member.
+"""JSON-RPC in lines, without I/O: bytes in, messages out. The variant of programs that use pipes: no `jsonrpc` member.
 
-Both sides ask and both sides answer, each with ids of its own. Whoever keeps a table of open requests keeps one a direction.
+Both sides send requests and responses, each with ids of its own, so open requests need one table per direction.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ from .exact_json import encode as encode_json
 
 Id: TypeAlias = int | str
 
-LONGEST = 256 << 20  # bytes of one line: some tell what they were asked, pictures and all
+LONGEST = 256 << 20  # bytes of one line: some messages repeat a request with its images
 _SHOWN = 300  # bytes of a line that is no message
 
 
-class RpcResponse(Struct, frozen=True, kw_only=True, tag="answer"):
-    """To one of our requests; error is None where there is a result."""
+class RpcResponse(Struct, frozen=True, kw_only=True):
+    """The response to one of our requests; error is None if there is a result."""
 
     id: Id
     result: Json = None
     error: JsonObject | None = None
 
 
-class RpcRequest(Struct, frozen=True, kw_only=True, tag="asked"):
-    """A request of the other side: it waits for an answer with this id."""
+class RpcRequest(Struct, frozen=True, kw_only=True):
+    """A request of the peer, which expects a response with this id."""
 
     id: Id
     method: str
     params: JsonObject = {}
 
 
-class RpcNotification(Struct, frozen=True, kw_only=True, tag="told"):
-    """A notification: nobody waits for anything."""
+class RpcNotification(Struct, frozen=True, kw_only=True):
+    """A notification: it has no response."""
 
     method: str
     params: JsonObject = {}
 
 
-class BadLine(Struct, frozen=True, tag="garbled"):
-    """A line that is no message, and why. The lines around it are good. is_lost: it was too long to be kept, and may have been one."""
+class BadLine(Struct, frozen=True):
+    """A line that is no message, and why. is_lost: it was too long to buffer, and may have been one."""
 
     why: str
     is_lost: bool = False
@@ -55,7 +55,7 @@ Incoming: TypeAlias = RpcResponse | RpcRequest | RpcNotification | BadLine
 
 
 class LineReader:
-    """Holds one unfinished line at most; a line that grows too long is dropped up to its end."""
+    """Buffers at most one unfinished line; a line that grows too long is dropped up to its end."""
 
     def __init__(self, longest: int = LONGEST) -> None:
         self.size = 0  # bytes of the line that was given last
@@ -65,7 +65,7 @@ class LineReader:
         self._is_dropping = False
 
     def feed(self, data: bytes) -> Iterator[Incoming]:
-        """One by one, so that whoever has read enough of it can stop; otherwise it must be read to its end."""
+        """One by one, so that the caller can stop early; otherwise the iterator must be exhausted."""
         *whole, rest = data.split(b"\n")
         for piece in whole:
             yield from self._keep(piece)
@@ -73,7 +73,7 @@ class LineReader:
         yield from self._keep(rest)
 
     def close(self) -> list[Incoming]:
-        """Nothing follows: what is there without a line break is a line too, or what is left of one."""
+        """The end of the input: a rest without a line break is a line, too."""
         return self._line()
 
     def _keep(self, piece: bytes) -> list[Incoming]:
@@ -96,7 +96,7 @@ class LineReader:
 
 
 def message_in(line: bytes) -> Incoming:
-    """One line, or the text of one frame, as what it is."""
+    """The message in one line, or in the text of one frame."""
     try:
         value = decode(line)
     except BadJson as fault:

@@ -1,4 +1,4 @@
-"""Model names as clients write them: which model is meant, and what is only spelling, date or wish.
+"""Model names as clients write them: the model itself, and what is only spelling, date or option.
 
 Two names mean one model if their stems are equal. A stem has no case, no date, no provider before it, and a dash where a version
 has a dot. What may be left out of a name beyond that is a closed list, so that no name ever comes to mean another model:
@@ -16,7 +16,7 @@ from msgspec import Struct
 EFFORTS = ("minimal", "low", "medium", "high", "xhigh")
 
 _LONGEST = 200
-# What may stand before a slash. "models" is a folder, and says nothing of who made a model.
+# Prefixes before a slash. "models" is a folder and no provider.
 _PROVIDERS = {
     "anthropic": "anthropic",
     "deepseek": "deepseek",
@@ -58,19 +58,19 @@ class Spelling(Struct, frozen=True):
     plain: str = ""
 
     def fits(self, other: Spelling) -> bool:
-        """Whether a name of the same stem may stand for this one: neither another snapshot nor another maker's."""
+        """Whether a name of the same stem may mean this one: not another snapshot, not another provider's."""
         return (not self.date or not other.date or self.date == other.date) and (
             not self.provider or not other.provider or self.provider == other.provider
         )
 
 
 def spelling_of(name: str) -> Spelling | None:
-    """A listed name, whole; None for one that nobody can have meant by another."""
+    """The spelling of a listed name; None for one that no other spelling can mean."""
     return _spelled(*_begun(name.lower()), "") if _is_readable(name) else None
 
 
 def readings_of(name: str, backends: Container[str]) -> list[Spelling]:
-    """What a client can have meant, the nearest first; nothing where the name begins with a back end's own."""
+    """Possible meanings of a name, the nearest first; none if it begins with the name of a back end."""
     if not _is_readable(name) or ("/" in name and name.lower().partition("/")[0] in backends):
         return []
     plain, provider, is_dotted = _begun(name.lower())
@@ -86,7 +86,7 @@ def readings_of(name: str, backends: Container[str]) -> list[Spelling]:
 
 
 def is_adorned(name: str) -> bool:
-    """Whether there is anything in a name that a back end may know it without."""
+    """Whether a back end may know the model by a shorter name."""
     readings = readings_of(name, ())
     return len(readings) > 1 or any(one.date or one.provider or one.plain != name.lower() for one in readings)
 
@@ -96,7 +96,7 @@ def _is_readable(name: str) -> bool:
 
 
 def _begun(text: str) -> tuple[str, str, bool]:
-    """The name behind its provider, the provider, and whether a dot parts them."""
+    """The name after its provider, the provider, and whether a dot separates them."""
     start, slash, rest = text.partition("/")
     if slash and rest and start in _PROVIDERS:
         return rest, _PROVIDERS[start], False
@@ -115,7 +115,7 @@ def _spelled(plain: str, provider: str, is_dotted: bool, effort: str) -> Spellin
 
 
 def _may_go(found: re.Match[str], plain: str, effort: str) -> bool:
-    """One effort only; and "mistral-medium" is a model: behind a dash it is an effort only where a version stands before."""
+    """Only one effort; and after a dash it is an effort only if a version precedes it, because "mistral-medium" is a model."""
     if effort and _effort_in(found):
         return False
     return found[4] is None or any(letter.isdigit() for letter in plain[: found.start()])

@@ -15,7 +15,7 @@ _DOCUMENT = (b"{", b"[")
 
 
 class Frame(Struct, gc=False):
-    """event is "" when the frame names none; block is its lines with LF ends, without the blank line behind them."""
+    """event is "" if the frame has none; block is its lines with LF ends, without the blank line after them."""
 
     event: str
     data: bytes

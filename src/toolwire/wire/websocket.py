@@ -18,7 +18,7 @@ _NO_STATUS = 1005  # never on the wire
 
 
 class BadFrame(Exception):
-    """The other side does not speak WebSocket as it must; code is what a close frame says of it."""
+    """The peer violates the protocol; code is for the close frame."""
 
     def __init__(self, message: str, code: int = 1002) -> None:
         super().__init__(message)
@@ -46,7 +46,7 @@ def is_key(key: str) -> bool:
 
 
 def frame(kind: int, data: bytes, mask: bytes = b"") -> bytes:
-    """One whole message; what a client says is masked with four random bytes, what a server says is not masked."""
+    """One whole message. Clients mask with four random bytes, servers do not."""
     size, bit = len(data), 0x80 if mask else 0
     if size < 126:
         head = bytes((0x80 | kind, bit | size))
@@ -63,7 +63,7 @@ def closing(code: int, reason: str = "") -> bytes:
 
 
 def closed(data: bytes) -> tuple[int, str]:
-    """What a close frame says: its code, 1005 where it has none, and the reason."""
+    """The code of a close frame, 1005 if it has none, and its reason."""
     if len(data) < 2:
         return _NO_STATUS, ""
     return int.from_bytes(data[:2], "big"), data[2:].decode("utf-8", "replace")
@@ -77,7 +77,7 @@ class Frames:
         self._is_server = is_server
         self._held = bytearray()
         self._kind = 0
-        self._whole = bytearray()  # not a list: frames may be empty, and as many as one likes
+        self._whole = bytearray()  # not a list: a message may have any number of empty frames
 
     def feed(self, data: bytes) -> Iterator[Incoming]:
         """Raises BadFrame; what came before it has been given."""
@@ -120,7 +120,7 @@ class Frames:
             yield Incoming(kind, payload)
             return
         if kind not in (_CONTINUED, TEXT, BINARY) or (kind == _CONTINUED) != bool(self._kind):
-            raise BadFrame("a message begins within another, or goes on before it began")
+            raise BadFrame("a message begins inside another, or continues before its start")
         self._kind = self._kind or kind
         self._whole += payload
         if is_last:

@@ -85,7 +85,7 @@ def test_several_searches_keep_their_order() -> None:
 def test_a_search_without_its_result_is_answered() -> None:
     assert shapes(said(part(id="1", query="q"), Text(text="b"))) == [
         ("assistant", ['call 1 {"query":"q"}', "b"]),
-        ("tool", ["result 1 What this search found was not kept."]),
+        ("tool", ["result 1 The results of this search were not stored."]),
     ]
 
 

@@ -32,7 +32,7 @@ _PATH = re.compile(
 
 
 class Asked(NamedTuple):
-    """What a path asks for: verb is "" where it only names a model, and model where it names none."""
+    """What a path requests: verb is "" if it only names a model, and model is "" if it names none."""
 
     model: str
     verb: str = ""
@@ -58,7 +58,7 @@ def match(path: str, query: bytes) -> Endpoint | None:
 
 
 def asked_in(path: str) -> Asked | None:
-    """What a client asks for; None for a path that other dialects have too, or nobody. A name may hold slashes and colons."""
+    """None for a path that is not specific to this dialect. The name of a model may contain slashes and colons."""
     found = _PATH.fullmatch(path.rstrip("/"))
     if found is None:
         return None

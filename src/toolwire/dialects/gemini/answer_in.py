@@ -1,6 +1,6 @@
 """Gemini: answers in, streamed or whole, as canonical events.
 
-A stream has no mark at its end: it has ended when its bytes have, and it is complete if each candidate has told how it ended.
+A stream has no end mark: it ends with its bytes, and it is complete if each candidate has a finish reason.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _TEXT = frozenset({"text", "thought", SIGNATURE})
 
 
 class Nameless(ValueError):
-    """A call that says of no tool that it is its."""
+    """A call without the name of a tool."""
 
 
 class Candidate:
-    """finish is its own word for how it ended, "" while it goes on."""
+    """finish is its finish reason, "" while it is open."""
 
     def __init__(self, assembly: Assembly, index: int, offered: frozenset[str]) -> None:
         self.finish = ""
-        self.has_content = False  # words or calls; thoughts alone are no answer
+        self.has_content = False  # text or calls; reasoning alone is no answer
         self._assembly = assembly
         self._index = index
         self._offered = offered
@@ -50,7 +50,7 @@ class Candidate:
 
     @property
     def told(self) -> str:
-        """What was said about the end, beside the word for it."""
+        """The message about the end, next to the finish reason."""
         return text_in(self._members, "finishMessage")
 
     def read(self, value: JsonObject, *, is_whole: bool) -> list[Event]:
@@ -66,7 +66,7 @@ class Candidate:
                 if is_whole:
                     events += self._end_open()
                 events += self._part(part)
-        if events:  # many tell an end and go on (H029)
+        if events:  # many send a finish reason and continue (H029)
             self.finish = ""
         is_plain = len(parts) == len(events) == 1 and type(events[0]) is PartDelta and events[0].logprobs is None
         self.grown = self._open if is_plain else None
@@ -128,7 +128,7 @@ class Candidate:
         events += self._grow(text)
         if signature := text_in(part, SIGNATURE):
             events += self._assembly.end(self._open, encrypted=signature)
-            self._open = self._last = None  # a signed thought is complete
+            self._open = self._last = None  # signed reasoning is complete
         return events
 
     def _text(self, part: JsonObject, text: str) -> list[Event]:
@@ -182,7 +182,7 @@ class Candidate:
         return [] if growing is None else self._assembly.end(growing)
 
     def _cited(self) -> list[Event]:
-        """Sources are told at the end, and belong to the last text."""
+        """Sources come at the end, and belong to the last text."""
         growing = self._open
         if growing is None or not isinstance(growing.part, Text):
             return []
@@ -223,7 +223,7 @@ class GeminiStreamDecoder(FrameDecoder):
             value = decode(frame.data)
         except BadJson:
             value = None
-        if isinstance(value, list):  # a stream that was not asked for as server-sent events
+        if isinstance(value, list):  # a stream that was not requested as server-sent events
             self.irregular = self.irregular or "an array of chunks"
             return [event for item in value for event in self.value(item, frame.data)]
         if value is None and is_mark(frame.data):
@@ -348,7 +348,7 @@ def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
     if not decoder.is_over:
         events += decoder.end()
     if isinstance(events[-1], Failed) and any(isinstance(event, PartStarted | PartEnded) for event in events):
-        events = [events[-1]]  # of a body nobody has seen anything yet
+        events = [events[-1]]  # nothing of a body has been sent yet
     return events, decoder.irregular
 
 
@@ -358,13 +358,13 @@ def _tells(value: JsonObject) -> bool:
 
 
 def _failure(candidate: Candidate) -> UpstreamError:
-    """A call that the model wrote wrong, or for a tool that it was not given: asked again, it may write it right."""
+    """The model wrote an invalid call, or one for a tool that it was not offered; a retry may succeed."""
     message = f"the back end ended its answer with {candidate.finish}"
     return UpstreamError(
-        f"{message}: {candidate.told}" if candidate.told else f"{message} and said no more.",
+        f"{message}: {candidate.told}" if candidate.told else f"{message} and no message.",
         status=502,
         code="malformed_tool_call" if "CALL" in candidate.finish else "upstream_error",
-        hint="The model wrote a tool call that its provider could not read; ask again, or simplify the tools' schemas."
+        hint="The model wrote a tool call that its provider could not read; try again, or simplify the tools' schemas."
         if "CALL" in candidate.finish
         else "",
         retryable=True,
@@ -372,11 +372,11 @@ def _failure(candidate: Candidate) -> UpstreamError:
 
 
 def _emptiness() -> UpstreamError:
-    """Nothing at all is no answer to somebody who offers tools: some schemas are refused in this way (H061)."""
+    """An empty answer to a request with tools is an error: some schemas are refused in this way (H061)."""
     return UpstreamError(
-        "the back end ended its answer without a word and without a call.",
+        "the back end ended its answer without text and without a call.",
         status=502,
         code="empty_answer",
-        hint="Ask again; if it stays so, a tool's schema may be one that the back end does not take.",
+        hint="Try again; if it happens again, the back end may not accept the schema of a tool.",
         retryable=True,
     )

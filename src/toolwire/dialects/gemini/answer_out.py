@@ -1,7 +1,7 @@
 """Gemini: canonical events out, as chunks or as one answer.
 
-Text leaves as it comes. A call leaves whole, because its arguments are an object here. Parts of a candidate leave in their order: what
-belongs to a later one waits until those before it have ended.
+Text is sent as it comes. A call is sent whole, because its arguments are an object here. Parts of a candidate are sent in order: a
+later part waits until those before it have ended.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class GeminiStreamEncoder:
         self._parts: dict[int, Part] = {}  # open ones, as they started
         self._waiting: dict[int, dict[int, list[Event]]] = {}
         self._citations: dict[int, list[JsonObject]] = {}
-        self._rests: dict[int, bytes] = {}  # what stands behind the text of a chunk
+        self._rests: dict[int, bytes] = {}  # the bytes after the text of a chunk
         self._seams = Seams(is_strict=True)  # chunks have no boundary between two texts
         self._late: set[int] = set()  # parts whose first delta may need a seam
 
@@ -65,7 +65,7 @@ class GeminiStreamEncoder:
             case PartEnded():
                 return self._end(event)
             case Noted():
-                return b""  # sources are told at the end, where this dialect has them
+                return b""  # sources are sent at the end in this dialect
             case Finished():
                 return self._finish(event)
             case Failed():
@@ -74,7 +74,7 @@ class GeminiStreamEncoder:
                 assert_never(event)
 
     def observe(self, event: Event) -> None:
-        """The back end's own chunks went out; only what the next one must know is kept."""
+        """The back end's own chunks were forwarded; store only what later ones need."""
         match event:
             case Started() | PartStarted():
                 self.send(event)
@@ -114,7 +114,7 @@ class GeminiStreamEncoder:
             return self._first_words(event)
         match self._parts.get(event.index):
             case Text() | Refusal() as part if not _is_own_note(part):
-                if _is_signed(part):  # it leaves whole, with its signature
+                if _is_signed(part):  # it is sent whole, with its signature
                     return b""
                 if event.logprobs:
                     return self._chunk(choice, {"text": event.text}, **logprobs_out(event.logprobs))
@@ -131,7 +131,7 @@ class GeminiStreamEncoder:
         return opening + self._delta(event)
 
     def _piece(self, choice: int, text: str, flag: bytes = b"") -> bytes:
-        """A chunk of nothing but text, of which an answer has hundreds: only the text is written anew."""
+        """A chunk of text only, of which an answer has hundreds: only the text is encoded."""
         rest = self._rests.get(choice)
         if rest is None:
             rest = b'}],"role":"model"},"index":%d}],' % choice + encode(self._envelope())[1:] + b"\n\n"
@@ -169,7 +169,7 @@ class GeminiStreamEncoder:
         self._citations.setdefault(choice, []).extend(found)
 
     def _resume(self, choice: int) -> bytes:
-        """What waited goes on, up to the next part that is still growing."""
+        """Send what waited, up to the next part that is still open."""
         output = b""
         waiting = self._waiting.get(choice, {})
         while waiting and choice not in self._current:
@@ -185,7 +185,7 @@ class GeminiStreamEncoder:
         return True
 
     def _envelope(self) -> JsonObject:
-        """What every chunk says of the answer, also of one that never began."""
+        """The members of every chunk, also for an answer that never began."""
         if not self._top:
             self._top = envelope_of(Started(id="", model=""), self._context)
         return self._top
@@ -231,7 +231,7 @@ def _candidate(answer: Answer, choice: Choice) -> JsonObject:
 
 
 def envelope_of(started: Started, context: AnswerContext) -> JsonObject:
-    """The version is the back end's own word for the model, where it speaks this dialect."""
+    """The version is the back end's own name for the model, if it uses this dialect."""
     own = started.extra.get(NAME)
     return {
         "modelVersion": (own is not None and started.model) or context.request.model,
@@ -241,7 +241,7 @@ def envelope_of(started: Started, context: AnswerContext) -> JsonObject:
 
 
 def parts_out(part: Part) -> list[JsonObject]:
-    """A whole part of an answer; nothing where this dialect has no form for it, or tells it otherwise."""
+    """A whole part of an answer; empty if this dialect has no form for it, or sends it elsewhere."""
     own = part.extra.get(NAME, {})
     match part:
         case Text() | Refusal():
@@ -263,12 +263,12 @@ def parts_out(part: Part) -> list[JsonObject]:
 
 
 def signature_of(part: Reasoning) -> str:
-    """Its own, or for a thought of another dialect a seal."""
+    """Its own signature, or a seal for reasoning of another dialect."""
     return part.encrypted or "" if _is_own(part) else sealed_out(part)
 
 
 def finish_of(choice: Choice) -> JsonObject:
-    """The back end's own word if it is one of this dialect and still true."""
+    """The back end's own finish reason if it is one of this dialect and still true."""
     raw = choice.raw_reason
     is_own = raw in REASONS and FINISH[choice.reason] == FINISH[REASONS[raw] or "other"]
     return {"finishReason": raw if is_own else FINISH[choice.reason]}
@@ -294,5 +294,5 @@ def _is_signed(part: Text | Refusal) -> bool:
 
 
 def _is_own_note(part: Text | Refusal) -> bool:
-    """Our words for what this dialect says by a finish reason."""
+    """Our text for a finish reason of this dialect."""
     return isinstance(part, Refusal) and NAME in part.extra

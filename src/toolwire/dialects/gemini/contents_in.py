@@ -39,7 +39,7 @@ _CALL = frozenset({"id", "name", "args"})
 _RESPONSE = frozenset({"id", "name", "response", "parts"})
 _DATA = frozenset({"mimeType", "data", "displayName"})
 _FILE = frozenset({"mimeType", "fileUri", "displayName"})
-_SAID = ("output", "result")  # by which a response may wrap what it says
+_SAID = ("output", "result")  # members that wrap the text of a response
 
 
 def system_in(value: Any, where: str) -> tuple[Message, ...]:
@@ -174,7 +174,7 @@ def _is_sealed(part: Any) -> bool:
 
 
 def _add_thought(found: list[Part], item: JsonObject, where: str) -> None:
-    """A seal is for all the words of its thought, which streams hand over in pieces."""
+    """A seal covers all the text of its reasoning, which streams send in pieces."""
     text, signature = text_or_none(item, "text", where) or "", text_or_none(item, SIGNATURE, where) or ""
     seal = sealed_in(signature)
     if not seal:
@@ -189,7 +189,7 @@ def _add_thought(found: list[Part], item: JsonObject, where: str) -> None:
 
 
 def _add_text(found: list[Part], item: JsonObject, where: str) -> None:
-    """A signature without a word belongs to the text before it, or to what it led to."""
+    """A signature without text belongs to the text before it, or to the part that follows."""
     text, signature = need_text(item, "text", where), text_or_none(item, SIGNATURE, where)
     if text:
         found.append(Text(text=text, extra=rest(item, _TEXT, NAME)))
@@ -200,7 +200,7 @@ def _add_text(found: list[Part], item: JsonObject, where: str) -> None:
 
 
 def _said(response: JsonObject) -> tuple[bool, list[Text | Media | Opaque]]:
-    """Whether it tells of a failure, and what it says: its words where it wraps only these, else itself as JSON."""
+    """Whether it reports a failure, and its text: the wrapped text if there is nothing else, otherwise the response as JSON."""
     if not response:
         return False, []
     if len(response) == 1:

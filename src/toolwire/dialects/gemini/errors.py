@@ -55,9 +55,7 @@ _DELAY = re.compile(r"(\d{1,9})(?:\.\d{1,9})?s")
 def error_object(error: GatewayError) -> JsonObject:
     given, message = error.details.get("status"), error.sentence()
     if error.code == "context_length_exceeded" and _TOO_LONG not in message:
-        message = (
-            f"The input token count {_TOO_LONG} allowed: {message}"  # the words that clients of this API know (H146)
-        )
+        message = f"The input token count {_TOO_LONG} allowed: {message}"  # clients of this API know this text (H146)
     is_own = isinstance(given, str) and _STATUS.get(given) == error.status
     status = given if is_own else _BY_STATUS.get(error.status) or _by_class(error.status)
     value: JsonObject = {"code": error.status, "message": message, "status": status}
@@ -79,7 +77,7 @@ def decode_error(status: int, body: bytes, headers: Mapping[str, str]) -> Upstre
 
 
 def stream_error(value: Any, body: bytes) -> UpstreamError:
-    """An error in a stream tells itself which status it would have had."""
+    """An error in a stream contains the status that it would have had."""
     details = error_details(value)
     code = details.get("code")
     known = code if type(code) is int and 400 <= code < 600 else _STATUS.get(text_in(details, "status"), 502)
@@ -120,7 +118,7 @@ def _error(status: int, value: Any, body: bytes, headers: Mapping[str, str]) -> 
     for detail in listed if isinstance(listed, list) else ():
         if not isinstance(detail, dict):
             continue
-        if detail.get("reason") == "API_KEY_INVALID":  # told as a fault of the request's form
+        if detail.get("reason") == "API_KEY_INVALID":  # sent as an invalid argument
             error.status, error.code = 401, "authentication_failed"
         delay = _DELAY.fullmatch(text_in(detail, "retryDelay"))
         if delay is not None:

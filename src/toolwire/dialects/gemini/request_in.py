@@ -28,26 +28,26 @@ from .contents_in import contents_in, system_in
 from .shapes import NAME, camel, plain_name
 
 _KNOWN = frozenset(["contents", "systemInstruction", "tools", "toolConfig", "generationConfig", "labels"])
-_ASKED = ("model", "stream")  # what the path says; seen in bodies all the same
+_ASKED = ("model", "stream")  # members of the path that some clients put into the body
 _SEALED = b'"dHcxL'  # as a seal begins in a request
 _CONFIG = "generationConfig"
 
 
 def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
-    """A body that names its model itself, and whether it wants a stream: nobody has told us the path."""
+    """A body that contains the model and whether to stream, for callers without a path."""
     top = body_object(body)
     model = need_name(top, "model", "")
     return _request(top, b"", headers, plain_name(model), flag_or_none(top, "stream") or False)
 
 
 def decode_asked(body: bytes, headers: Mapping[str, str], *, model: str, is_stream: bool) -> Request:
-    """A body, and what its path said."""
+    """A body, with the model and the kind of request from its path."""
     return _request(body_object(body), body, headers, model, is_stream)
 
 
 def decode_count_request(body: bytes, headers: Mapping[str, str], *, model: str) -> Request:
-    """A request to count tokens has the contents alone, or all that would be asked; that names its model once more, which the back
-    end may know by another name, so only the contents are counted."""
+    """A request to count tokens has only contents, or a whole request. That names its model again, which the back
+    end may know by another name, so only its contents are counted."""
     top = camel(body_object(body))
     inner = object_or_none(top, "generateContentRequest")
     return _request(top if inner is None else {"contents": camel(inner).get("contents")}, b"", headers, model, False)

@@ -81,7 +81,7 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
 
 
 class _Writer:
-    """Contents with alternating roles; the responses of a turn stand in one content, before all else in it (H042)."""
+    """Contents with alternating roles; the responses of a turn are in one content, before its other parts (H042)."""
 
     def __init__(self, request: Request, profile: Profile, losses: list[Loss], courier: Courier) -> None:
         self._profile = profile
@@ -130,8 +130,8 @@ class _Writer:
         self._grown["parts"] += parts
 
     def _mark_unsigned(self, parts: list[JsonObject]) -> None:
-        """The first call of a turn needs a signature (H074). One that another model made has none, and never gets one: it is told
-        by the provider's own word for that."""
+        """The first call of a turn needs a signature (H074). A call of another model has none, and never gets one: it is marked
+        with the provider's constant for that case."""
         first = next((part for part in parts if "functionCall" in part), None)
         if first is not None and SIGNATURE not in first:
             first[SIGNATURE] = UNSIGNED
@@ -174,7 +174,7 @@ class _Writer:
         return _with_members("functionCall", value, call.extra.get(NAME, {}))
 
     def _response(self, result: ToolResult, where: str) -> list[JsonObject]:
-        """What it says is text, so that no digit of it is lost; media stand behind the responses, where every model sees them."""
+        """Its content is text, so that numbers keep their digits; media follow the responses, where every model sees them."""
         parts = self._courier.parts(result.parts, where)
         media = [_medium(part) for part in parts if isinstance(part, Media)]
         said = text_of(tuple(part for part in parts if not isinstance(part, Media)), where, self._losses)
@@ -185,7 +185,7 @@ class _Writer:
         written = _with_members("functionResponse", value, result.extra.get(NAME, {}))
         if not media:
             return [written]
-        self._losses.append(Loss("result.media", where, "it stands behind the responses, which hold text only here"))
+        self._losses.append(Loss("result.media", where, "moved after the responses, which contain text only here"))
         label = {"text": f"Attachment(s) of the result of {name} ({result.call_id}):"}
         return [written, label, *media]
 
@@ -223,7 +223,7 @@ def _medium(media: Media) -> JsonObject:
 
 
 def _offer(request: Request, profile: Profile, body: JsonObject, losses: list[Loss]) -> None:
-    """Tools, and the choice among them, written anew; without tools neither stands there (H063)."""
+    """Write the tools and the tool choice; without tools there is neither (H063)."""
     config = body.pop("toolConfig", None) or body.pop("tool_config", None) or {}
     for key in ("tools", "functionCallingConfig"):
         body.pop(key, None)
@@ -245,7 +245,7 @@ def _offer(request: Request, profile: Profile, body: JsonObject, losses: list[Lo
 
 
 def _offered(request: Request) -> tuple[Tool, ...]:
-    """A choice among some tools, of which none must be called, is said by offering only those."""
+    """A choice among some tools, of which none must be called, is expressed by offering only those."""
     choice = request.tool_choice
     if choice is None or choice.mode != "allowed" or choice.is_required:
         return request.tools
@@ -253,7 +253,7 @@ def _offered(request: Request) -> tuple[Tool, ...]:
 
 
 def _declaration(tool: Tool, profile: Profile) -> JsonObject:
-    """Any schema is taken as JSON Schema (H060); in the older form one without properties is refused, and left out (H067)."""
+    """Any schema is accepted as JSON Schema (H060); the older form refuses one without properties, so it is dropped (H067)."""
     if tool.source is not None and tool.source.dialect == NAME and tool.source.value.get("name") == tool.name:
         value: JsonObject = tool.source.value
         return value
@@ -266,7 +266,7 @@ def _declaration(tool: Tool, profile: Profile) -> JsonObject:
 
 
 def _is_empty(schema: JsonObject) -> bool:
-    """An object of which nothing is said: a function that takes nothing."""
+    """An object without properties: a function without parameters."""
     is_closed = schema.get("additionalProperties") in (None, False)
     return is_closed and schema.keys() <= {"type", "properties", "required", "additionalProperties", "$schema", "title"}
 
@@ -356,7 +356,7 @@ def _output(request: Request, profile: Profile, config: JsonObject, losses: list
         config["responseJsonSchema"] = output.schema or {}
     elif output.format == "schema":
         losses.append(
-            Loss("output.schema", "response_format", "asked for by an instruction: the back end takes no JSON Schema")
+            Loss("output.schema", "response_format", "requested by an instruction: the back end accepts no JSON Schema")
         )
     if output.description is not None:
         losses.append(Loss("output.description", "response_format", "not part of this dialect"))
@@ -396,8 +396,8 @@ def _level_for(budget: int) -> str:
 
 
 def without_signatures(body: bytes) -> bytes | None:
-    """The same body without them, None where it has none that could be left out. The first call of each turn is marked by the
-    provider's own word for a call that has no signature."""
+    """A request without the signatures of earlier turns, for a back end that refuses one; None if there are none. The first call of each
+    turn is marked with the provider's constant for a call without a signature."""
     top = object_of(body.decode("utf-8", "replace")) or {}
     given = top.get("contents")
     if not isinstance(given, list):

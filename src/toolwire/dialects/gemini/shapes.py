@@ -1,4 +1,4 @@
-"""Gemini: words that both directions share."""
+"""Gemini: what both directions share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..shared.sealed_reasoning import is_sealed, seal
 NAME = "gemini"
 GENERATE, STREAM, COUNT = "generateContent", "streamGenerateContent", "countTokens"
 SIGNATURE = "thoughtSignature"
-# The provider's own word for a call that was made elsewhere, and so has no signature. It is no signature, and proves nothing.
+# The provider's constant for a call of another model, which has no signature. It is not a signature itself.
 UNSIGNED = "skip_thought_signature_validator"
 
 # What a finish reason means; None is an answer that failed.
@@ -48,7 +48,7 @@ FINISH: dict[Reason, str] = {
     "paused": "OTHER",
     "other": "OTHER",
 }
-# Every member of more than one word that is read by its name.
+# Members with names of several words that we read.
 _READ = (
     "systemInstruction toolConfig generationConfig safetySettings cachedContent generateContentRequest "
     "functionCall functionResponse inlineData fileData thoughtSignature mimeType fileUri displayName "
@@ -66,7 +66,7 @@ _STARTS = re.compile(r"[A-Za-z_]")
 
 
 def camel(value: JsonObject) -> JsonObject:
-    """The same object with the members that we read named as answers have them; requests may spell them either way."""
+    """The same object with the members that we read in camel case; requests may use snake case."""
     if not any("_" in key for key in value):
         return value
     return {_SPELLED.get(key, key): item for key, item in value.items()}
@@ -95,13 +95,13 @@ def args_of(call: ToolCall) -> JsonObject:
 
 
 def sealed_out(part: Reasoning) -> str:
-    """Another dialect's proof, in the only letters that clients of this one hand back unharmed; "" where there is none."""
+    """A signature of another dialect, in base64, which clients of this one send back unchanged; "" if there is none."""
     is_proven = part.signature or part.redacted or part.encrypted
     return b64encode(seal([part]).encode()).decode() if is_proven else ""
 
 
 def sealed_in(signature: str) -> str:
-    """The seal in a signature, "" where it is the provider's own; some clients write base64 in its other alphabet."""
+    """The seal in a signature, "" if it is the provider's own; some clients use the other base64 alphabet."""
     if not signature.startswith("dHcxL"):  # as every seal begins
         return ""
     try:
@@ -123,7 +123,7 @@ def usage_in(value: JsonObject) -> Usage:
 
 
 def usage_out(usage: Usage) -> JsonObject:
-    """Thoughts are counted apart from what was said; counters of its own stay as they came."""
+    """Reasoning is counted separately from the text; counters of its own stay as they came."""
     own = usage.extra.get(NAME, {})
     thoughts = min(usage.reasoning, usage.output)
     counted: JsonObject = {
@@ -202,7 +202,7 @@ def _objects(owner: Any, *keys: str) -> list[JsonObject]:
 
 
 def _letters(data: bytes, place: Any) -> int | None:
-    """How many letters stand before a byte."""
+    """The number of characters before a byte."""
     if type(place) is not int or not 0 <= place <= len(data):
         return None
     return len(data[:place].decode("utf-8", "ignore"))
@@ -224,7 +224,7 @@ def logprobs_in(result: Any) -> tuple[Json, ...]:
 
 
 def logprobs_out(entries: Sequence[Json]) -> JsonObject:
-    """The member of a candidate, {} where there is nothing to tell."""
+    """The member of a candidate, {} if there are none."""
     known = [entry for entry in entries if isinstance(entry, dict)]
     if not known:
         return {}

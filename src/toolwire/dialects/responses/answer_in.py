@@ -19,7 +19,7 @@ from .shapes import NAME, call_in, citation_in, parts_in, read_delta, usage_in
 _HOT = (b'{"type":"response.output_text.delta"', b'{"type":"response.function_call_arguments.delta"')
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 _OPENINGS = ("response.created", "response.in_progress", "response.queued")
-_NAMING = ("id", "call_id", "name")  # what an item is told by, and must end by
+_NAMING = ("id", "call_id", "name")  # what identifies an item, at its start and at its end
 _UNHAPPY = ("incomplete", "failed", "cancelled")
 _INCOMPLETE = ("max_output_tokens", "content_filter")
 
@@ -263,7 +263,7 @@ class ResponsesStreamDecoder(FrameDecoder):
         return events
 
     def _open_slot(self, item: OpenItem, key: tuple[str, int], value: JsonObject) -> list[Event]:
-        """A part's kind is told by content_part.added, or by the delta that came without one."""
+        """content_part.added has the kind of a part, or the delta that came without one."""
         given = value.get("part")
         kind = given.get("type") if isinstance(given, dict) else None
         slot = key[0]
@@ -304,7 +304,7 @@ class ResponsesStreamDecoder(FrameDecoder):
         if not isinstance(value, dict) or any(text_in(value, key) != text_in(item.value, key) for key in _NAMING):
             self.irregular = self.irregular or "an item that ends by another name"
         value = value if isinstance(value, dict) else item.value
-        if item.value.get("type") in CALLS:  # what only its start or only its end told
+        if item.value.get("type") in CALLS:  # what only its start or only its end contained
             value = {**value, **{key: text_in(item.value, key) or text_in(value, key) for key in _NAMING}}
         if not item.id and (self._items.named(text_in(value, "id")) or item) is not item:
             value = {**value, "id": ""}
@@ -340,7 +340,7 @@ class ResponsesStreamDecoder(FrameDecoder):
         return [started, *self._complete(growing, part, part.encrypted if isinstance(part, Reasoning) else None)]
 
     def _complete(self, growing: OpenPart, whole: Part | None, encrypted: str | None) -> list[Event]:
-        """End a part with what only the finished item tells."""
+        """End a part with the members that only the finished item has."""
         match growing.part, whole:
             case ToolCall(), ToolCall(raw=raw):
                 events = self._fill(growing, raw)

@@ -60,7 +60,7 @@ class _Item:
         self.source = source  # the back end's own id for it, if any: parts with another one go elsewhere
         self.parts: list[Part] = []
         self.open = 0
-        self.shown = {True: 0, False: 0}  # thoughts that have begun to show: plain ones, and summaries
+        self.shown = {True: 0, False: 0}  # number of reasoning parts shown so far: raw ones, and summaries
 
 
 class _Slot:
@@ -80,7 +80,7 @@ class ResponsesStreamEncoder:
 
     def __init__(self, context: AnswerContext, *, is_mute: bool = False) -> None:
         self._context = context
-        self._is_mute = is_mute  # nobody reads its events, only what they add up to
+        self._is_mute = is_mute  # no events are written, only the final object
         self._sequence = 0
         self._response: JsonObject = {}
         self._slots: dict[int, _Slot] = {}
@@ -147,7 +147,7 @@ class ResponsesStreamEncoder:
             self._items += 1
 
     def resume(self, last: Frame | None) -> None:
-        """The numbering goes on from the last frame that left as it came."""
+        """Continue the numbering of the last frame that was forwarded."""
         if last is not None:
             self._sequence = _number_in(last.data, self._sequence)
 
@@ -190,7 +190,7 @@ class ResponsesStreamEncoder:
                 assert_never(part)
 
     def _new_item(self, kind: str, prefix: str, source: str) -> _Item:
-        """With the back end's own id, unless an item of this answer has it: what the back end put into one item may leave in
+        """With the back end's own id, unless an item of this answer has it: one item of the back end may become
         two, with a call between them."""
         item_id = source if source and source not in self._taken else self._context.mint(prefix)
         self._taken.add(item_id)
@@ -234,7 +234,7 @@ class ResponsesStreamEncoder:
         self._slots[index] = _Slot(item, len(item.parts), b"", b"")
         item.parts.append(part)
         item.open += 1
-        # One of another dialect may have no words, only what proves it (see sealed).
+        # Reasoning of another dialect may have no text, only a signature (sealed_reasoning).
         return output + self._show_thought(index) if NAME in part.extra else output
 
     def _show_thought(self, index: int) -> bytes:
@@ -249,7 +249,7 @@ class ResponsesStreamEncoder:
         return self._thought_part("response.reasoning_summary_part.added", item, number, "summary_text", "")
 
     def _first_words(self, event: PartDelta) -> bytes:
-        """A thought of another dialect shows from its first word on."""
+        """Reasoning of another dialect is shown from its first text on."""
         slot = self._slots.get(event.index)
         if slot is None or slot.item.kind != "reasoning" or not event.text:
             return b""
@@ -359,7 +359,7 @@ class ResponsesStreamEncoder:
         return done + self._thought_part(event, item, place, "summary_text", part.text)
 
     def _settle(self, status: str) -> bytes:
-        """Arguments that do not parse are broken or cut; which of the two, and so the item's status, what follows tells."""
+        """Arguments that do not parse are invalid or cut; what follows shows which, and so the status of the item."""
         if not self._doubtful:
             return b""
         doubtful, self._doubtful = self._doubtful, []

@@ -1,4 +1,4 @@
-"""OpenAI Responses: a whole answer in, as canonical events, and what its object means wherever it stands."""
+"""OpenAI Responses: a whole answer in, as canonical events, and the members of a response object."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _seconds(value: Any) -> int | None:
 
 
 def members(response: JsonObject) -> JsonObject:
-    """The response object without what the events themselves say."""
+    """The response object without the members that events contain."""
     spoken = ("id", "object", "model", "output", "status", "usage", "created_at", "error", "incomplete_details")
     return {key: value for key, value in response.items() if key not in spoken}
 

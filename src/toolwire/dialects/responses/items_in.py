@@ -25,7 +25,7 @@ _AUDIO = frozenset({"type", "input_audio"})
 
 
 def is_reference(item: Any) -> bool:
-    """The type may be left out: nothing else is an id alone."""
+    """The type may be missing: nothing else consists of an id only."""
     return isinstance(item, dict) and (
         item.get("type") == "item_reference"
         or (item.get("type") is None and "id" in item and "role" not in item and "content" not in item)
@@ -55,7 +55,7 @@ def message_in(item: Any, where: str) -> Message:
             if is_sealed(seal := item.get("encrypted_content")):
                 return Message(role="assistant", parts=tuple(unseal(seal, thoughts_in(item))))
             return Message(role="assistant", parts=tuple(reasoning_in(item)), source=source)
-        case "additional_tools":  # see tools_in: it says nothing, it declares
+        case "additional_tools":  # tools_in() reads it; it has no content
             return Message(role="developer", parts=(), declares_tools=True, source=source)
         case _:
             if (call := typed_call(item)) is not None:
@@ -107,7 +107,7 @@ def _part(piece: Any, where: str, item_id: str) -> Part:
 
 
 def _text_extra(piece: JsonObject) -> Extra:
-    """What was said about a text; servers list annotations and log probabilities also where there are none."""
+    """Members of a text; servers send empty lists of annotations and log probabilities, too."""
     if piece.keys() <= _TEXT:
         return {}
     found = {key: value for key, value in piece.items() if key not in _TEXT and (value or key not in _LISTED)}

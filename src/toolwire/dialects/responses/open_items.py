@@ -30,12 +30,12 @@ class OpenItem:
         self.is_left = False  # its texts were ended early by an event for another item; more text starts a new part
         self.parts: dict[tuple[str, int], OpenPart] = {}
         self.counts: dict[str, int] = {}  # parts by slot
-        self.last: OpenPart | None = None  # a reasoning part whose end waits for what the item's end tells
+        self.last: OpenPart | None = None  # a reasoning part that ends with the item
         self.held: list[str] = []  # arguments of a call whose name is not known yet
 
     @property
     def is_nameless(self) -> bool:
-        """A call that never started, because nobody can call a tool without a name."""
+        """A call that never started, because it has no name."""
         return not self.is_done and not self.parts and (bool(self.held) or self.value.get("type") in CALLS)
 
     @property
@@ -60,7 +60,7 @@ class OpenItem:
         return is_same and (not arguments or arguments.startswith(streamed))
 
     def place(self, slot: str, action: str, given: Any) -> int:
-        """Which part of the item is meant; one that is not numbered is the next where it opens, and else the last."""
+        """The index of a part of the item; without a number it is the next one if it opens, otherwise the last."""
         if isinstance(given, int):
             return given
         count = self.counts.get(slot, 0)

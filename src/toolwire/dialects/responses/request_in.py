@@ -140,7 +140,7 @@ def _input(top: JsonObject) -> tuple[Message, ...]:
 
 
 def _state(top: JsonObject) -> State | None:
-    """Members that ask for what an earlier request left on the server, or leave something there."""
+    """Members that refer to stored answers, or request that the answer is stored."""
     previous, conversation = text_or_none(top, "previous_response_id") or "", _conversation(top)
     given = top.get("input")
     references = {
@@ -267,7 +267,7 @@ def tools_in(top: JsonObject) -> tuple[Tool, ...]:
 
 
 def _identity(tool: Tool) -> tuple[str, str, str]:
-    """A tool by type may stand beside a function of that name: their calls are items of different types."""
+    """A typed tool may coexist with a function of the same name: their calls are items of different types."""
     return (tool.kind if tool.kind in ("hosted", "typed") else "", tool.namespace, tool.name)
 
 
@@ -346,7 +346,7 @@ def _builtin(item: JsonObject, kind: str) -> Tool:
 
 
 def _grammar(form: Json) -> str:
-    """What the text must look like, by any of the ways to say it."""
+    """The grammar of the text, in any of its forms."""
     if not isinstance(form, dict):
         return ""
     definition, syntax = form.get("definition"), form.get("syntax")

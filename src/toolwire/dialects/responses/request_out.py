@@ -63,7 +63,7 @@ def encode_request(request: Request, profile: Profile) -> Encoded:
 
 
 def body_of(request: Request, profile: Profile, losses: list[Loss]) -> JsonObject:
-    """For whoever sends it in a wrapping of his own."""
+    """The body as an object, for callers that embed it in a message of their own."""
     writer = _Writer(profile, losses, Courier(request, profile, NAME, _TAKES, losses))
     is_own = request.origin == NAME and bool(request.source)
     if is_own:
@@ -144,7 +144,7 @@ class _Writer:
                 return []
 
     def _thought(self, parts: list[Reasoning], where: str) -> list[JsonObject]:
-        """One item, where its first part stands. Who keeps items by their ids was asked not to keep this one, and takes it
+        """One item, at the position of its first part. The back end was requested not to store it, and accepts it
         back only with its proof."""
         if parts and self._profile.keeps_state and not any(part.encrypted for part in parts):
             lose_thinking(parts[0], where, self._losses)
@@ -195,7 +195,7 @@ def _thoughts(message: Message) -> dict[str, list[Reasoning]]:
 
 
 def _is_item(part: Part) -> bool:
-    """A foreign-looking part of our own dialect that stands among items, not inside a message."""
+    """An opaque part of this dialect that is an item, not inside a message."""
     if not isinstance(part, Opaque) or part.dialect != NAME:
         return False
     kind = str(part.value.get("type", ""))
@@ -208,7 +208,7 @@ def _gathered(role: str, content: list[JsonObject], message: Message) -> list[Js
 
 
 def _call(call: ToolCall) -> JsonObject:
-    """With the item's own id and namespace, where it came from this dialect."""
+    """With the item's own id and namespace, if it came from this dialect."""
     value: JsonObject = {"type": "function_call", "call_id": call.id, "name": call.name}
     if call.kind == "custom":
         value |= {"type": "custom_tool_call", "input": call.raw}
@@ -243,7 +243,7 @@ def _medium(media: Media) -> JsonObject:
 
 
 def _own_tools(request: Request, body: JsonObject) -> list[JsonObject]:
-    """As they came, unless they were lowered to functions; then the choice among them is told anew too."""
+    """As they came, unless they were translated to functions; then the tool choice is written again, too."""
     if not request.is_lowered:
         return []
     body.pop("tools", None)
@@ -340,7 +340,7 @@ def _tool_choice(choice: ToolChoice, body: JsonObject, losses: list[Loss]) -> No
 
 
 def _thinking(request: Request, profile: Profile, body: JsonObject, losses: list[Loss]) -> None:
-    """Where the model thinks, its thoughts are asked for in the form in which they can be handed back (H083)."""
+    """If the model reasons, request its reasoning in the encrypted form that can be sent back (H083)."""
     thinking = request.thinking
     effort = None if thinking is None else thinking.effort
     thinks = bool(profile.reasoning_models) and re.match(profile.reasoning_models, request.model) is not None
@@ -352,7 +352,7 @@ def _thinking(request: Request, profile: Profile, body: JsonObject, losses: list
         body["reasoning"] = {**body.get("reasoning", {}), "effort": effort}
     else:
         lose_amount(thinking, losses)
-    # Not asked for: an account that is not verified is refused for it.
+    # Summaries are not requested: accounts that are not verified are refused for it.
     lose_summary(thinking, losses)
 
 
@@ -378,8 +378,8 @@ _PROOF = "reasoning.encrypted_content"
 
 
 def without_reasoning(body: bytes) -> bytes | None:
-    """The same body without it, None where it holds none. Ids of the other items go too: who finds the id of a call or a
-    message looks for the reasoning that led to it."""
+    """A request without the reasoning of earlier turns, for a back end that refuses it; None if there is none. Ids of other items are removed,
+    too: the back end would look for the reasoning that belongs to them."""
     top = object_of(body.decode("utf-8", "replace")) or {}
     items = top.get("input")
     if not isinstance(items, list):
@@ -389,7 +389,7 @@ def without_reasoning(body: bytes) -> bytes | None:
 
 
 def without_proof(body: bytes) -> bytes | None:
-    """The same body, asking for no encrypted reasoning; None where it asks for none."""
+    """The same body without the request for encrypted reasoning; None if there is none."""
     top = object_of(body.decode("utf-8", "replace")) or {}
     include = top.get("include")
     if not isinstance(include, list) or _PROOF not in include:

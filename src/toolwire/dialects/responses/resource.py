@@ -1,4 +1,6 @@
-"""OpenAI Responses: the response object, complete: every member of today's schema is there, null where there is nothing to say."""
+"""OpenAI Responses: the complete response object, with every member of the current schema, null if there is no value.
+
+It repeats members of its request in a form that the schema of a response allows, whatever the request contained."""
 
 from __future__ import annotations
 
@@ -126,7 +128,7 @@ _CHOICES = {
 
 
 def echo(asked: JsonObject, defaults: JsonObject) -> JsonObject:
-    """The members that defaults names, and those that say more about tools, text and reasoning."""
+    """The members named in defaults, and those for tools, text and reasoning."""
     value = {key: default if asked.get(key) is None else asked[key] for key, default in defaults.items()}
     value |= {key: int(value[key]) for key in _COUNTS if _is_whole(value[key])}
     value |= {key: defaults[key] for key, kind in _TOP.items() if not _fits(value[key], kind)}
@@ -263,7 +265,7 @@ _ERROR_CODES = frozenset({"server_error", "rate_limit_exceeded", "invalid_prompt
 
 
 def resource(context: AnswerContext, started: Started) -> JsonObject:
-    """The object as it is when the answer begins: what the request asked for, then what the back end says of itself."""
+    """The object at the start of the answer: members of the request, then those of the back end."""
     asked = context.request.source
     is_own = NAME in started.extra
     value: JsonObject = {
@@ -283,7 +285,7 @@ def resource(context: AnswerContext, started: Started) -> JsonObject:
 
 
 def memory_echo(context: AnswerContext) -> JsonObject:
-    """What the back end cannot know where the gateway is the one that remembers."""
+    """Members that the back end cannot know if the gateway stores the answer."""
     if not context.is_kept:
         return {}
     asked = context.request.source
@@ -358,7 +360,7 @@ def _is_foreign(part: Reasoning) -> bool:
 
 
 def is_plain_thought(part: Part) -> bool:
-    """Raw reasoning of this dialect; what other dialects call thinking is told as a summary, which every client shows."""
+    """Raw reasoning of this dialect; reasoning of other dialects is sent as a summary, which every client shows."""
     return isinstance(part, Reasoning) and NAME in part.extra and not part.is_summary
 
 

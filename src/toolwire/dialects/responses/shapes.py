@@ -1,4 +1,4 @@
-"""OpenAI Responses: words that both directions share."""
+"""OpenAI Responses: what both directions share."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def thoughts_in(item: JsonObject) -> list[str]:
 
 
 def reasoning_in(item: JsonObject) -> list[Part]:
-    """One part a summary or text; what is encrypted rides on the last."""
+    """One part per summary or text; the last one has the encrypted content."""
     item_id = _text(item, "id")
     parts: list[Reasoning] = []
     for key, is_summary in (("summary", True), ("content", False)):

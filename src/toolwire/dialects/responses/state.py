@@ -49,7 +49,7 @@ def messages_of(items: list[Json]) -> tuple[Message, ...]:
 
 
 def complete(request: Request, own: list[Json], past: PastTurns, *, looks_up: bool) -> Request:
-    """Instructions and tools are never inherited. An upstream is told to keep nothing: what it kept, nobody would ask for."""
+    """Instructions and tools are never inherited. The back end must not store the answer: no request would refer to it."""
     top = {key: value for key, value in request.source.items() if key not in _MEMORY}
     items, messages = past.items, past.messages
     if looks_up and items:
@@ -75,7 +75,7 @@ def complete(request: Request, own: list[Json], past: PastTurns, *, looks_up: bo
 
 
 def _replayable(items: list[Json]) -> list[Json]:
-    """Without ids, which the back end would look for in vain, and without reasoning that only such an id stands for."""
+    """Without ids, which the back end does not know, and without reasoning that consists of such an id only."""
     return [
         {key: value for key, value in item.items() if key != "id"}
         for item in items
@@ -107,7 +107,7 @@ def not_found(state: State, missing: str) -> BadRequest:
     if missing == state.previous:
         return BadRequest(
             f"there is no stored response {quote(missing)} with all that came before it; "
-            "expected the id of one that was kept for this key.",
+            "expected the id of one that was stored for this key.",
             where="previous_response_id",
             code="previous_response_not_found",
             details=details,
@@ -120,7 +120,7 @@ def not_found(state: State, missing: str) -> BadRequest:
         status=404,
         where="input",
         code="item_not_found",
-        hint="Send the item itself; nothing is kept of a response with store false.",
+        hint="Send the item itself; a response with store false is not stored.",
         details=details,
     )
 

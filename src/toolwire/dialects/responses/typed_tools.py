@@ -153,7 +153,7 @@ def _in_lists(args: JsonObject, schema: JsonObject) -> JsonObject:
 
 
 def typed_call(item: JsonObject) -> ToolCall | None:
-    """A past call of such a tool, if it tells what was called; one that the back end ran itself is nobody's to answer."""
+    """A past call of such a tool; None if it has no call id, or if the back end ran the tool itself."""
     name = _BY_CALL.get(str(item.get("type")))
     call_id = item.get("call_id")
     if name is None or not isinstance(call_id, str) or not call_id or item.get("execution") == "server":
@@ -164,7 +164,7 @@ def typed_call(item: JsonObject) -> ToolCall | None:
     chosen = item.get(typed.member) if typed.member else {key: item.get(key) for key in typed.schema["properties"]}
     args = chosen if isinstance(chosen, dict) else {}
     if name != "tool_search":
-        # Clients hand back what the item's form demands, and nulls for what it allows: the model wrote neither.
+        # Clients send required members and nulls for optional ones back; the model wrote neither.
         args = {key: value for key, value in _without_nulls(args).items() if typed.filled.get(key) != value}
     raw = chosen if isinstance(chosen, str) else encode(args).decode("utf-8")
     return ToolCall(
@@ -195,7 +195,7 @@ def typed_result(item: JsonObject) -> ToolResult | None:
 
 
 def _said(name: str, item: JsonObject) -> list[Text | Media | Opaque]:
-    """What the result says, in words that any model can read."""
+    """The result as text and media for any model."""
     output = item.get("output")
     if name == "tool_search":
         return [Text(text=_found(item.get("tools")))]

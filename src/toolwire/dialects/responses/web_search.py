@@ -1,5 +1,5 @@
-"""OpenAI Responses: the provider's web search, declared, shown and remembered. Its item tells what was asked and which addresses were
-found; titles and excerpts have no place in it."""
+"""OpenAI Responses: the provider's web search: declaration, display and history. Its item contains the query and the addresses that were
+found, but no titles or excerpts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def shown(query: str, mint: Callable[[str], str], place: Callable[[], int]) -> _
 
 
 def counted(searches: int, own: Extra) -> Extra:
-    """This dialect counts none."""
+    """This dialect does not count searches."""
     return own
 
 
@@ -80,7 +80,7 @@ class _Shown:
 
 
 def _query_in(action: Json) -> str:
-    """What the model looked for, or at."""
+    """The query of the model, or the address that it opened."""
     action = action if isinstance(action, dict) else {}
     words = [action.get("query"), *_texts(action.get("queries")), action.get("pattern"), action.get("url")]
     return "; ".join(dict.fromkeys(word for word in words if isinstance(word, str) and word))

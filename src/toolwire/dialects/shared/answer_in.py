@@ -89,7 +89,7 @@ class FrameDecoder:
         return events
 
     def _learn(self, block: bytes, text: str) -> None:
-        """Match frames like this one, if it only grows a part, its text stands in it once, and nothing in it is escaped."""
+        """Match frames like this one, if it only grows a part, contains its text once, and has no escapes."""
         head, quoted, tail = block.partition(b'"' + text.encode("utf-8", "replace") + b'"')
         if self._grown is None or not is_plain(text) or b"\\" in block or not quoted or quoted in tail:
             self._grown = None
@@ -181,7 +181,7 @@ class Assembly:
         return growing, PartStarted(index=growing.index, part=part, choice=choice)
 
     def end(self, growing: OpenPart, *, is_cut: bool = False, **changes: Any) -> list[Event]:
-        """Close it; a call that got no arguments has the empty object, said in one delta, unless the answer was cut there."""
+        """Close a part. A call without arguments gets an empty object, in one delta, unless the answer was cut there."""
         if self.open.pop(growing.index, None) is None:
             return []
         events: list[Event] = []
@@ -263,7 +263,7 @@ class OpenCallPart(OpenPart):
         while self._seen < len(self._pieces):
             balance.read(self._pieces[self._seen])
             self._seen += 1
-        if balance.is_spoilt:
+        if balance.has_more:
             self._value = None
         elif balance.is_closed and not was_closed:
             self._value = object_of(self.content)
@@ -281,18 +281,18 @@ class OpenCallPart(OpenPart):
 class Balance:
     """Whether the text so far is one closed JSON value; each character is looked at once."""
 
-    __slots__ = ("_depth", "_is_escaped", "_is_text", "is_closed", "is_spoilt")
+    __slots__ = ("_depth", "_is_escaped", "_is_text", "is_closed", "has_more")
 
     def __init__(self) -> None:
         self._depth = 0
         self._is_text = False
         self._is_escaped = False
         self.is_closed = False
-        self.is_spoilt = False  # something came behind the end
+        self.has_more = False  # text came after the end
 
     def read(self, text: str) -> None:
         if self.is_closed:
-            self.is_spoilt = self.is_spoilt or bool(text.strip())
+            self.has_more = self.has_more or bool(text.strip())
             return
         skipped = 1 if self._is_escaped and text else 0
         for match in _MARKS.finditer(text, skipped):
@@ -311,7 +311,7 @@ class Balance:
                 self._depth -= 1
                 if self._depth <= 0:
                     self.is_closed = True
-                    self.is_spoilt = bool(text[at + 1 :].strip())
+                    self.has_more = bool(text[at + 1 :].strip())
                     return
         self._is_escaped = skipped > len(text) if text else self._is_escaped
 
@@ -331,7 +331,7 @@ def _complete(growing: OpenPart) -> Part:
 
 
 def object_in(frame: Frame) -> JsonObject | None:
-    """The JSON object a frame carries, or None."""
+    """The JSON object in a frame, or None."""
     try:
         value = decode(frame.data)
     except BadJson:
@@ -340,7 +340,7 @@ def object_in(frame: Frame) -> JsonObject | None:
 
 
 def last_frames(reader: SseReader) -> list[Frame]:
-    """A frame whose blank line never came counts only if it is whole; half of one says that the stream was cut."""
+    """A last frame without its blank line counts only if it is complete; otherwise the stream was cut."""
     frames = reader.close()
     if reader.is_document:
         return frames
@@ -348,7 +348,7 @@ def last_frames(reader: SseReader) -> list[Frame]:
 
 
 def is_mark(data: bytes) -> bool:
-    """The words by which two of the dialects end a stream, and some servers any."""
+    """The end mark of two dialects, which some servers send in any dialect."""
     return data.strip() == b"[DONE]"
 
 

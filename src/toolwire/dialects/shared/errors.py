@@ -1,4 +1,4 @@
-"""Errors and model lists in the form that two of the dialects share, and the reading of any error, whatever it is wrapped in."""
+"""Errors and model lists in the form that two of the dialects share, and decoding of errors in any form."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _POLICY = re.compile(
     r"credential is only authorized for use with|third-party (?:apps|tools|clients) (?:now )?(?:draw|are not|can(?:no|')t)",
     re.IGNORECASE,
 )
-_READ = 2000  # letters of a refusal: what it is about stands at its beginning
+_READ = 2000  # characters of an error message that are searched
 _OVERFLOW = ("context_length_exceeded", "maximum context length", "context window", "prompt is too long")
 
 
@@ -47,7 +47,7 @@ def encode_error(error: GatewayError, request_id: str) -> bytes:
 
 
 def decode_error(status: int, body: bytes, headers: Mapping[str, str]) -> UpstreamError:
-    """The back end's own words, whatever it wrapped them in."""
+    """The back end's own message, whatever object contains it."""
     try:
         value = decode(body)
     except BadJson:
@@ -59,9 +59,7 @@ def error_from(status: int, value: object, body: bytes, headers: Mapping[str, st
     details = error_details(value)
     message = details.get("message")
     if not isinstance(message, str) or not message:
-        message = (
-            f"the back end answered {status} and said {shown(body)}." if body else f"the back end answered {status}."
-        )
+        message = f"the back end answered {status} with {shown(body)}." if body else f"the back end answered {status}."
     if _POLICY.search(message[:_READ]):
         return _against_policy(message, headers, details)
     return UpstreamError(
@@ -70,7 +68,7 @@ def error_from(status: int, value: object, body: bytes, headers: Mapping[str, st
 
 
 def _against_policy(message: str, headers: Mapping[str, str], details: JsonObject) -> UpstreamError:
-    """The provider keeps this credential for its own programs. Its words stay, and what can be done is added (H169)."""
+    """The provider accepts this credential only from its own programs. Its message stays, with a hint what to do (H169)."""
     return UpstreamError(
         message,
         status=403,
@@ -83,7 +81,7 @@ def _against_policy(message: str, headers: Mapping[str, str], details: JsonObjec
 
 
 def error_details(value: object) -> JsonObject:
-    """The error object inside: {"error": {...}}, {"error": "words"}, {"message": ...}, {"detail": ...}."""
+    """The error object inside: {"error": {...}}, {"error": "text"}, {"message": ...}, {"detail": ...}."""
     if isinstance(value, list) and value:
         value = value[0]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""How a dialect leans on the past: what it remembers of an answer, and how a request is made whole from that, without I/O."""
+"""Dialects with stored answers: what is stored of an answer, and how a request is completed from it, without I/O."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Ending: TypeAlias = Literal["completed", "incomplete", "failed", "cancelled"]
 
 
 class PastTurns(Struct, frozen=True, kw_only=True):
-    """What came before a request, oldest first, as wire items and as what they mean. head: what the first turn settled for all."""
+    """What came before a request, oldest first, as wire items and as messages. head: members that the first turn fixed for all."""
 
     head: JsonObject = {}
     items: list[Json] = []
@@ -22,7 +22,7 @@ class PastTurns(Struct, frozen=True, kw_only=True):
 
 
 class StoredAnswer(Struct, frozen=True, kw_only=True):
-    """An answer as it is kept; body is how its dialect shows it, without what output holds."""
+    """An answer as it is stored; body is its object in the dialect, without the output."""
 
     id: str
     status: Ending
@@ -37,16 +37,16 @@ class Memory(Protocol):
     prefix: str
 
     def own_items(self, source: JsonObject, found: Mapping[str, Json]) -> list[Json]:
-        """What this request itself adds to the history, with the items it refers to in their places."""
+        """The items that this request adds to the history, with references replaced by their items."""
 
     def messages_of(self, items: list[Json]) -> tuple[Message, ...]:
-        """What such items mean, one message each."""
+        """The messages of such items, one each."""
 
     def complete(self, request: Request, own: list[Json], past: PastTurns, *, looks_up: bool) -> Request:
-        """A request that needs no memory. looks_up: the back end has one of its own, and refuses ids that are not in it."""
+        """The complete request. looks_up: the back end stores answers itself, and refuses ids that it does not know."""
 
     def remembered(self, request: Request, answer: JsonObject) -> StoredAnswer | None:
-        """None for an answer that nobody may go on from."""
+        """None for an answer that requests must not refer to."""
 
     def not_found(self, state: State, missing: str) -> BadRequest:
-        """The dialect's own words for an id that is not there."""
+        """The dialect's own error for an unknown id."""

@@ -1,7 +1,7 @@
-"""The model's name in the bytes of an answer: where the gateway asked for another name, the client reads the one it gave.
+"""The model's name in the bytes of an answer: if the gateway sent another name to the back end, restore the client's.
 
-A name is replaced only where the dialect has it: as a member of the answer's own object. Text cannot be mistaken for it, because
-quotes in a JSON string are escaped; tools and metadata, which may have members of that name, are told apart by their depth.
+A name is replaced only as a member of the answer's own object. Text cannot be mistaken for it, because
+quotes in a JSON string are escaped; tools and metadata, which may have members of that name, differ in depth.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ANSWER: dict[str, bytes | None] = {"chat": b"", "gemini": None, "messages": b'"
 
 
 class Renamer:
-    """One a stream. Chunks that begin or end like one before them are renamed without a look inside."""
+    """One per stream. Chunks that begin or end like an earlier one are renamed without parsing."""
 
     def __init__(self, dialect: str, asked: str) -> None:
         self._answer = _ANSWER[dialect]
@@ -39,7 +39,7 @@ class Renamer:
         return data
 
     def frame(self, frame: Frame) -> Frame:
-        """The frame itself, changed where it names the model."""
+        """The same frame object, with the name replaced."""
         if self._answer is None:
             return frame
         block = frame.block
@@ -93,7 +93,7 @@ class Renamer:
 
 
 def model_places(data: bytes, parent: bytes = b"") -> list[slice]:
-    """Where the texts of the member "model" stand: of the outermost object, or of the object that is its member parent."""
+    """Positions of the values of "model" in the outermost object, or in the object that is its member parent."""
     places: list[slice] = []
     left, depth, is_next, is_inside = data.count(_NAME), 0, False, False
     wanted = 2 if parent else 1
@@ -116,6 +116,6 @@ def model_places(data: bytes, parent: bytes = b"") -> list[slice]:
 
 
 def _with_data(block: bytes, data: bytes) -> bytes:
-    """The lines of a frame with other data; whatever else they say stays."""
+    """The lines of a frame with other data; other fields stay."""
     lines = [line for line in block.split(b"\n") if line.partition(b":")[0] != b"data"]
     return b"\n".join([*lines, *(b"data: " + line for line in data.split(b"\n"))])

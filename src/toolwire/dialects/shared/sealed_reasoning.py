@@ -1,5 +1,5 @@
-"""Reasoning through a client of another dialect: what proves it to its back end rides in the one opaque member that the client
-hands back, under a seal that only the gateway reads. A seal never reaches a back end."""
+"""Reasoning for clients of another dialect: signatures and encrypted content go into the one opaque member that the client
+sends back, under a seal that only the gateway reads. A seal never reaches a back end."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ...types import Json, JsonObject, Reasoning
 from ...wire.exact_json import BadJson, decode, encode
 
 MARK = "tw1."
-WIRE_MARK = b'"tw1.'  # as it stands in a request: a quick look tells that there is none
+WIRE_MARK = b'"tw1.'  # in the bytes of a request: a quick test for seals
 
 
 def seal(parts: Sequence[Reasoning]) -> str:
-    """What cannot be said beside the text of these thoughts."""
+    """What the client's dialect cannot express of this reasoning besides its text."""
     return MARK + b64encode(encode([_entry(part) for part in parts])).decode()
 
 
@@ -24,7 +24,7 @@ def is_sealed(value: Json) -> bool:
 
 
 def unseal(value: str, texts: Sequence[str]) -> list[Reasoning]:
-    """The thoughts as they were, with the texts that the client handed back; as bare texts if they are not as many."""
+    """The original reasoning, with the texts that the client sent back; only the texts if their number differs."""
     entries = _entries(value)
     if entries is None or sum(1 for entry in entries if entry.get("t")) != len(texts):
         return [Reasoning(text=text) for text in texts]

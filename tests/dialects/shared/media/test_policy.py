@@ -83,7 +83,7 @@ def test_text_files_are_written_into_the_conversation() -> None:
     assert losses == [Loss("media.file", "messages[0]", "written as text")]
     long, losses = sent(Media(kind="file", mime="text/plain", data=b64encode(b"x" * 400_007).decode()), BARE)
     assert "[7 more characters not shown]" in long[0].text
-    assert losses[0].why == "written as text, 7 characters at its end left out"
+    assert losses[0].why == "written as text, 7 characters at its end dropped"
     assert sent(Media(kind="file", mime="text/plain", data=""))[0][0].text.startswith("[file: text/plain, 0 bytes]")
 
 

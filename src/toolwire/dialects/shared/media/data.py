@@ -17,7 +17,7 @@ from .types import PDF, UTF16, ending_of, sniffed, tidy, type_by_name, type_of
 _ALPHABET = (ascii_letters + digits + "+/").encode()
 _SPACES = b" \t\r\n\f\v"
 _STANDARD = bytes.maketrans(b"-_", b"+/")
-_HEAD = 4096  # characters of base64 that tell what it is
+_HEAD = 4096  # characters of base64 that identify the type
 _LONGEST_TYPE = 4096  # characters of a data URL before its comma
 _STRAY = re.compile(rb"%(?![0-9a-fA-F]{2})")
 _NAME = 200
@@ -28,7 +28,7 @@ _CHARSETS = re.compile(
 
 
 class BadMedia(ValueError):
-    """The data is not what it says it is; the text says what was found and expected."""
+    """The data does not have its declared form; the message says what was found and expected."""
 
 
 def split_data_url(url: str) -> tuple[str, str] | None:
@@ -58,7 +58,7 @@ def data_url(media: Media) -> str | None:
 
 
 def from_url(kind: MediaKind, url: str, **members: Any) -> Media:
-    """A medium behind a url; a data URL is taken apart."""
+    """A medium at a URL; a data URL is decoded."""
     split = split_data_url(url)
     if split is None:
         return Media(kind=kind, url=url, **members)
@@ -77,7 +77,7 @@ def from_text(text: str, **members: Any) -> Media:
 
 
 def settled(media: Media) -> Media:
-    """The same medium with plain base64, its real type, and the kind of that type. Reads a large one once, for its letters."""
+    """The same medium with plain base64, its real type, and the kind of that type."""
     if media.url is not None:
         return _addressed(media)
     if media.data is None:
@@ -92,7 +92,7 @@ def settled(media: Media) -> Media:
 
 
 def plain_base64(data: str) -> str:
-    """The same bytes without line breaks, in the standard alphabet, padded; the string itself where it is so already."""
+    """The same base64 without line breaks, in the standard alphabet, padded; the same string if it is so already."""
     try:
         raw = data.encode("ascii")
     except UnicodeEncodeError:
@@ -117,7 +117,7 @@ def size_of(media: Media) -> int:
 
 
 def text_in(media: Media) -> str | None:
-    """A text file as text; None if its data is no base64, which a settled one's is."""
+    """A text file as text; None if its data is not base64, which normalize() ensures."""
     try:
         raw = b64decode(media.data or "")
     except ValueError:
@@ -126,7 +126,7 @@ def text_in(media: Media) -> str | None:
 
 
 def file_name(media: Media) -> str:
-    """A name with the ending that servers tell the type by."""
+    """A file name with the extension by which servers know the type."""
     name, ending = media.name[:_NAME] or "file", ending_of(media.mime)
     if not ending or type_by_name(name) == media.mime or (media.mime != PDF and "." in name):
         return name
@@ -134,10 +134,10 @@ def file_name(media: Media) -> str:
 
 
 def _addressed(media: Media) -> Media:
-    """What stands behind a url is known by its path at most; base64 where a url belongs is seen from some clients."""
+    """The type of a URL is known by its path at most. Some clients send base64 instead of a URL."""
     url = media.url or ""
     if url[:5].lower() == "data:":
-        raise BadMedia('its data URL has no "," behind its type; expected data:TYPE;base64,DATA.')
+        raise BadMedia('its data URL has no "," after its type; expected data:TYPE;base64,DATA.')
     if ":" not in url[:40] and sniffed(_first_bytes(url)):
         return settled(replace(media, url=None, data=url))
     try:
@@ -168,8 +168,8 @@ def _first_bytes(data: str) -> bytes:
 
 
 def _unquoted(raw: bytes) -> bytes:
-    """Percent-encoding undone. It is quoted-printable by another sign, and that is read ten times as fast (15 MB of nothing
-    else: 0.2 s, by urllib 2.3 s). A sign that stands for itself stays."""
+    """Decode percent-encoding. It is quoted-printable with another character, whose decoder is ten times as fast (15 MB of nothing
+    else: 0.2 s, urllib 2.3 s). A lone percent sign stays."""
     return a2b_qp(_STRAY.sub(b"%25", raw).replace(b"=", b"%3D").replace(b"%", b"="))
 
 

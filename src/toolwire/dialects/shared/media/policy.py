@@ -44,7 +44,7 @@ def check_size(body: bytes, profile: Profile) -> bytes:
 
 
 def place_of(request: Request, media: Media, fallback: str) -> str:
-    """Where the client wrote it, in the words of its dialect; a message of an earlier request has only our own number."""
+    """The position in the client's request, in the terms of its dialect; fallback for messages of earlier requests."""
     for message in request.messages:
         for index, part in enumerate(message.parts):
             inner = _index(part.parts, media) if isinstance(part, ToolResult) else -1
@@ -183,7 +183,7 @@ class Courier:
         return ""
 
     def _members(self, media: Media, where: str) -> list[Text | Media]:
-        """What the client said about it and this dialect has no member for; words for the model stay words."""
+        """Members of the medium that this dialect does not have; text for the model becomes a text part."""
         pieces: list[Text | Media] = []
         if media.detail not in (None, "auto") and not self._takes.has_detail:
             self._losses.append(Loss("media.detail", where, "this dialect has no such member"))
@@ -208,7 +208,7 @@ class Courier:
         """The text of a file between two lines that name it."""
         text, why = text_in(media) or "", "written as text"
         if len(text) > _INLINE:
-            why = f"written as text, {len(text) - _INLINE} characters at its end left out"
+            why = f"written as text, {len(text) - _INLINE} characters at its end dropped"
             text = f"{text[:_INLINE]}\n[{len(text) - _INLINE} more characters not shown]"
         self._losses.append(Loss("media.file", where, why))
         name = described(replace(media, data=None))

@@ -1,4 +1,4 @@
-"""The words that stand for what a dialect cannot show, and foreign parts told as words and media."""
+"""Placeholders for media that a dialect cannot carry, and foreign parts as text and media."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INSIDE = frozenset({"content", "source", "document"})
 
 
 def placeholder(media: Media, where: str, losses: list[Loss], why: str) -> str:
-    """Words in the place of a medium that this dialect cannot carry; the loss is recorded."""
+    """Text instead of a medium that this dialect cannot carry; the loss is recorded."""
     losses.append(Loss(f"media.{media.kind}", where, why))
     return f"[{media.kind} not shown: {described(media)}]"
 
@@ -39,7 +39,7 @@ def in_units(size: int) -> str:
 
 
 def rendered(part: Opaque, where: str, losses: list[Loss]) -> list[Text | Media]:
-    """A foreign part in its own order: title, source, texts and pictures (H101), or its JSON where it has none of these."""
+    """A foreign part as title, source, texts and images in its own order (H101), or as JSON if it has none of these."""
     kind = str(part.value.get("type", "part"))[:60]
     pieces: list[Text | Media] = []
     _gather(part.value, 0, pieces)
@@ -48,16 +48,16 @@ def rendered(part: Opaque, where: str, losses: list[Loss]) -> list[Text | Media]
 
 
 def opaque_text(part: Opaque, where: str, losses: list[Loss]) -> str:
-    """The same where only text may stand: pictures are named."""
+    """The same as text only: images become placeholders."""
     pieces = rendered(part, where, losses)
     return "\n".join(
-        piece.text if isinstance(piece, Text) else placeholder(piece, where, losses, "only text may stand here")
+        piece.text if isinstance(piece, Text) else placeholder(piece, where, losses, "only text is allowed here")
         for piece in pieces
     )
 
 
 def text_of(parts: tuple[Part, ...], where: str, losses: list[Loss]) -> str:
-    """Only the words: texts joined by line breaks, foreign parts as words; media are the caller's to place."""
+    """Texts joined by line breaks, foreign parts as text; without media, which the caller handles."""
     texts = []
     for part in parts:
         if isinstance(part, Text):

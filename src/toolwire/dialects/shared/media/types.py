@@ -113,7 +113,7 @@ def tidy(mime: str) -> str:
 
 
 def type_of(declared: str, name: str, head: bytes) -> str:
-    """The type of what begins with these bytes; a text is taken at its word, whatever letters it begins with."""
+    """The type of data that begins with these bytes; a declared text type wins if the data looks like text."""
     declared = tidy(declared)
     if is_text(declared) and looks_like_text(head):
         return declared
@@ -159,7 +159,7 @@ def is_text(mime: str) -> bool:
 
 
 def looks_like_text(head: bytes) -> bool:
-    """UTF-8 (or UTF-16 that says so) without control characters; the end may be cut anywhere."""
+    """UTF-8 (or UTF-16 with a byte order mark) without control characters; the end may be cut anywhere."""
     if head.startswith(UTF16):
         return True
     if _CONTROL.search(head):

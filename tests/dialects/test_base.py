@@ -9,7 +9,7 @@ import pytest
 from tests.dialects.playing import ALL, NAMES, events_in
 from tests.dialects.wires import REGULAR
 from toolwire.dialects import DIALECTS, Dialect
-from toolwire.dialects.base import bearer, count_of, forwarded_headers, is_count, shown
+from toolwire.dialects.base import bearer, count_of, excerpt, forwarded_headers, is_count
 from toolwire.dialects.shared.answer_in import object_in
 from toolwire.profiles import ANTHROPIC, GEMINI, PLAIN_CHAT, RESPONSES, Profile
 from toolwire.wire.sse import Frame
@@ -19,7 +19,7 @@ def test_small_helpers() -> None:
     assert object_in(Frame("", b'{"a":1}', b"")) == {"a": 1}
     assert object_in(Frame("", b"[]", b"")) is None
     assert object_in(Frame("", b"{", b"")) is None
-    assert len(shown(b"\xff\n" * 1000)) < 220
+    assert len(excerpt(b"\xff\n" * 1000)) < 220
     assert bearer("k") == {"authorization": "Bearer k"}
     assert bearer("") == {}
 

@@ -13,7 +13,19 @@ from tests.server.wire import Wire
 from toolwire.backends.mounts import SHUTDOWN
 from toolwire.server.body import Receive, Send
 from toolwire.server.websocket import WebSocketConnection
-from toolwire.wire.websocket import BINARY, CLOSE, PING, PONG, TEXT, Frames, Incoming, accept_of, closed, closing, frame
+from toolwire.wire.websocket import (
+    BINARY,
+    CLOSE,
+    PING,
+    PONG,
+    TEXT,
+    FrameReader,
+    Incoming,
+    accept_of,
+    close_payload,
+    frame,
+    parse_close,
+)
 
 KEY = base64.b64encode(b"0123456789abcdef").decode()
 MASK = b"abcd"
@@ -69,7 +81,7 @@ class Stage:
 
 
 def frames_in(wire: Wire) -> list[Incoming]:
-    return list(Frames().feed(wire.written.partition(b"\r\n\r\n")[2]))
+    return list(FrameReader().feed(wire.written.partition(b"\r\n\r\n")[2]))
 
 
 def said(text: str) -> bytes:
@@ -144,9 +156,9 @@ def test_pings_are_answered_unless_nobody_reads() -> None:
 def test_both_say_goodbye() -> None:
     async def play(stage: Stage, echo: Echo) -> None:
         await stage.hear(said("close"), said("too late"))
-        assert closed(frames_in(stage.wire)[0].data) == (4001, "as you wish")
+        assert parse_close(frames_in(stage.wire)[0].data) == (4001, "as you wish")
         assert not stage.wire.ended
-        await stage.hear(frame(CLOSE, closing(4001), MASK))
+        await stage.hear(frame(CLOSE, close_payload(4001), MASK))
         assert stage.wire.ended == "closed"
         assert len(frames_in(stage.wire)) == 1
 
@@ -155,8 +167,8 @@ def test_both_say_goodbye() -> None:
 
 def test_a_client_that_leaves_is_answered() -> None:
     async def play(stage: Stage, echo: Echo) -> None:
-        await stage.hear(frame(CLOSE, closing(1000, "bye"), MASK))
-        assert closed(frames_in(stage.wire)[0].data) == (1000, "")
+        await stage.hear(frame(CLOSE, close_payload(1000, "bye"), MASK))
+        assert parse_close(frames_in(stage.wire)[0].data) == (1000, "")
         assert stage.wire.ended == "closed"
         assert echo.messages[-1] == {"type": "websocket.disconnect", "code": 1000, "reason": "bye"}
 
@@ -175,7 +187,7 @@ def test_a_client_that_leaves_is_answered() -> None:
 def test_who_breaks_the_rules_is_told_and_left(data: bytes, code: int, why: str) -> None:
     async def play(stage: Stage, echo: Echo) -> None:
         await stage.hear(data)
-        found, reason = closed(frames_in(stage.wire)[0].data)
+        found, reason = parse_close(frames_in(stage.wire)[0].data)
         assert (found, why in reason) == (code, True)
         assert echo.messages[-1]["code"] == code
         await stage.hear(said("more"), data)
@@ -211,7 +223,7 @@ def test_who_does_not_read_holds_up_the_application_only() -> None:
 def test_an_application_that_returns_closes() -> None:
     async def play(stage: Stage, echo: Echo) -> None:
         await stage.hear(said("leave"))
-        assert closed(frames_in(stage.wire)[0].data)[0] == 1011
+        assert parse_close(frames_in(stage.wire)[0].data)[0] == 1011
 
     played(play)
 

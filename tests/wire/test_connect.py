@@ -116,7 +116,7 @@ def test_the_end_is_told_once_and_nothing_comes_after_it() -> None:
         (b' {"metadata": {"a": ["b"]}}', ConnectEnd(None, {"a": ["b"]})),
         (b'{"error": null, "metadata": 7}', ConnectEnd()),
         (b'{"error": {}}', ConnectEnd(ConnectFault("unknown"))),
-        (b'{"error": "text"}', ConnectEnd(ConnectFault("unknown", "words"))),
+        (b'{"error": "words"}', ConnectEnd(ConnectFault("unknown", "words"))),
         (b'{"error": {"code": 16, "message": ["x"], "details": {}}}', ConnectEnd(ConnectFault("unknown"))),
         (
             b'{"error": {"code": "internal", "details": [1, {}]}}',

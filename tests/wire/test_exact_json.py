@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.dialects.answers import JSON
-from toolwire.wire.exact_json import BadJson, decode, encode, object_of, typed
+from toolwire.wire.exact_json import BadJson, decode, encode, object_of, typed_decoder
 
 
 @pytest.mark.parametrize("text", ["2512292042121000001", "-" + "9" * 300, "0", "-0"])
@@ -102,9 +102,9 @@ class Box(msgspec.Struct):
 
 
 def test_a_typed_reader_keeps_every_digit() -> None:
-    box = typed(Box).decode(b'{"name":"a","inner":{"p":-0.10000000000000000001,"n":9.0}}')
+    box = typed_decoder(Box).decode(b'{"name":"a","inner":{"p":-0.10000000000000000001,"n":9.0}}')
     assert box.inner == {"p": Decimal("-0.10000000000000000001"), "n": Decimal("9.0")}
     assert encode(box.inner) == b'{"p":-0.10000000000000000001,"n":9.0}'
     for wrong in (b'{"name":1,"inner":{}}', b'{"name":"a","inner":{"p":1e999999999999999999999}}', b"{"):
         with pytest.raises(msgspec.DecodeError):
-            typed(Box).decode(wrong)
+            typed_decoder(Box).decode(wrong)

@@ -14,13 +14,13 @@ from toolwire.wire.websocket import (
     PING,
     TEXT,
     BadFrame,
-    Frames,
+    FrameReader,
     Incoming,
     accept_of,
-    closed,
-    closing,
+    close_payload,
     frame,
     is_key,
+    parse_close,
 )
 
 
@@ -45,19 +45,19 @@ def test_a_client_masks_as_in_the_standard() -> None:
 @given(st.lists(st.binary(max_size=300), max_size=6), st.integers(1, 97))
 def test_cutting_does_not_matter(messages: list[bytes], step: int) -> None:
     stream = b"".join(served(TEXT, message) + served(PING, b"x") for message in messages)
-    frames = Frames()
+    frames = FrameReader()
     found = [got for start in range(0, len(stream), step) for got in frames.feed(stream[start : start + step])]
     assert found == [got for message in messages for got in (Incoming(TEXT, message), Incoming(PING, b"x"))]
 
 
 @pytest.mark.parametrize("size", [0, 125, 126, 65535, 65536, 70000])
 def test_every_way_to_write_a_length(size: int) -> None:
-    assert list(Frames().feed(served(BINARY, b"a" * size))) == [Incoming(BINARY, b"a" * size)]
+    assert list(FrameReader().feed(served(BINARY, b"a" * size))) == [Incoming(BINARY, b"a" * size)]
 
 
 def test_pieces_are_put_together_around_a_ping() -> None:
     stream = served(TEXT, b"on", is_last=False) + served(PING, b"p") + served(0, b"e")
-    assert list(Frames().feed(stream)) == [Incoming(PING, b"p"), Incoming(TEXT, b"one")]
+    assert list(FrameReader().feed(stream)) == [Incoming(PING, b"p"), Incoming(TEXT, b"one")]
 
 
 @pytest.mark.parametrize(
@@ -65,22 +65,22 @@ def test_pieces_are_put_together_around_a_ping() -> None:
     [
         (frame(TEXT, b"a", b"abcd"), "masked"),
         (b"\xc1\x00", "extension"),
-        (served(0, b"a"), "goes on before it began"),
-        (served(TEXT, b"a", is_last=False) + served(TEXT, b"b"), "begins within another"),
+        (served(0, b"a"), "continues before its start"),
+        (served(TEXT, b"a", is_last=False) + served(TEXT, b"b"), "begins inside another"),
         (served(CLOSE, b"a" * 126), "control frame"),
         (served(0xB, b""), "control frame"),
-        (served(0x3, b""), "begins within another"),
+        (served(0x3, b""), "begins inside another"),
         (b"\x81\x7f" + (1 << 40).to_bytes(8, "big"), "longer than"),
         (served(TEXT, b"a" * 150, is_last=False) + served(0, b"a" * 150), "longer than"),
     ],
 )
 def test_what_breaks_the_rules_is_refused(stream: bytes, why: str) -> None:
     with pytest.raises(BadFrame, match=why):
-        list(Frames(longest=200).feed(stream))
+        list(FrameReader(longest=200).feed(stream))
 
 
 def test_empty_pieces_take_no_room() -> None:
-    frames = Frames(longest=10)
+    frames = FrameReader(longest=10)
     assert list(frames.feed(served(TEXT, b"a", is_last=False))) == []
     tracemalloc.start()
     for _ in range(5):
@@ -94,16 +94,16 @@ def test_empty_pieces_take_no_room() -> None:
 @given(st.lists(st.binary(max_size=300), max_size=6), st.integers(1, 97), st.binary(min_size=4, max_size=4))
 def test_a_server_reads_what_clients_mask(messages: list[bytes], step: int, mask: bytes) -> None:
     stream = b"".join(frame(TEXT, message, mask) for message in messages)
-    frames = Frames(is_server=True)
+    frames = FrameReader(is_server=True)
     found = [got for start in range(0, len(stream), step) for got in frames.feed(stream[start : start + step])]
     assert found == [Incoming(TEXT, message) for message in messages]
 
 
 def test_a_server_refuses_what_is_not_masked_or_too_long() -> None:
     with pytest.raises(BadFrame, match="not masked") as plain:
-        list(Frames(is_server=True).feed(frame(TEXT, b"a")))
+        list(FrameReader(is_server=True).feed(frame(TEXT, b"a")))
     with pytest.raises(BadFrame, match="longer than") as long:
-        list(Frames(10, is_server=True).feed(frame(TEXT, b"a" * 11, b"abcd")[:6]))
+        list(FrameReader(10, is_server=True).feed(frame(TEXT, b"a" * 11, b"abcd")[:6]))
     assert (plain.value.code, long.value.code) == (1002, 1009)
 
 
@@ -112,11 +112,11 @@ def test_what_a_server_says_is_not_masked() -> None:
 
 
 def test_a_close_says_why_in_few_words() -> None:
-    assert closed(closing(1001, "later")) == (1001, "later")
-    assert closed(b"") == (1005, "")
-    code, reason = closed(closing(4000, "ä" * 100))
+    assert parse_close(close_payload(1001, "later")) == (1001, "later")
+    assert parse_close(b"") == (1005, "")
+    code, reason = parse_close(close_payload(4000, "ä" * 100))
     assert (code, reason) == (4000, "ä" * 61)
-    assert len(closing(4000, "ä" * 100)) <= 125
+    assert len(close_payload(4000, "ä" * 100)) <= 125
 
 
 @pytest.mark.parametrize(

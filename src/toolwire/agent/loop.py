@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ..calls.ledger.repetition import noticed, repeats
 from ..calls.turn import BYTES_PER_TOKEN
-from ..dialects.shared.answer_out import Seams, joined
+from ..dialects.shared.answer_out import Seams, join_texts
 from ..errors import GatewayError
 from ..events import Event, Failed, Finished, PartDelta, PartEnded, PartStarted
 from ..pipeline.answer import EventAnswer
@@ -298,7 +298,7 @@ def _size(messages: Sequence[Message]) -> int:
 
 
 def _text_of(message: Message) -> str:
-    return joined([part for part in message.parts if isinstance(part, Text | Refusal)])
+    return join_texts([part for part in message.parts if isinstance(part, Text | Refusal)])
 
 
 def _last_calls(answers: Sequence[Message]) -> str:

@@ -209,7 +209,7 @@ def cut(message: str) -> UpstreamError:
     return UpstreamError(message, status=502, code="upstream_cut")
 
 
-def shown(data: bytes) -> str:
+def excerpt(data: bytes) -> str:
     """The start of foreign bytes, for an error message."""
     return quote(data[:300].decode("utf-8", "replace"))
 

@@ -14,7 +14,7 @@ from typing import TypeAlias, TypeVar
 from ..backends.base import EventReply, WireReply
 from ..calls.turn import Turn
 from ..dialects import DIALECTS
-from ..dialects.base import ResponseDecoder, ResponseEncoder, garbage, shown
+from ..dialects.base import ResponseDecoder, ResponseEncoder, excerpt, garbage
 from ..dialects.shared.model_field import Renamer
 from ..errors import GatewayError, InternalError, UpstreamError
 from ..events import Event, Failed, Finished
@@ -234,7 +234,7 @@ class Answer(EventAnswer):
             if batch.events:
                 self._reader.undecoded = 0
         elif pipe.error is not None and pipe.error.code == "upstream_cut" and self._opening and not pipe.has_content:
-            pipe.error.message += f" It was no stream; it began with {shown(self._opening)}."
+            pipe.error.message += f" It was no stream; it began with {excerpt(self._opening)}."
         return batch.wire
 
     async def _run_events(self, reply: EventReply, write: Write) -> None:

@@ -20,13 +20,13 @@ from ..wire.websocket import (
     PONG,
     TEXT,
     BadFrame,
-    Frames,
+    FrameReader,
     Incoming,
     accept_of,
-    closed,
-    closing,
+    close_payload,
     frame,
     is_key,
+    parse_close,
 )
 from .http_request import closing_response
 
@@ -60,7 +60,7 @@ class WebSocketConnection(asyncio.Protocol):
         self._headers: dict[str, str] = {
             name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
         }
-        self._frames = Frames(longest, is_server=True)
+        self._frames = FrameReader(longest, is_server=True)
         self._messages: deque[tuple[MutableMapping[str, Any], int]] = deque()
         self._waiting = 0
         self._arrived = asyncio.Event()
@@ -129,9 +129,11 @@ class WebSocketConnection(asyncio.Protocol):
 
     def _take(self, incoming: Incoming) -> None:
         if incoming.kind == CLOSE:
-            code, reason = closed(incoming.data)
+            code, reason = parse_close(incoming.data)
             if self._is_open:
-                self.transport.write(frame(CLOSE, closing(code if 1000 <= code < 5000 and code != 1005 else 1000)))
+                self.transport.write(
+                    frame(CLOSE, close_payload(code if 1000 <= code < 5000 and code != 1005 else 1000))
+                )
             self._end(code, reason)
             self.transport.close()
         elif not self._is_open:
@@ -217,7 +219,7 @@ class WebSocketConnection(asyncio.Protocol):
         if self.transport.is_closing():
             return
         self._is_open = False
-        self.transport.write(frame(CLOSE, closing(code, reason)))
+        self.transport.write(frame(CLOSE, close_payload(code, reason)))
         self._is_reading = True
         with suppress(RuntimeError):  # it was not paused
             self.transport.resume_reading()

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ..dialects.shared.media.types import sniffed
+from ..dialects.shared.media.types import sniff
 from ..types import Media, Opaque, Text
 from ..wire import exact_json as exact
 from .base import Output
@@ -44,7 +44,7 @@ def describe_error(error: BaseException) -> str:
 
 
 def _from_bytes(data: bytes) -> Text | Media:
-    if (mime := sniffed(data)) in _IMAGES:
+    if (mime := sniff(data)) in _IMAGES:
         return Media(kind="image", mime=mime, data=base64.b64encode(data).decode())
     try:
         return Text(text=data.decode() or NOTHING)

@@ -45,7 +45,7 @@ def decode(data: bytes | str) -> Any:
         return _decode_slowly(data, error)
 
 
-def typed(kind: type[_T]) -> msgspec.json.Decoder[_T]:
+def typed_decoder(kind: type[_T]) -> msgspec.json.Decoder[_T]:
     """A reader for documents that are as documented, which keeps the digits of what it does not know, too. Raises msgspec's errors."""
     return msgspec.json.Decoder(kind, float_hook=_decimal)
 

@@ -57,19 +57,19 @@ def frame(kind: int, data: bytes, mask: bytes = b"") -> bytes:
     return head + mask + _masked(data, mask) if mask else head + data
 
 
-def closing(code: int, reason: str = "") -> bytes:
+def close_payload(code: int, reason: str = "") -> bytes:
     """What a close frame holds; a reason that is too long is cut between two letters."""
     return code.to_bytes(2, "big") + reason.encode()[: _LONGEST_CONTROL - 2].decode("utf-8", "ignore").encode()
 
 
-def closed(data: bytes) -> tuple[int, str]:
+def parse_close(data: bytes) -> tuple[int, str]:
     """The code of a close frame, 1005 if it has none, and its reason."""
     if len(data) < 2:
         return _NO_STATUS, ""
     return int.from_bytes(data[:2], "big"), data[2:].decode("utf-8", "replace")
 
 
-class Frames:
+class FrameReader:
     """Puts together what the other side sends; work is linear in it. is_server: for a server, whose clients mask."""
 
     def __init__(self, longest: int = LONGEST, *, is_server: bool = False) -> None:

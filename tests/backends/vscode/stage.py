@@ -20,7 +20,7 @@ from tests.server.harness import Answer, Gateway, ask, gateway, server_config
 from toolwire.backends.vscode.backend import VSCodeBackend
 from toolwire.backends.vscode.session import Pace
 from toolwire.config.file import BackendConfig, Config, with_backends
-from toolwire.wire.websocket import CLOSE, PING, PONG, TEXT, Frames, accept_of, closed, closing, frame
+from toolwire.wire.websocket import CLOSE, PING, PONG, TEXT, FrameReader, accept_of, close_payload, frame, parse_close
 
 TOKEN = "a-token-for-the-tests-of-the-bridge"
 LONG = 8.0
@@ -78,7 +78,7 @@ class FakeWindow:
         self._reader = reader
         self._writer = writer
         self._play = play or echo
-        self._wire = Frames()
+        self._wire = FrameReader()
         self._seq: dict[str, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._arrived = asyncio.Condition()
@@ -156,9 +156,9 @@ class FakeWindow:
 
     async def _take(self, kind: int, data: bytes) -> None:
         if kind == CLOSE:
-            self.ended = closed(data)
+            self.ended = parse_close(data)
             with suppress(ConnectionError):
-                await self.write(frame(CLOSE, closing(1000), b"abcd"))
+                await self.write(frame(CLOSE, close_payload(1000), b"abcd"))
         elif kind == PING:
             await self.write(frame(PONG, data, b"abcd"))
         elif kind == TEXT:

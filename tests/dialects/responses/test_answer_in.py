@@ -201,7 +201,7 @@ def test_hosted_tools_are_carried_with_their_events() -> None:
         ({"error": {"code": "context_length_exceeded", "message": "too long"}}, 400, "context_length_exceeded"),
         ({"error": {"code": "server_error", "message": "down"}}, 500, "upstream_error"),
         ({"error": None}, 502, "upstream_error"),
-        ({"error": "text"}, 502, "upstream_error"),
+        ({"error": "words"}, 502, "upstream_error"),
     ],
 )
 def test_H146_H155_a_failed_response(end: dict[str, Any], status: int, code: str) -> None:

@@ -53,12 +53,12 @@ def test_parts_without_a_number_follow_each_other() -> None:
 
 def test_H006_the_same_item_again_is_told_from_another_under_its_id() -> None:
     call = item("function_call", "a", "x")
-    assert call.is_told_again({"type": "function_call", "id": "a", "call_id": "x"})
-    assert not call.is_told_again({"type": "function_call", "id": "a", "call_id": "y"})
+    assert call.is_repeated_by({"type": "function_call", "id": "a", "call_id": "x"})
+    assert not call.is_repeated_by({"type": "function_call", "id": "a", "call_id": "y"})
     message = item("message", "a")
-    assert message.is_told_again({"type": "message", "id": "a"})
+    assert message.is_repeated_by({"type": "message", "id": "a"})
     message.is_done = True
-    assert not message.is_told_again({"type": "message", "id": "a"})
+    assert not message.is_repeated_by({"type": "message", "id": "a"})
 
 
 def test_a_part_ends_as_the_first_of_its_kind() -> None:

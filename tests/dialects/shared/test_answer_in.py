@@ -257,11 +257,11 @@ def test_an_object_is_closed_at_its_last_character_however_it_is_cut(value: obje
         assert not balance.is_closed or not piece
         balance.read(piece.decode())
     assert balance.is_closed
-    assert not balance.is_spoilt
+    assert not balance.has_more
     balance.read(" \n")
-    assert not balance.is_spoilt
+    assert not balance.has_more
     balance.read(",")
-    assert balance.is_spoilt
+    assert balance.has_more
 
 
 class Counting(Balance):

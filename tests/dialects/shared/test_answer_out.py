@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.dialects.playing import ALL, asking, body_in, body_out, events_in, out
 from tests.dialects.wires import block, json_delta, message_end, message_start, text_delta, tool_use
-from toolwire.dialects.shared.answer_out import Seams, joined, seam, with_seams
+from toolwire.dialects.shared.answer_out import Seams, join_texts, separator, with_seams
 from toolwire.events import Answer, Event, Finished, PartDelta, PartEnded, PartStarted, Started, fold, unfold
 from toolwire.types import Choice, Citation, Part, Reasoning, Refusal, Text, ToolCall
 from toolwire.wire.exact_json import encode
@@ -36,14 +36,14 @@ def text(words: str, **members: Any) -> Text:
     ],
 )
 def test_texts_as_one_string(parts: list[Text], whole: str) -> None:
-    assert joined(parts) == whole
+    assert join_texts(parts) == whole
 
 
 def test_the_seam_looks_at_the_first_words_alone() -> None:
-    assert seam(text("a"), text(""), "b") == "\n\n"
-    assert seam(text("a"), text(""), "") == ""
-    assert seam(Reasoning(text="a"), Reasoning(text=""), "b") == "\n\n"
-    assert seam(Refusal(text="a"), Refusal(text="", is_continuation=True), "b") == ""
+    assert separator(text("a"), text(""), "b") == "\n\n"
+    assert separator(text("a"), text(""), "") == ""
+    assert separator(Reasoning(text="a"), Reasoning(text=""), "b") == "\n\n"
+    assert separator(Refusal(text="a"), Refusal(text="", is_continuation=True), "b") == ""
 
 
 CALL = ToolCall(id="c", name="f", raw="{}", args={})
@@ -83,7 +83,7 @@ def test_a_stream_has_the_seams_of_the_whole(parts: list[Part]) -> None:
         found = [
             one for one, part in zip(streamed(parts, is_strict=False), parts, strict=True) if isinstance(part, kind)
         ]
-        assert "".join(found) == joined(words)
+        assert "".join(found) == join_texts(words)
     whole = [part.raw if isinstance(part, ToolCall) else getattr(part, "text", "") for part in with_seams(parts)]
     assert streamed(parts, is_strict=True) == whole
 

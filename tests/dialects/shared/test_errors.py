@@ -23,11 +23,11 @@ from toolwire.errors import BadRequest, GatewayError, UpstreamError
         ({"detail": "no"}, "no"),
         ({"detail": [{"msg": "no"}]}, '[{"msg":"no"}]'),
         ([{"error": {"message": "no"}}], "no"),
-        ({"error": {"code": 5}}, 'the back end answered 418 and said "{"error": {"code": 5}}".'),
-        ({}, 'the back end answered 418 and said "{}".'),
+        ({"error": {"code": 5}}, 'the back end answered 418 with "{"error": {"code": 5}}".'),
+        ({}, 'the back end answered 418 with "{}".'),
         (
             {"error": {"message": {"odd": 1}}},
-            'the back end answered 418 and said "{"error": {"message": {"odd": 1}}}".',
+            'the back end answered 418 with "{"error": {"message": {"odd": 1}}}".',
         ),
     ],
 )

@@ -25,7 +25,7 @@ from ...types import (
 )
 from ...wire.exact_json import BadJson
 from ...wire.sse import Frame
-from ..base import cut, garbage, shown
+from ..base import cut, excerpt, garbage
 from ..shared.answer_in import FrameDecoder, OpenPart, is_mark
 from ..shared.errors import error_from
 from .body_in import OtherChoices
@@ -117,7 +117,7 @@ class ChatStreamDecoder(FrameDecoder):
             try:
                 reading = read_by_hand(data)
             except BadJson as fault:
-                return self.fail(garbage(f"the back end sent a chunk that is not JSON ({fault}): {shown(data)}"))
+                return self.fail(garbage(f"the back end sent a chunk that is not JSON ({fault}): {excerpt(data)}"))
             if failed := self._fault_in(reading, frame):
                 return failed
             if self._is_single:
@@ -156,7 +156,7 @@ class ChatStreamDecoder(FrameDecoder):
             return self.fail(error_from(502, value, frame.data, {}))
         is_chunk = isinstance(value.get("choices"), list) or value.get("object") == "chat.completion.chunk"
         if not is_chunk and not isinstance(value.get("usage"), dict):  # Ollama sends an error message as a key (H114)
-            return self.fail(garbage(f"the back end sent {shown(frame.data)} where a chunk was expected."))
+            return self.fail(garbage(f"the back end sent {excerpt(frame.data)} where a chunk was expected."))
         self.irregular = self.irregular or reading.faults
         return []
 

@@ -23,7 +23,7 @@ from ...types import (
 from ...wire.exact_json import encode
 from ...wire.sse import Frame
 from ..base import AnswerContext
-from ..shared.answer_out import Seams, joined
+from ..shared.answer_out import Seams, join_texts
 from ..shared.errors import error_object
 from .reasoning_details import MEMBER, details_of
 from .shapes import NAME, read_by_hand
@@ -245,12 +245,12 @@ def choice_out(parts: tuple[Part, ...], choice: Choice) -> JsonObject:
     message: JsonObject = {"role": "assistant", "content": None, "refusal": None}
     texts = [part for part in parts if isinstance(part, Text)]
     if texts:
-        message["content"] = joined(texts)
+        message["content"] = join_texts(texts)
         if citations := [citation_out(citation) for part in texts for citation in part.citations]:
             message["annotations"] = citations
     if refusals := [part for part in parts if isinstance(part, Refusal)]:
-        message["refusal"] = joined(refusals)
-    if thoughts := joined(part for part in parts if isinstance(part, Reasoning)):
+        message["refusal"] = join_texts(refusals)
+    if thoughts := join_texts(part for part in parts if isinstance(part, Reasoning)):
         message["reasoning_content"] = thoughts
     if details := details_of(parts):
         message[MEMBER] = details

@@ -20,7 +20,7 @@ from ...types import (
     ToolCall,
 )
 from ...wire.exact_json import encode, object_of
-from ..base import OTHER_CHOICES, garbage, shown
+from ..base import OTHER_CHOICES, excerpt, garbage
 from ..shared.errors import error_details, error_from
 from .reasoning_details import MEMBER, words_in
 from .shapes import (
@@ -48,7 +48,7 @@ def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
     if not isinstance(choices, list) and error_details(value):
         return [Failed(error=error_from(502, value, encode(value), {}))], "an error"
     if not isinstance(choices, list) or not choices:
-        return [Failed(error=garbage(f"the back end's answer has no choices: {shown(encode(value))}"))], "no choices"
+        return [Failed(error=garbage(f"the back end's answer has no choices: {excerpt(encode(value))}"))], "no choices"
     created, usage = value.get("created"), value.get("usage")
     irregular = "" if value.get("id") and value.get("object") == "chat.completion" else "no id or kind"
     if isinstance(usage, dict) and usage and not is_counted(usage):
@@ -62,7 +62,7 @@ def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
         index = 0 if is_single else position
         found, faults = _message_parts(choice)
         if found is None:
-            return [Failed(error=garbage(f"the back end's answer has no message: {shown(encode(value))}"))], faults
+            return [Failed(error=garbage(f"the back end's answer has no message: {excerpt(encode(value))}"))], faults
         if any(isinstance(part, ToolCall) and not part.name for part in found):
             return [Failed(error=garbage(NAMELESS))], "a call without a name"
         parts.append(found)

@@ -25,7 +25,7 @@ from ...types import (
 )
 from ...wire.exact_json import encode
 from ..base import Encoded
-from ..shared.answer_out import Words, seam
+from ..shared.answer_out import Words, separator
 from ..shared.media.data import data_url, file_name
 from ..shared.media.policy import Courier, Takes, check_size
 from ..shared.media.text import placeholder, text_of
@@ -254,7 +254,7 @@ class _Growing:
     def say(self, field: str, part: Words) -> None:
         """Append a text; the field is one string, so a seam goes between two texts."""
         pieces, before = self._texts.setdefault(field, []), self._last.get(field)
-        pieces += [part.text] if before is None else [seam(before, part, part.text), part.text]
+        pieces += [part.text] if before is None else [separator(before, part, part.text), part.text]
         if part.text:
             self._last[field] = part
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from ...errors import UpstreamError
 from ...types import Citation, JsonObject, Reason, Usage
-from ...wire.exact_json import decode, encode, typed
+from ...wire.exact_json import decode, encode, typed_decoder
 from ..base import count_of, is_count
 from ..shared.errors import error_from
 from .reasoning_details import MEMBER as DETAILS
@@ -104,7 +104,7 @@ class Chunk(Struct, forbid_unknown_fields=True):
     obfuscation: str | None = None
 
 
-_fast = typed(Chunk)
+_fast = typed_decoder(Chunk)
 _TOP = frozenset(Chunk.__struct_fields__)
 _CHOICE = frozenset(ChunkChoice.__struct_fields__) | {"message", "text"}
 _CALL = frozenset({"index", "id", "type", "function", "custom"})

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...types import JsonObject
 from ...wire.exact_json import encode, object_of
-from ..shared.requests import labelled
+from ..shared.requests import label_instruction
 
 _INSTRUCTIONS = ("system", "developer")
 
@@ -59,7 +59,7 @@ def _noted(messages: list[JsonObject]) -> list[JsonObject]:
     for message in messages:
         role = message.get("role")
         if role in _INSTRUCTIONS:
-            waiting.append(labelled(_text(message)))
+            waiting.append(label_instruction(_text(message)))
             continue
         if waiting and role != "tool":
             if role == "user":

@@ -12,7 +12,7 @@ from ...events import Event, Failed, Finished, Noted, PartDelta, PartEnded, Part
 from ...types import Choice, Extra, Json, JsonObject, Opaque, Part, Reason, Reasoning, Refusal, Request, Text, ToolCall
 from ...wire.exact_json import BadJson, decode, encode
 from ...wire.sse import Frame
-from ..base import OTHER_CHOICES, cut, garbage, shown
+from ..base import OTHER_CHOICES, cut, excerpt, garbage
 from ..shared.answer_in import Assembly, FrameDecoder, OpenPart, is_mark
 from ..shared.errors import error_details
 from .errors import stream_error
@@ -236,7 +236,7 @@ class GeminiStreamDecoder(FrameDecoder):
         if self.is_over:
             return []
         if not isinstance(value, dict):
-            return self.fail(garbage(f"the back end sent an event that is not a JSON object: {shown(data)}"))
+            return self.fail(garbage(f"the back end sent an event that is not a JSON object: {excerpt(data)}"))
         if isinstance(inner := value.get("response"), dict) and "candidates" not in value:
             self.irregular, value = self.irregular or "a wrapped answer", inner
         if value.get("error"):
@@ -244,7 +244,7 @@ class GeminiStreamDecoder(FrameDecoder):
         listed = value.get("candidates")
         if not self._is_started and not isinstance(listed, list) and not _tells(value):
             details = error_details(value)
-            error = stream_error(value, data) if details else garbage(f"the back end sent {shown(data)}.")
+            error = stream_error(value, data) if details else garbage(f"the back end sent {excerpt(data)}.")
             return self.fail(error)
         return self._begin(value) + self._chunk(value, listed if isinstance(listed, list) else [])
 

@@ -12,7 +12,7 @@ from ...events import Answer, Event, Failed, Finished, Noted, PartEnded, Started
 from ...types import Choice, Extra, JsonObject, Opaque, Part, Reasoning, Request, Text, ToolCall
 from ...wire.exact_json import encode, object_of
 from ...wire.sse import Frame
-from ..base import cut, garbage, is_count, shown
+from ..base import cut, excerpt, garbage, is_count
 from ..shared.answer_in import FrameDecoder, OpenPart, is_mark, object_in
 from ..shared.errors import error_details
 from .errors import stream_error
@@ -72,7 +72,7 @@ class MessagesStreamDecoder(FrameDecoder):
             if is_mark(frame.data):  # not part of this dialect; sent by servers that support both
                 self.irregular = self.irregular or "[DONE]"
                 return []
-            return self.fail(garbage(f"the back end sent an event that is not a JSON object: {shown(frame.data)}"))
+            return self.fail(garbage(f"the back end sent an event that is not a JSON object: {excerpt(frame.data)}"))
         kind = value.get("type")
         if frame.event != kind:
             self.irregular = self.irregular or "an event without its name"
@@ -109,7 +109,7 @@ class MessagesStreamDecoder(FrameDecoder):
             case _ if value.get("error"):
                 return self.fail(stream_error(value, frame.data))
             case "":
-                return self.fail(garbage(f"the back end sent {shown(frame.data)} where an event was expected."))
+                return self.fail(garbage(f"the back end sent {excerpt(frame.data)} where an event was expected."))
             case _:
                 return [Noted(note=Opaque(dialect=NAME, value=value))] if self._is_started else []
 
@@ -340,7 +340,7 @@ def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
     if not isinstance(content, list):
-        return [Failed(error=garbage(f"the back end's answer has no content: {shown(encode(value))}"))], "no content"
+        return [Failed(error=garbage(f"the back end's answer has no content: {excerpt(encode(value))}"))], "no content"
     usage = value.get("usage")
     stop, sequence = value.get("stop_reason"), value.get("stop_sequence")
     parts = tuple(

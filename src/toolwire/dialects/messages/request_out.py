@@ -30,7 +30,7 @@ from ..base import Encoded
 from ..shared.media.data import text_in
 from ..shared.media.policy import Courier, Takes, check_size
 from ..shared.media.text import placeholder
-from ..shared.media.types import is_text, tidy
+from ..shared.media.types import is_text, normalize_type
 from ..shared.requests import (
     CACHE_HINT,
     NO_SUMMARY,
@@ -203,7 +203,7 @@ def _medium(media: Media, where: str, losses: list[Loss]) -> JsonObject:
         return {"type": kind, "source": {"type": "url", "url": media.url}, **named}
     if media.file_id is not None:
         return {"type": kind, "source": {"type": "file", "file_id": media.file_id}, **named}
-    if kind == "document" and is_text(tidy(media.mime)) and (text := text_in(media)) is not None:
+    if kind == "document" and is_text(normalize_type(media.mime)) and (text := text_in(media)) is not None:
         return {"type": kind, "source": {"type": "text", "media_type": "text/plain", "data": text}, **named}
     return {"type": kind, "source": {"type": "base64", "media_type": media.mime, "data": media.data}, **named}
 

@@ -10,7 +10,7 @@ from ...events import Event, Finished, Noted, emptied
 from ...types import Choice, JsonObject, Opaque, Part, Reasoning, Refusal, Request, Text, ToolCall
 from ...wire.exact_json import encode
 from ...wire.sse import Frame
-from ..base import cut, garbage, shown
+from ..base import cut, excerpt, garbage
 from ..shared.answer_in import FrameDecoder, OpenCallPart, OpenPart, is_mark, object_in
 from .body_in import NAMELESS, body_events, failure, is_counted, members, reason_of, started
 from .open_items import CALLS, OpenItem, OpenItems, matched, same_part, text_in
@@ -73,7 +73,7 @@ class ResponsesStreamDecoder(FrameDecoder):
         if value is None:
             if is_mark(frame.data):
                 return self.end()
-            return self.fail(garbage(f"the back end sent an event that is not a JSON object: {shown(frame.data)}"))
+            return self.fail(garbage(f"the back end sent an event that is not a JSON object: {excerpt(frame.data)}"))
         kind = value.get("type")
         if not isinstance(kind, str):
             if not self._is_started and isinstance(value.get("output"), list):
@@ -121,7 +121,7 @@ class ResponsesStreamDecoder(FrameDecoder):
 
     def _unknown(self, kind: str, value: JsonObject, frame: Frame) -> list[Event]:
         if not kind:
-            return self.fail(garbage(f"the back end sent {shown(frame.data)} where an event was expected."))
+            return self.fail(garbage(f"the back end sent {excerpt(frame.data)} where an event was expected."))
         return [Noted(note=Opaque(dialect=NAME, value=value))] if self._is_started else []
 
     def _item_of(self, value: JsonObject) -> OpenItem | None:
@@ -167,7 +167,7 @@ class ResponsesStreamDecoder(FrameDecoder):
             return []
         item_id = given_id = text_in(value, "id")
         known = self._items.named(item_id)
-        if known is not None and known.has_deltas_again(value):
+        if known is not None and known.is_repeated_by(value):
             self.irregular = self.irregular or "an item that was added already"
             return []
         items = self._items.all

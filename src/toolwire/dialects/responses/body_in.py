@@ -9,7 +9,7 @@ from ...errors import UpstreamError
 from ...events import Answer, Event, Failed, Finished, PartEnded, Started, unfold
 from ...types import Choice, JsonObject, Reason, Request, ToolCall
 from ...wire.exact_json import encode
-from ..base import cut, garbage, is_count, shown
+from ..base import cut, excerpt, garbage, is_count
 from ..shared.errors import error_details, error_from
 from .shapes import NAME, parts_in, usage_in
 
@@ -26,7 +26,7 @@ def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
     if not isinstance(output, list):
         if error_details(value):
             return [Failed(error=failure(error_details(value), encode(value)))], "an error"
-        return [Failed(error=garbage(f"the back end's answer has no output: {shown(encode(value))}"))], "no output"
+        return [Failed(error=garbage(f"the back end's answer has no output: {excerpt(encode(value))}"))], "no output"
     if status in ("queued", "in_progress"):
         return [Failed(error=cut(f"the back end's answer is not finished; its status is {status}."))], "not finished"
     items = _with_own_ids(output)

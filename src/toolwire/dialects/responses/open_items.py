@@ -46,7 +46,7 @@ class OpenItem:
             return False
         return bool(call.content.strip()) and object_of(call.content) is None
 
-    def has_deltas_again(self, value: JsonObject) -> bool:
+    def is_repeated_by(self, value: JsonObject) -> bool:
         """Whether this is the same item once more, not another one under its id."""
         is_same = all(text_in(self.value, key) == text_in(value, key) for key in ("type", "call_id"))
         return is_same and not (self.is_done and value.get("type") == "message")

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from ...types import Citation, Extra, JsonObject, Opaque, Part, Reasoning, Refusal, Text, ToolCall, Usage
-from ...wire.exact_json import encode, object_of, typed
+from ...wire.exact_json import encode, object_of, typed_decoder
 from ..base import count_of
 
 NAME = "responses"
@@ -27,7 +27,7 @@ class DeltaEvent(Struct, forbid_unknown_fields=True):
     obfuscation: str | None = None
 
 
-read_delta = typed(DeltaEvent).decode
+read_delta = typed_decoder(DeltaEvent).decode
 
 
 def parts_in(item: JsonObject) -> list[Part]:

@@ -17,7 +17,7 @@ from ...events import Event, Failed, PartDelta, PartEnded, PartStarted
 from ...types import Citation, Json, JsonObject, Part, Reasoning, Refusal, Request, Text, ToolCall
 from ...wire.exact_json import BadJson, decode, object_of
 from ...wire.sse import Frame, FrameTooLarge, SseReader
-from ..base import StreamDecoder, garbage, shown
+from ..base import StreamDecoder, excerpt, garbage
 
 _BOM = b"\xef\xbb\xbf"
 _FIELDS = (b"data:", b"event:", b":", b"id:", b"retry:")  # how lines of a stream begin, and JSON does not
@@ -152,9 +152,9 @@ class BodyDecoder:
         try:
             value = decode(body)
         except BadJson as fault:
-            return self._broken(f"the back end's answer is not JSON ({fault}): {shown(body)}")
+            return self._broken(f"the back end's answer is not JSON ({fault}): {excerpt(body)}")
         if not isinstance(value, dict):
-            return self._broken(f"the back end's answer is not a JSON object: {shown(body)}")
+            return self._broken(f"the back end's answer is not a JSON object: {excerpt(body)}")
         self.value = value
         events, self.irregular = self._events_of(self._request, value)
         if body != given:

@@ -57,7 +57,7 @@ class BodyEncoder:
         return self._value
 
 
-def seam(before: Words, after: Words, text: str) -> str:
+def separator(before: Words, after: Words, text: str) -> str:
     """The separator between two texts; text is the beginning of the second one."""
     if after.is_continuation or not before.text or not text:
         return ""
@@ -66,13 +66,13 @@ def seam(before: Words, after: Words, text: str) -> str:
     return "" if isinstance(before, Text) and before.citations else BLANK_LINE
 
 
-def joined(parts: Iterable[Words]) -> str:
+def join_texts(parts: Iterable[Words]) -> str:
     """All of them as one string."""
     pieces: list[str] = []
     before: Words | None = None
     for part in parts:
         if part.text:
-            pieces += [part.text] if before is None else [seam(before, part, part.text), part.text]
+            pieces += [part.text] if before is None else [separator(before, part, part.text), part.text]
             before = part
     return "".join(pieces)
 
@@ -84,7 +84,7 @@ def with_seams(parts: Iterable[Part]) -> list[Part]:
     for part in parts:
         if isinstance(part, Text | Refusal | Reasoning) and type(part) is type(before) and part.text:
             assert isinstance(before, Text | Refusal | Reasoning)
-            between = seam(before, part, part.text)
+            between = separator(before, part, part.text)
             found.append(replace(part, text=between + part.text) if between else part)
         else:
             found.append(part)
@@ -115,7 +115,7 @@ class Seams:
     def before(self, delta: PartDelta) -> str:
         """The separator before this delta."""
         begun = self._begun.pop(delta.index, None)
-        return "" if begun is None else seam(*begun, delta.text)
+        return "" if begun is None else separator(*begun, delta.text)
 
     def end(self, event: PartEnded) -> None:
         self._begun.pop(event.index, None)

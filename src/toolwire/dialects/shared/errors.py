@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from ...errors import GatewayError, UpstreamError
 from ...types import JsonObject
 from ...wire.exact_json import BadJson, decode, encode
-from ..base import ModelLine, shown
+from ..base import ModelLine, excerpt
 
 _TYPES = {
     401: "authentication_error",
@@ -59,7 +59,9 @@ def error_from(status: int, value: object, body: bytes, headers: Mapping[str, st
     details = error_details(value)
     message = details.get("message")
     if not isinstance(message, str) or not message:
-        message = f"the back end answered {status} with {shown(body)}." if body else f"the back end answered {status}."
+        message = (
+            f"the back end answered {status} with {excerpt(body)}." if body else f"the back end answered {status}."
+        )
     if _POLICY.search(message[:_READ]):
         return _against_policy(message, headers, details)
     return UpstreamError(

@@ -216,10 +216,10 @@ def with_one_head(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 def as_note(text: str, where: str, losses: list[Loss]) -> str:
     """An instruction in a position that the dialect does not allow, as a note for a user message there (H112, H141)."""
     losses.append(Loss("role.system", where, "written as a note in a user message"))
-    return labelled(text)
+    return label_instruction(text)
 
 
-def labelled(instruction: str) -> str:
+def label_instruction(instruction: str) -> str:
     return f"<system>\n{instruction}\n</system>"
 
 

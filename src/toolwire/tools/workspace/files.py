@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ...dialects.shared.media.types import UTF16, looks_like_text, sniffed, type_of
+from ...dialects.shared.media.types import UTF16, looks_like_text, sniff, type_of
 from ...errors import quote
 from .confinement import Place, Scope, open_file, read_all
 from .limits import Budget
@@ -82,7 +82,7 @@ def load(scope: Scope, path: str) -> File:
     with scope.root.file(path) as (place, file):
         data = read_all(file, scope.limits.file_bytes, path)
     head = data[:_HEAD]
-    mime = "" if looks_like_text(head) else sniffed(head)
+    mime = "" if looks_like_text(head) else sniff(head)
     if mime in _IMAGES:
         return File(path=place.inside, kind="image", mime=mime, data=data)
     if not head.startswith(UTF16) and (b"\0" in data or mime):

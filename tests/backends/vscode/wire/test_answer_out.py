@@ -13,7 +13,7 @@ from tests.backends.vscode.wire.agreed import from_gateway
 from toolwire.backends.vscode.wire import AnswerDecoder, PartsEncoder, decode_gateway, encode
 from toolwire.backends.vscode.wire import shapes as bridge
 from toolwire.backends.vscode.wire.usage import usage_part
-from toolwire.dialects.shared.answer_out import joined
+from toolwire.dialects.shared.answer_out import join_texts
 from toolwire.errors import UpstreamError
 from toolwire.events import (
     Answer,
@@ -177,9 +177,9 @@ def _merged(parts: list[Part]) -> list[Part]:
     for part in parts:
         before = merged[-1] if merged else None
         if isinstance(part, Text) and isinstance(before, Text):
-            merged[-1] = Text(text=joined([before, part]))
+            merged[-1] = Text(text=join_texts([before, part]))
         elif isinstance(part, Reasoning) and isinstance(before, Reasoning):
-            merged[-1] = replace(part, text=joined([before, part]))
+            merged[-1] = replace(part, text=join_texts([before, part]))
         else:
             merged.append(part)
     return merged

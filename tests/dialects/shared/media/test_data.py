@@ -17,8 +17,8 @@ from toolwire.dialects.shared.media.data import (
     from_data,
     from_text,
     from_url,
+    normalize,
     plain_base64,
-    settled,
     size_of,
     split_data_url,
     text_in,
@@ -115,7 +115,7 @@ def test_what_is_no_base64_is_refused(data: str) -> None:
     ],
 )
 def test_what_a_medium_really_is(given: Media, kind: str, mime: str) -> None:
-    media = settled(given)
+    media = normalize(given)
     assert (media.kind, media.mime) == (kind, mime)
 
 
@@ -125,7 +125,7 @@ def test_what_a_medium_really_is(given: Media, kind: str, mime: str) -> None:
 )
 def test_broken_media_say_what_is_wrong(media: Media) -> None:
     with pytest.raises(BadMedia, match=r"expected|base64"):
-        settled(media)
+        normalize(media)
 
 
 def test_texts() -> None:

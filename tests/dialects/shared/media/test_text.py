@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from toolwire.dialects.shared.media.text import described, in_units, opaque_text, placeholder, rendered, text_of
+from toolwire.dialects.shared.media.text import describe, in_units, opaque_text, placeholder, render, text_of
 from toolwire.types import Loss, Media, Opaque, Text
 
 
@@ -21,8 +21,8 @@ def test_H098_what_cannot_be_shown_is_named_and_recorded() -> None:
 
 def test_names_types_and_sizes() -> None:
     media = Media(kind="file", name="a\nb", mime="image/bmp", data="A" * 4000)
-    assert described(media) == "a b, image/bmp, 3.0 kB"
-    assert described(Media(kind="file", file_id="file_1")) == "file_1"
+    assert describe(media) == "a b, image/bmp, 3.0 kB"
+    assert describe(Media(kind="file", file_id="file_1")) == "file_1"
     assert (in_units(999), in_units(5_250_000)) == ("999 bytes", "5.2 MB")
 
 
@@ -68,7 +68,7 @@ def test_pictures_inside_foreign_parts_keep_their_place(block: Any, media: Media
         dialect="x", value={"type": "document", "title": "T", "source": {"type": "content", "content": content}}
     )
     losses: list[Loss] = []
-    assert rendered(part, "here", losses) == [Text(text="T\nbefore"), media, Text(text="after")]
+    assert render(part, "here", losses) == [Text(text="T\nbefore"), media, Text(text="after")]
     assert opaque_text(part, "here", losses).startswith("T\nbefore\n[")
     assert len(losses) == 3
 

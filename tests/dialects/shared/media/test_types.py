@@ -10,8 +10,8 @@ from toolwire.dialects.shared.media.types import (
     ending_of,
     is_text,
     looks_like_text,
-    sniffed,
-    tidy,
+    normalize_type,
+    sniff,
     type_by_name,
     type_of,
 )
@@ -36,7 +36,7 @@ STARTS = {
 
 @pytest.mark.parametrize("head", STARTS)
 def test_first_bytes(head: bytes) -> None:
-    assert sniffed(head) == STARTS[head]
+    assert sniff(head) == STARTS[head]
 
 
 @pytest.mark.parametrize(
@@ -63,14 +63,14 @@ def test_bytes_before_words_before_names(declared: str, name: str, head: bytes, 
 @given(st.text(), st.text(), st.binary(max_size=30))
 def test_any_words_and_bytes_have_some_type(declared: str, name: str, head: bytes) -> None:
     found = type_of(declared, name, head)
-    assert tidy(found) == found != ""
+    assert normalize_type(found) == found != ""
 
 
 def test_declared_types_lose_their_parameters() -> None:
-    assert tidy(" Text/Plain; charset=utf-8") == "text/plain"
-    assert tidy("image/jpg") == "image/jpeg"
+    assert normalize_type(" Text/Plain; charset=utf-8") == "text/plain"
+    assert normalize_type("image/jpg") == "image/jpeg"
     for mime in ("", "image", "image/", "a/b\nc", 'a/"b"', "x" * 70 + "/y"):
-        assert tidy(mime) == ""
+        assert normalize_type(mime) == ""
 
 
 def test_texts_by_type_name_and_look() -> None:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from urllib.parse import SplitResult, urlsplit
 
 from ....errors import UpstreamError, quote
-from ....wire.websocket import BINARY, CLOSE, PING, PONG, TEXT, BadFrame, Frames, accept_of, frame
+from ....wire.websocket import BINARY, CLOSE, PING, PONG, TEXT, BadFrame, FrameReader, accept_of, frame
 from ...sessions import SessionLost
 
 _CONNECTING = 10.0  # seconds
@@ -59,7 +59,7 @@ class WebSocket:
         self._reader = reader
         self._writer = writer
         self._shown = shown
-        self._frames = Frames()
+        self._frames = FrameReader()
         self._fault = ""
 
     async def send(self, line: bytes) -> None:

@@ -16,9 +16,9 @@ from hashlib import sha256
 
 from msgspec import Struct
 
-from ....dialects.shared.media.data import BadMedia, data_url, settled, text_in
+from ....dialects.shared.media.data import BadMedia, data_url, normalize, text_in
 from ....dialects.shared.media.policy import Courier, Takes
-from ....dialects.shared.media.text import described, placeholder, rendered
+from ....dialects.shared.media.text import describe, placeholder, render
 from ....dialects.shared.media.types import is_text
 from ....dialects.shared.requests import fit_id, lose_thinking
 from ....profiles import Profile
@@ -129,7 +129,7 @@ def text_and_images(parts: Iterable[Part], where: str, losses: list[Loss]) -> li
             case Media():
                 pieces.append(_medium(part, where, losses))
             case Opaque():
-                pieces += text_and_images(rendered(part, where, losses), where, losses)
+                pieces += text_and_images(render(part, where, losses), where, losses)
     return pieces
 
 
@@ -300,7 +300,7 @@ def _inert(value: JsonObject) -> str:
 
 def _medium(given: Media, where: str, losses: list[Loss]) -> str | Media:
     try:
-        media = settled(given)
+        media = normalize(given)
     except BadMedia:
         return valid_utf8(placeholder(given, where, losses, "its data is broken"))
     if media.kind == "image" and media.data is not None and media.mime in IMAGE_TYPES:
@@ -310,7 +310,7 @@ def _medium(given: Media, where: str, losses: list[Loss]) -> str | Media:
         losses.append(Loss("media.file", where, "written as text"))
         left_out = len(text) - _MAX_FILE_TEXT
         more = f"\n[{left_out} more characters not shown]" if left_out > 0 else ""
-        return valid_utf8(f"[file: {described(media)}]\n{text[:_MAX_FILE_TEXT]}{more}")
+        return valid_utf8(f"[file: {describe(media)}]\n{text[:_MAX_FILE_TEXT]}{more}")
     return valid_utf8(placeholder(media, where, losses, "a result holds only text and inline images"))
 
 

@@ -7,7 +7,7 @@ import re
 from google.protobuf.message import DecodeError
 from msgspec import Struct
 
-from ....dialects.base import garbage, shown
+from ....dialects.base import excerpt, garbage
 from ....types import Loss, Thinking
 from . import agent
 
@@ -42,7 +42,7 @@ def usable_models(data: bytes) -> list[UsableModel]:
     try:
         answer = agent.GetUsableModelsResponse.FromString(data)
     except DecodeError:
-        raise garbage(f"the list of models is {shown(data)}; expected a GetUsableModelsResponse.") from None
+        raise garbage(f"the list of models is {excerpt(data)}; expected a GetUsableModelsResponse.") from None
     found = {model.model_id: _usable(model) for model in answer.models if model.model_id}
     return list(found.values())
 

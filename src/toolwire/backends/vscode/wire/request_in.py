@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 
-from ....dialects.shared.media.types import tidy
+from ....dialects.shared.media.types import normalize_type
 from ....dialects.shared.requests import split_result
 from ....types import (
     Json,
@@ -113,7 +113,7 @@ def _result(part: ResultPart) -> ToolResult:
 
 def _medium(part: DataPart) -> Media | None:
     """Content has a type with a slash; anything else is no content."""
-    mime = tidy(part.mime)
+    mime = normalize_type(part.mime)
     if not mime:
         return None
     if mime.startswith("audio/"):
@@ -122,7 +122,7 @@ def _medium(part: DataPart) -> Media | None:
 
 
 def _is_kept(part: DataPart) -> bool:
-    return not tidy(part.mime) and part.mime not in _FLEETING
+    return not normalize_type(part.mime) and part.mime not in _FLEETING
 
 
 def _kept(part: DataPart) -> JsonObject:

@@ -10,7 +10,7 @@ from ....dialects.shared.requests import (
     as_note,
     foreign_members,
     form_instruction,
-    labelled,
+    label_instruction,
     split_head,
     whole_schema,
     with_listener,
@@ -123,7 +123,7 @@ def _messages(
     history = History(request, names, losses, can_see=model.can_see_images is not False)
     instructions = [_words(message, f"messages[{index}]", losses) for index, message in enumerate(head)]
     if text := "\n\n".join(filter(str.strip, instructions)):
-        history.note(labelled(text))
+        history.note(label_instruction(text))
         losses.append(Loss("role.system", "messages[0]", "told in the first user message: VS Code has no such role"))
     for index, message in enumerate(given[len(head) :], start=len(head)):
         where = f"messages[{index}]"

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from ....types import Media, MediaKind
-from .types import PDF, UTF16, ending_of, sniffed, tidy, type_by_name, type_of
+from .types import PDF, UTF16, ending_of, normalize_type, sniff, type_by_name, type_of
 
 _ALPHABET = (ascii_letters + digits + "+/").encode()
 _SPACES = b" \t\r\n\f\v"
@@ -53,7 +53,7 @@ def data_url(media: Media) -> str | None:
     if media.url is not None:
         return media.url
     if media.data is not None:
-        return f"data:{tidy(media.mime) or 'application/octet-stream'};base64,{media.data}"
+        return f"data:{normalize_type(media.mime) or 'application/octet-stream'};base64,{media.data}"
     return None
 
 
@@ -76,7 +76,7 @@ def from_text(text: str, **members: Any) -> Media:
     return Media(kind="file", mime="text/plain", data=_base64(text.encode("utf-8", "replace")), **members)
 
 
-def settled(media: Media) -> Media:
+def normalize(media: Media) -> Media:
     """The same medium with plain base64, its real type, and the kind of that type."""
     if media.url is not None:
         return _addressed(media)
@@ -138,10 +138,10 @@ def _addressed(media: Media) -> Media:
     url = media.url or ""
     if url[:5].lower() == "data:":
         raise BadMedia('its data URL has no "," after its type; expected data:TYPE;base64,DATA.')
-    if ":" not in url[:40] and sniffed(_first_bytes(url)):
-        return settled(replace(media, url=None, data=url))
+    if ":" not in url[:40] and sniff(_first_bytes(url)):
+        return normalize(replace(media, url=None, data=url))
     try:
-        mime = tidy(media.mime) or type_by_name(urlsplit(url).path)
+        mime = normalize_type(media.mime) or type_by_name(urlsplit(url).path)
     except ValueError:
         mime = ""
     return replace(media, mime=mime, kind=_kind(media.kind, mime))

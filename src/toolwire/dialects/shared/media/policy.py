@@ -18,8 +18,8 @@ from ....errors import BadRequest
 from ....profiles import Profile
 from ....types import Json, Loss, Media, Message, Opaque, Part, Request, Text, ToolResult
 from ..requests import is_hint, is_idle
-from .data import BadMedia, settled, size_of, text_in
-from .text import described, placeholder, rendered
+from .data import BadMedia, normalize, size_of, text_in
+from .text import describe, placeholder, render
 from .types import PDF, is_text
 
 # Where a client of each dialect finds its messages, and the content of a message and of a result.
@@ -117,13 +117,13 @@ class Courier:
         if isinstance(part, Media):
             return [part] if self.is_own else list(self._medium(part, where, only_text))
         if isinstance(part, Opaque) and part.dialect != self._dialect:
-            pieces = rendered(part, where, self._losses)
+            pieces = render(part, where, self._losses)
             return self.parts(pieces, where, only_text)
         return [part]
 
     def _medium(self, given: Media, where: str, only_text: str) -> list[Text | Media]:
         try:
-            media = settled(given)
+            media = normalize(given)
         except BadMedia as fault:
             raise BadRequest(str(fault), code="invalid_media", where=place_of(self._request, given, where)) from None
         pieces = self._members(media, where)
@@ -195,7 +195,7 @@ class Courier:
             if not is_idle(dialect, name, value) and not is_hint(self._dialect, name, value)
         }.items():
             if name == "context" and isinstance(value, str) and value:
-                pieces.append(Text(text=f"[about {described(media)}] {value}"))
+                pieces.append(Text(text=f"[about {describe(media)}] {value}"))
             elif value != {"enabled": False}:
                 self._losses.append(Loss(f"media.{name[:60]}", where, "this dialect has no such member"))
         return pieces
@@ -211,5 +211,5 @@ class Courier:
             why = f"written as text, {len(text) - _INLINE} characters at its end dropped"
             text = f"{text[:_INLINE]}\n[{len(text) - _INLINE} more characters not shown]"
         self._losses.append(Loss("media.file", where, why))
-        name = described(replace(media, data=None))
-        return f"[file: {described(media)}]\n{text}\n[end of file: {name}]"
+        name = describe(replace(media, data=None))
+        return f"[file: {describe(media)}]\n{text}\n[end of file: {name}]"

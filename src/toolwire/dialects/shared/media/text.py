@@ -20,10 +20,10 @@ _INSIDE = frozenset({"content", "source", "document"})
 def placeholder(media: Media, where: str, losses: list[Loss], why: str) -> str:
     """Text instead of a medium that this dialect cannot carry; the loss is recorded."""
     losses.append(Loss(f"media.{media.kind}", where, why))
-    return f"[{media.kind} not shown: {described(media)}]"
+    return f"[{media.kind} not shown: {describe(media)}]"
 
 
-def described(media: Media) -> str:
+def describe(media: Media) -> str:
     """Name, address, type and size of a medium, as far as they are known."""
     facts = [media.name, (media.url or "")[:200], media.file_id or "", media.mime]
     if media.data is not None:
@@ -38,7 +38,7 @@ def in_units(size: int) -> str:
     return f"{size / 1000:.1f} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"
 
 
-def rendered(part: Opaque, where: str, losses: list[Loss]) -> list[Text | Media]:
+def render(part: Opaque, where: str, losses: list[Loss]) -> list[Text | Media]:
     """A foreign part as title, source, texts and images in its own order (H101), or as JSON if it has none of these."""
     kind = str(part.value.get("type", "part"))[:60]
     pieces: list[Text | Media] = []
@@ -49,7 +49,7 @@ def rendered(part: Opaque, where: str, losses: list[Loss]) -> list[Text | Media]
 
 def opaque_text(part: Opaque, where: str, losses: list[Loss]) -> str:
     """The same as text only: images become placeholders."""
-    pieces = rendered(part, where, losses)
+    pieces = render(part, where, losses)
     return "\n".join(
         piece.text if isinstance(piece, Text) else placeholder(piece, where, losses, "only text is allowed here")
         for piece in pieces

@@ -106,7 +106,7 @@ _ENDINGS = {mime: dot for dot, mime in reversed(_DOTTED.items())} | {"text/plain
 OFFICE = frozenset(_DOTTED[dot] for dot in ("doc", "docx", "xls", "xlsx", "ppt", "pptx", "odt", "rtf"))
 
 
-def tidy(mime: str) -> str:
+def normalize_type(mime: str) -> str:
     """A declared type without parameters, in the form everybody knows; "" if it is none."""
     mime = mime[:200].partition(";")[0].strip().lower()
     return _ALIASES.get(mime, mime) if _FORM.fullmatch(mime) else ""
@@ -114,10 +114,10 @@ def tidy(mime: str) -> str:
 
 def type_of(declared: str, name: str, head: bytes) -> str:
     """The type of data that begins with these bytes; a declared text type wins if the data looks like text."""
-    declared = tidy(declared)
+    declared = normalize_type(declared)
     if is_text(declared) and looks_like_text(head):
         return declared
-    if found := sniffed(head):
+    if found := sniff(head):
         return found
     if is_text(declared) and b"\0" in head:
         return UNKNOWN
@@ -129,7 +129,7 @@ def type_of(declared: str, name: str, head: bytes) -> str:
     return "text/plain" if looks_like_text(head) else UNKNOWN
 
 
-def sniffed(head: bytes) -> str:
+def sniff(head: bytes) -> str:
     """The type that only these first bytes can mean; "" if there is none."""
     for start, mime in _STARTS:
         if head.startswith(start):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from toolwire.dialects.shared.memory import PastTurns
-from toolwire.memory.cache import Recent
+from toolwire.memory.cache import HistoryCache
 
 violations: list[str] = []
 
 
-class FrozenRecent(Recent):
+class FrozenRecent(HistoryCache):
     """Compares a history with the cached one whenever it is used, and at the end of the test."""
 
     used: dict[int, tuple[PastTurns, str]] = {}  # since the last check, of all instances

@@ -17,8 +17,8 @@ from .dialects.base import AnswerContext
 from .dialects.shared.requests import with_effort
 from .errors import BadRequest
 from .ids import new_id
-from .memory.answers import Keeping, Kept
-from .memory.signatures import Vault
+from .memory.answers import AnswerMemory, StoredTurn
+from .memory.signatures import SignatureMemory
 from .offload import LARGE, offload
 from .pipeline.answer import Answer, EventAnswer, ReplyReader, pipe_for
 from .pipeline.guard import guarded, scanning, simulated
@@ -41,9 +41,9 @@ class Runtime:
         backends: Mapping[str, Backend],
         router: Router,
         policies: Mapping[str, Policy],
-        answers: Keeping | None = None,
+        answers: AnswerMemory | None = None,
         search: Searching | None = None,
-        signatures: Vault | None = None,
+        signatures: SignatureMemory | None = None,
     ) -> None:
         self.catalog = Catalog(backends, router)
         self.backends = self.catalog.backends
@@ -102,7 +102,7 @@ class Runtime:
         backend = self._backend(await self.catalog.route(request.model))
         return self._answers is not None and not self._answers.is_upstreams(backend, request.origin)
 
-    async def stored(self, request: Request, owner: str) -> Kept | None:
+    async def stored(self, request: Request, owner: str) -> StoredTurn | None:
         """The stored history for this request, without sending it."""
         return await self._stored(request, self._backend(await self.catalog.route(request.model)), owner)
 
@@ -167,7 +167,7 @@ class Runtime:
             record.how, record.local = reply.how, reply.local
         return ReplyReader(reply, backend.dialect, job.received)
 
-    async def _stored(self, request: Request, backend: Backend, owner: str) -> Kept | None:
+    async def _stored(self, request: Request, backend: Backend, owner: str) -> StoredTurn | None:
         job = Job(
             received=request,
             request=request,

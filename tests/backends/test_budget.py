@@ -4,12 +4,12 @@ import pytest
 from msgspec.structs import replace
 
 from tests.backends.cursor.stage import request, user
-from toolwire.backends.budget import Budget, conversation_of
+from toolwire.backends.budget import ConversationBudget, conversation_of
 from toolwire.errors import UpstreamError
 from toolwire.types import Message, Text, ToolCall, ToolResult
 
 
-def wait_of(budget: Budget, now: float, conversation: str = "a") -> int:
+def wait_of(budget: ConversationBudget, now: float, conversation: str = "a") -> int:
     """Seconds that the client is told to wait; 0 where it is let through."""
     try:
         budget.ask(conversation, now)
@@ -19,7 +19,7 @@ def wait_of(budget: Budget, now: float, conversation: str = "a") -> int:
 
 
 def test_so_many_requests_a_minute_and_no_more() -> None:
-    budget = Budget(3, 0)
+    budget = ConversationBudget(3, 0)
     assert [wait_of(budget, now) for now in (0.0, 10.0, 20.0)] == [0, 0, 0]
     assert wait_of(budget, 30.0) == 30
     assert wait_of(budget, 59.9) == 1
@@ -29,7 +29,7 @@ def test_so_many_requests_a_minute_and_no_more() -> None:
 
 
 def test_the_refusal_is_a_429_that_says_what_to_do() -> None:
-    budget = Budget(1, 0)
+    budget = ConversationBudget(1, 0)
     budget.ask("a", 0.0)
     with pytest.raises(UpstreamError) as caught:
         budget.ask("a", 0.0)
@@ -39,14 +39,14 @@ def test_the_refusal_is_a_429_that_says_what_to_do() -> None:
 
 
 def test_a_refused_request_does_not_make_the_wait_longer() -> None:
-    budget = Budget(1, 0)
+    budget = ConversationBudget(1, 0)
     assert wait_of(budget, 0.0) == 0
     assert [wait_of(budget, now) for now in (1.0, 30.0, 59.0)] == [59, 30, 1]
     assert wait_of(budget, 60.0) == 0
 
 
 def test_so_many_tokens_a_minute_and_no_more() -> None:
-    budget = Budget(0, 100)
+    budget = ConversationBudget(0, 100)
     assert wait_of(budget, 0.0) == 0
     budget.count(budget.account("a"), 60, 1.0)
     assert wait_of(budget, 2.0) == 0
@@ -56,14 +56,14 @@ def test_so_many_tokens_a_minute_and_no_more() -> None:
 
 
 def test_conversations_do_not_share_a_budget_and_zero_is_no_limit() -> None:
-    budget = Budget(1, 0)
+    budget = ConversationBudget(1, 0)
     assert [wait_of(budget, 0.0, name) for name in "abc"] == [0, 0, 0]
-    unlimited = Budget(0, 0)
+    unlimited = ConversationBudget(0, 0)
     assert [wait_of(unlimited, 0.0) for _ in range(1000)] == [0] * 1000
 
 
 def test_what_is_watched_is_bounded_and_the_most_silent_conversation_is_forgotten_first() -> None:
-    budget = Budget(1, 0)
+    budget = ConversationBudget(1, 0)
     for number in range(10_000):
         budget.ask(str(number), 0.0)
     assert len(budget._accounts) <= 4096
@@ -72,7 +72,7 @@ def test_what_is_watched_is_bounded_and_the_most_silent_conversation_is_forgotte
 
 
 def test_a_first_request_is_no_conversation_yet() -> None:
-    budget = Budget(3, 10)
+    budget = ConversationBudget(3, 10)
     first = conversation_of(request("hi"))
     assert first == ""
     for _ in range(200):
@@ -98,6 +98,6 @@ def test_a_conversation_keeps_its_name_as_it_grows() -> None:
 
 @pytest.mark.parametrize("tokens", [0, -5])
 def test_an_answer_that_cost_nothing_is_not_counted(tokens: int) -> None:
-    budget = Budget(0, 1)
+    budget = ConversationBudget(0, 1)
     budget.count(budget.account("a"), tokens, 0.0)
     assert wait_of(budget, 0.0) == 0

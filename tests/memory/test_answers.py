@@ -14,7 +14,7 @@ from toolwire.backends.base import EventReply, Model
 from toolwire.config.file import BackendConfig
 from toolwire.dialects import DIALECTS
 from toolwire.errors import BadRequest
-from toolwire.memory.answers import POINTERS, Keeping, Kept, keepers_in
+from toolwire.memory.answers import POINTERS, AnswerMemory, StoredTurn, storing_backends
 from toolwire.memory.store import Entry, Item, MemoryStore
 from toolwire.profiles import PLAIN
 from toolwire.types import Request
@@ -51,8 +51,8 @@ def mint(prefix: str) -> str:
     return f"{prefix}{next(_numbers)}"
 
 
-def keeping(*, is_shared: bool = True) -> Keeping:
-    return Keeping(MemoryStore(max_bytes=1 << 20, max_age=1e9), ["there"], is_shared=is_shared)
+def keeping(*, is_shared: bool = True) -> AnswerMemory:
+    return AnswerMemory(MemoryStore(max_bytes=1 << 20, max_age=1e9), ["there"], is_shared=is_shared)
 
 
 def request(**members: Any) -> Request:
@@ -66,7 +66,7 @@ def answer(name: str, text: str = "yes") -> dict[str, Any]:
     return {"id": name, "status": "completed", "output": [item]}
 
 
-async def begun(memory: Keeping, asked: Request, backend: Nobody, owner: str = "o") -> Kept:
+async def begun(memory: AnswerMemory, asked: Request, backend: Nobody, owner: str = "o") -> StoredTurn:
     kept = await memory.begin(asked, backend, owner, mint)
     assert kept is not None
     return kept
@@ -338,13 +338,13 @@ def test_who_keeps_is_known_or_said() -> None:
         config("not", "openai-responses", "https://api.openai.com/v1", "gateway"),
         config("demo", "demo", ""),
     ]
-    assert keepers_in(configs) == ["openai", "claude", "said"]
+    assert storing_backends(configs) == ["openai", "claude", "said"]
     assert POINTERS not in ("", "0" * 16)
 
 
 def test_a_long_history_is_read_beside_the_loop() -> None:
     async def main() -> None:
-        memory = Keeping(MemoryStore(max_bytes=1 << 30, max_age=1e9), [], is_shared=False)
+        memory = AnswerMemory(MemoryStore(max_bytes=1 << 30, max_age=1e9), [], is_shared=False)
         content = [{"type": "input_text", "text": f"word {n}"} for n in range(200)]
         items = [{"type": "message", "role": "user", "content": content} for _ in range(500)]
         entry = Entry(owner="o", id="resp_1", kind="responses", created=1.0, input=json.dumps(items).encode())

@@ -6,7 +6,7 @@ import pytest
 
 from tests.frozen_histories import FrozenRecent, check_used
 from toolwire.dialects.shared.memory import PastTurns
-from toolwire.memory.cache import Recent
+from toolwire.memory.cache import HistoryCache
 
 
 class Clock:
@@ -18,7 +18,7 @@ class Clock:
 
 
 def test_the_least_used_make_room() -> None:
-    recent = Recent(max_bytes=800)
+    recent = HistoryCache(max_bytes=800)
     for number in range(9):
         recent.put("o", str(number), PastTurns(), 100)
         assert recent.get("o", "0") is not None  # which keeps it in use
@@ -27,7 +27,7 @@ def test_the_least_used_make_room() -> None:
 
 
 def test_one_history_cannot_push_out_all_others() -> None:
-    recent = Recent(max_bytes=800)
+    recent = HistoryCache(max_bytes=800)
     recent.put("o", "small", PastTurns(), 100)
     recent.put("o", "large", PastTurns(), 101)
     assert recent.get("o", "large") is None
@@ -35,7 +35,7 @@ def test_one_history_cannot_push_out_all_others() -> None:
 
 
 def test_put_again_it_counts_once() -> None:
-    recent = Recent(max_bytes=800)
+    recent = HistoryCache(max_bytes=800)
     for _ in range(20):
         recent.put("o", "same", PastTurns(), 100)
     for number in range(7):
@@ -45,7 +45,7 @@ def test_put_again_it_counts_once() -> None:
 
 def test_after_a_while_it_is_read_anew() -> None:
     clock = Clock()
-    recent = Recent(max_age=60.0, clock=clock)
+    recent = HistoryCache(max_age=60.0, clock=clock)
     recent.put("o", "a", PastTurns(), 1)
     clock.now = 60.0
     assert recent.get("o", "a") is not None
@@ -54,7 +54,7 @@ def test_after_a_while_it_is_read_anew() -> None:
 
 
 def test_owners_are_strangers() -> None:
-    recent = Recent()
+    recent = HistoryCache()
     recent.put("one", "a", PastTurns(items=[1]), 1)
     recent.put("two", "a", PastTurns(items=[2]), 1)
     assert recent.get("three", "a") is None

@@ -20,7 +20,7 @@ from toolwire.calls.turn import Turn
 from toolwire.dialects import DIALECTS
 from toolwire.errors import GatewayError
 from toolwire.events import Answer, Event, Finished, PartEnded, Started, fold, unfold
-from toolwire.memory.signatures import OWNERS, Maker, Vault, maker_of, needs_of
+from toolwire.memory.signatures import OWNERS, ReasoningSource, SignatureMemory, needs_of, reasoning_source
 from toolwire.memory.store import Entry, MemoryStore, SqliteStore, Store
 from toolwire.profiles import (
     ANTHROPIC,
@@ -42,10 +42,12 @@ TURN: tuple[Part, ...] = (SIGNED, call(ID))
 MONTH = 30 * 86400.0
 
 
-def maker(dialect: str = "messages", profile: Profile = ANTHROPIC, backend: str = "b", model: str = "m") -> Maker:
+def maker(
+    dialect: str = "messages", profile: Profile = ANTHROPIC, backend: str = "b", model: str = "m"
+) -> ReasoningSource:
     needs = needs_of(dialect, profile)
     assert needs is not None
-    return Maker(backend=backend, model=model, needs=needs)
+    return ReasoningSource(backend=backend, model=model, needs=needs)
 
 
 CLAUDE = maker()
@@ -85,7 +87,9 @@ def run(main: Coroutine[Any, Any, None]) -> None:
     asyncio.run(main)
 
 
-async def parts_back(vault: Vault, asked: Request = NEXT, owner: str = "o", by: Maker = CLAUDE) -> tuple[Part, ...]:
+async def parts_back(
+    vault: SignatureMemory, asked: Request = NEXT, owner: str = "o", by: ReasoningSource = CLAUDE
+) -> tuple[Part, ...]:
     """Of the first turn with calls, as the back end gets it."""
     recalled = await vault.restore(asked, by, owner)
     assert recalled.losses == ()
@@ -97,7 +101,7 @@ async def parts_back(vault: Vault, asked: Request = NEXT, owner: str = "o", by: 
 
 def test_H075_what_a_client_dropped_is_put_back() -> None:
     async def main() -> None:
-        vault = Vault()
+        vault = SignatureMemory()
         assert await vault.keep(FIRST, CLAUDE, "o", TURN) == ()
         assert await parts_back(vault) == TURN
 
@@ -107,7 +111,7 @@ def test_H075_what_a_client_dropped_is_put_back() -> None:
 def test_another_owner_gets_nothing() -> None:
     async def main() -> None:
         store = Counting()
-        for vault in (Vault(store), Vault(store)):
+        for vault in (SignatureMemory(store), SignatureMemory(store)):
             await vault.keep(FIRST, CLAUDE, "o", TURN)
             assert await parts_back(vault, owner="p") == (call(ID),)
             assert await parts_back(vault, owner="") == (call(ID),)
@@ -118,7 +122,7 @@ def test_another_owner_gets_nothing() -> None:
 
 def test_H084_H166_only_the_back_end_and_model_that_made_it_get_it() -> None:
     async def main() -> None:
-        vault = Vault(Counting())
+        vault = SignatureMemory(Counting())
         await vault.keep(FIRST, CLAUDE, "o", TURN)
         assert await parts_back(vault, by=maker(backend="c")) == (call(ID),)
         assert await parts_back(vault, by=maker(model="n")) == (call(ID),)
@@ -130,7 +134,7 @@ def test_H084_H166_only_the_back_end_and_model_that_made_it_get_it() -> None:
 
 def test_H079_an_edited_call_gets_nothing() -> None:
     async def main() -> None:
-        vault = Vault(Counting())
+        vault = SignatureMemory(Counting())
         await vault.keep(FIRST, CLAUDE, "o", TURN)
         edited = call(ID, raw='{"x":1}', args={"x": 1})
         assert await parts_back(vault, request(user("hi"), assistant(edited), tool(result(ID)))) == (edited,)
@@ -141,13 +145,13 @@ def test_H079_an_edited_call_gets_nothing() -> None:
 def test_it_survives_a_restart(tmp_path: Path) -> None:
     async def once(work: Any) -> None:
         store = SqliteStore(tmp_path / "store.db", max_bytes=4 << 20, max_age=MONTH)
-        await work(Vault(store))
+        await work(SignatureMemory(store))
         await store.close()
 
-    async def kept(vault: Vault) -> None:
+    async def kept(vault: SignatureMemory) -> None:
         await vault.keep(FIRST, CLAUDE, "o", TURN)
 
-    async def found(vault: Vault) -> None:
+    async def found(vault: SignatureMemory) -> None:
         assert await parts_back(vault) == TURN
         assert await parts_back(vault, owner="p") == (call(ID),)
 
@@ -159,19 +163,19 @@ def test_the_store_prunes_it_by_age_and_size() -> None:
     async def main() -> None:
         now = [0.0]
         aged: Store = MemoryStore(max_bytes=1 << 20, max_age=100.0, clock=lambda: now[0])
-        await Vault(aged).keep(FIRST, CLAUDE, "o", TURN)
-        assert await parts_back(Vault(aged)) == TURN
+        await SignatureMemory(aged).keep(FIRST, CLAUDE, "o", TURN)
+        assert await parts_back(SignatureMemory(aged)) == TURN
         now[0] = 1000.0
-        assert await parts_back(Vault(aged)) == (call(ID),)
+        assert await parts_back(SignatureMemory(aged)) == (call(ID),)
         small: Store = MemoryStore(max_bytes=60_000, max_age=1e9)
-        writing = Vault(small, max_bytes=0)
+        writing = SignatureMemory(small, max_bytes=0)
         for number in range(20):
             long = Reasoning(text="x" * 10_000, signature="s")
             await writing.keep(FIRST, CLAUDE, "o", (long, call(f"{ID}{number}")))
         asked = request(
             user("hi"), *(one for n in range(20) for one in (assistant(call(f"{ID}{n}")), tool(result(f"{ID}{n}"))))
         )
-        recalled = await Vault(small).restore(asked, CLAUDE, "o")
+        recalled = await SignatureMemory(small).restore(asked, CLAUDE, "o")
         assert 1 <= recalled.turns <= 6
         assert len(recalled.request.messages[-2].parts) == 2
 
@@ -180,7 +184,7 @@ def test_the_store_prunes_it_by_age_and_size() -> None:
 
 def test_memory_is_bounded_and_keeps_what_is_used() -> None:
     async def main() -> None:
-        vault = Vault(max_bytes=200_000)
+        vault = SignatureMemory(max_bytes=200_000)
         await vault.keep(FIRST, CLAUDE, "o", TURN)
         for number in range(100):
             long = Reasoning(text="x" * 10_000, signature="s")
@@ -198,7 +202,7 @@ def test_memory_is_bounded_and_keeps_what_is_used() -> None:
 def test_a_turn_too_large_is_not_kept_and_that_is_said() -> None:
     async def main() -> None:
         store = Counting()
-        vault = Vault(store)
+        vault = SignatureMemory(store)
         (loss,) = await vault.keep(FIRST, CLAUDE, "o", (Reasoning(text="x" * (5 << 20), signature="s"), call(ID)))
         assert loss == Loss("reasoning", "store", "5 MB of it are too much to be kept for the client")
         assert store.put_ones == []
@@ -210,7 +214,7 @@ def test_a_turn_too_large_is_not_kept_and_that_is_said() -> None:
 def test_the_store_is_asked_once_for_all_turns_and_not_again() -> None:
     async def main() -> None:
         store = Counting()
-        vault = Vault(store)
+        vault = SignatureMemory(store)
         ids = [f"{ID}{number}" for number in range(5)]
         asked = request(user("hi"), *(one for name in ids for one in (assistant(call(name)), tool(result(name)))))
         for _ in range(3):
@@ -223,7 +227,7 @@ def test_the_store_is_asked_once_for_all_turns_and_not_again() -> None:
 def test_turns_that_were_answered_here_ask_nobody() -> None:
     async def main() -> None:
         store = Counting()
-        vault = Vault(store)
+        vault = SignatureMemory(store)
         await vault.keep(FIRST, CLAUDE, "o", (call(ID),))
         assert (await vault.restore(NEXT, CLAUDE, "o")).request is NEXT
         await vault.keep(FIRST, CLAUDE, "o", TURN)
@@ -246,8 +250,8 @@ def test_turns_that_were_answered_here_ask_nobody() -> None:
 def test_H078_requests_that_lack_nothing_stay_the_same_object(asked: Request) -> None:
     async def main() -> None:
         store = Counting()
-        assert (await Vault(store).restore(asked, CLAUDE, "o")).request is asked
-        assert (await Vault(store).restore(asked, None, "o")).request is asked
+        assert (await SignatureMemory(store).restore(asked, CLAUDE, "o")).request is asked
+        assert (await SignatureMemory(store).restore(asked, None, "o")).request is asked
         assert store.asked == []
 
     run(main())
@@ -256,7 +260,7 @@ def test_H078_requests_that_lack_nothing_stay_the_same_object(asked: Request) ->
 def test_a_client_that_carries_its_reasoning_writes_nothing_to_the_store() -> None:
     async def main() -> None:
         store = Counting()
-        vault = Vault(store)
+        vault = SignatureMemory(store)
         carrying = request(user("hi"), assistant(SIGNED, call("a")), tool(result("a")))
         await vault.keep(carrying, CLAUDE, "o", TURN)
         assert store.put_ones == []
@@ -268,7 +272,7 @@ def test_a_client_that_carries_its_reasoning_writes_nothing_to_the_store() -> No
 def test_a_store_that_fails_costs_nobody_the_request() -> None:
     async def main() -> None:
         store, now = Counting(), [0.0]
-        vault = Vault(store, clock=lambda: now[0])
+        vault = SignatureMemory(store, clock=lambda: now[0])
         store.is_broken = True
         (loss,) = await vault.keep(FIRST, CLAUDE, "o", TURN)
         assert loss == Loss("store", "store", "the reasoning could not be kept: the disk is full.")
@@ -289,14 +293,14 @@ def test_a_store_that_fails_costs_nobody_the_request() -> None:
 def test_H076_what_is_damaged_in_the_store_is_not_there() -> None:
     async def main() -> None:
         store = Counting()
-        await Vault(store).keep(FIRST, CLAUDE, "o", TURN)
+        await SignatureMemory(store).keep(FIRST, CLAUDE, "o", TURN)
         (entry,) = store.put_ones
         (item,) = entry.output
         for value in (b"{}", item.value[:-10], b'"x"'):
             await store.put(
                 Entry(owner=entry.owner, id=entry.id, kind="reasoning", created=0, output=(type(item)(item.id, value),))
             )
-            assert await parts_back(Vault(store)) == (call(ID),)
+            assert await parts_back(SignatureMemory(store)) == (call(ID),)
 
     run(main())
 
@@ -309,7 +313,7 @@ def test_H048_ids_that_begin_anew_in_every_conversation_are_not_mistaken() -> No
         return (Reasoning(text=thought, extra={"chat": {}}), call(name))
 
     async def main() -> None:
-        for vault in (Vault(), Vault(Counting(), max_bytes=0)):
+        for vault in (SignatureMemory(), SignatureMemory(Counting(), max_bytes=0)):
             await vault.keep(request(user("fix the bug")), kimi, "o", turn("the bug"))
             await vault.keep(request(user("write a poem")), kimi, "o", turn("a poem"))
             for said, thought in (("fix the bug", "the bug"), ("write a poem", "a poem")):
@@ -325,7 +329,7 @@ def test_two_turns_of_one_conversation_with_one_id() -> None:
     """As from servers that count calls anew in each answer; the ledger gives the second a name of its own later."""
 
     async def main() -> None:
-        vault = Vault()
+        vault = SignatureMemory()
         first, second = Reasoning(text="1", signature="1"), Reasoning(text="2", signature="2")
         await vault.keep(FIRST, CLAUDE, "o", (first, call("call_0")))
         later = (user("hi"), assistant(call("call_0")), tool(result("call_0", "one")))
@@ -339,7 +343,7 @@ def test_two_turns_of_one_conversation_with_one_id() -> None:
 
 def test_an_id_that_a_client_has_in_another_form_is_known() -> None:
     async def main() -> None:
-        vault = Vault()
+        vault = SignatureMemory()
         long = f"call/{ID}/" + "x" * 80
         await vault.keep(FIRST, CLAUDE, "o", (SIGNED, call(long)))
         fitted = body_of("messages", (call(long),))["content"][0]["id"]
@@ -370,7 +374,7 @@ def test_H082_H083_what_each_back_end_takes_back(
 ) -> None:
     async def main() -> None:
         store = Counting()
-        await Vault(store).keep(FIRST, maker(dialect, profile), "o", (part, call(ID)))
+        await SignatureMemory(store).keep(FIRST, maker(dialect, profile), "o", (part, call(ID)))
         assert bool(store.put_ones) is is_kept
 
     run(main())
@@ -380,14 +384,14 @@ def test_who_answers_in_this_process_wants_nothing_back() -> None:
     class Somebody:
         name, dialect, profile, tool_kinds = "demo", "", PLAIN, frozenset[str]()
 
-    assert maker_of(Somebody(), "m") is None  # type: ignore[arg-type] # only these members are looked at
+    assert reasoning_source(Somebody(), "m") is None  # type: ignore[arg-type] # only these members are looked at
 
 
 def test_nothing_is_done_for_an_answer_without_calls() -> None:
     async def main() -> None:
         store = Counting()
-        assert await Vault(store).keep(FIRST, CLAUDE, "o", (SIGNED,)) == ()
-        assert await Vault(store).keep(FIRST, None, "o", TURN) == ()
+        assert await SignatureMemory(store).keep(FIRST, CLAUDE, "o", (SIGNED,)) == ()
+        assert await SignatureMemory(store).keep(FIRST, None, "o", TURN) == ()
         assert store.put_ones == []
 
     run(main())
@@ -395,7 +399,7 @@ def test_nothing_is_done_for_an_answer_without_calls() -> None:
 
 def test_a_long_history_without_reasoning_costs_little() -> None:
     async def main() -> None:
-        vault = Vault(Counting())
+        vault = SignatureMemory(Counting())
         turns = [one for n in range(500) for one in (assistant("x", call(f"{ID}{n}")), tool(result(f"{ID}{n}")))]
         asked = request(user("hi"), *turns)
         await vault.restore(asked, CLAUDE, "o")
@@ -452,21 +456,21 @@ def forgetful(dialect: str, parts: Sequence[Part], **members: Any) -> Request:
     return asking(dialect, is_stream=False, tools=TOOLS[dialect], **history, **members)
 
 
-def sent(asked: Request, by: Maker, profile: Profile) -> tuple[Any, tuple[Loss, ...]]:
+def sent(asked: Request, by: ReasoningSource, profile: Profile) -> tuple[Any, tuple[Loss, ...]]:
     """What leaves for the back end; the ledger has nothing to repair in it."""
     assert settle(asked).request is asked
     encoded = DIALECTS[by.needs.dialect].encode_request(asked, profile)
     return json.loads(encoded.body), encoded.losses
 
 
-def way_round(client: str, events: list[Event], by: Maker, profile: Profile, **members: Any) -> Any:
+def way_round(client: str, events: list[Event], by: ReasoningSource, profile: Profile, **members: Any) -> Any:
     """From a back end's answer to the next body it gets, through a client that drops reasoning."""
     first = asking(client, is_stream=False, tools=TOOLS[client])
     parts = turn_of(first, events)
     asked = forgetful(client, parts, **members)
 
     async def main() -> Any:
-        vault = Vault()
+        vault = SignatureMemory()
         await vault.keep(first, by, "o", parts)
         recalled = await vault.restore(asked, by, "o")
         assert recalled.turns == 1
@@ -506,7 +510,7 @@ def test_H075_thinking_stays_on_where_the_thought_was_found() -> None:
     asked = forgetful("chat", (SIGNED, call(ID)), reasoning_effort="high")
 
     async def main() -> None:
-        vault = Vault()
+        vault = SignatureMemory()
         body, losses = sent(named(asked, model), CLAUDE, ANTHROPIC)
         assert "thinking" not in body
         assert [loss.feature for loss in losses] == ["thinking"]
@@ -568,7 +572,7 @@ def test_H074_a_proof_that_hangs_on_a_call_comes_back() -> None:
 
     async def main() -> None:
         for client in CLIENTS:
-            vault = Vault()
+            vault = SignatureMemory()
             signed = call(ID, extra={"chat": proof})
             await vault.keep(asking(client), by, "o", (signed, call(ID + "2")))
             recalled = await vault.restore(forgetful(client, (signed, call(ID + "2"))), by, "o")
@@ -586,7 +590,7 @@ def test_H075_members_that_prove_a_thought_in_chat_come_back() -> None:
 
     async def main() -> None:
         for client in CLIENTS:
-            vault = Vault()
+            vault = SignatureMemory()
             await vault.keep(asking(client), by, "o", (thought, call(ID)))
             recalled = await vault.restore(forgetful(client, (thought, call(ID))), by, "o")
             body, losses = sent(recalled.request, by, OPENROUTER)
@@ -608,7 +612,7 @@ def test_H076_a_chat_client_that_shows_the_words_gets_their_proof(joined: Any) -
     asked = asking("chat", messages=[{"role": "user", "content": "hi"}, words, answered])
 
     async def main() -> None:
-        vault = Vault()
+        vault = SignatureMemory()
         await vault.keep(asking("chat"), CLAUDE, "o", turn)
         body, _ = sent((await vault.restore(asked, CLAUDE, "o")).request, CLAUDE, ANTHROPIC)
         assert [block["type"] for block in body["messages"][1]["content"]] == ["thinking", "thinking", "tool_use"]
@@ -624,7 +628,7 @@ def test_that_nothing_was_kept_is_remembered_for_a_bounded_number_of_turns() -> 
 
     async def main() -> None:
         store = Counting()
-        vault = Vault(store)
+        vault = SignatureMemory(store)
         for number in range(5000):
             await parts_back(vault, asked(number))
         assert len(store.asked) == 5000

@@ -13,7 +13,7 @@ from ..config.file import BackendConfig, Config, load, with_backends
 from ..config.policy import policy_of
 from ..config.secret import Secret
 from ..errors import ConfigError, GatewayError
-from ..memory.signatures import Vault
+from ..memory.signatures import SignatureMemory
 from ..profiles import TOOLWIRE
 from ..runtime import Runtime
 
@@ -28,7 +28,7 @@ class Host:
         self._transport = Transport()
         backends = {backend.name: build(backend, self._transport) for backend in config.backends}
         policies = {backend.name: policy_of(backend) for backend in config.backends}
-        self.runtime = Runtime(backends, router_for(config), policies, signatures=Vault())
+        self.runtime = Runtime(backends, router_for(config), policies, signatures=SignatureMemory())
 
     def model(self, name: str) -> str:
         """The name of the model for the runtime."""

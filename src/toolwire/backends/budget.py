@@ -28,7 +28,7 @@ class Account(Struct):
     total: int = 0
 
 
-class Budget:
+class ConversationBudget:
     """0 is no limit. Times are those of one clock that never goes back."""
 
     def __init__(self, requests: int, tokens: int) -> None:

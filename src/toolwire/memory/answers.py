@@ -21,7 +21,7 @@ from ..offload import LARGE, offload
 from ..profiles import profile_for
 from ..types import Json, JsonObject, Request, State
 from ..wire.exact_json import decode, encode
-from .cache import Recent
+from .cache import HistoryCache
 from .store import Entry, Item, Store
 
 Mint: TypeAlias = Callable[[str], str]
@@ -32,13 +32,13 @@ _ENDED_WELL = ("completed", "incomplete")
 _FIRST_ITEMS = 8
 
 
-class Kept:
+class StoredTurn:
     """One request's share of the memory: request is what to send on, complete in itself."""
 
     is_here = True
     is_awaited = False  # begun() is to be told the answer's id
 
-    def __init__(self, keeping: Keeping, asked: Request, sent: Request, owner: str, answer_id: str = "") -> None:
+    def __init__(self, keeping: AnswerMemory, asked: Request, sent: Request, owner: str, answer_id: str = "") -> None:
         self.request = sent
         self.answer_id = answer_id
         self.own: list[Json] = []  # what the request itself added
@@ -119,12 +119,12 @@ class Kept:
         )
 
 
-class Pointed(Kept):
+class PointerTurn(StoredTurn):
     """The back end keeps it; the gateway notes for whom, and by which name of its model."""
 
     is_here = False
 
-    def __init__(self, keeping: Keeping, asked: Request, owner: str, keeper: str) -> None:
+    def __init__(self, keeping: AnswerMemory, asked: Request, owner: str, keeper: str) -> None:
         super().__init__(keeping, asked, asked, owner)
         self._keeper = keeper
         self.is_awaited = asked.state is not None and asked.state.is_background
@@ -157,19 +157,19 @@ class Pointed(Kept):
         )
 
 
-class Keeping:
+class AnswerMemory:
     """keepers are the back ends with a memory of their own; is_shared: the server has keys, so its clients are strangers."""
 
     def __init__(self, store: Store, keepers: Iterable[str], *, is_shared: bool) -> None:
         self.store = store
-        self.recent = Recent()
+        self.recent = HistoryCache()
         self.is_shared = is_shared
         self.keepers = tuple(keepers)
 
     def is_upstreams(self, backend: Backend, origin: str) -> bool:
         return backend.name in self.keepers and backend.dialect == origin
 
-    async def begin(self, request: Request, backend: Backend, owner: str, mint: Mint) -> Kept | None:
+    async def begin(self, request: Request, backend: Backend, owner: str, mint: Mint) -> StoredTurn | None:
         """None where nothing is asked of the memory. Raises BadRequest for what is not there, or not this owner's."""
         state, memory = request.state, MEMORIES.get(request.origin)
         if state is None or memory is None:
@@ -177,16 +177,16 @@ class Keeping:
         is_upstreams = self.is_upstreams(backend, request.origin)
         if is_upstreams and not await self._has(owner, state):
             await self._check_pointers(owner, state, memory, backend)
-            return Pointed(self, request, owner, backend.name) if state.is_kept else None
+            return PointerTurn(self, request, owner, backend.name) if state.is_kept else None
         if not state.is_leaning:
-            kept = Kept(self, request, request, owner)
+            kept = StoredTurn(self, request, request, owner)
             kept.own = memory.own_items(request.source, {})
             return kept
         found = await self._found(owner, state, memory)
         past, size = await self._past(owner, request, memory, backend)
         own = memory.own_items(request.source, found)
         sent = memory.complete(request, own, past, looks_up=is_upstreams)
-        kept = Kept(self, request, sent, owner, state.answer_id or mint(memory.prefix))
+        kept = StoredTurn(self, request, sent, owner, state.answer_id or mint(memory.prefix))
         kept.own, kept.past, kept.size = own, past, size
         return kept
 
@@ -301,7 +301,7 @@ def _past_of(pieces: list[bytes], head: bytes, memory: Memory) -> PastTurns:
     return PastTurns(head=decode(head) if head else {}, items=items, messages=memory.messages_of(items))
 
 
-def keepers_in(configs: Iterable[BackendConfig]) -> list[str]:
+def storing_backends(configs: Iterable[BackendConfig]) -> list[str]:
     """Back ends that keep what they answered: by what the owner says, else by what is known of them."""
     return [
         config.name

@@ -15,7 +15,7 @@ MAX_BYTES = 8 << 20  # of JSON; as objects it is several times that
 MAX_AGE = 300.0  # seconds: for so long another process may have deleted something in the middle of a history
 
 
-class Recent:
+class HistoryCache:
     """By owner and answer, the oldest use dropped first."""
 
     def __init__(

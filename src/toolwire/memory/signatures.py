@@ -59,7 +59,7 @@ _NO_ENTRY = (_UNKNOWN, 0)
 _known_name = lru_cache(maxsize=4096)(_name)  # the same ids come back with every request of a conversation
 
 
-class Maker(Struct, frozen=True, kw_only=True):
+class ReasoningSource(Struct, frozen=True, kw_only=True):
     """Whose reasoning it is: a back end with its model, and what it takes back."""
 
     backend: str
@@ -79,7 +79,7 @@ class Maker(Struct, frozen=True, kw_only=True):
         return keys
 
 
-class Recalled(Struct, frozen=True):
+class RestoredRequest(Struct, frozen=True):
     """The same request, or one whose turns have their reasoning back; then its bytes no longer say what is meant."""
 
     request: Request
@@ -87,7 +87,7 @@ class Recalled(Struct, frozen=True):
     turns: int = 0  # so many got something back
 
 
-class Vault:
+class SignatureMemory:
     """Without a store it remembers what it can in memory."""
 
     def __init__(
@@ -103,11 +103,11 @@ class Vault:
         """How much of the bound for memory is in use."""
         return self._recent.size
 
-    async def restore(self, request: Request, maker: Maker | None, owner: str) -> Recalled:
+    async def restore(self, request: Request, maker: ReasoningSource | None, owner: str) -> RestoredRequest:
         """Before anything else is done to the history: turns are known by what the client has of them."""
         spans = lacking(request.messages, maker.needs) if maker is not None else []
         if maker is None or not spans:
-            return Recalled(request)
+            return RestoredRequest(request)
         spans = spans[-_MOST_TURNS:]
         keys = maker.keys_of([span.calls[0] for span in spans], [span.start for span in spans], request.messages)
         known, losses = await self._known(owner, keys)
@@ -118,7 +118,9 @@ class Vault:
         ]
         return _recalled(request, found, losses)
 
-    async def keep(self, request: Request, maker: Maker | None, owner: str, parts: Sequence[Part]) -> tuple[Loss, ...]:
+    async def keep(
+        self, request: Request, maker: ReasoningSource | None, owner: str, parts: Sequence[Part]
+    ) -> tuple[Loss, ...]:
         """Of an answer to this request (the one that restore() was given), before the client has its end.
 
         parts are those of one choice as the client got them; where the gateway asked the back end several times, those of
@@ -166,15 +168,15 @@ class Vault:
         return known, ()
 
 
-class Recall(Struct, frozen=True):
+class TurnSignatures(Struct, frozen=True):
     """Where the answer to one request is remembered: the request as the client has it, and whose answer it is."""
 
-    vault: Vault
+    vault: SignatureMemory
     request: Request
-    maker: Maker
+    maker: ReasoningSource
     owner: str
 
-    async def restored(self) -> Recalled:
+    async def restored(self) -> RestoredRequest:
         return await self.vault.restore(self.request, self.maker, self.owner)
 
     async def keep(self, parts: Sequence[Part]) -> tuple[Loss, ...]:
@@ -229,10 +231,10 @@ class _Recent:
             self.size -= entry[1]
 
 
-def maker_of(backend: Backend, model: str) -> Maker | None:
+def reasoning_source(backend: Backend, model: str) -> ReasoningSource | None:
     """model is the name that the back end knows. None for a back end that answers in this process: it wants nothing back."""
     needs = needs_of(backend.dialect, backend.profile)
-    return None if needs is None else Maker(backend=backend.name, model=model, needs=needs)
+    return None if needs is None else ReasoningSource(backend=backend.name, model=model, needs=needs)
 
 
 def needs_of(dialect: str, profile: Profile) -> Needs | None:
@@ -252,17 +254,17 @@ def needs_of(dialect: str, profile: Profile) -> Needs | None:
             return None
 
 
-def _recalled(request: Request, found: list[tuple[Span, Secrets]], losses: tuple[Loss, ...]) -> Recalled:
+def _recalled(request: Request, found: list[tuple[Span, Secrets]], losses: tuple[Loss, ...]) -> RestoredRequest:
     messages, turns = request.messages, 0
     is_run = request.origin in _ITEMS
     if found:
         messages, turns = restored(messages, found, _name_of, is_run=is_run)
     if messages is request.messages:
-        return Recalled(request, losses)
-    return Recalled(replace(request, messages=messages, wire=b""), losses, turns)
+        return RestoredRequest(request, losses)
+    return RestoredRequest(replace(request, messages=messages, wire=b""), losses, turns)
 
 
-def _entry(owner: str, key: str, maker: Maker, data: bytes) -> Entry:
+def _entry(owner: str, key: str, maker: ReasoningSource, data: bytes) -> Entry:
     return Entry(
         owner=OWNERS + owner,
         id=key,

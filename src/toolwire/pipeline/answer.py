@@ -19,7 +19,7 @@ from ..dialects.shared.model_field import Renamer
 from ..errors import GatewayError, InternalError, UpstreamError
 from ..events import Event, Failed, Finished
 from ..ids import new_id
-from ..memory.answers import Kept
+from ..memory.answers import StoredTurn
 from ..offload import LARGE, offload
 from ..types import Loss, Part, Request
 from ..wire.exact_json import encode
@@ -265,7 +265,7 @@ class Answer(EventAnswer):
                 wire = b"event: toolwire.debug\ndata: " + self.report() + b"\n\n" + wire
         await write(wire)
 
-    async def _store(self, stored: Kept) -> None:
+    async def _store(self, stored: StoredTurn) -> None:
         """A store that fails is reported as a loss; the client gets its answer."""
         try:
             if stored.is_awaited and self._pipe.begun:

@@ -13,8 +13,8 @@ from ..calls.tools.encoded_arguments import Encoding
 from ..calls.tools.names import Names
 from ..config.file import Guard
 from ..config.policy import Corrections, Policy
-from ..memory.answers import Kept
-from ..memory.signatures import Recall
+from ..memory.answers import StoredTurn
+from ..memory.signatures import TurnSignatures
 from ..telemetry import Record
 from ..types import Loss, Request, Tool
 
@@ -36,8 +36,8 @@ class Job(Struct, kw_only=True):
     owner: str = ""
     stale: str = ""
     losses: list[Loss] = field(default_factory=list)
-    stored: Kept | None = None
-    recall: Recall | None = None
+    stored: StoredTurn | None = None
+    recall: TurnSignatures | None = None
     tool_set: ToolSet | None = None
     offered: tuple[Tool, ...] = ()
     names: Names | None = None

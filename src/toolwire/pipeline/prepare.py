@@ -18,8 +18,8 @@ from ..calls.tools.encoded_arguments import ArgumentDecoder
 from ..calls.tools.kinds import lower
 from ..errors import BadRequest
 from ..ids import new_id
-from ..memory.answers import Keeping
-from ..memory.signatures import Recall, Vault, maker_of
+from ..memory.answers import AnswerMemory
+from ..memory.signatures import SignatureMemory, TurnSignatures, reasoning_source
 from ..offload import LARGE, offload
 from ..types import Loss, Request
 from .job import Job
@@ -33,7 +33,10 @@ class Preparation:
     """Holds what the stages remember between requests: known tool lists and schemas. Safe to use from any thread."""
 
     def __init__(
-        self, answers: Keeping | None = None, signatures: Vault | None = None, search: Searching | None = None
+        self,
+        answers: AnswerMemory | None = None,
+        signatures: SignatureMemory | None = None,
+        search: Searching | None = None,
     ) -> None:
         lock = Lock()
         self.schemas = Schemas(lock=lock)
@@ -88,9 +91,9 @@ class Preparation:
         """Give past turns the reasoning back that the client has dropped. It is found by the history as the client sent it."""
         if self._signatures is None or job.guard == "off":
             return
-        if (maker := maker_of(job.backend, job.model)) is None:
+        if (maker := reasoning_source(job.backend, job.model)) is None:
             return
-        recall = job.recall = Recall(self._signatures, job.request, maker, job.owner)
+        recall = job.recall = TurnSignatures(self._signatures, job.request, maker, job.owner)
         restored = await recall.restored()
         job.losses += restored.losses
         if restored.request is not job.request:

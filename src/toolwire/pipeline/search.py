@@ -114,7 +114,7 @@ def _offering(request: Request, form: SearchForm, wanted: WebSearch, function: s
 
 
 def _description(wanted: WebSearch) -> str:
-    lines = ["Search the web. The result is a list of titles, addresses and short excerpts."]
+    lines = ["SearchEngine the web. The result is a list of titles, addresses and short excerpts."]
     if wanted.allowed:
         lines.append(f"Only results from {', '.join(wanted.allowed[:_NAMED])} are returned.")
     if wanted.blocked:

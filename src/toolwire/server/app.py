@@ -21,8 +21,8 @@ from ..config.policy import policy_of
 from ..dialects import DIALECTS, Dialect, messages
 from ..errors import BadRequest, GatewayError, InternalError, drop_tracebacks, quote
 from ..ids import new_id
-from ..memory.answers import Keeping, keepers_in
-from ..memory.signatures import Vault
+from ..memory.answers import AnswerMemory, storing_backends
+from ..memory.signatures import SignatureMemory
 from ..memory.store import Store, open_store
 from ..offload import LARGE, offload
 from ..pipeline.search import Searching
@@ -89,10 +89,10 @@ class App:
         self._transport = Transport()
         backends = {config.name: build(config, self._transport) for config in self._config.backends}
         policies = {config.name: policy_of(config) for config in self._config.backends}
-        keepers, is_shared = keepers_in(self._config.backends), bool(self._config.server.keys)
+        keepers, is_shared = storing_backends(self._config.backends), bool(self._config.server.keys)
         store = self._given_store or self._opened_store()
-        keeping = Keeping(store, keepers, is_shared=is_shared)
-        vault = Vault(store) if self._config.store.reasoning else None
+        keeping = AnswerMemory(store, keepers, is_shared=is_shared)
+        vault = SignatureMemory(store) if self._config.store.reasoning else None
         asked = self._config.search
         searching = Searching(build_search(asked, self._transport)) if asked is not None else None
         self._runtime = Runtime(backends, router_for(self._config), policies, keeping, searching, vault)

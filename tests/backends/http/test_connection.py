@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.garbage import held_by_cycles
-from toolwire.backends.http.connection import Connection, Outgoing, Response, Timeouts, TransportError
+from toolwire.backends.http.connection import HttpConnection, Outgoing, Response, Timeouts, TransportError
 
 pytestmark = pytest.mark.slow
 
@@ -99,10 +99,10 @@ def playing(*pieces: bytes, then_close: bool = True) -> Handler:
 
 
 @asynccontextmanager
-async def connected(handler: Handler, **options: Any) -> AsyncIterator[tuple[Connection, Loopback]]:
+async def connected(handler: Handler, **options: Any) -> AsyncIterator[tuple[HttpConnection, Loopback]]:
     async with Loopback(handler) as server:
         _, connection = await asyncio.get_running_loop().create_connection(
-            lambda: Connection("server:1", **options), "127.0.0.1", server.port
+            lambda: HttpConnection("server:1", **options), "127.0.0.1", server.port
         )
         try:
             yield connection, server
@@ -115,7 +115,7 @@ async def fetch(
     *pieces: bytes, method: str = "GET", then_close: bool = True, timeouts: Timeouts | None = None, **options: Any
 ) -> tuple[Response, bytes, bool]:
     """The response, its body, and whether the connection was offered for another exchange."""
-    idle: list[Connection] = []
+    idle: list[HttpConnection] = []
     async with connected(playing(*pieces, then_close=then_close), on_idle=idle.append, **options) as (connection, _):
         response = await connection.exchange(Outgoing(method, GET.head), timeouts or Timeouts())
         return response, await response.read_all(10_000_000), bool(idle)
@@ -469,7 +469,7 @@ def test_flood_is_held_back_until_it_is_read(run: Run) -> None:
         await reader.read()
 
     async def main() -> None:
-        idle: list[Connection] = []
+        idle: list[HttpConnection] = []
         async with connected(flood, on_idle=idle.append) as (connection, _):
             response = await connection.exchange(GET, Timeouts(idle=0.05))
             await asyncio.sleep(0.2)
@@ -574,7 +574,7 @@ def test_body_arrives_whole(run: Run, size: int) -> None:
 
 def test_early_answer_to_a_large_body_does_not_keep_the_connection(run: Run) -> None:
     async def main() -> None:
-        idle: list[Connection] = []
+        idle: list[HttpConnection] = []
         wire = b"HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\n\r\n"
         async with connected(playing(wire, then_close=False), on_idle=idle.append) as (connection, _):
             body = bytes(20_000_000)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.backends.http.test_connection import CHUNKED, Handler, Loopback, Run, run_each
 from tests.backends.several_addresses import info, refusing, resolver, silent
 from toolwire.backends.http import connection
-from toolwire.backends.http.transport import Route, Timeouts, Transport, TransportError, encode_head, parse_target
+from toolwire.backends.http.transport import HttpRoute, Timeouts, Transport, TransportError, encode_head, parse_target
 
 pytestmark = pytest.mark.slow
 
@@ -116,7 +116,9 @@ def free_port() -> int:
 
 
 def head_of(url: str, headers: dict[str, str] | None = None, *, method: str = "POST", length: int = 2) -> list[str]:
-    return encode_head(method, Route(parse_target(url), None), headers or {}, length).decode("latin-1").split("\r\n")
+    return (
+        encode_head(method, HttpRoute(parse_target(url), None), headers or {}, length).decode("latin-1").split("\r\n")
+    )
 
 
 @pytest.mark.parametrize(
@@ -217,7 +219,7 @@ def test_bad_urls(url: str) -> None:
 @given(st.text(max_size=30), st.dictionaries(st.text(max_size=8), st.text(max_size=8), max_size=3))
 def test_any_head_is_one_head(path: str, headers: dict[str, str]) -> None:
     try:
-        head = encode_head("POST", Route(parse_target(f"http://model.test/{path}"), None), headers, 0)
+        head = encode_head("POST", HttpRoute(parse_target(f"http://model.test/{path}"), None), headers, 0)
     except ValueError:
         return
     assert head.count(b"\r\n\r\n") == 1

@@ -12,10 +12,10 @@ import pytest
 
 from tests.memory.store.contract import MB, answer
 from toolwire.errors import ConfigError
-from toolwire.memory.store import MemoryStore, Opened, SqliteStore, open_store
+from toolwire.memory.store import MemoryStore, OpenedStore, SqliteStore, open_store
 
 
-def opened(default_path: Path, **settings: Any) -> Opened:
+def opened(default_path: Path, **settings: Any) -> OpenedStore:
     return open_store(
         **{
             "kind": "sqlite",

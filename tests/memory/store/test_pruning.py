@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.memory.store.contract import DAY, MB, answer, items
 from toolwire.errors import GatewayError
 from toolwire.memory.store import statements
-from toolwire.memory.store.pruning import Bounds, Pruner, bounds_of
+from toolwire.memory.store.pruning import FileBounds, Pruner, bounds_of
 from toolwire.memory.store.schema import PAGE, connect
 
 Result = TypeVar("Result")
@@ -41,7 +41,7 @@ def connection(tmp_path: Path) -> Iterator[Connection]:
         yield connection
 
 
-def pruner_of(connection: Connection, max_age: float = 30 * DAY) -> tuple[Pruner, Bounds, list[int]]:
+def pruner_of(connection: Connection, max_age: float = 30 * DAY) -> tuple[Pruner, FileBounds, list[int]]:
     """With the number of pages of each of its transactions."""
     transactions: list[int] = []
 

@@ -15,7 +15,7 @@ from toolwire.errors import GatewayError
 from toolwire.memory.store import statements
 from toolwire.memory.store.pruning import bounds_of
 from toolwire.memory.store.schema import FRAME
-from toolwire.memory.store.session import Outcome, Session, Task
+from toolwire.memory.store.session import Outcome, StoreSession, Task
 
 Connection = sqlite3.Connection
 
@@ -26,8 +26,8 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def session(path: Path) -> Iterator[Session]:
-    with closing(Session(path, bounds_of(MB), 30 * DAY, 0.05)) as session:
+def session(path: Path) -> Iterator[StoreSession]:
+    with closing(StoreSession(path, bounds_of(MB), 30 * DAY, 0.05)) as session:
         yield session
 
 
@@ -48,12 +48,12 @@ def failing(error: Exception) -> Task:
     return Task(work, 6)
 
 
-def is_there(session: Session, id: str) -> bool:
+def is_there(session: StoreSession, id: str) -> bool:
     [outcome] = session.perform([get(id)])
     return outcome.result is not None
 
 
-def test_writes_that_wait_together_are_one_transaction(session: Session, path: Path) -> None:
+def test_writes_that_wait_together_are_one_transaction(session: StoreSession, path: Path) -> None:
     seen: list[int] = []
 
     def look(connection: Connection) -> None:
@@ -69,19 +69,19 @@ def test_writes_that_wait_together_are_one_transaction(session: Session, path: P
     assert len(seen) == 1
 
 
-def test_outcomes_are_in_the_order_of_the_tasks(session: Session) -> None:
+def test_outcomes_are_in_the_order_of_the_tasks(session: StoreSession) -> None:
     session.perform([put("a")])
     outcomes = session.perform([put("b"), get("a"), put("c"), get("nothing")])
     assert [bool(outcome.result) for outcome in outcomes] == [False, True, False, False]
 
 
-def test_a_task_that_fails_does_not_harm_its_neighbours(session: Session) -> None:
+def test_a_task_that_fails_does_not_harm_its_neighbours(session: StoreSession) -> None:
     outcomes = session.perform([put("a"), failing(ValueError("x")), put("b")])
     assert [outcome.error is None for outcome in outcomes] == [True, False, True]
     assert [is_there(session, id) for id in ("a", "half done", "b")] == [True, False, True]
 
 
-def test_while_another_program_has_the_lock_all_wait_once(session: Session, path: Path) -> None:
+def test_while_another_program_has_the_lock_all_wait_once(session: StoreSession, path: Path) -> None:
     session.perform([put("a")])
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -93,7 +93,7 @@ def test_while_another_program_has_the_lock_all_wait_once(session: Session, path
     assert session.perform([put("c")]) == [Outcome()]
 
 
-def test_a_file_that_was_removed_is_no_place_to_write(session: Session, path: Path) -> None:
+def test_a_file_that_was_removed_is_no_place_to_write(session: StoreSession, path: Path) -> None:
     assert session.perform([put("a")]) == [Outcome()]
     assert not session.is_lost
     for file in path.parent.iterdir():
@@ -103,7 +103,7 @@ def test_a_file_that_was_removed_is_no_place_to_write(session: Session, path: Pa
     assert session.perform([put("b")])[0].error is not None
 
 
-def test_a_read_that_fails_is_its_own_affair(session: Session) -> None:
+def test_a_read_that_fails_is_its_own_affair(session: StoreSession) -> None:
     def fail(connection: Connection) -> None:
         raise sqlite3.DatabaseError("damaged")
 
@@ -112,7 +112,7 @@ def test_a_read_that_fails_is_its_own_affair(session: Session) -> None:
     assert good == Outcome()
 
 
-def test_at_once_leaves_to_others_what_takes_time(session: Session, path: Path) -> None:
+def test_at_once_leaves_to_others_what_takes_time(session: StoreSession, path: Path) -> None:
     session.perform([put("a")])  # looks at the file, so that there is room to give
     assert session.at_once(put("b")) == Outcome()
     assert session.at_once(failing(ValueError("x"))) is None
@@ -130,7 +130,7 @@ def test_at_once_leaves_to_others_what_takes_time(session: Session, path: Path) 
     assert session.at_once(put("c")) == Outcome()
 
 
-def test_the_journal_is_emptied_before_it_is_too_long(session: Session, path: Path) -> None:
+def test_the_journal_is_emptied_before_it_is_too_long(session: StoreSession, path: Path) -> None:
     longest = 0
     for number in range(100):
         session.perform([put(f"a{number}", 30_000)])
@@ -138,7 +138,7 @@ def test_the_journal_is_emptied_before_it_is_too_long(session: Session, path: Pa
     assert 20 * FRAME < longest <= bounds_of(MB).journal
 
 
-def test_a_reader_that_stays_keeps_the_journal_from_being_emptied(session: Session, path: Path) -> None:
+def test_a_reader_that_stays_keeps_the_journal_from_being_emptied(session: StoreSession, path: Path) -> None:
     session.perform([put("a")])
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN")
@@ -152,7 +152,7 @@ def test_a_reader_that_stays_keeps_the_journal_from_being_emptied(session: Sessi
     assert session.perform([put("c")]) == [Outcome()]
 
 
-def test_tidying_copies_the_journal_and_drops_the_old(session: Session) -> None:
+def test_tidying_copies_the_journal_and_drops_the_old(session: StoreSession) -> None:
     session.perform([put("a")])
     assert session.needs_tidying(0.0)
     session.tidy(0.0)
@@ -169,7 +169,7 @@ def test_tidying_copies_the_journal_and_drops_the_old(session: Session) -> None:
 def test_a_file_that_others_filled_is_pruned_when_it_is_felt(path: Path) -> None:
     """Each session guesses the room it has; with two of them both guesses are wrong."""
     bounds = bounds_of(MB)
-    with closing(Session(path, bounds, DAY, 1.0)) as one, closing(Session(path, bounds, DAY, 1.0)) as two:
+    with closing(StoreSession(path, bounds, DAY, 1.0)) as one, closing(StoreSession(path, bounds, DAY, 1.0)) as two:
         for number in range(60):
             for name, session in (("one", one), ("two", two)):
                 assert session.perform([put(f"{name}{number}", 20_000)]) == [Outcome()]
@@ -178,13 +178,13 @@ def test_a_file_that_others_filled_is_pruned_when_it_is_felt(path: Path) -> None
         assert path.stat().st_size <= bounds.data * 4096
 
 
-def test_more_than_one_transaction_can_hold_becomes_several(session: Session) -> None:
+def test_more_than_one_transaction_can_hold_becomes_several(session: StoreSession) -> None:
     outcomes = session.perform([put(f"a{number}", 60_000) for number in range(6)])
     assert outcomes == [Outcome()] * 6
     assert all(is_there(session, f"a{number}") for number in range(6))
 
 
-def test_a_conversation_that_fills_the_store_can_be_deleted_within_the_bound(session: Session, path: Path) -> None:
+def test_a_conversation_that_fills_the_store_can_be_deleted_within_the_bound(session: StoreSession, path: Path) -> None:
     def size() -> int:
         return path.stat().st_size + Path(f"{path}-wal").stat().st_size
 

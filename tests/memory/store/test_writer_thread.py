@@ -14,13 +14,13 @@ import pytest
 from tests.memory.store.contract import DAY, MB, until
 from toolwire.errors import ConfigError, GatewayError
 from toolwire.memory.store.pruning import bounds_of
-from toolwire.memory.store.session import Session, Task
-from toolwire.memory.store.writer_thread import Worker
+from toolwire.memory.store.session import StoreSession, Task
+from toolwire.memory.store.writer_thread import StoreThread
 
 
-def run(folder: Path, test: Callable[[Worker], Awaitable[None]]) -> None:
+def run(folder: Path, test: Callable[[StoreThread], Awaitable[None]]) -> None:
     async def main() -> None:
-        worker = Worker(lambda: Session(folder / "state.db", bounds_of(8 * MB), DAY, 1.0), time.time)
+        worker = StoreThread(lambda: StoreSession(folder / "state.db", bounds_of(8 * MB), DAY, 1.0), time.time)
         try:
             await test(worker)
         finally:
@@ -34,7 +34,7 @@ def where(connection: Connection) -> str:
 
 
 def test_the_thread_opens_and_the_caller_goes_on(tmp_path: Path) -> None:
-    async def test(worker: Worker) -> None:
+    async def test(worker: StoreThread) -> None:
         assert await worker.do(Task(where, 1)) == "toolwire-store"
 
         async def is_mine() -> bool:
@@ -48,7 +48,7 @@ def test_the_thread_opens_and_the_caller_goes_on(tmp_path: Path) -> None:
 
 
 def test_what_waits_for_the_thread_is_done_together(tmp_path: Path) -> None:
-    async def test(worker: Worker) -> None:
+    async def test(worker: StoreThread) -> None:
         await worker.do(Task(where))
         counts: list[int] = []
 
@@ -70,7 +70,7 @@ def test_what_waits_for_the_thread_is_done_together(tmp_path: Path) -> None:
 
 
 def test_a_caller_that_is_cancelled_still_has_its_write(tmp_path: Path) -> None:
-    async def test(worker: Worker) -> None:
+    async def test(worker: StoreThread) -> None:
         await worker.do(Task(where))
 
         def slow(connection: Connection) -> None:
@@ -89,7 +89,7 @@ def test_a_caller_that_is_cancelled_still_has_its_write(tmp_path: Path) -> None:
 
 
 def test_a_slow_disk_is_left_to_the_thread_for_a_while(tmp_path: Path) -> None:
-    async def test(worker: Worker) -> None:
+    async def test(worker: StoreThread) -> None:
         await worker.do(Task(where))
 
         def slow(connection: Connection) -> str:
@@ -109,14 +109,14 @@ def test_a_slow_disk_is_left_to_the_thread_for_a_while(tmp_path: Path) -> None:
 def test_a_session_that_cannot_be_opened_is_tried_again(tmp_path: Path) -> None:
     attempts: list[int] = []
 
-    def open_session() -> Session:
+    def open_session() -> StoreSession:
         attempts.append(1)
         if len(attempts) == 1:
             raise ConfigError("the disk is away.", where="/secret/path")
-        return Session(tmp_path / "state.db", bounds_of(MB), DAY, 1.0)
+        return StoreSession(tmp_path / "state.db", bounds_of(MB), DAY, 1.0)
 
     async def main() -> None:
-        worker = Worker(open_session, time.time)
+        worker = StoreThread(open_session, time.time)
         with pytest.raises(GatewayError) as caught:
             await worker.do(Task(where))
         assert caught.value.status == 503
@@ -128,7 +128,7 @@ def test_a_session_that_cannot_be_opened_is_tried_again(tmp_path: Path) -> None:
 
 
 def test_reads_do_not_wait_for_writes_that_wait(tmp_path: Path) -> None:
-    async def test(worker: Worker) -> None:
+    async def test(worker: StoreThread) -> None:
         order: list[str] = []
 
         async def ask(name: str, pages: int) -> None:
@@ -145,7 +145,7 @@ def test_a_file_that_was_removed_is_made_anew(tmp_path: Path) -> None:
     def write(connection: Connection) -> None:
         connection.execute("INSERT INTO output_ids VALUES (1, 1)")
 
-    async def test(worker: Worker) -> None:
+    async def test(worker: StoreThread) -> None:
         for _ in range(2):
             await worker.do(Task(write, 1))
             for file in tmp_path.iterdir():
@@ -159,12 +159,12 @@ def test_a_file_that_was_removed_is_made_anew(tmp_path: Path) -> None:
 def test_a_fault_in_tidying_up_is_logged_once_and_the_thread_lives_on(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    class Faulty(Session):
+    class Faulty(StoreSession):
         def tidy(self, now: float) -> None:
             raise ZeroDivisionError("a mistake")
 
     async def main() -> None:
-        worker = Worker(lambda: Faulty(tmp_path / "state.db", bounds_of(8 * MB), DAY, 1.0), time.time)
+        worker = StoreThread(lambda: Faulty(tmp_path / "state.db", bounds_of(8 * MB), DAY, 1.0), time.time)
         for _ in range(3):
             assert await worker.do(Task(where, 100)) == "toolwire-store"
         await worker.close()
@@ -177,7 +177,7 @@ def test_a_fault_in_tidying_up_is_logged_once_and_the_thread_lives_on(
 
 def test_closing_does_first_what_was_asked(tmp_path: Path) -> None:
     async def main() -> None:
-        worker = Worker(lambda: Session(tmp_path / "state.db", bounds_of(MB), DAY, 1.0), time.time)
+        worker = StoreThread(lambda: StoreSession(tmp_path / "state.db", bounds_of(MB), DAY, 1.0), time.time)
         asked = [asyncio.create_task(worker.do(Task(where, 1))) for _ in range(50)]
         await asyncio.sleep(0)
         await worker.close()
@@ -188,7 +188,7 @@ def test_closing_does_first_what_was_asked(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_did_nothing_closes(tmp_path: Path) -> None:
-    async def test(worker: Worker) -> None:
+    async def test(worker: StoreThread) -> None:
         await worker.close()
 
     run(tmp_path, test)
@@ -196,7 +196,7 @@ def test_a_worker_that_did_nothing_closes(tmp_path: Path) -> None:
 
 
 def test_one_worker_serves_loops_one_after_the_other(tmp_path: Path) -> None:
-    worker = Worker(lambda: Session(tmp_path / "state.db", bounds_of(MB), DAY, 1.0), time.time)
+    worker = StoreThread(lambda: StoreSession(tmp_path / "state.db", bounds_of(MB), DAY, 1.0), time.time)
     for _ in range(3):
         assert asyncio.run(worker.do(Task(where, 1)))
     asyncio.run(worker.close())
@@ -218,7 +218,7 @@ def test_a_large_read_is_for_the_thread(tmp_path: Path, question: str) -> None:
     def read_little(connection: Connection) -> tuple[int, str]:
         return len(connection.execute("SELECT zeroblob(100000)").fetchone()[0]), where(connection)
 
-    async def test(worker: Worker) -> None:
+    async def test(worker: StoreThread) -> None:
         async def is_mine() -> bool:
             return await worker.do(Task(where)) == "MainThread"
 

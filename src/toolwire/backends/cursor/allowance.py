@@ -8,7 +8,7 @@ come together are one round. Besides the budget per minute an answer has limits 
 from __future__ import annotations
 
 from ...errors import RUNAWAY, UpstreamError
-from ..budget import CODE, Budget
+from ..budget import CODE, ConversationBudget
 
 MAX_DECLINED = 100  # refused requests in one answer; a model that reads refusals stops after a few
 MAX_DECLINED_WITHOUT_TOOLS = 10  # the same in an answer for which no tool is offered
@@ -23,7 +23,7 @@ class Runaway(UpstreamError):
 class Allowance:
     """Of one answer. A conversation without a name has a budget of its own for the duration of the answer."""
 
-    def __init__(self, budget: Budget, conversation: str = "", *, max_declined: int = MAX_DECLINED) -> None:
+    def __init__(self, budget: ConversationBudget, conversation: str = "", *, max_declined: int = MAX_DECLINED) -> None:
         self._budget = budget
         self._account = budget.account(conversation)
         self._round_until = float("-inf")

@@ -24,7 +24,7 @@ from ...tools.workspace.sandbox import Shell
 from ...types import JsonObject, Loss, Request, Tool
 from ...wire.exact_json import encode
 from ..base import Backend, Confinement, EventReply, Model
-from ..budget import CODE, Budget, conversation_of
+from ..budget import CODE, ConversationBudget, conversation_of
 from ..continuation import resume_point_after
 from ..http.refusals import check_tools
 from ..http.transport import Transport
@@ -74,7 +74,7 @@ class CursorBackend(Backend):
     def __init__(self, config: BackendConfig, transport: Transport, *, limits: RunLimits | None = None) -> None:
         self.name = config.name
         self.service = Service(config, transport)
-        self.budget = Budget(config.max_requests_per_minute, config.max_tokens_per_minute)
+        self.budget = ConversationBudget(config.max_requests_per_minute, config.max_tokens_per_minute)
         self.parking: Parking[AgentRun] = Parking(AgentRun.stop, seconds=max(1, config.park_seconds))
         self.background = BackgroundTasks()
         self._config = config

@@ -23,7 +23,7 @@ from ...events import Event, Finished, Noted, PartEnded, Started
 from ...ids import new_id
 from ...types import Loss, Message, Request, ToolCall, ToolResult, Usage
 from ...wire.connect import ConnectEnd, ConnectFrame
-from ..budget import Budget
+from ..budget import ConversationBudget
 from ..sessions import read_first
 from ..synthesis import estimated_usage
 from .allowance import Allowance, Runaway
@@ -94,7 +94,7 @@ class AgentRun:
         self.is_over = False  # the last answer has ended
         self.tokens = 0  # cost of the last answer
         self.local_calls: list[LocalCall] = []  # local tools that ran for the last answer
-        self.allowance = Allowance(Budget(0, 0))
+        self.allowance = Allowance(ConversationBudget(0, 0))
         self.on_end: Callable[[], None] | None = None
         self._channel = channel
         self._decoder = decoder
@@ -130,7 +130,7 @@ class AgentRun:
 
     def listen(self, request: Request, allowance: Allowance | None = None) -> None:
         """Start the answer to this request."""
-        self.allowance = allowance or Allowance(Budget(0, 0))
+        self.allowance = allowance or Allowance(ConversationBudget(0, 0))
         self.is_over = self._has_begun = False
         self.calls = []
         self.local_calls = []

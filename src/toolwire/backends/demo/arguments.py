@@ -7,7 +7,7 @@ from typing import Any
 
 from ...calls.schemas.examples import Proposal, Suggestions
 from ...types import Json, JsonObject
-from .prompt_match import Hints, is_folder, is_place, likely_number
+from .prompt_match import PromptHints, is_folder, is_place, likely_number
 
 
 class PromptArguments(Suggestions):
@@ -16,7 +16,7 @@ class PromptArguments(Suggestions):
     placeholder = "a"
     fewest_items = 0
 
-    def __init__(self, hints: Hints) -> None:
+    def __init__(self, hints: PromptHints) -> None:
         self._hints = hints
 
     def values(self, name: str, kind: str, rules: JsonObject) -> Iterator[Proposal]:

@@ -35,7 +35,7 @@ from ...types import (
 from ..base import Backend, EventReply, Model
 from ..synthesis import batches, choices_asked, estimated_usage, in_words, results_of, tell, text_of
 from .arguments import PromptArguments
-from .prompt_match import Hints, hints_of, named_tools, score
+from .prompt_match import PromptHints, hints_of, named_tools, score
 from .prompt_paths import request_in, workspace_in
 
 _MODEL = "echo-tools"
@@ -169,10 +169,10 @@ def _call_id(seed: str) -> str:
     return "call_" + hashlib.sha256(seed.encode()).hexdigest()[:24]
 
 
-def _arguments(tool: Tool, hints: Hints) -> JsonObject:
+def _arguments(tool: Tool, hints: PromptHints) -> JsonObject:
     """A schema that allows no object, or hides it too well, gets the empty one: the tool can say what is missing."""
     schema = {"type": "object"} if tool.schema is None else {"type": "object", **tool.schema}
-    for tried in (hints, Hints()):
+    for tried in (hints, PromptHints()):
         try:
             value = example_of(schema, PromptArguments(tried))
         except NoExample:

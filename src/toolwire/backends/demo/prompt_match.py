@@ -36,7 +36,7 @@ _SPECIAL = re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+|https?://[^\s\"'<>)]{1
 _NUMBER = re.compile(r"(?<![\w.-])-?\d{1,15}(?:\.\d{1,15})?(?![\w-])(?!\.\d)")
 
 
-class Hints(Struct, frozen=True):
+class PromptHints(Struct, frozen=True):
     """texts, paths and numbers in the order in which they should be used up; words are stems; workspace is the client's folder."""
 
     prompt: str = ""
@@ -67,7 +67,7 @@ class Hints(Struct, frozen=True):
         return absolute(path, self.workspace) if "absolute" in description.lower() else path
 
 
-def hints_of(prompt: str, workspace: str = "", tools: Collection[str] = ()) -> Hints:
+def hints_of(prompt: str, workspace: str = "", tools: Collection[str] = ()) -> PromptHints:
     """Quoted texts come first, then words after a preposition, then names, then addresses and dates. tools are names, which are
     no arguments."""
     read = prompt[:_READ]
@@ -81,7 +81,7 @@ def hints_of(prompt: str, workspace: str = "", tools: Collection[str] = ()) -> H
         dict.fromkeys(text for text in found if text not in is_other and text and not _NUMBER.fullmatch(text))
     )
     numbers = [float(text) if "." in text else int(text) for text in _NUMBER.findall(_SPECIAL.sub(" ", plain))]
-    return Hints(
+    return PromptHints(
         prompt=read,
         texts=texts[:_MOST_HINTS],
         paths=paths,

@@ -76,10 +76,10 @@ class Outgoing(Struct, frozen=True):
 class Response:
     """A reply whose head is complete. The caller reads it to its end or aborts it; one reader at a time."""
 
-    def __init__(self, connection: Connection, method: str, timeouts: Timeouts) -> None:
+    def __init__(self, connection: HttpConnection, method: str, timeouts: Timeouts) -> None:
         self.status = 0
         self.headers: dict[str, str] = {}
-        self._connection: Connection | None = connection
+        self._connection: HttpConnection | None = connection
         self._loop = connection.loop
         self._peer = connection.peer
         self._max_header_bytes = connection.max_header_bytes
@@ -308,7 +308,7 @@ class Response:
             self._timer = None
 
 
-class Connection(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     """on_idle is called with the connection when it is free for another exchange, on_lost when it is closed."""
 
     def __init__(
@@ -316,8 +316,8 @@ class Connection(asyncio.Protocol):
         peer: str,
         *,
         max_header_bytes: int = 65536,
-        on_idle: Callable[[Connection], None] | None = None,
-        on_lost: Callable[[Connection], None] | None = None,
+        on_idle: Callable[[HttpConnection], None] | None = None,
+        on_lost: Callable[[HttpConnection], None] | None = None,
     ) -> None:
         self.peer = peer
         self.max_header_bytes = max_header_bytes

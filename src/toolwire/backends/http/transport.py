@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from ...errors import quote
 from ..addresses import Race, Resolve, dial_error, resolve
-from .connection import Connection, Outgoing, Response, StaleConnection, Timeouts, TransportError
+from .connection import HttpConnection, Outgoing, Response, StaleConnection, Timeouts, TransportError
 from .proxy import DEFAULT_PORTS, Proxy, authority, basic_authorization, choose_proxy
 
 __all__ = ["Response", "Timeouts", "Transport", "TransportError"]
@@ -51,7 +51,7 @@ _OURS = frozenset(
 )
 
 
-class Target(Struct, frozen=True, kw_only=True):
+class HttpTarget(Struct, frozen=True, kw_only=True):
     """A parsed URL. authorization: from its user and password."""
 
     scheme: str
@@ -65,7 +65,7 @@ class Target(Struct, frozen=True, kw_only=True):
         return authority(self.host, self.port)
 
     def __repr__(self) -> str:
-        return f"Target({self.scheme}://{self.address})"
+        return f"HttpTarget({self.scheme}://{self.address})"
 
     @property
     def host_header(self) -> str:
@@ -74,10 +74,10 @@ class Target(Struct, frozen=True, kw_only=True):
         return host if self.port == DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
 
-class Route:
+class HttpRoute:
     """The server of a URL and the proxy in front of it. start: the first two lines of every request, without the method."""
 
-    def __init__(self, target: Target, proxy: Proxy | None) -> None:
+    def __init__(self, target: HttpTarget, proxy: Proxy | None) -> None:
         self.target = target
         self.proxy = proxy
         self.key: PoolKey = (target.scheme, target.host, target.port, proxy)
@@ -109,9 +109,9 @@ class Transport:
         self._max_header_bytes = max_header_bytes
         self._ssl_context = ssl_context
         self._resolve = resolve
-        self._routes: dict[str, Route] = {}
-        self._idle: dict[PoolKey, list[Connection]] = {}
-        self._live: set[Connection] = set()
+        self._routes: dict[str, HttpRoute] = {}
+        self._idle: dict[PoolKey, list[HttpConnection]] = {}
+        self._live: set[HttpConnection] = set()
         self._sweeper: asyncio.TimerHandle | None = None
         self._is_closed = False
 
@@ -151,15 +151,15 @@ class Transport:
             connection.abort()
         await asyncio.gather(*(connection.closed for connection in live))
 
-    def _add_route(self, url: str) -> Route:
+    def _add_route(self, url: str) -> HttpRoute:
         target = parse_target(url)
-        route = Route(target, choose_proxy(self._environ, target.scheme, target.host, target.port))
+        route = HttpRoute(target, choose_proxy(self._environ, target.scheme, target.host, target.port))
         if len(self._routes) >= _MAX_ROUTES:
             self._routes.clear()
         self._routes[url] = route
         return route
 
-    def _take_idle(self, key: PoolKey) -> Connection | None:
+    def _take_idle(self, key: PoolKey) -> HttpConnection | None:
         """The one used last: it is the least likely to be closed, and the others expire."""
         idle = self._idle.get(key)
         oldest = asyncio.get_running_loop().time() - self._idle_seconds
@@ -170,7 +170,7 @@ class Transport:
             connection.abort()
         return None
 
-    def _add_idle(self, key: PoolKey, connection: Connection) -> None:
+    def _add_idle(self, key: PoolKey, connection: HttpConnection) -> None:
         idle = self._idle.setdefault(key, [])
         if self._is_closed or len(idle) >= self._max_idle_per_host:
             connection.abort()
@@ -194,7 +194,7 @@ class Transport:
         since = min((idle[0].idle_since for idle in self._idle.values()), default=None)
         self._sweeper = None if since is None else loop.call_at(since + self._idle_seconds, self._sweep)
 
-    async def _dial(self, route: Route, timeouts: Timeouts) -> Connection:
+    async def _dial(self, route: HttpRoute, timeouts: Timeouts) -> HttpConnection:
         host, port = route.reached
         race = Race(host, port, self._resolve)
         try:
@@ -207,13 +207,13 @@ class Transport:
             raise TransportError("cut", f"{route.target.address} was not used: the client is closing.", sent=False)
         return connection
 
-    async def _connect(self, route: Route, race: Race) -> Connection:
+    async def _connect(self, route: HttpRoute, race: Race) -> HttpConnection:
         if route.proxy is None:
             return await self._open(route, race, is_tls=route.is_tls)
         connection = await self._open(route, race, is_tls=route.proxy.scheme == "https")
         return await self._tunnel(route, connection) if route.is_tls else connection
 
-    async def _open(self, route: Route, race: Race, *, is_tls: bool) -> Connection:
+    async def _open(self, route: HttpRoute, race: Race, *, is_tls: bool) -> HttpConnection:
         connected = await race.connect()
         try:
             _, connection = await asyncio.get_running_loop().create_connection(
@@ -228,7 +228,7 @@ class Transport:
         self._live.add(connection)
         return connection
 
-    async def _tunnel(self, route: Route, outer: Connection) -> Connection:
+    async def _tunnel(self, route: HttpRoute, outer: HttpConnection) -> HttpConnection:
         """CONNECT through the proxy, then TLS with the server inside the tunnel."""
         assert outer.transport is not None
         outer.on_idle = None  # it is part of the tunnel now, never free for another exchange
@@ -249,8 +249,8 @@ class Transport:
         self._live.add(inner)
         return inner
 
-    def _new_connection(self, route: Route) -> Connection:
-        return Connection(
+    def _new_connection(self, route: HttpRoute) -> HttpConnection:
+        return HttpConnection(
             route.target.address,
             max_header_bytes=self._max_header_bytes,
             on_idle=partial(self._add_idle, route.key),
@@ -264,7 +264,7 @@ class Transport:
         return self._ssl_context
 
 
-def parse_target(url: str) -> Target:
+def parse_target(url: str) -> HttpTarget:
     """Raises ValueError for anything but an http or https URL, without the URL itself, which may contain a key."""
     if _CONTROL.search(url):
         raise ValueError("The URL has a blank or control character in it; expected them percent-encoded.")
@@ -278,7 +278,7 @@ def parse_target(url: str) -> Target:
         raise ValueError(f"The URL has the scheme {quote(parts.scheme)}; expected http(s)://host[:port]/path.")
     path = parts.path or "/"
     path = f"{path}?{parts.query}" if parts.query else path
-    return Target(
+    return HttpTarget(
         scheme=parts.scheme,
         host=host,
         port=DEFAULT_PORTS[parts.scheme] if port is None else port,
@@ -287,7 +287,7 @@ def parse_target(url: str) -> Target:
     )
 
 
-def encode_head(method: str, route: Route, headers: Mapping[str, str], length: int) -> bytes:
+def encode_head(method: str, route: HttpRoute, headers: Mapping[str, str], length: int) -> bytes:
     """The request line and headers. Raises ValueError for a method or header that could smuggle another request."""
     if not _TOKEN.fullmatch(method):
         raise ValueError(f"The method {quote(method)} is not an HTTP token.")
@@ -316,7 +316,7 @@ def encode_head(method: str, route: Route, headers: Mapping[str, str], length: i
     return "\r\n".join(lines).encode("latin-1")
 
 
-async def _ask_for_tunnel(route: Route, connection: Connection) -> None:
+async def _ask_for_tunnel(route: HttpRoute, connection: HttpConnection) -> None:
     assert route.proxy is not None
     address = route.target.address
     head = f"CONNECT {address} HTTP/1.1\r\nhost: {address}\r\n"
@@ -332,14 +332,14 @@ async def _ask_for_tunnel(route: Route, connection: Connection) -> None:
         raise _tunnel_error(route, "sent bytes of its own into the tunnel.")
 
 
-def _tunnel_error(route: Route, problem: str) -> TransportError:
+def _tunnel_error(route: HttpRoute, problem: str) -> TransportError:
     assert route.proxy is not None
     return TransportError(
         "refused", f"{route.target.address} is out of reach: the proxy {route.proxy.address} {problem}", sent=False
     )
 
 
-def _dial_error(error: OSError, route: Route, seconds: float, story: str) -> TransportError:
+def _dial_error(error: OSError, route: HttpRoute, seconds: float, story: str) -> TransportError:
     server = route.target.address
     has_tls = route.is_tls or (route.proxy is not None and route.proxy.scheme == "https")
     if has_tls and isinstance(error, (ConnectionResetError, ConnectionAbortedError, BrokenPipeError)):

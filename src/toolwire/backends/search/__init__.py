@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .asking import Search, Searcher
 from .command import CommandSearch
 from .registry import build_search
+from .searcher import SearchEngine, Searcher
 from .searxng import SearxngSearch
 
-__all__ = ["CommandSearch", "Search", "Searcher", "SearxngSearch", "build_search"]
+__all__ = ["CommandSearch", "SearchEngine", "Searcher", "SearxngSearch", "build_search"]

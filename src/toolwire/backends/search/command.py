@@ -10,7 +10,7 @@ from ...dialects.shared.web_search import SearchHit
 from ...errors import UpstreamError
 from ...subprocesses import signal_group, start
 from ...wire.exact_json import object_of
-from .asking import hit_in
+from .searcher import hit_in
 
 _MAX_OUTPUT = 1 << 20
 _PIECE = 1 << 16

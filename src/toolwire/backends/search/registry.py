@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from ...config.file import SearchConfig
 from ..http.transport import Transport
-from .asking import Search, Searcher
 from .command import CommandSearch
+from .searcher import SearchEngine, Searcher
 from .searxng import SearxngSearch
 
 
 def build_search(config: SearchConfig, transport: Transport) -> Searcher:
-    engine: Search
+    engine: SearchEngine
     if config.kind == "searxng":
         engine = SearxngSearch(config.url, transport, config.timeout)
     else:

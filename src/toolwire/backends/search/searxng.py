@@ -8,7 +8,7 @@ from ...dialects.shared.web_search import SearchHit
 from ...errors import UpstreamError
 from ...wire.exact_json import BadJson, decode
 from ..http.transport import Timeouts, Transport
-from .asking import hit_in
+from .searcher import hit_in
 
 _MAX_BODY = 4 << 20
 _HEADERS = {"accept": "application/json", "user-agent": "toolwire"}

@@ -29,7 +29,7 @@ class VSCodeBackend(Backend):
     def __init__(self, config: BackendConfig) -> None:
         self.name = config.name
         self.hub = Hub()
-        self.budget = budget.Budget(config.max_requests_per_minute, 0)
+        self.budget = budget.ConversationBudget(config.max_requests_per_minute, 0)
         self._models = config.models
         self._timeouts = TurnTimeouts(first=config.first_byte_timeout, idle=config.idle_timeout)
 

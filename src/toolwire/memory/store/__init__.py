@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from .base import Entry, Item, Status, Store
-from .factory import Opened, open_store
+from .factory import OpenedStore, open_store
 from .memory import MemoryStore
 from .sqlite import SqliteStore
 
-__all__ = ["Store", "Entry", "Item", "Status", "open_store", "Opened", "MemoryStore", "SqliteStore"]
+__all__ = ["Store", "Entry", "Item", "Status", "open_store", "OpenedStore", "MemoryStore", "SqliteStore"]

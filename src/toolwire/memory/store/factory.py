@@ -13,13 +13,13 @@ from . import errors as failures
 from .base import Store
 from .memory import MemoryStore
 from .pruning import bounds_of
-from .session import Session
+from .session import StoreSession
 from .sqlite import PATIENCE, SqliteStore
 
 _DAY = 86400.0
 
 
-class Opened(Struct, frozen=True):
+class OpenedStore(Struct, frozen=True):
     """warning: a sentence for the owner, "" if all is as it should be."""
 
     store: Store
@@ -28,7 +28,7 @@ class Opened(Struct, frozen=True):
 
 def open_store(
     *, kind: Literal["sqlite", "memory"], path: str, default_path: Path, max_age_days: int, max_mb: int
-) -> Opened:
+) -> OpenedStore:
     """The file is path, or default_path if that is ""; it is made and checked now, but used from the first question on.
 
     So workers may be forked in between. A ConfigError says what is wrong with a file; only where nobody asked for one and the
@@ -36,7 +36,7 @@ def open_store(
     """
     max_bytes, max_age = max_mb << 20, max_age_days * _DAY
     if kind == "memory":
-        return Opened(MemoryStore(max_bytes=max_bytes, max_age=max_age))
+        return OpenedStore(MemoryStore(max_bytes=max_bytes, max_age=max_age))
     file = Path(path) if path else default_path
     try:
         _try_out(file, max_bytes, max_age)
@@ -44,12 +44,12 @@ def open_store(
         if path or error.code != failures.UNWRITABLE:
             raise
         warning = f"{error.sentence()} Until then answers are stored in memory, and are gone when the gateway stops."
-        return Opened(MemoryStore(max_bytes=max_bytes, max_age=max_age), warning)
-    return Opened(SqliteStore(file, max_bytes=max_bytes, max_age=max_age))
+        return OpenedStore(MemoryStore(max_bytes=max_bytes, max_age=max_age), warning)
+    return OpenedStore(SqliteStore(file, max_bytes=max_bytes, max_age=max_age))
 
 
 def _try_out(path: Path, max_bytes: int, max_age: float) -> None:
-    session = Session(path, bounds_of(max_bytes), max_age, PATIENCE)
+    session = StoreSession(path, bounds_of(max_bytes), max_age, PATIENCE)
     try:
         session.fit()
     except sqlite3.Error as error:

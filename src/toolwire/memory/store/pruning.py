@@ -27,7 +27,7 @@ _PAUSE = 60.0  # seconds between two looks for what is too old
 _MOST_USES = 1000  # that are held in memory before they are written
 
 
-class Bounds(Struct, frozen=True):
+class FileBounds(Struct, frozen=True):
     """All in pages, but journal, which is in bytes.
 
     data: of the file. largest: of one transaction. spare: kept free for the next writes. step: touched in one go of pruning.
@@ -42,12 +42,12 @@ class Bounds(Struct, frozen=True):
     checkpoint: int
 
 
-def bounds_of(max_bytes: int) -> Bounds:
+def bounds_of(max_bytes: int) -> FileBounds:
     """How a bound for the whole is parted. An estimate of a transaction may err by a third before the journal is too long."""
     total = max_bytes // PAGE
     journal = min(total // 4, _LONGEST_JOURNAL // PAGE)
     data = total - journal - _SHARED
-    return Bounds(
+    return FileBounds(
         data=data,
         journal=journal * PAGE,
         largest=journal * 3 // 4,
@@ -66,7 +66,7 @@ class Write(Protocol):
 class Pruner:
     """For one connection; every step of it is a short transaction, so that other processes get their turn."""
 
-    def __init__(self, connection: Connection, bounds: Bounds, max_age: float, write: Write) -> None:
+    def __init__(self, connection: Connection, bounds: FileBounds, max_age: float, write: Write) -> None:
         self._connection = connection
         self._bounds = bounds
         self._max_age = max_age

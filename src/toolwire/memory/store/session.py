@@ -14,7 +14,7 @@ from msgspec import Struct
 from ...errors import GatewayError
 from . import errors as failures
 from .eviction import Name
-from .pruning import Bounds, Pruner
+from .pruning import FileBounds, Pruner
 from .schema import FRAME, connect, pragma
 
 Result = TypeVar("Result")
@@ -47,13 +47,13 @@ class Task(Struct, frozen=True):
         return 0 if self.is_deletion else self.pages
 
 
-class Session:
+class StoreSession:
     """May be used by any thread, but by one at a time.
 
     at_once() never waits for another process or for the disk to be in sync; perform() and tidy() do.
     """
 
-    def __init__(self, path: Path, bounds: Bounds, max_age: float, patience: float) -> None:
+    def __init__(self, path: Path, bounds: FileBounds, max_age: float, patience: float) -> None:
         self._bounds = bounds
         self._patience = patience
         self._unsaved = 0  # pages in the journal since it was last copied into the file, by guess

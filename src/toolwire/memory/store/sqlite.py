@@ -13,8 +13,8 @@ from . import errors as failures
 from . import schema, statements
 from .base import Entry, Item, Status, parent_of
 from .pruning import bounds_of
-from .session import Session, Task, Work
-from .writer_thread import Worker
+from .session import StoreSession, Task, Work
+from .writer_thread import StoreThread
 
 PATIENCE = 5.0  # seconds to wait while another process writes
 _TICK = 1e-6  # seconds; a double holds no finer ones since 1970
@@ -35,7 +35,7 @@ class SqliteStore:
         self._clock = clock
         self._last = 0.0
         self._bounds = bounds_of(max_bytes)
-        self._worker = Worker(lambda: Session(path, self._bounds, max_age, patience), clock)
+        self._worker = StoreThread(lambda: StoreSession(path, self._bounds, max_age, patience), clock)
 
     async def put(self, entry: Entry) -> None:
         sizes = [len(entry.head), len(entry.input), len(entry.body), *(len(item.value) for item in entry.output)]

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from . import errors as failures
-from .session import Outcome, Session, Task
+from .session import Outcome, StoreSession, Task
 
 _SMALL = 32  # pages that a caller may write itself
 _SLOW = 0.1  # seconds; a disk that takes longer is left to the thread for a while
@@ -35,15 +35,15 @@ _Job: TypeAlias = tuple[Task, "asyncio.Future[Any]"]
 _Answer: TypeAlias = tuple["asyncio.Future[Any]", Outcome]
 
 
-class Worker:
+class StoreThread:
     """Starts with the first task, so a process may fork before it. A session that cannot be opened is tried again each time."""
 
-    def __init__(self, open_session: Callable[[], Session], clock: Callable[[], float]) -> None:
+    def __init__(self, open_session: Callable[[], StoreSession], clock: Callable[[], float]) -> None:
         self._open_session = open_session
         self._clock = clock
         self._waiting: queue.SimpleQueue[_Job] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._session: Session | None = None
+        self._session: StoreSession | None = None
         self._using = threading.Lock()  # held by whoever uses the session
         self._is_nudged = False
         self._slow_until = 0.0
@@ -115,7 +115,7 @@ class Worker:
                 _answer([future for _, future in ending], [Outcome() for _ in ending])
                 self._is_nudged = False
 
-    def _tidy(self, session: Session) -> None:
+    def _tidy(self, session: StoreSession) -> None:
         try:
             session.tidy(self._clock())
         except Exception:  # the thread must live on; writes and reads do not depend on tidying

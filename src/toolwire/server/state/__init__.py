@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from ...calls.turn import BYTES_PER_TOKEN
 from ...dialects import responses
 from ...errors import InternalError
-from ...memory.answers import Keeping
+from ...memory.answers import AnswerMemory
 from ...runtime import Runtime
 from ...telemetry import Record
 from ...types import Request
@@ -31,7 +31,7 @@ class State:
     def __init__(
         self,
         runtime: Runtime,
-        keeping: Keeping,
+        keeping: AnswerMemory,
         ended: Callable[[Record], None],
         report: Callable[[InternalError, str], None],
         interval: float,

@@ -17,7 +17,7 @@ from ...dialects.responses.state import shown_item
 from ...dialects.shared.model_field import Renamer
 from ...errors import BadRequest, quote
 from ...ids import new_id
-from ...memory.answers import POINTERS, RUNNING, Keeping
+from ...memory.answers import POINTERS, RUNNING, AnswerMemory
 from ...memory.store import Entry, Item
 from ...runtime import Runtime
 from ...types import Request
@@ -38,7 +38,7 @@ _ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.:-]{0,199}")
 
 
 class Stored:
-    def __init__(self, runtime: Runtime, keeping: Keeping, background: Background, interval: float) -> None:
+    def __init__(self, runtime: Runtime, keeping: AnswerMemory, background: Background, interval: float) -> None:
         self._runtime = runtime
         self._keeping = keeping
         self._store = keeping.store

@@ -11,7 +11,7 @@ from ...dialects.responses.items_in import is_reference, message_in
 from ...dialects.responses.state import shown_item
 from ...errors import BadRequest, quote
 from ...ids import new_id
-from ...memory.answers import Keeping
+from ...memory.answers import AnswerMemory
 from ...memory.store import Entry, Item
 from ...types import JsonObject
 from ...wire.exact_json import decode, encode
@@ -25,7 +25,7 @@ _MAX_METADATA = 16
 
 
 class Conversations:
-    def __init__(self, keeping: Keeping) -> None:
+    def __init__(self, keeping: AnswerMemory) -> None:
         self._keeping = keeping
         self._store = keeping.store
 

@@ -14,7 +14,7 @@ from ....wire.connect import BadConnectStream, ConnectDecoder, ConnectEnd, Conne
 from ...addresses import Race, Resolve, dial_error, resolve
 from ...http.connection import TransportError
 from ...http.proxy import choose_proxy
-from ...http.transport import Target as Address
+from ...http.transport import HttpTarget as Address
 from ...http.transport import parse_target
 from .channel import Channel, Gone
 from .http2 import Connection

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.backends.search.asking import Searcher, chosen, hit_in, tidy
+from toolwire.backends.search.searcher import Searcher, chosen, hit_in, tidy
 from toolwire.dialects.shared.web_search import SearchHit, SearchOutcome, WebSearch
 from toolwire.errors import UpstreamError
 

@@ -26,7 +26,7 @@ _UNSEEN = re.compile(
 _SPACES = re.compile(r"\s+")
 
 
-class Search(Protocol):
+class SearchEngine(Protocol):
     """One engine. A failure is an UpstreamError; too long a wait is the asker's to end."""
 
     async def find(self, query: str, count: int) -> list[SearchHit]: ...
@@ -35,7 +35,7 @@ class Search(Protocol):
 class Searcher:
     """An engine with the owner's limits."""
 
-    def __init__(self, engine: Search, *, timeout: float, results: int) -> None:
+    def __init__(self, engine: SearchEngine, *, timeout: float, results: int) -> None:
         self._engine = engine
         self._timeout = timeout
         self._results = results

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from msgspec.structs import replace
 
-from .backends.base import Backend, EventReply, ToolsUnsupported
+from .backends.base import Backend, EventReply, TokenCount, ToolsUnsupported
 from .calls.turn import BYTES_PER_TOKEN, Turn, Watcher
 from .catalog.models import Catalog
 from .catalog.router import Route, Router
@@ -84,7 +84,7 @@ class Runtime:
             return await self.answer(request, record, owner, is_guarded=is_guarded)
         return EventAnswer(job, reader, self._turn(job, watcher, is_raw=watcher is not None or not is_guarded))
 
-    async def count(self, request: Request, owner: str = "") -> bytes:
+    async def count(self, request: Request, owner: str = "") -> TokenCount:
         """The number of input tokens: the back end's count where it has one, else an estimate by length."""
         route = await self.catalog.route(request.model)
         backend = self._backend(route)
@@ -93,9 +93,7 @@ class Runtime:
             request = replace(stored.request, wire=encode(stored.request.source))
         outgoing = replace(request, model=route.model, wire=with_model(request.wire, request.model, route.model))
         counted = await backend.count(outgoing)
-        if counted is not None:
-            return counted.body or encode({"input_tokens": counted.tokens})
-        return encode({"input_tokens": max(1, len(request.wire) // BYTES_PER_TOKEN)})
+        return counted or TokenCount(max(1, len(request.wire) // BYTES_PER_TOKEN))
 
     async def stores(self, request: Request) -> bool:
         """Whether the gateway, not the back end, stores the answer."""

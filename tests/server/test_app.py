@@ -44,9 +44,7 @@ from tests.server.harness import (
     wait_until,
 )
 from toolwire.config.file import BackendConfig, Config, StoreConfig, with_backends
-from toolwire.dialects import DIALECTS as BY_NAME
 from toolwire.server import App
-from toolwire.server.app import dialect_of
 
 pytestmark = pytest.mark.slow
 
@@ -366,19 +364,6 @@ def test_too_many_at_once_is_a_429(upstream: Upstream, dialect: str) -> None:
             connection.close()
         upstream.on("crowd", streamed("chat"))
         wait_until(lambda: ask(server.port, "POST", PATHS[dialect], question(dialect, "b/crowd")).status == 200)
-
-
-@pytest.mark.parametrize(("path", "headers", "dialect"), [
-    ("/chat/completions", {}, "chat"),
-    ("/responses/x", {"anthropic-version": "1"}, "responses"),
-    ("/messages/count_tokens", {}, "messages"),
-    ("/models", {}, "chat"),
-    ("/models", {"anthropic-version": "1"}, "messages"),
-    ("/models", {"x-api-key": "k"}, "messages"),
-    ("/models", {"x-api-key": "k", "authorization": "Bearer k"}, "chat"),
-])  # fmt: skip
-def test_whose_dialect_it_is(path: str, headers: dict[str, str], dialect: str) -> None:
-    assert dialect_of(path, headers) is BY_NAME[dialect]
 
 
 def test_a_server_that_has_not_started_says_so() -> None:

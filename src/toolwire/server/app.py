@@ -1,4 +1,4 @@
-"""The gateway as a plain ASGI application: routes, limits, and every error in the dialect of the asker."""
+"""The gateway as an ASGI application: routing, limits, and errors in the dialect of the client."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 import traceback
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from ..backends import build
 from ..backends.http.transport import Transport
@@ -18,7 +18,7 @@ from ..backends.search import build_search
 from ..catalog.router import router_for
 from ..config.file import Config, default_store_path
 from ..config.policy import policy_of
-from ..dialects import DIALECTS, Dialect, messages
+from ..dialects.base import Decode, Endpoint
 from ..errors import BadRequest, GatewayError, InternalError, drop_tracebacks, quote
 from ..ids import new_id
 from ..memory.answers import AnswerMemory, storing_backends
@@ -31,30 +31,26 @@ from ..telemetry import Record, wire_trace
 from ..telemetry.hourly import HourlyCounts
 from ..telemetry.prometheus import Prometheus
 from ..types import LOOP_HEADER, REACHED_BOUND, Request
-from .auth import Guard, owner_of
+from .auth import Guard, key_in, owner_of
 from .body import ClientGone, Receive, Send, check_type, read_body, with_model
 from .collector import Collector
 from .exchange import Exchange, while_here
-from .gemini import Door, counted, door_of
 from .logs import Log
 from .mounts import RuntimeAccess
 from .reply import Reply, WrongMethod
+from .routes import find, without_version
 from .state import State, is_stateful
 from .state.query import Asked, query_in
 from .stats_writer import Recorder
 from .tracer import Tracer
 
-Decode: TypeAlias = Callable[[bytes, Mapping[str, str]], Request]
-
 _BODY_SECONDS = 120.0
 _CLEAN_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
-_ASKED = {"/chat/completions": "chat", "/responses": "responses", "/messages": "messages"}
 _PROBES = frozenset({"/healthz", "/readyz"})
-_PATHS = {**_ASKED, "/conversations": "responses"}
 
 
 class App:
-    """One instance a process. Back ends are built when the server starts, so that they belong to its loop."""
+    """One instance per process. Back ends are built when the server starts, because they belong to its event loop."""
 
     def __init__(self, config: Config, store: Store | None = None) -> None:
         self._config = config
@@ -72,6 +68,12 @@ class App:
         self._is_ready = False
         self._runtime: Runtime | None = None
         self.mounts: dict[str, Mount] = {}  # by path
+        self._pages: dict[str, Callable[[Reply], Awaitable[None]]] = {
+            "/": _front_page,
+            "/healthz": _healthy,
+            "/readyz": self._ready,
+            "/metrics": self._show_metrics,
+        }
         self._transport: Transport | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -98,6 +100,7 @@ class App:
         self._runtime = Runtime(backends, router_for(self._config), policies, keeping, searching, vault)
         gateway = RuntimeAccess(self._log.say, self._running, self._opened, self._done)
         self.mounts = {kind.path: kind.build(gateway, backends.values()) for kind in mount_kinds()}
+        self._pages |= {path: partial(self._describe, mount) for path, mount in self.mounts.items()}
         self._state = State(self._runtime, keeping, self._done, self._report, self._config.server.keep_alive_seconds)
         self._recorder = Recorder(store, self._history, self._report)
         self._recorder.start()
@@ -105,7 +108,7 @@ class App:
         self._is_ready = True
 
     def _opened_store(self) -> Store:
-        """In each worker anew; what is wrong with the file ends the start with its reason."""
+        """Raises ConfigError when the file cannot be used."""
         asked = self._config.store
         opened = open_store(
             kind=asked.kind,
@@ -133,11 +136,11 @@ class App:
         self._log.close()
 
     def log_handler(self) -> logging.Handler:
-        """For what other libraries log."""
+        """For the log lines of other libraries."""
         return self._log.handler()
 
     def close_log(self) -> None:
-        """Writes what is left; also for a server that never started."""
+        """Write the lines that wait, also for a server that never started."""
         self._log.close()
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
@@ -155,29 +158,30 @@ class App:
     async def _http(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         path: str = scope["path"]
-        short = _short(path)
-        door = door_of(path, scope.get("query_string", b""))
-        dialect = DIALECTS["gemini"] if door is not None else dialect_of(short.removeprefix("/v1"), headers)
+        short = without_version(path)
+        dialect, endpoint = find(path, short, scope.get("query_string", b""), headers)
         request_id = headers.get("x-request-id", "")
         if not _CLEAN_ID.fullmatch(request_id):
             request_id = new_id("req_")
         record = Record(request_id=request_id, dialect=dialect.name, started=time.monotonic())
         if wire_trace.active:
             wire_trace.enter(request_id)
-        origin = self._guard.allowed_origin(headers.get("origin"))
-        reply = Reply(send, dialect, request_id, origin) if door is None else door.reply(send, request_id, origin)
-        headers = headers if door is None else door.headers(headers)
+        reply = Reply(send, dialect, request_id, self._guard.allowed_origin(headers.get("origin")))
+        if endpoint is not None:
+            reply.is_array = endpoint.is_array
+            if endpoint.key and not key_in(headers):
+                headers["authorization"] = f"Bearer {endpoint.key}"
         try:
             if scope["method"] == "OPTIONS" and "access-control-request-method" in headers:
                 await reply.preflight()
                 return
             self._guard.admit(headers, is_probe=short in _PROBES)
-            if door is not None:
-                await self._through(door, scope["method"], headers, receive, reply, record)
+            if endpoint is not None:
+                await self._serve(endpoint, scope["method"], headers, receive, reply, record)
             elif is_stateful(short):
                 await self._show_state(scope, short, headers, receive, reply)
             else:
-                await self._route(scope["method"], path, headers, receive, reply, record)
+                await self._show_page(scope["method"], path, short, headers, reply)
         except ClientGone:
             record.outcome, record.status = "client_gone", record.status or 499
         except GatewayError as error:
@@ -190,7 +194,7 @@ class App:
     async def _refuse(self, error: GatewayError, reply: Reply, record: Record) -> None:
         if isinstance(error, InternalError):
             self._report(error, record.request_id)
-        if not record.ended:  # it was refused at the door
+        if not record.ended:  # refused before it was opened
             record.outcome, record.error, record.status = "error", error.code, error.status
             self._metrics.opened(record)
             self._close(record)
@@ -207,37 +211,39 @@ class App:
         self._history.closed(record)
         self._log.request(record)
 
-    async def _route(
-        self, method: str, whole: str, headers: Mapping[str, str], receive: Receive, reply: Reply, record: Record
+    async def _serve(
+        self,
+        endpoint: Endpoint,
+        method: str,
+        headers: Mapping[str, str],
+        receive: Receive,
+        reply: Reply,
+        record: Record,
     ) -> None:
-        path = _short(whole)
-        if path in _ASKED or path == "/messages/count_tokens":
-            if method != "POST":
-                raise WrongMethod(method, "POST")
-            await self._model_request(path, headers, receive, reply, record)
-            return
-        get = self._pages().get(path)
-        if get is None and path.startswith("/models/"):
-            get = self._one_model(path.removeprefix("/models/"), reply)
-        if get is None:
-            hint = f"The base URL has one /v1 too many: try {quote(path)}." if path.startswith("/v1/") else ""
-            raise BadRequest(f"there is nothing at {quote(whole)}.", status=404, code="not_found", hint=hint)
+        if method not in endpoint.methods:
+            raise WrongMethod(method, ", ".join(endpoint.methods))
+        if endpoint.decode is not None:
+            await self._model_request(endpoint, endpoint.decode, headers, receive, reply, record)
+        elif endpoint.task == "models":
+            await reply.json(reply.dialect.encode_models(await self._running().catalog.models()))
+        else:
+            line = await self._running().catalog.model(endpoint.model)
+            if line is None:
+                name = quote(endpoint.model)
+                raise BadRequest(f"no back end lists the model {name}.", status=404, code="model_not_found")
+            await reply.json(reply.dialect.encode_model(line))
+
+    async def _show_page(self, method: str, path: str, short: str, headers: Mapping[str, str], reply: Reply) -> None:
+        """What is the same for clients of all dialects."""
+        page = self._pages.get(short)
+        if page is None:
+            hint = f"The base URL has one /v1 too many: try {quote(short)}." if short.startswith("/v1/") else ""
+            raise BadRequest(f"there is nothing at {quote(path)}.", status=404, code="not_found", hint=hint)
         if method not in ("GET", "HEAD"):
             raise WrongMethod(method, "GET, HEAD")
-        if path in self.mounts and "origin" in headers:
-            raise BadRequest(f"a web page may not read {quote(path)}.", status=403, code="origin_refused")
-        await get(reply)
-
-    async def _through(
-        self, door: Door, method: str, headers: Mapping[str, str], receive: Receive, reply: Reply, record: Record
-    ) -> None:
-        """A path of the dialect that names the model there."""
-        if method not in (("POST",) if door.is_post else ("GET", "HEAD")):
-            raise WrongMethod(method, "POST" if door.is_post else "GET, HEAD")
-        if door.is_post:
-            await self._model_request("", headers, receive, reply, record, door)
-        else:
-            await (self._one_model(door.model, reply) if door.model else self._list_models)(reply)
+        if short in self.mounts and "origin" in headers:
+            raise BadRequest(f"a web page may not read {quote(short)}.", status=403, code="origin_refused")
+        await page(reply)
 
     async def _show_state(
         self, scope: MutableMapping[str, Any], path: str, headers: Mapping[str, str], receive: Receive, reply: Reply
@@ -254,58 +260,42 @@ class App:
         body = await read_body(receive, headers, self._limit, _BODY_SECONDS, self._loop)
         await self._state.answer(asked, body, reply, receive)
 
-    def _pages(self) -> dict[str, Callable[[Reply], Awaitable[None]]]:
-        return {
-            "/": _front_page,
-            "/healthz": _healthy,
-            "/readyz": self._ready,
-            "/metrics": self._show_metrics,
-            "/models": self._list_models,
-            **{path: partial(self._describe, mount) for path, mount in self.mounts.items()},
-        }
-
     async def _model_request(
         self,
-        path: str,
+        endpoint: Endpoint,
+        decode: Decode,
         headers: Mapping[str, str],
         receive: Receive,
         reply: Reply,
         record: Record,
-        door: Door | None = None,
     ) -> None:
-        runtime = self._running()
+        runtime, owner = self._running(), owner_of(headers)
         self._opened(record)
-        is_handed_on = False
+        is_detached = False  # it runs in the background, and the record belongs to that run
         try:
             check_type(headers)
             body = await read_body(receive, headers, self._limit, _BODY_SECONDS, self._loop)
-            if path == "/messages/count_tokens" or (door is not None and door.is_counting):
-                counting = await self._decoded(
-                    messages.decode_count_request if door is None else door.decode, body, headers
-                )
-                record.model = counting.model[:100]
-                tokens = await while_here(receive, runtime.count(counting, owner_of(headers)))
-                await reply.json(tokens if door is None else counted(tokens))
-                record.status = 200
-                return
-            decode = reply.dialect.decode_request if door is None else door.decode
             request = await self._decoded(decode, body, headers)
             record.model, record.is_stream = request.model[:100], request.stream
+            if endpoint.task == "count":
+                counted = await while_here(receive, runtime.count(request, owner))
+                await reply.json(counted.body or reply.dialect.encode_count(counted.tokens))
+                record.status = 200
+                return
             record.has_reached_bound = headers.get(LOOP_HEADER) == REACHED_BOUND
             record.is_debugged = headers.get("x-toolwire-debug", "0") not in ("0", "false", "")
-            assert self._loop is not None
-            owner = owner_of(headers)
-            if self._state is not None and await _runs_behind(request, runtime):
-                tell = await self._state.run(request, owner, record)
-                is_handed_on = True
-                await tell(reply, receive)
+            if request.state is not None and request.state.is_background and await runtime.stores(request):
+                assert self._state is not None
+                show = await self._state.run(request, owner, record)
+                is_detached = True
+                await show(reply, receive)
                 return
+            assert self._loop is not None
             exchange = Exchange(self._loop, runtime, record, self._config.server.keep_alive_seconds, owner)
             await exchange.run(request, receive, reply)
         except ClientGone:
-            if is_handed_on:
-                return
-            record.outcome, record.status = "client_gone", record.status or 499
+            if not is_detached:
+                record.outcome, record.status = "client_gone", record.status or 499
         except GatewayError as error:
             record.outcome, record.error, record.status = "error", error.code, record.status or error.status
             raise
@@ -313,11 +303,11 @@ class App:
             record.outcome, record.error, record.status = "error", InternalError.code, record.status or 500
             raise
         finally:
-            if not is_handed_on:
+            if not is_detached:
                 self._done(record)
 
     async def _decoded(self, decode: Decode, body: bytes, headers: Mapping[str, str]) -> Request:
-        """A request that names no model goes to the default, where there is one."""
+        """A request without a model gets the default model, where there is one."""
         try:
             return await offload(decode, body, headers) if len(body) > LARGE else decode(body, headers)
         except BadRequest as error:
@@ -329,7 +319,7 @@ class App:
         return decode(with_model(body, model), headers)
 
     def _opened(self, record: Record) -> None:
-        """Raises BadRequest where there is no room for it."""
+        """Raises BadRequest where too many requests are open."""
         if self._open >= self._config.server.max_streams:
             raise BadRequest(
                 f"{self._open} requests are being answered, the most this server takes at once.",
@@ -359,36 +349,6 @@ class App:
     async def _describe(self, mount: Mount, reply: Reply) -> None:
         self._running()
         await reply.json(mount.describe())
-
-    async def _list_models(self, reply: Reply) -> None:
-        await reply.json(reply.dialect.encode_models(await self._running().catalog.models()))
-
-    def _one_model(self, name: str, reply: Reply) -> Callable[[Reply], Awaitable[None]]:
-        async def show(reply: Reply) -> None:
-            line = await self._running().catalog.model(name)
-            if line is None:
-                raise BadRequest(f"no back end lists the model {quote(name)}.", status=404, code="model_not_found")
-            await reply.json(reply.dialect.encode_model(line))
-
-        return show
-
-
-def dialect_of(path: str, headers: Mapping[str, str]) -> Dialect:
-    """By path; where that does not tell, by the headers."""
-    for start, name in _PATHS.items():
-        if path.startswith(start):
-            return DIALECTS[name]
-    return next((dialect for dialect in reversed(DIALECTS.values()) if dialect.claims(headers)), DIALECTS["chat"])
-
-
-def _short(path: str) -> str:
-    """Clients may have the version in the address that they were given, or not."""
-    return path.removeprefix("/v1").rstrip("/") or "/"
-
-
-async def _runs_behind(request: Request, runtime: Runtime) -> bool:
-    """In the background here; where the back end keeps answers, it runs them itself."""
-    return request.state is not None and request.state.is_background and await runtime.stores(request)
 
 
 async def _front_page(reply: Reply) -> None:

@@ -1,7 +1,8 @@
-"""The ways to answer a request: JSON, text, errors, preflights, and the head of a stream."""
+"""Writes the response of one request: JSON, errors, preflights, and event streams with heartbeats."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Mapping
 from typing import TypeAlias
@@ -14,11 +15,16 @@ from .body import Send
 HeaderList: TypeAlias = list[tuple[bytes, bytes]]
 _MAX_LOSS_HEADER = 1000
 _MAX_DEBUG_HEADER = 4000
+_SSE_HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),
+]
 _UNPRINTABLE = re.compile(rb"[^\x20-\x7e]")
 
 
 class WrongMethod(BadRequest):
-    """405, with the methods that this path takes."""
+    """405, with the methods that the path supports."""
 
     def __init__(self, found: str, allowed: str) -> None:
         super().__init__(f"found {quote(found)}; expected {allowed}.", status=405, code="method_not_allowed")
@@ -26,7 +32,7 @@ class WrongMethod(BadRequest):
 
 
 class Reply:
-    """One request's way back; is_started tells whether its head has left."""
+    """is_started: the head of the response was sent. is_array: the client expects a JSON body as an array of one element."""
 
     def __init__(self, send: Send, dialect: Dialect, request_id: str, origin: str | None) -> None:
         self.send = send
@@ -34,6 +40,7 @@ class Reply:
         self._request_id = request_id
         self._origin = origin
         self.is_started = False
+        self.is_array = False
 
     async def start(self, status: int, headers: HeaderList) -> None:
         self.is_started = True
@@ -58,6 +65,8 @@ class Reply:
         await self.whole(error.status, self.dialect.encode_error(error, self._request_id), "application/json", extra)
 
     async def whole(self, status: int, body: bytes, kind: str, extra: HeaderList | None = None) -> None:
+        if self.is_array and kind == "application/json":
+            body = b"[" + body + b"]"
         head = [(b"content-type", kind.encode()), (b"content-length", b"%d" % len(body)), *self.headers()]
         await self.start(status, head + (extra or []))
         await self.send({"type": "http.response.body", "body": body})
@@ -75,8 +84,60 @@ class Reply:
         await self.send({"type": "http.response.body", "body": b""})
 
 
+class EventStream:
+    """Sends its head with the first write or the first heartbeat, whichever comes first."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, reply: Reply, interval: float) -> None:
+        self._reply = reply
+        self._send = reply.send
+        self.headers: HeaderList = []  # more of them, known when the back end has answered
+        self._interval = interval
+        self._loop = loop
+        self._last = self._loop.time()
+        self._timer = self._loop.call_later(interval, self._tick)
+        self._beat: asyncio.Task[None] | None = None
+        self._is_writing = False
+
+    @property
+    def is_started(self) -> bool:
+        return self._reply.is_started
+
+    async def write(self, data: bytes, *, is_last: bool = False) -> None:
+        self._is_writing = True
+        if not self._reply.is_started:
+            await self._start()
+        await self._send({"type": "http.response.body", "body": data, "more_body": not is_last})
+        self._is_writing = False
+        self._last = self._loop.time()
+
+    def close(self) -> None:
+        self._timer.cancel()
+        if self._beat is not None:
+            self._beat.cancel()
+
+    async def _start(self) -> None:
+        await self._reply.start(200, [*_SSE_HEADERS, *self._reply.headers(), *self.headers])
+
+    def _tick(self) -> None:
+        """Writes only note the time; the timer is set again here. While a write waits for a slow client, no heartbeat is sent."""
+        quiet = self._loop.time() - self._last
+        is_stuck = self._is_writing or (self._beat is not None and not self._beat.done())
+        if is_stuck:
+            quiet = 0.0
+        elif quiet >= self._interval * 0.98:
+            self._last = self._loop.time()
+            self._beat = self._loop.create_task(self._write_heartbeat())
+            quiet = 0.0
+        self._timer = self._loop.call_later(max(0.05, self._interval - quiet), self._tick)
+
+    async def _write_heartbeat(self) -> None:
+        if not self._reply.is_started:
+            await self._start()
+        await self._send({"type": "http.response.body", "body": self._reply.dialect.heartbeat, "more_body": True})
+
+
 def passed_headers(headers: Mapping[str, str]) -> HeaderList:
-    """The back end's headers that a client may want; its request id keeps apart from ours."""
+    """The back end's headers that a client may see. Its request id gets a name of its own."""
     return [
         (
             f"x-upstream-{name}".encode() if name.endswith("request-id") else name.encode(),
@@ -87,7 +148,7 @@ def passed_headers(headers: Mapping[str, str]) -> HeaderList:
 
 
 def loss_header(losses: list[Loss]) -> HeaderList:
-    """What could not be carried over, counted by feature and bounded."""
+    """The losses, counted by feature."""
     if not losses:
         return []
     counts: dict[str, int] = {}
@@ -97,11 +158,11 @@ def loss_header(losses: list[Loss]) -> HeaderList:
     return [(b"x-toolwire-loss", _printable(words)[:_MAX_LOSS_HEADER])]
 
 
-def debug_header(told: bytes) -> tuple[bytes, bytes]:
-    """For answers that are no stream; the log has what does not fit."""
-    return b"x-toolwire-debug", _UNPRINTABLE.sub(b"?", told)[:_MAX_DEBUG_HEADER]
+def debug_header(report: bytes) -> tuple[bytes, bytes]:
+    """For an answer that is no stream. The log has what does not fit."""
+    return b"x-toolwire-debug", _UNPRINTABLE.sub(b"?", report)[:_MAX_DEBUG_HEADER]
 
 
 def _printable(text: str) -> bytes:
-    """Foreign text that may stand in a header: a line break in it would begin another one."""
+    """Foreign text without characters that would end the header."""
     return _UNPRINTABLE.sub(b"?", text.encode("ascii", "replace"))

@@ -25,8 +25,7 @@ from ...wire.exact_json import decode, encode
 from ...wire.sse import SseReader
 from ..body import Receive
 from ..exchange import while_here
-from ..outlet import Outlet
-from ..reply import Reply, WrongMethod, passed_headers
+from ..reply import EventStream, Reply, WrongMethod, passed_headers
 from .background import Background, cancelled, heard_of, shown, with_status
 from .query import Asked, page
 
@@ -147,15 +146,15 @@ class Stored:
 
 async def send_pieces(pieces: AsyncGenerator[bytes, None], reply: Reply, interval: float) -> None:
     """The generator is closed before this returns or raises, so that an upstream behind it is stopped at once."""
-    outlet = Outlet(asyncio.get_running_loop(), reply, interval)
+    stream = EventStream(asyncio.get_running_loop(), reply, interval)
     try:
         async with aclosing(pieces):
             async for wire in pieces:
                 if wire:
-                    await outlet.write(wire)
-        await outlet.write(b"", is_last=True)
+                    await stream.write(wire)
+        await stream.write(b"", is_last=True)
     finally:
-        outlet.close()
+        stream.close()
 
 
 def replay(entry: Entry, after: int) -> bytes:

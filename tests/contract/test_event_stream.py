@@ -26,7 +26,7 @@ from tests.server.answers import (
     streamed,
     text_of,
 )
-from tests.server.conftest import backends_of
+from tests.server.conftest import backends_of, server, upstream
 from tests.server.harness import (
     CLOSE,
     HOLD,
@@ -49,8 +49,9 @@ from tests.server.harness import (
 )
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.dialects import DIALECTS as BY_NAME
-from toolwire.server.outlet import Outlet
-from toolwire.server.reply import Reply
+from toolwire.server.reply import EventStream, Reply
+
+__all__ = ["server", "upstream"]  # fixtures
 
 pytestmark = pytest.mark.slow
 
@@ -173,8 +174,8 @@ def test_heartbeats_do_not_pile_up_behind_a_reader_that_stopped() -> None:
     async def main() -> None:
         client = Client()
         loop = asyncio.get_running_loop()
-        outlet = Outlet(loop, Reply(client.send, BY_NAME["chat"], "req_1", None), 0.02)
-        writing = asyncio.create_task(outlet.write(b"data: 1\n\n"))
+        stream = EventStream(loop, Reply(client.send, BY_NAME["chat"], "req_1", None), 0.02)
+        writing = asyncio.create_task(stream.write(b"data: 1\n\n"))
         await asyncio.sleep(0.2)
         assert client.waiting == 1
         client.reading.set()
@@ -183,7 +184,7 @@ def test_heartbeats_do_not_pile_up_behind_a_reader_that_stopped() -> None:
         client.reading.clear()
         await asyncio.sleep(0.2)
         assert client.waiting <= 1
-        outlet.close()
+        stream.close()
         bodies = [message["body"] for message in client.taken if message["type"] == "http.response.body"]
         assert bodies[0] == b"data: 1\n\n"
         assert set(bodies[1:]) <= {b": keep-alive\n\n"}

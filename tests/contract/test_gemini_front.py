@@ -23,7 +23,6 @@ from tests.server.answers import KINDS, PATHS
 from tests.server.harness import Answer, Upstream, ask, gateway, reply, server_config
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.config.secret import Secret
-from toolwire.server.gemini import counted, door_of
 from toolwire.types import Reasoning, Text, ToolCall
 
 BACKENDS = ("chat", "responses", "messages", "gemini")
@@ -250,7 +249,6 @@ def test_tokens_are_counted_by_the_back_end_or_estimated(stage: Stage) -> None:
     assert json.loads(told.body) == {"totalTokens": 31, "more": 1}
     guessed = json.loads(post(stage, "/v1beta/models/chat/m:countTokens", {"contents": [HI]}).body)
     assert guessed["totalTokens"] > 0
-    assert counted(b'{"input_tokens":5}') == b'{"totalTokens":5}'
 
 
 def test_models_are_listed(stage: Stage) -> None:
@@ -300,11 +298,3 @@ def test_a_key_may_stand_in_any_of_its_places() -> None:
         for headers in ({"x-goog-api-key": "wrong"}, {"authorization": "Bearer wrong", "x-goog-api-key": "right"}, {}):
             refused = ask(port, "GET", path, None, headers)
             assert (refused.status, json.loads(refused.body)["error"]["status"]) == (401, "UNAUTHENTICATED")
-
-
-def test_other_paths_are_not_its() -> None:
-    assert door_of("/v1/chat/completions", b"") is None
-    assert door_of("/v1/models", b"key=x") is None
-    door = door_of("/v1/models/m:generateContent", b"key=" + b"x" * 100_000)
-    assert door is not None
-    assert door.is_post

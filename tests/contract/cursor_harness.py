@@ -11,7 +11,7 @@ from typing import Any
 from tests.contract.harness import Said, answered, talk
 from tests.server.answers import PATHS
 from tests.server.harness import LONG, Answer, Gateway, ask, gateway, server_config
-from toolwire.backends.cursor.simulator import TOKEN, Faults, Run, Settings, Simulator
+from toolwire.backends.cursor.simulator import TOKEN, Run, Settings, Simulator, SimulatorFaults
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.config.secret import Secret
 from toolwire.types import Text, ToolCall
@@ -60,7 +60,11 @@ class CursorStage:
 
 @contextmanager
 def running(
-    model: Any = None, *, faults: Faults | Sequence[Faults] = (), settings: Settings | None = None, **config: Any
+    model: Any = None,
+    *,
+    faults: SimulatorFaults | Sequence[SimulatorFaults] = (),
+    settings: Settings | None = None,
+    **config: Any,
 ) -> Iterator[CursorStage]:
     """config: keys of the back end, which is named cursor."""
     with simulating(Simulator(model=model, faults=faults, settings=settings or Settings())) as simulator:

@@ -11,14 +11,14 @@ import pytest
 from tests.contract.cursor_harness import SCHEMA, CursorStage, after, running, simulating
 from tests.contract.harness import NAMES, Said, answered
 from tests.server.harness import ask
-from toolwire.backends.cursor.simulator import TOKEN, Call, Native, Say, Settings, Simulator, play
+from toolwire.backends.cursor.simulator import TOKEN, MakeCall, Native, Say, Settings, Simulator, play
 from toolwire.backends.cursor.wire.values import from_value
 from toolwire.config.secret import Secret
 
 pytestmark = pytest.mark.slow
 
 STRICT = Settings(heartbeat=0.5, needs_context=True)
-MODEL = play([Say("Let me look. "), Call("look", {"city": "Rome"})], [Say("Sunny.")])
+MODEL = play([Say("Let me look. "), MakeCall("look", {"city": "Rome"})], [Say("Sunny.")])
 BOTH = pytest.mark.parametrize("transport", ["run", "sse"])
 
 

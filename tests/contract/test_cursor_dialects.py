@@ -25,14 +25,14 @@ from tests.server.harness import (
 )
 from toolwire.backends.cursor.simulator import (
     TOKEN,
-    Call,
+    AskPerson,
     Fail,
-    Faults,
-    Query,
+    MakeCall,
     Say,
     Seen,
     Settings,
     Simulator,
+    SimulatorFaults,
     Think,
     With,
 )
@@ -65,36 +65,36 @@ class Actor:
         if not results:
             yield Think("Where?")
             yield Say("Looking. ")
-            results = [result.text for result in (yield Call("weather", {"city": "Rome"}))]
+            results = [result.text for result in (yield MakeCall("weather", {"city": "Rome"}))]
         yield Say(f"It says: {results[-1]}")
 
     def _picture(self, seen: Seen) -> Any:
-        [result] = yield Call("weather", {"city": "Rome"})
+        [result] = yield MakeCall("weather", {"city": "Rome"})
         yield Say(f"{result.text}, {len(result.images)} picture")
 
     def _wrong(self, seen: Seen) -> Any:
         """Arguments that do not fit, until it is told."""
         results = seen.results
         if not results:
-            yield Call("weather", {"city": 7, "planet": "Mars"})
-            results = [result.text for result in (yield Call("weather", {"city": "Rome"}))]
+            yield MakeCall("weather", {"city": 7, "planet": "Mars"})
+            results = [result.text for result in (yield MakeCall("weather", {"city": "Rome"}))]
         yield Say(f"Now: {results[-1]}")
 
     def _shy(self, seen: Seen) -> Any:
         """It calls nothing before it is told once more."""
         if "answered without calling" in seen.user_text:
-            yield Call("weather", {"city": "Rome"})
+            yield MakeCall("weather", {"city": "Rome"})
         yield Say("I would rather not.")
 
     def _circles(self, seen: Seen) -> Any:
         while True:
-            yield Call("weather", {"city": "Rome"})
+            yield MakeCall("weather", {"city": "Rome"})
 
     def _fail(self, seen: Seen) -> Any:
         yield Fail(error=seen.user_text.split()[1])
 
     def _cut(self, seen: Seen) -> Any:
-        yield With(Faults(at={"text": "drop"}))
+        yield With(SimulatorFaults(at={"text": "drop"}))
         yield Say("Some words of mine", pieces=2)
 
     def _written(self, seen: Seen) -> Any:
@@ -104,7 +104,7 @@ class Actor:
         yield Say("word " * 300, pieces=300, pause=0.05)
 
     def _asking(self, seen: Seen) -> Any:
-        yield Query("web_search")
+        yield AskPerson("web_search")
         yield Say("Nobody answered.")
 
 

@@ -25,13 +25,23 @@ from tests.backends.cursor.stage import (
     text_of,
     told,
 )
-from toolwire.backends.cursor.simulator import ERRORS, PLACES, TROUBLES, Call, Faults, Say, Settings, Think, play
+from toolwire.backends.cursor.simulator import (
+    ERRORS,
+    PLACES,
+    TROUBLES,
+    MakeCall,
+    Say,
+    Settings,
+    SimulatorFaults,
+    Think,
+    play,
+)
 from toolwire.backends.cursor.wire import agent
 from toolwire.errors import UpstreamError
 from toolwire.events import Answer, Failed, fold
 
 BEFORE, AFTER = "Let me look around. ", "It is sunny there."
-MODEL = play([Say(BEFORE), Call("look", {"city": "Rome"})], [Say(AFTER)])
+MODEL = play([Say(BEFORE), MakeCall("look", {"city": "Rome"})], [Say(AFTER)])
 # Where nothing is waited for, a busy machine must not be taken for a silent server.
 PATIENT = replace(QUICK, first=20.0, idle=20.0, silent=20.0)
 HASTY = replace(QUICK, first=1.2, idle=1.2, silent=0.9, heartbeats=4)
@@ -106,7 +116,7 @@ def played(work: Coroutine[Any, Any, None]) -> None:
     asyncio.run(work)
 
 
-async def outcome(transport: str, faults: Faults, retries: int = 0) -> Outcome:
+async def outcome(transport: str, faults: SimulatorFaults, retries: int = 0) -> Outcome:
     began = time.monotonic()
     limits = HASTY if set(faults.at.values()) & set(SLOW) else PATIENT
     fields: dict[str, Any] = {"limits": limits, "settings": PARKED, "transport": transport, "retries": retries}
@@ -130,30 +140,30 @@ async def outcome(transport: str, faults: Faults, retries: int = 0) -> Outcome:
         return Outcome(texts, error, len(runs), executions, time.monotonic() - began)
 
 
-async def outcomes(cases: dict[str, Faults], transport: str, retries: int = 0) -> dict[str, Outcome]:
+async def outcomes(cases: dict[str, SimulatorFaults], transport: str, retries: int = 0) -> dict[str, Outcome]:
     """All at once: most of the time nothing happens."""
     found = await asyncio.gather(*(outcome(transport, faults, retries) for faults in cases.values()))
     return dict(zip(cases, found, strict=True))
 
 
-def at(place: str, *troubles: str) -> dict[str, Faults]:
-    return {trouble: Faults(at={place: trouble}) for trouble in troubles}
+def at(place: str, *troubles: str) -> dict[str, SimulatorFaults]:
+    return {trouble: SimulatorFaults(at={place: trouble}) for trouble in troubles}
 
 
 def test_every_fault_of_the_simulator_is_in_these_tables() -> None:
     assert set(TOLD) == set(PLAIN)
     assert set(REFUSED) == set(ERRORS)
-    assert set(MEMBERS) | {"at", "poison", "status"} == set(Faults.__struct_fields__)
+    assert set(MEMBERS) | {"at", "poison", "status"} == set(SimulatorFaults.__struct_fields__)
     assert set(PLACES) == {"open", "text", "call", "parked", "result", "end"}
 
 
 @ONCE
 def test_a_rejection_has_the_matching_status(transport: str) -> None:
     async def main() -> None:
-        errors = {name: Faults(at={"open": f"error:{name}"}) for name in ERRORS}
+        errors = {name: SimulatorFaults(at={"open": f"error:{name}"}) for name in ERRORS}
         for name, found in (await outcomes(errors, transport)).items():
             assert (found.texts, found.error, found.runs) == ([], REFUSED[name], 1), name
-        statuses = {str(status): Faults(status=status) for status in STATUSES}
+        statuses = {str(status): SimulatorFaults(status=status) for status in STATUSES}
         for name, found in (await outcomes(statuses, transport)).items():
             assert (found.texts, found.error, found.runs) == ([], STATUSES[int(name)], 1), name
 
@@ -228,7 +238,7 @@ def test_only_transient_faults_are_retried_with_a_new_request_id_and_the_same_or
             assert (found.texts, found.runs) == ([], 1), name
             assert found.error is not None, name
 
-        twice = [Faults(at={"open": "drop"})] * 2
+        twice = [SimulatorFaults(at={"open": "drop"})] * 2
         async with on_stage(MODEL, faults=twice, transport=transport, limits=PATIENT) as stage:
             assert text_of(await stage.ask(request("hi"))) == BEFORE
             assert len({run.request_id for run in stage.runs}) == 3
@@ -240,7 +250,7 @@ def test_only_transient_faults_are_retried_with_a_new_request_id_and_the_same_or
 
 def test_a_silent_server_is_not_retried() -> None:
     async def main() -> None:
-        found = await outcome("run", Faults(at={"open": "silence"}), retries=5)
+        found = await outcome("run", SimulatorFaults(at={"open": "silence"}), retries=5)
         assert (found.error, found.runs) == (TOLD["silence"], 1)
         assert found.seconds < HASTY.silent + 1.0
 
@@ -249,38 +259,38 @@ def test_a_silent_server_is_not_retried() -> None:
 
 def test_a_poisoned_conversation_id_is_not_used_again() -> None:
     async def main() -> None:
-        found = await outcome("run", Faults(poison=True), retries=1)
+        found = await outcome("run", SimulatorFaults(poison=True), retries=1)
         assert (found.texts, found.error, found.runs) == ([BEFORE, AFTER], None, 2)
-        assert (await outcome("run", Faults(poison=True))).error == REFUSED["bare"]
+        assert (await outcome("run", SimulatorFaults(poison=True))).error == REFUSED["bare"]
 
     played(main())
 
 
 # Faults that a right answer is made of all the same.
-MEMBERS: dict[str, Faults] = {
-    "calls": Faults(calls=3),
-    "late": Faults(calls=2, late=0.05),
-    "newline_ids": Faults(newline_ids=True),
-    "prefixed_names": Faults(prefixed_names=True),
-    "native": Faults(native="shell_stream"),
-    "query": Faults(query="web_search"),
-    "repeat_exec": Faults(repeat_exec=True),
-    "text_as_blob": Faults(text_as_blob=True),
-    "endless": Faults(endless="text"),
-    "think_tags": Faults(think_tags=True),
-    "empty_usage": Faults(empty_usage=True),
-    "no_turn_ended": Faults(no_turn_ended=True),
-    "gzip": Faults(gzip=True),
-    "split": Faults(split=True),
-    "slow": Faults(slow=0.005),
-    "unknown": Faults(unknown=True),
+MEMBERS: dict[str, SimulatorFaults] = {
+    "calls": SimulatorFaults(calls=3),
+    "late": SimulatorFaults(calls=2, late=0.05),
+    "newline_ids": SimulatorFaults(newline_ids=True),
+    "prefixed_names": SimulatorFaults(prefixed_names=True),
+    "native": SimulatorFaults(native="shell_stream"),
+    "query": SimulatorFaults(query="web_search"),
+    "repeat_exec": SimulatorFaults(repeat_exec=True),
+    "text_as_blob": SimulatorFaults(text_as_blob=True),
+    "endless": SimulatorFaults(endless="text"),
+    "think_tags": SimulatorFaults(think_tags=True),
+    "empty_usage": SimulatorFaults(empty_usage=True),
+    "no_turn_ended": SimulatorFaults(no_turn_ended=True),
+    "gzip": SimulatorFaults(gzip=True),
+    "split": SimulatorFaults(split=True),
+    "slow": SimulatorFaults(slow=0.005),
+    "unknown": SimulatorFaults(unknown=True),
 }
-THINKING = play([Think("Where is it?"), Say(BEFORE), Call("look", {"city": "Rome"})], [Say(AFTER)])
+THINKING = play([Think("Where is it?"), Say(BEFORE), MakeCall("look", {"city": "Rome"})], [Say(AFTER)])
 
 
 @ONCE
 def test_harmless_server_behaviour_does_not_change_the_answer(transport: str) -> None:
-    async def one(name: str, faults: Faults) -> None:
+    async def one(name: str, faults: SimulatorFaults) -> None:
         async with on_stage(THINKING, faults=[faults], transport=transport, is_alone=False, limits=PATIENT) as stage:
             first, rest = await _two_answers(stage)
             [run] = stage.runs
@@ -315,7 +325,7 @@ def test_every_unsupported_exec_is_declined_and_the_turn_continues() -> None:
     assert len(kinds) > 20
 
     async def one(kind: str) -> None:
-        async with on_stage(MODEL, faults=[Faults(native=kind)], is_alone=False, limits=PATIENT) as stage:
+        async with on_stage(MODEL, faults=[SimulatorFaults(native=kind)], is_alone=False, limits=PATIENT) as stage:
             first, rest = await _two_answers(stage)
             assert (text_of(first), rest) == (BEFORE, AFTER), kind
             assert [run.offences for run in stage.runs] == [[]], kind
@@ -336,7 +346,7 @@ def test_every_question_to_a_person_is_answered() -> None:
     assert len(kinds) > 5
 
     async def one(kind: str) -> None:
-        async with on_stage(MODEL, faults=[Faults(query=kind)], is_alone=False, limits=PATIENT) as stage:
+        async with on_stage(MODEL, faults=[SimulatorFaults(query=kind)], is_alone=False, limits=PATIENT) as stage:
             first, rest = await _two_answers(stage)
             assert (text_of(first), rest) == (BEFORE, AFTER), kind
             assert [run.offences for run in stage.runs] == [[]], kind

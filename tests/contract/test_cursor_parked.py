@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.contract.cursor_parked import LIMITS
-from toolwire.backends.cursor.simulator import Call, Run, Say, Settings, Simulator, play
+from toolwire.backends.cursor.simulator import MakeCall, Run, Say, Settings, Simulator, play
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.parametrize("transport", ["run", "sse"])
 def test_two_hundred_parked_runs_are_cheap_and_alive(transport: str, record_property: Any) -> None:
     async def main() -> None:
-        model = play([Say("Looking. "), Call("look", {"city": "Rome"})], [Say("Sunny.")])
+        model = play([Say("Looking. "), MakeCall("look", {"city": "Rome"})], [Say("Sunny.")])
         async with Simulator(model=model, settings=Settings(heartbeat=1.0)) as simulator:
             child = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "tests.contract.cursor_parked", simulator.url, transport, str(COUNT)),

@@ -20,13 +20,13 @@ from tests.server.answers import PATHS
 from tests.server.harness import ask, free_port, process, wait_until
 from toolwire.backends.cursor.simulator import (
     API_KEY,
-    Call,
     Checkpoint,
-    Ended,
-    Faults,
+    EndTurn,
+    MakeCall,
     Say,
     Seen,
     Settings,
+    SimulatorFaults,
     Think,
     With,
     play,
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.slow
 TRANSPORTS = ("run", "sse")
 QUICK = Settings(heartbeat=0.05)
 TEXT = "Sunny, 21 °C \U0001f31e. " * 200 + "\n\tThe end\u2028"
-MODEL = play([Say("Let me look. "), Call("look", {"city": "Rome"})], [Say(TEXT)])
+MODEL = play([Say("Let me look. "), MakeCall("look", {"city": "Rome"})], [Say(TEXT)])
 BOTH = pytest.mark.parametrize("transport", TRANSPORTS)
 EITHER = pytest.mark.parametrize("stream", [True, False])
 
@@ -58,7 +58,7 @@ def conversation(stage: CursorStage, *, dialect: str = "chat", stream: bool = Tr
 def test_with_defaults_a_run_that_never_ends_takes_under_fifteen_seconds(
     transport: str, stream: bool, endless: Any
 ) -> None:
-    with running(MODEL, faults=[Faults(endless=endless)], transport=transport) as stage:
+    with running(MODEL, faults=[SimulatorFaults(endless=endless)], transport=transport) as stage:
         steps = (Said("user", "the weather, please"),)
         [call] = stage.calls(answered("chat", stage.ask(*steps, stream=stream), stream=stream))
         began = time.monotonic()
@@ -72,7 +72,7 @@ def test_with_defaults_a_run_that_never_ends_takes_under_fifteen_seconds(
 @BOTH
 @pytest.mark.parametrize("dialect", NAMES)
 def test_the_text_of_a_blob_is_the_answer(dialect: str, transport: str, stream: bool) -> None:
-    with running(MODEL, faults=Faults(endless="text"), settings=QUICK, transport=transport) as stage:
+    with running(MODEL, faults=SimulatorFaults(endless="text"), settings=QUICK, transport=transport) as stage:
         parts, headers = conversation(stage, dialect=dialect, stream=stream)
         assert stage.text(parts) == TEXT
         assert len(stage.runs) == 1
@@ -87,7 +87,7 @@ def test_the_text_of_a_blob_is_the_answer(dialect: str, transport: str, stream: 
 def test_without_text_the_conversation_is_sent_again_once_and_runs_are_not_parked(
     dialect: str, transport: str, stream: bool
 ) -> None:
-    with running(MODEL, faults=Faults(endless="nothing"), settings=QUICK, transport=transport) as stage:
+    with running(MODEL, faults=SimulatorFaults(endless="nothing"), settings=QUICK, transport=transport) as stage:
         parts, headers = conversation(stage, dialect=dialect, stream=stream)
         assert stage.text(parts) == TEXT
         assert "cursor.stalled" in headers["x-toolwire-loss"]
@@ -107,9 +107,9 @@ class Thinking:
 
     def start(self, seen: Seen) -> Any:
         if not seen.results:
-            yield Call("look", {"city": "Rome"})
+            yield MakeCall("look", {"city": "Rome"})
             yield Think("Let me see.")
-            yield With(Faults(endless="nothing"))
+            yield With(SimulatorFaults(endless="nothing"))
             return
         yield Think("Again.")
         yield Say(TEXT)
@@ -128,7 +128,7 @@ def test_reasoning_before_a_stall_is_kept(transport: str, stream: bool) -> None:
 @pytest.mark.parametrize("endless", ["text", "nothing"])
 def test_without_a_heartbeat_limit_the_idle_timeout_ends_the_run(endless: Any) -> None:
     limits: dict[str, Any] = {"stall_heartbeats": 0, "first_byte_timeout": 1.5}
-    with running(MODEL, faults=Faults(endless=endless), settings=QUICK, **limits) as stage:
+    with running(MODEL, faults=SimulatorFaults(endless=endless), settings=QUICK, **limits) as stage:
         steps = (Said("user", "hi"),)
         [call] = stage.calls(answered("chat", stage.ask(*steps)))
         answer = stage.ask(*after(steps, [call], "clear"), stream=False)
@@ -142,7 +142,7 @@ def test_without_a_heartbeat_limit_the_idle_timeout_ends_the_run(endless: Any) -
 def test_a_slow_model_of_a_new_run_is_not_a_stall() -> None:
     class Slow:
         def start(self, seen: Seen) -> Any:
-            yield With(Faults(slow=1.5))
+            yield With(SimulatorFaults(slow=1.5))
             yield Say("At last.", pieces=1)
 
     with running(Slow(), settings=QUICK) as stage:
@@ -154,7 +154,7 @@ def test_a_slow_model_of_a_new_run_is_not_a_stall() -> None:
 @BOTH
 def test_text_and_a_clean_stream_end_are_an_answer(transport: str, stream: bool) -> None:
     model = play([Say(TEXT), Checkpoint()])
-    with running(model, faults=Faults(no_turn_ended=True), settings=QUICK, transport=transport) as stage:
+    with running(model, faults=SimulatorFaults(no_turn_ended=True), settings=QUICK, transport=transport) as stage:
         answer = stage.ask(Said("user", "hi"), stream=stream)
         assert stage.text(answered("chat", answer, stream=stream)) == TEXT
         assert stage.metric("toolwire_losses_total", feature="cursor.turn_end") == 1
@@ -170,7 +170,7 @@ class Empty:
     def start(self, seen: Seen) -> Any:
         if seen.number >= self.times:
             yield Say(TEXT)
-        yield Ended()
+        yield EndTurn()
 
 
 @EITHER
@@ -192,8 +192,8 @@ def test_a_continued_run_without_output_is_restarted_once(transport: str) -> Non
     class Silent:
         def start(self, seen: Seen) -> Any:
             if not seen.results:
-                yield Call("look", {"city": "Rome"})
-            yield Ended()
+                yield MakeCall("look", {"city": "Rome"})
+            yield EndTurn()
 
     with running(Silent(), settings=QUICK, transport=transport) as stage:
         steps = (Said("user", "hi"),)
@@ -204,7 +204,7 @@ def test_a_continued_run_without_output_is_restarted_once(transport: str) -> Non
 
 
 def test_text_in_a_blob_works_with_the_demo_model() -> None:
-    with running(faults=Faults(text_as_blob=True), settings=QUICK) as stage:
+    with running(faults=SimulatorFaults(text_as_blob=True), settings=QUICK) as stage:
         assert stage.text(stage.chat("hello there"))
 
 
@@ -219,7 +219,7 @@ def test_a_model_that_keeps_calling_without_tools_ends_with_the_best_text(
             if text:
                 yield Say(text)
             while True:
-                yield Call("look", {"city": "Rome"})
+                yield MakeCall("look", {"city": "Rome"})
 
     with running(Stubborn(), settings=QUICK, transport=transport) as stage:
         answer = stage.ask(Said("user", "hi"), stream=stream, has_tools=False)

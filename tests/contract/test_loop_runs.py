@@ -23,7 +23,7 @@ from toolwire.agent.events import CompleteEvent, ErrorEvent, LoopEvent, ToolCall
 from toolwire.agent.host import Host
 from toolwire.agent.loop import Hooks, Loop, Terms
 from toolwire.backends.codex.backend import CodexBackend
-from toolwire.backends.cursor.simulator import TOKEN, Call, Say, Seen, Settings, Simulator
+from toolwire.backends.cursor.simulator import TOKEN, MakeCall, Say, Seen, Settings, Simulator
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.config.secret import Secret
 from toolwire.telemetry.prometheus import Prometheus
@@ -66,16 +66,16 @@ class Stubborn:
             yield Say(self._text)
         while True:
             self._calls += 1
-            yield Call("look", {"city": f"C{self._calls}"})
+            yield MakeCall("look", {"city": f"C{self._calls}"})
 
 
 class Learning:
     """A Cursor model that makes an invalid call, then a valid one, and answers."""
 
     def start(self, seen: Seen) -> Any:
-        yield Call("look", {"town": "Rome"})
+        yield MakeCall("look", {"town": "Rome"})
         yield Say("Again. ")
-        [result] = yield Call("look", {"city": "Rome"})
+        [result] = yield MakeCall("look", {"city": "Rome"})
         yield Say(f"It says: {result.text}")
 
 
@@ -86,7 +86,7 @@ class Obedient:
         number = len(seen.results)
         while seen.tools:
             number += 1
-            yield Call("look", {"city": f"C{number}"})
+            yield MakeCall("look", {"city": f"C{number}"})
         yield Say("That is all.")
 
 

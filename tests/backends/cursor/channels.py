@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 
-from toolwire.backends.cursor.transport.channel import Channel, Gone
+from toolwire.backends.cursor.transport.channel import Gone, RunChannel
 from toolwire.errors import UpstreamError
 from toolwire.wire.connect import ConnectEnd, ConnectFrame
 
 
-async def everything(channel: Channel) -> list[ConnectFrame | ConnectEnd]:
+async def everything(channel: RunChannel) -> list[ConnectFrame | ConnectEnd]:
     """All items up to the end."""
     items: list[ConnectFrame | ConnectEnd] = []
     while not (items and isinstance(items[-1], ConnectEnd)):
@@ -18,7 +18,7 @@ async def everything(channel: Channel) -> list[ConnectFrame | ConnectEnd]:
     return items
 
 
-async def failure(channel: Channel) -> UpstreamError:
+async def failure(channel: RunChannel) -> UpstreamError:
     try:
         while True:
             await channel.receive()
@@ -26,7 +26,7 @@ async def failure(channel: Channel) -> UpstreamError:
         return gone.error
 
 
-async def refusal(opening: Awaitable[Channel]) -> UpstreamError:
+async def refusal(opening: Awaitable[RunChannel]) -> UpstreamError:
     """Of a run that is refused, be it at once or in the first answer."""
     try:
         return await failure(await opening)

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from msgspec import Struct
 
 from tests.backends.http.test_connection import Loopback
-from toolwire.backends.cursor.transport.target import Target
+from toolwire.backends.cursor.transport.target import ServiceTarget
 from toolwire.backends.cursor.wire import agent
 from toolwire.wire.connect import ConnectDecoder, ConnectFrame
 
@@ -44,8 +44,8 @@ class Plain(Loopback):
         self._answer = handler
 
     @property
-    def target(self) -> Target:
-        return Target(base_url=f"http://127.0.0.1:{self.port}", client_type="cli", connect_timeout=20.0)
+    def target(self) -> ServiceTarget:
+        return ServiceTarget(base_url=f"http://127.0.0.1:{self.port}", client_type="cli", connect_timeout=20.0)
 
     def named(self, word: str) -> list[Asked]:
         return [asked for asked in self.asked if asked.path.endswith(word)]

@@ -15,7 +15,7 @@ from h2.errors import ErrorCodes
 from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
 
-from toolwire.backends.cursor.transport.target import Attempt, Target
+from toolwire.backends.cursor.transport.target import Attempt, ServiceTarget
 from toolwire.config.secret import Secret
 from toolwire.wire.connect import ConnectDecoder, ConnectFrame
 
@@ -143,8 +143,8 @@ class Server:
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
-    def target(self) -> Target:
-        return Target(base_url=f"http://127.0.0.1:{self.port}", client_type="cli", connect_timeout=20.0)
+    def target(self) -> ServiceTarget:
+        return ServiceTarget(base_url=f"http://127.0.0.1:{self.port}", client_type="cli", connect_timeout=20.0)
 
     def start(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)

@@ -14,7 +14,7 @@ from tests.backends.event_contract import check_events
 from toolwire.backends.base import EventReply
 from toolwire.backends.cursor.backend import CursorBackend
 from toolwire.backends.cursor.run import RunLimits
-from toolwire.backends.cursor.simulator import TOKEN, Faults, Model, Settings, Simulator
+from toolwire.backends.cursor.simulator import TOKEN, Settings, SimulatedModel, Simulator, SimulatorFaults
 from toolwire.backends.http.transport import Transport
 from toolwire.config.file import BackendConfig
 from toolwire.config.secret import Secret
@@ -65,9 +65,9 @@ class Stage:
 
 @asynccontextmanager
 async def on_stage(
-    model: Model | None = None,
+    model: SimulatedModel | None = None,
     *,
-    faults: Faults | Sequence[Faults] = (),
+    faults: SimulatorFaults | Sequence[SimulatorFaults] = (),
     settings: Settings | None = None,
     limits: RunLimits = QUICK,
     is_alone: bool = True,

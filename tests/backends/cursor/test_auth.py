@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.backends.cursor.plain import Asked, Plain
 from toolwire.backends.cursor.auth import Credentials, expiry_of, looks_like_token, token_in
-from toolwire.backends.cursor.transport.target import Target
+from toolwire.backends.cursor.transport.target import ServiceTarget
 from toolwire.backends.http.transport import Transport
 from toolwire.config.secret import Secret
 from toolwire.errors import UpstreamError
@@ -20,7 +20,7 @@ from toolwire.errors import UpstreamError
 pytestmark = pytest.mark.slow
 
 KEY = "key_0123456789abcdef"
-TARGET = Target(base_url="https://service.test")
+TARGET = ServiceTarget(base_url="https://service.test")
 
 
 def jwt(payload: object) -> str:
@@ -69,7 +69,7 @@ def test_a_token_is_used_as_it_is_without_the_user_before_it() -> None:
     async def main() -> None:
         transport = Transport(environ={})
         for text in ("eyJa.b.c", "user_01ABC%3A%3AeyJa.b.c", "user_01ABC::eyJa.b.c", " eyJa.b.c\n"):
-            credentials = Credentials(transport, Target(base_url="http://127.0.0.1:9"), Secret(text))
+            credentials = Credentials(transport, ServiceTarget(base_url="http://127.0.0.1:9"), Secret(text))
             assert await credentials.token() == "eyJa.b.c"
             assert not credentials.is_exchanged
             credentials.refused()
@@ -246,7 +246,7 @@ def test_closing_ends_an_exchange_for_those_who_wait() -> None:
 
 
 def test_no_secret_shows() -> None:
-    credentials = Credentials(Transport(environ={}), Target(base_url="http://127.0.0.1:9"), Secret(KEY))
+    credentials = Credentials(Transport(environ={}), ServiceTarget(base_url="http://127.0.0.1:9"), Secret(KEY))
     assert KEY not in f"{credentials!r} {vars(credentials)!r}"
 
 

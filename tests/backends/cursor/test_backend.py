@@ -31,21 +31,21 @@ from tests.backends.event_contract import check_events
 from toolwire.backends.cursor.allowance import MAX_DECLINED, MAX_DECLINED_WITHOUT_TOOLS
 from toolwire.backends.cursor.run import AgentRun
 from toolwire.backends.cursor.simulator import (
-    Call,
-    CallTogether,
+    AskPerson,
     Checkpoint,
-    Drop,
-    Ended,
-    Faults,
+    Disconnect,
+    EndTurn,
+    MakeCall,
+    MakeCalls,
+    ModelScript,
     Native,
     Pause,
-    Query,
     Say,
-    Script,
     SetBlob,
     Settings,
+    SimulatorFaults,
     Think,
-    Usage,
+    TurnUsage,
     With,
     play,
 )
@@ -56,13 +56,13 @@ from toolwire.types import Loss, Media, Message, Request, Sampling, Text, Tool, 
 
 pytestmark = pytest.mark.slow
 
-ONE = play([Say("Looking. "), Call("look", {"city": "Rome"})], [Say("Sunny.")])
+ONE = play([Say("Looking. "), MakeCall("look", {"city": "Rome"})], [Say("Sunny.")])
 PICTURE = Media(kind="image", mime="image/png", data="iVBORw0KGgo=")
 ONCE = pytest.mark.parametrize("transport", ["run", pytest.param("sse", marks=pytest.mark.slow)])
 BOTH = pytest.mark.parametrize("transport", TRANSPORTS)
 
 
-def played(work: Callable[[Stage], Coroutine[Any, Any, None]], model: Script = ONE, **options: Any) -> None:
+def played(work: Callable[[Stage], Coroutine[Any, Any, None]], model: ModelScript = ONE, **options: Any) -> None:
     async def main() -> None:
         async with on_stage(model, **options) as stage:
             async with asyncio.timeout(10):
@@ -102,7 +102,7 @@ def test_the_results_of_a_call_go_to_the_run_that_made_it(transport: str) -> Non
 
 @ONCE
 def test_twenty_steps_are_one_run(transport: str) -> None:
-    steps = [Call("look", {"city": f"city {number}"}) for number in range(20)]
+    steps = [MakeCall("look", {"city": f"city {number}"}) for number in range(20)]
 
     async def work(stage: Stage) -> None:
         asked = request("hi")
@@ -172,7 +172,7 @@ def test_anything_but_exactly_the_results_is_a_fresh_run_with_the_whole_history(
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_results_may_come_in_any_order(order: int) -> None:
-    model = play(CallTogether((Call("look", {"city": "A"}), Call("look", {"city": "B"}))), Say("Both."))
+    model = play(MakeCalls((MakeCall("look", {"city": "A"}), MakeCall("look", {"city": "B"}))), Say("Both."))
 
     async def work(stage: Stage) -> None:
         asked, answer = await parked(stage)
@@ -196,7 +196,7 @@ def test_of_two_that_bring_the_same_results_one_goes_on_and_the_other_begins_ane
 
 
 def test_half_of_the_results_is_a_fresh_run() -> None:
-    model = play(CallTogether((Call("look", {"city": "A"}), Call("look", {"city": "B"}))), Say("Both."))
+    model = play(MakeCalls((MakeCall("look", {"city": "A"}), MakeCall("look", {"city": "B"}))), Say("Both."))
 
     async def work(stage: Stage) -> None:
         asked, answer = await parked(stage)
@@ -210,8 +210,8 @@ def test_half_of_the_results_is_a_fresh_run() -> None:
 
 @ONCE
 def test_a_call_that_comes_late_is_the_next_answers_and_never_lost(transport: str) -> None:
-    late = (Call("look", {"city": "A"}), Call("look", {"city": "B"}))
-    model = play(CallTogether(late, late=0.1, is_late_announced=False), Say("Both."))
+    late = (MakeCall("look", {"city": "A"}), MakeCall("look", {"city": "B"}))
+    model = play(MakeCalls(late, late=0.1, is_late_announced=False), Say("Both."))
 
     async def work(stage: Stage) -> None:
         asked, first = await parked(stage)
@@ -228,17 +228,17 @@ def test_a_call_that_comes_late_is_the_next_answers_and_never_lost(transport: st
 
 
 def test_a_call_that_was_announced_is_waited_for() -> None:
-    late = (Call("look", {"city": "A"}), Call("look", {"city": "B"}))
+    late = (MakeCall("look", {"city": "A"}), MakeCall("look", {"city": "B"}))
 
     async def work(stage: Stage) -> None:
         _, answer = await parked(stage)
         assert [call.args for call in calls_of(answer)] == [{"city": "A"}, {"city": "B"}]
 
-    played(work, play(CallTogether(late, late=0.1), Say("Both.")))
+    played(work, play(MakeCalls(late, late=0.1), Say("Both.")))
 
 
 def test_a_client_that_wants_one_call_at_a_time_gets_the_others_afterwards() -> None:
-    model = play(CallTogether(tuple(Call("look", {"city": name}) for name in "ABC")), Say("All."))
+    model = play(MakeCalls(tuple(MakeCall("look", {"city": name}) for name in "ABC")), Say("All."))
 
     async def work(stage: Stage) -> None:
         asked = request("hi", parallel_calls=False)
@@ -334,7 +334,7 @@ def test_a_run_that_dies_while_it_waits_is_forgotten_at_once(transport: str, how
 
     limits = HASTY if how == "silence" else QUICK
     settings = Settings(heartbeat=0.1, parked_seconds=0.1)
-    played(work, transport=transport, faults=[Faults(at={"parked": how})], limits=limits, settings=settings)
+    played(work, transport=transport, faults=[SimulatorFaults(at={"parked": how})], limits=limits, settings=settings)
 
 
 @ONCE
@@ -373,7 +373,7 @@ def test_the_prefix_of_a_history_is_the_same_to_the_byte() -> None:
         for before, after in pairwise(roots):
             assert after[: len(before)] == before
 
-    played(work, play(*[Call("look", {"city": "Rome"})] * 4, Say("Done.")), park_seconds=0)
+    played(work, play(*[MakeCall("look", {"city": "Rome"})] * 4, Say("Done.")), park_seconds=0)
 
 
 @pytest.mark.parametrize("is_parked", [True, False])
@@ -412,7 +412,7 @@ def test_thinking_is_reasoning_and_not_text(is_tagged: bool) -> None:
         answer = await stage.ask(request("hi"))
         assert (thought_of(answer), text_of(answer)) == ("Hm, well.", "Yes.")
 
-    played(work, play([Think("Hm, well."), Say("Yes.")]), faults=Faults(think_tags=is_tagged))
+    played(work, play([Think("Hm, well."), Say("Yes.")]), faults=SimulatorFaults(think_tags=is_tagged))
 
 
 @pytest.mark.parametrize("pieces", [1, 7])
@@ -430,8 +430,8 @@ def test_a_stop_sequence_ends_the_answer_and_the_run(pieces: int) -> None:
 
 def test_tokens_of_all_answers_of_a_run_add_up_to_those_of_the_turn() -> None:
     model = play(
-        [Say("12345678", pieces=1), Checkpoint(used_tokens=900), Call("look", {"city": "Rome"})],
-        [Say("Sunny."), Ended(Usage(input=1500, output=40, cache_read=800, reasoning=5))],
+        [Say("12345678", pieces=1), Checkpoint(used_tokens=900), MakeCall("look", {"city": "Rome"})],
+        [Say("Sunny."), EndTurn(TurnUsage(input=1500, output=40, cache_read=800, reasoning=5))],
     )
 
     async def work(stage: Stage) -> None:
@@ -475,11 +475,11 @@ def test_H167_a_conversation_that_runs_in_circles_is_stopped() -> None:
         assert 1 <= int(caught.value.headers["retry-after"]) <= 60
         assert len(stage.runs) == 1
 
-    played(work, play(*[Call("look", {"city": "Rome"})] * 9), max_requests_per_minute=3)
+    played(work, play(*[MakeCall("look", {"city": "Rome"})] * 9), max_requests_per_minute=3)
 
 
 def test_a_conversation_that_costs_too_much_is_stopped() -> None:
-    model = play(*[[Checkpoint(used_tokens=5000), Call("look", {"city": "Rome"})]] * 9)
+    model = play(*[[Checkpoint(used_tokens=5000), MakeCall("look", {"city": "Rome"})]] * 9)
 
     async def work(stage: Stage) -> None:
         asked = request("hi")
@@ -503,7 +503,7 @@ def test_first_requests_are_never_too_many() -> None:
 
 @pytest.mark.parametrize("repeated", ["tell", "answer"])
 def test_a_repeated_call_is_counted_and_only_answered_from_memory_if_the_owner_says_so(repeated: str) -> None:
-    model = play(Call("look", {"city": "Rome"}), Call("look", {"city": "Rome"}), Say("Enough."))
+    model = play(MakeCall("look", {"city": "Rome"}), MakeCall("look", {"city": "Rome"}), Say("Enough."))
 
     async def work(stage: Stage) -> None:
         asked, first = await parked(stage)
@@ -588,7 +588,7 @@ CIRCLES = pytest.mark.parametrize(
         (READ, {"max_tokens_per_minute": 1000, "local_tools": ("read",)}),
         (READ, {"max_tokens_per_minute": 1000}),
         (READ, {"max_requests_per_minute": 2}),
-        (Query(), {"max_requests_per_minute": 2}),
+        (AskPerson(), {"max_requests_per_minute": 2}),
     ],
 )
 
@@ -642,7 +642,7 @@ def test_a_model_that_keeps_calling_ends_with_the_text_there_is(
         await stage.settled(lambda: stage.runs[0].state != "open")
 
     free = {"max_requests_per_minute": 0, "max_tokens_per_minute": 0}
-    model: Any = Circling(Call("fly", {"city": "Rome"}), text=text)
+    model: Any = Circling(MakeCall("fly", {"city": "Rome"}), text=text)
     played(work, model, transport=transport, **free)
 
 
@@ -652,7 +652,7 @@ def test_a_model_that_only_asks_questions_is_stopped() -> None:
             await stage.ask(request("hi"))
         assert (caught.value.status, caught.value.code) == (429, "budget_exceeded")
 
-    model: Any = Circling(Query())
+    model: Any = Circling(AskPerson())
     played(work, model, max_requests_per_minute=0, max_tokens_per_minute=0)
 
 
@@ -664,7 +664,7 @@ def test_a_repeated_call_that_is_answered_from_memory_for_ever_is_stopped_and_no
         assert (caught.value.status, caught.value.code) == (429, "budget_exceeded")
         assert len(stage.runs) == 1
 
-    model = Circling(Call("look", {"city": "Rome"}), pause=ROUND)
+    model = Circling(MakeCall("look", {"city": "Rome"}), pause=ROUND)
     played(work, model, repeated_calls="answer", max_requests_per_minute=3)  # type: ignore[arg-type] # any model will do
 
 
@@ -677,7 +677,7 @@ def test_a_call_of_a_tool_that_is_not_offered_now_is_refused_and_the_run_goes_on
             assert text_of(answer) == "Then in words."
             assert [call.result for call in stage.runs[-1].calls] == ["tool_not_found"]
 
-    played(work, play([Call("look", {"city": "Rome"})], [Say("Then in words.")]))
+    played(work, play([MakeCall("look", {"city": "Rome"})], [Say("Then in words.")]))
 
 
 @pytest.mark.parametrize("seconds", [0, 600])
@@ -689,8 +689,8 @@ def test_text_that_comes_only_as_a_blob_is_told_with_the_call_that_followed_it(s
         assert text_of(first) == "Reading it."
         assert text_of(await stage.ask(next_request(asked, first))) == "It is sunny."
 
-    blobs = With(Faults(text_as_blob=True))
-    call = Call("look", {"city": "Rome"})
+    blobs = With(SimulatorFaults(text_as_blob=True))
+    call = MakeCall("look", {"city": "Rome"})
     played(work, play([blobs, Say("Reading it."), SetBlob(), call], [blobs, Say("It is sunny.")]), park_seconds=seconds)
 
 
@@ -711,7 +711,7 @@ def test_a_local_tool_is_not_run_again_when_the_connection_breaks(tmp_path: Any)
     class Writing:
         def start(self, seen: Any) -> Any:
             yield Native("write", {"path": str(tmp_path / "out.txt"), "file_text": "once"})
-            yield Drop()
+            yield Disconnect()
 
     async def work(stage: Stage) -> None:
         with pytest.raises(UpstreamError) as caught:

@@ -25,21 +25,21 @@ from tests.backends.cursor.wire import saying
 from tests.backends.cursor.wire.lending import fits
 from toolwire.backends.cursor.run import AgentRun, Repeats, RunLimits
 from toolwire.backends.cursor.simulator import (
-    Call,
-    CallTogether,
-    Drop,
-    Faults,
+    Disconnect,
+    MakeCall,
+    MakeCalls,
+    ModelScript,
     Pause,
     Raw,
     Say,
-    Script,
     Settings,
+    SimulatorFaults,
     Stall,
     Think,
     play,
 )
 from toolwire.backends.cursor.transport.channel import Gone
-from toolwire.backends.cursor.wire import RunContext, Setup, TurnDecoder, agent, opening
+from toolwire.backends.cursor.wire import RunContext, RunDecoder, RunSetup, agent, opening
 from toolwire.errors import InternalError, UpstreamError
 from toolwire.events import Event, PartDelta
 from toolwire.types import Message, Text, ToolCall, ToolResult
@@ -47,10 +47,10 @@ from toolwire.wire.connect import ConnectEnd, ConnectFrame
 
 pytestmark = pytest.mark.slow
 
-CALLING = play([Say("Looking. "), Call("look", {"city": "Rome"})], [Say("Sunny.")])
+CALLING = play([Say("Looking. "), MakeCall("look", {"city": "Rome"})], [Say("Sunny.")])
 
 
-def played(work: Callable[[Stage], Coroutine[Any, Any, None]], model: Script = CALLING, **options: Any) -> None:
+def played(work: Callable[[Stage], Coroutine[Any, Any, None]], model: ModelScript = CALLING, **options: Any) -> None:
     async def main() -> None:
         async with on_stage(model, **options) as stage:
             async with asyncio.timeout(10):
@@ -86,7 +86,7 @@ def test_a_call_that_was_answered_gets_no_more_heartbeats() -> None:
         [call] = stage.runs[0].calls
         assert all(beat <= (call.answered_at or 0.0) + 0.01 for beat in call.heartbeats)
 
-    played(work, play(Call("look", {"city": "Rome"}), [Pause(0.2), Say("Sunny.")]))
+    played(work, play(MakeCall("look", {"city": "Rome"}), [Pause(0.2), Say("Sunny.")]))
 
 
 def test_the_end_of_a_run_is_read_before_it_is_left() -> None:
@@ -95,7 +95,7 @@ def test_the_end_of_a_run_is_read_before_it_is_left() -> None:
         await stage.settled(lambda: not len(stage.backend.background))
         assert stage.runs[0].state == "ended"
 
-    played(work, play(Say("Hello.")), faults=Faults(slow=0.01))
+    played(work, play(Say("Hello.")), faults=SimulatorFaults(slow=0.01))
 
 
 def test_heartbeats_alone_are_not_progress_but_thinking_is() -> None:
@@ -123,7 +123,7 @@ def test_a_broken_connection_after_calls_leaves_the_calls_whole() -> None:
         assert [sum(run.results.values()) for run in stage.runs] == [0, 0]
 
     limits = replace(QUICK, quiet=0.3, silent=5.0)
-    faults = [Faults(at={"parked": "drop"})]
+    faults = [SimulatorFaults(at={"parked": "drop"})]
     played(work, faults=faults, limits=limits, settings=Settings(heartbeat=0.1, parked_seconds=0.01))
 
 
@@ -131,11 +131,11 @@ def test_what_comes_after_the_turn_has_ended_is_not_an_error() -> None:
     async def work(stage: Stage) -> None:
         assert text_of(await stage.ask(request("hi"))) == "Hello."
 
-    played(work, play(Say("Hello.")), faults=Faults(at={"end": "error:internal"}))
+    played(work, play(Say("Hello.")), faults=SimulatorFaults(at={"end": "error:internal"}))
 
 
 def test_many_calls_together_are_one_answer() -> None:
-    calls = tuple(Call("look", {"city": str(number)}) for number in range(40))
+    calls = tuple(MakeCall("look", {"city": str(number)}) for number in range(40))
 
     async def work(stage: Stage) -> None:
         asked = request("hi")
@@ -145,7 +145,7 @@ def test_many_calls_together_are_one_answer() -> None:
         assert text_of(await stage.ask(next_request(asked, answer))) == "All."
         assert set(stage.runs[0].results.values()) == {1}
 
-    played(work, play(CallTogether(calls), Say("All.")))
+    played(work, play(MakeCalls(calls), Say("All.")))
 
 
 def test_a_message_of_junk_fails_the_answer_and_keeps_what_was_said() -> None:
@@ -214,8 +214,8 @@ class Clock:
 
 def turn_on(wire: Wire, limits: RunLimits = QUICK, clock: Callable[[], float] = time.monotonic) -> AgentRun:
     asked = request("hi")
-    opened = opening(asked, Setup(conversation_id="c", run_id="r", message_id="m"))
-    decoder = TurnDecoder(RunContext(model="m", opening=opened, new_call_id=lambda: "call_1", fits=fits))
+    opened = opening(asked, RunSetup(conversation_id="c", run_id="r", message_id="m"))
+    decoder = RunDecoder(RunContext(model="m", opening=opened, new_call_id=lambda: "call_1", fits=fits))
     turn = AgentRun(wire, decoder, limits, clock=clock)
     turn.listen(asked)
     return turn
@@ -441,7 +441,7 @@ def test_a_drop_right_after_the_first_word_is_told_in_the_stream() -> None:
         assert failure(events).error.code == "upstream_cut"
         assert len(stage.runs) == 1
 
-    played(work, play([Say("One.", pieces=1), Drop("reset")]))
+    played(work, play([Say("One.", pieces=1), Disconnect("reset")]))
 
 
 def repeated(call_id: str, city: str = "Rome") -> ToolCall:

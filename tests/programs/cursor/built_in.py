@@ -15,7 +15,7 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-from toolwire.backends.cursor.simulator import Native, Result, Say, Seen, Settings, Simulator, Step
+from toolwire.backends.cursor.simulator import ClientResult, Native, Say, Seen, Settings, Simulator, Step
 from toolwire.backends.cursor.simulator.script import filled, parts_of
 
 _MARK = re.compile(r"\[\[built-in:([A-Za-z0-9+/=]+)\]\]")
@@ -33,7 +33,7 @@ def call_id(number: int) -> str:
 class BuiltIn:
     """Who offers no tools wants a title or the like."""
 
-    def start(self, seen: Seen) -> Generator[Step, list[Result], None]:
+    def start(self, seen: Seen) -> Generator[Step, list[ClientResult], None]:
         script = _script(seen)
         if script is None or not seen.tools:
             yield Say("A task")

@@ -19,7 +19,7 @@ from ...errors import UpstreamError
 from ...wire.exact_json import object_of
 from ..http.connection import TransportError
 from ..http.transport import Timeouts, Transport
-from .transport.target import EXCHANGE, USER_AGENT, Target, bare_token, beginning, judged, with_owners
+from .transport.target import EXCHANGE, USER_AGENT, ServiceTarget, bare_token, beginning, judged, with_owners
 
 _RENEW_BEFORE = 300.0  # seconds before the end
 _LEAST = 30.0  # seconds that an exchanged token is used, whatever it says of itself
@@ -41,7 +41,7 @@ class Credentials:
     def __init__(
         self,
         transport: Transport,
-        target: Target,
+        target: ServiceTarget,
         key: Secret,
         *,
         kind: Literal["auto", "token", "key"] = "auto",

@@ -34,8 +34,8 @@ from .local.execs import LocalTools, confinement
 from .machine import branches_in, folder_of, this_machine
 from .run import EMPTY, STALLED, AgentRun, Repeats, RunLimits, stalled
 from .transport.channel import Gone
-from .transport.service import Retries, Route, Service
-from .wire import Opening, RunContext, Setup, TurnDecoder, allowed_tools, offered, opening
+from .transport.service import Retries, RunRoute, Service
+from .wire import RunContext, RunDecoder, RunOpening, RunSetup, allowed_tools, offered, opening
 
 _MODEL_LIST_SECONDS = 300.0  # how long a list of models is cached
 _UNPARKED_SECONDS = 600.0  # without parking after a continued run gave no answer
@@ -138,7 +138,7 @@ class CursorBackend(Backend):
         retries = Retries(self.service, self._config.retries, until, was_empty=code == EMPTY)
         original_id = str(uuid.uuid4())
         while True:
-            route: Route | None = None
+            route: RunRoute | None = None
             try:
                 route = await self.service.route()
                 answer = await self._start_once(request, route, original_id, allowance)
@@ -171,7 +171,7 @@ class CursorBackend(Backend):
         await self.service.close()
 
     async def _start_once(
-        self, request: Request, route: Route, original_id: str, allowance: Allowance
+        self, request: Request, route: RunRoute, original_id: str, allowance: Allowance
     ) -> StartedAnswer:
         local = None if _has_tools(request) else self._local
         opened = opening(request, self._setup(request, local))
@@ -181,7 +181,7 @@ class CursorBackend(Backend):
             channel = await self.service.open(route, opened.message, original_id, allowed)
         except Gone as gone:
             raise gone.error from None
-        decoder = TurnDecoder(self._context(request, opened, repeats, local))
+        decoder = RunDecoder(self._context(request, opened, repeats, local))
         run = AgentRun(channel, decoder, self._limits, repeats=repeats, local=local)
         run.how = self.service.describe(channel)
         try:
@@ -213,11 +213,11 @@ class CursorBackend(Backend):
         self.abandon(run)
         return None
 
-    def _setup(self, request: Request, local: LocalTools | None) -> Setup:
+    def _setup(self, request: Request, local: LocalTools | None) -> RunSetup:
         """A client with tools works in its own folder, which it usually names in its messages; local tools work in ours."""
         workspace = Path(self._config.workspace or ".").resolve()
         folder = "" if local is not None else folder_of(request.messages)
-        return Setup(
+        return RunSetup(
             conversation_id=str(uuid.uuid4()),
             run_id=str(uuid.uuid4()),
             message_id=str(uuid.uuid4()),
@@ -232,7 +232,7 @@ class CursorBackend(Backend):
             history=self._config.history,
         )
 
-    def _context(self, request: Request, opened: Opening, repeats: Repeats, local: LocalTools | None) -> RunContext:
+    def _context(self, request: Request, opened: RunOpening, repeats: Repeats, local: LocalTools | None) -> RunContext:
         return RunContext(
             model=request.model,
             opening=opened,

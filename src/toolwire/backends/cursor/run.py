@@ -28,8 +28,8 @@ from ..sessions import read_first
 from ..synthesis import estimated_usage
 from .allowance import Allowance, Runaway
 from .local.execs import LocalTools
-from .transport.channel import Channel, Gone
-from .wire import CANCEL, CLIENT_HEARTBEAT, Exec, Reply, TurnDecoder
+from .transport.channel import Gone, RunChannel
+from .wire import CANCEL, CLIENT_HEARTBEAT, DecoderReply, Exec, RunDecoder
 
 _MAX_EVENTS = 1000  # unread events, and
 _MAX_BYTES = 1 << 20  # bytes of unread messages; beyond either the reader pauses
@@ -81,8 +81,8 @@ class AgentRun:
 
     def __init__(
         self,
-        channel: Channel,
-        decoder: TurnDecoder,
+        channel: RunChannel,
+        decoder: RunDecoder,
         limits: RunLimits,
         *,
         repeats: Repeats | None = None,
@@ -258,7 +258,7 @@ class AgentRun:
         if self._is_continued and not self._decoder.has_text and not self._decoder.calls:
             self._give_up(stalled(limit))
 
-    async def _take(self, reply: Reply) -> None:
+    async def _take(self, reply: DecoderReply) -> None:
         """Act on what the decoder returned. A reply beyond the allowance ends the run instead."""
         now = self._now()
         try:

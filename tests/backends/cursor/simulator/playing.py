@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tests.backends.cursor.simulator.client import Client, opening, tool
-from toolwire.backends.cursor.simulator import Call, Faults, Journal, Say, Settings, Simulator, play
+from toolwire.backends.cursor.simulator import Journal, MakeCall, Say, Settings, Simulator, SimulatorFaults, play
 
 TRANSPORTS = ("run", "run_sse")
 QUICK = Settings(heartbeat=0.05, append_wait=0.1)
@@ -15,14 +15,14 @@ QUICK = Settings(heartbeat=0.05, append_wait=0.1)
 
 def call_and_tell(**call: Any) -> Any:
     """Text, a call, and then what the tool said."""
-    return play([Say("One moment."), Call("look", {"path": "a", "n": 3}, **call)], Say("It said {{result:0}}."))
+    return play([Say("One moment."), MakeCall("look", {"path": "a", "n": 3}, **call)], Say("It said {{result:0}}."))
 
 
 def played(
     transport: str = "run",
     *,
     model: Any = None,
-    faults: Faults | Sequence[Faults] = (),
+    faults: SimulatorFaults | Sequence[SimulatorFaults] = (),
     settings: Settings = QUICK,
     first: Any = None,
     prepare: Callable[[Client], None] = lambda client: None,

@@ -6,11 +6,11 @@ from typing import Any
 from tests.backends.cursor.simulator.client import RUN_SSE, _head, _request, framed, headers, opening
 from tests.backends.cursor.simulator.playing import QUICK
 from toolwire.backends.cursor.simulator import Simulator
-from toolwire.backends.cursor.simulator.http1 import Exchange
+from toolwire.backends.cursor.simulator.http1 import HttpExchange
 from toolwire.backends.cursor.wire import agent
 
 
-class Kept(Exchange):
+class Kept(HttpExchange):
     """An exchange in memory."""
 
     version, method, path = "2", "POST", "/"

@@ -7,21 +7,23 @@ import pytest
 
 from tests.backends.cursor.simulator.client import RUN, Client, Link, framed, headers, opening, tool
 from tests.backends.cursor.simulator.playing import QUICK, TRANSPORTS, call_and_tell, played
-from toolwire.backends.cursor.simulator import Faults, Simulator
+from toolwire.backends.cursor.simulator import Simulator, SimulatorFaults
 
 FULL = "One moment.It said fine."
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
-@pytest.mark.parametrize("faults", [Faults(split=True), Faults(slow=0.002), Faults(unknown=True)])
-def test_a_difficult_stream_says_the_same(transport: str, faults: Faults) -> None:
+@pytest.mark.parametrize(
+    "faults", [SimulatorFaults(split=True), SimulatorFaults(slow=0.002), SimulatorFaults(unknown=True)]
+)
+def test_a_difficult_stream_says_the_same(transport: str, faults: SimulatorFaults) -> None:
     client, journal = played(transport, faults=faults)
     assert (client.text, client.end, journal.offences) == (FULL, {}, [])
 
 
 @pytest.mark.parametrize(("accepted", "flags"), [("gzip", {1, 3}), ("", {0, 2})])
 def test_frames_are_zipped_where_the_client_allows_it(accepted: str, flags: set[int]) -> None:
-    client, _ = played(faults=Faults(gzip=True), connect_accept_encoding=accepted)
+    client, _ = played(faults=SimulatorFaults(gzip=True), connect_accept_encoding=accepted)
     assert (client.text, set(client.frames)) == (FULL, flags)
     assert ("connect-content-encoding" in client.answer_headers) == (accepted == "gzip")
 
@@ -30,7 +32,7 @@ def test_frames_are_zipped_where_the_client_allows_it(accepted: str, flags: set[
 @pytest.mark.parametrize("how", ["drop", "reset", "goaway", "close", "half_frame"])
 @pytest.mark.parametrize(("place", "said"), [("text", "One "), ("call", "One moment."), ("parked", "One moment.")])
 def test_a_stream_may_end_badly_at_every_place(transport: str, how: str, place: str, said: str) -> None:
-    client, journal = played(transport, faults=Faults(at={place: how}), prepare=_never_answering)
+    client, journal = played(transport, faults=SimulatorFaults(at={place: how}), prepare=_never_answering)
     assert (client.text, client.end) == (said, None)
     assert len(client.calls) == (1 if place == "parked" else 0)
     assert journal.runs[0].state == "cut"
@@ -44,7 +46,9 @@ def _never_answering(client: Client) -> None:
 
 def test_frames_that_are_none() -> None:
     async def main(how: str) -> bytes:
-        async with Simulator(model=call_and_tell(), faults=Faults(at={"open": how}), settings=QUICK) as simulator:
+        async with Simulator(
+            model=call_and_tell(), faults=SimulatorFaults(at={"open": how}), settings=QUICK
+        ) as simulator:
             client = _Deaf(simulator.url)
             await client.run(opening())
             return client.heard
@@ -66,7 +70,7 @@ class _Deaf(Client):
 @pytest.mark.parametrize(("how", "beats"), [("stall", True), ("silence", False)])
 def test_a_stall_with_and_without_heartbeats(how: str, beats: bool) -> None:
     async def main() -> tuple[Client, list[str]]:
-        faults = Faults(at={"text": how})
+        faults = SimulatorFaults(at={"text": how})
         async with Simulator(model=call_and_tell(), faults=faults, settings=QUICK) as simulator:
             client = Client(simulator.url)
             client.tools = [tool()]
@@ -87,19 +91,19 @@ def test_a_stall_with_and_without_heartbeats(how: str, beats: bool) -> None:
 
 
 def test_an_answer_may_be_a_status_alone() -> None:
-    client, _ = played(faults=Faults(status=503))
+    client, _ = played(faults=SimulatorFaults(status=503))
     assert (client.status, client.messages, client.end) == (503, [], None)
 
 
 def test_a_run_that_ends_without_turn_ended() -> None:
-    client, _ = played(faults=Faults(no_turn_ended=True))
+    client, _ = played(faults=SimulatorFaults(no_turn_ended=True))
     assert ("turn_ended" in client.kinds, client.text, client.end) == (False, FULL, {})
 
 
 def test_usage_is_there_or_not() -> None:
-    def usage(faults: Faults) -> Any:
+    def usage(faults: SimulatorFaults) -> Any:
         client, _ = played(faults=faults)
         return client.updates("turn_ended")[0].turn_ended
 
-    assert usage(Faults(empty_usage=True)).ByteSize() == 0
-    assert usage(Faults()).input_tokens == 1000
+    assert usage(SimulatorFaults(empty_usage=True)).ByteSize() == 0
+    assert usage(SimulatorFaults()).input_tokens == 1000

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.backends.cursor.simulator.client import Client
 from tests.backends.cursor.simulator.playing import QUICK, call_and_tell, played
-from toolwire.backends.cursor.simulator import Call, CallRecord, Journal, Result, Run, Say, Settings
+from toolwire.backends.cursor.simulator import CallRecord, ClientResult, Journal, MakeCall, Run, Say, Settings
 from toolwire.backends.cursor.simulator.pending import Pending
 from toolwire.backends.cursor.wire import agent
 
@@ -73,11 +73,11 @@ def test_an_answer_to_no_question_is_an_offence() -> None:
 
 
 def test_a_failed_tool_is_a_success_with_an_error_in_it() -> None:
-    seen: list[Result] = []
+    seen: list[ClientResult] = []
 
     class Listening:
         def start(self, _: Any) -> Any:
-            seen.extend((yield Call("look")))
+            seen.extend((yield MakeCall("look")))
             yield Say("heard")
 
     image: Any = {"image": {"data": b"png", "mime_type": "image/png"}}
@@ -109,7 +109,7 @@ def test_a_result_without_a_close_is_accepted() -> None:
 
 
 def test_a_throw_is_an_answer() -> None:
-    async def main() -> Result:
+    async def main() -> ClientResult:
         pending = Pending(run(), Journal(), needs_close=False)
         future = pending.expect(CallRecord(id=1, exec_id="e", kind="read"))
         pending.control(agent.ExecClientControlMessage(throw={"id": 1, "error": "unknown"}))

@@ -24,7 +24,7 @@ from tests.backends.cursor.simulator.client import (
 from tests.backends.cursor.simulator.playing import QUICK, TRANSPORTS, played
 from toolwire.backends.cursor.simulator import API_KEY, TOKEN, Settings, Simulator
 from toolwire.backends.cursor.simulator.routes import Passes
-from toolwire.backends.cursor.simulator.settings import Refused
+from toolwire.backends.cursor.simulator.settings import RunRefused
 from toolwire.backends.cursor.wire import agent
 
 MODELS = "/agent.v1.AgentService/GetUsableModels"
@@ -150,7 +150,7 @@ def test_frames_that_no_client_may_send(data: bytes) -> None:
 
 
 def refusal(passes: Passes, token: str) -> str:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RunRefused) as caught:
         passes.check(f"Bearer {token}")
     return caught.value.error.name
 

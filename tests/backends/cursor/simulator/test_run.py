@@ -8,7 +8,7 @@ import pytest
 
 from tests.backends.cursor.simulator.client import RUN, Client, Link, blobs_of, framed, headers, opening, tool
 from tests.backends.cursor.simulator.playing import QUICK, TRANSPORTS, call_and_tell, played
-from toolwire.backends.cursor.simulator import Call, Journal, Say, Simulator, Think, play
+from toolwire.backends.cursor.simulator import Journal, MakeCall, Say, Simulator, Think, play
 from toolwire.backends.cursor.wire import agent
 
 HISTORY = [
@@ -26,7 +26,7 @@ HISTORY = [
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_turn_has_every_step_in_order(transport: str) -> None:
     blobs = blobs_of(HISTORY)
-    model = play([], [Think("hm"), Say("Wait.", 1), Call("look", {"n": 3})], Say("{{result:1}}!", 1))
+    model = play([], [Think("hm"), Say("Wait.", 1), MakeCall("look", {"n": 3})], Say("{{result:1}}!", 1))
     client, journal = played(
         transport,
         model=model,

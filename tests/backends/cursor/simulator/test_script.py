@@ -8,7 +8,7 @@ import pytest
 
 from tests.backends.cursor.simulator.client import blobs_of, opening, tool
 from tests.backends.cursor.simulator.playing import TRANSPORTS, played
-from toolwire.backends.cursor.simulator import Call, CallTogether, Faults, Say, Seen, Step, With, load, play
+from toolwire.backends.cursor.simulator import MakeCall, MakeCalls, Say, Seen, SimulatorFaults, Step, With, load, play
 from toolwire.backends.cursor.simulator.script import parts_of, result_text
 from toolwire.errors import ConfigError
 
@@ -40,9 +40,9 @@ def test_a_script_as_json_and_as_lines(tmp_path: Path) -> None:
     path.write_text(JSON)
     assert load(path) == play(Say("a"))
     path.write_text(LINES)
-    assert load(path) == play(Call("look"), Say("b"))
+    assert load(path) == play(MakeCall("look"), Say("b"))
     path.write_text(LINES.splitlines()[0])
-    assert load(path) == play(Call("look"))
+    assert load(path) == play(MakeCall("look"))
 
 
 @pytest.mark.parametrize("text", ["{", '{"turns": []}', '{"turns": [{"steps": [{"do": "dance"}]}]}', "7"])
@@ -62,7 +62,7 @@ def test_a_new_run_goes_on_after_the_answers_of_its_history() -> None:
         {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "c", "toolName": "look", "result": "one"}]},
     ]
     blobs = blobs_of(history)
-    model = play([Call("look")], [Say("{{result:0}} "), Call("look")], Say("{{result:1}}"))
+    model = play([MakeCall("look")], [Say("{{result:0}} "), MakeCall("look")], Say("{{result:1}}"))
     client, _ = played(
         model=model,
         first=opening(roots=blobs, action={"resume_action": {}}, tools=[tool()]),
@@ -79,7 +79,7 @@ def test_past_the_last_turn_comes_the_last_again() -> None:
 def test_the_faults_of_a_turn_come_first(tmp_path: Path) -> None:
     path = tmp_path / "script"
     path.write_text('{"steps": [], "faults": {"gzip": true}}')
-    assert list(load(path).start(Seen())) == [With(Faults(gzip=True))]
+    assert list(load(path).start(Seen())) == [With(SimulatorFaults(gzip=True))]
 
 
 def test_steps_are_told_apart_by_what_they_do() -> None:
@@ -87,7 +87,7 @@ def test_steps_are_told_apart_by_what_they_do() -> None:
         [{"do": "call", "name": "x"}, {"do": "together", "calls": [{"do": "call", "name": "y", "args": {"a": 1}}]}],
         list[Step],
     )
-    assert steps == [Call("x"), CallTogether((Call("y", {"a": 1}),))]
+    assert steps == [MakeCall("x"), MakeCalls((MakeCall("y", {"a": 1}),))]
 
 
 def test_what_nobody_knows_is_refused() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.backends.cursor.simulator.client import opening
 from tests.backends.cursor.simulator.playing import TRANSPORTS, call_and_tell, played
-from toolwire.backends.cursor.simulator import ERRORS, Faults, Pause, Say, Settings, parse, play
+from toolwire.backends.cursor.simulator import ERRORS, Pause, Say, Settings, SimulatorFaults, parse, play
 from toolwire.backends.cursor.simulator.settings import MODELS
 from toolwire.backends.cursor.wire import agent
 from toolwire.errors import BadRequest
@@ -33,7 +33,7 @@ def test_heartbeats_come_as_often_as_set() -> None:
 
 @pytest.mark.parametrize("name", ERRORS)
 def test_every_error_comes_in_the_end_frame(name: str) -> None:
-    client, journal = played(faults=Faults(at={"open": f"error:{name}"}))
+    client, journal = played(faults=SimulatorFaults(at={"open": f"error:{name}"}))
     known = ERRORS[name]
     assert (client.status, client.error["code"], client.messages) == (200, known.code, [])
     assert journal.runs[0].state == "refused"
@@ -50,14 +50,14 @@ def test_every_error_comes_in_the_end_frame(name: str) -> None:
 
 @pytest.mark.parametrize("transport", TRANSPORTS)
 def test_an_error_may_come_after_text(transport: str) -> None:
-    client, _ = played(transport, faults=Faults(at={"text": "error:high_load"}))
+    client, _ = played(transport, faults=SimulatorFaults(at={"text": "error:high_load"}))
     assert client.text == "One "
     assert client.error["details"][0]["debug"]["error"] == "ERROR_RESOURCE_EXHAUSTED"
 
 
 def test_faults_of_a_command_line() -> None:
     written = ["gzip", "calls=3", "late=0.2", "drop", "stall=parked", "error:bare=open", "native=read", "status=503"]
-    assert parse(written) == Faults(
+    assert parse(written) == SimulatorFaults(
         gzip=True,
         calls=3,
         late=0.2,
@@ -65,7 +65,7 @@ def test_faults_of_a_command_line() -> None:
         status=503,
         at={"text": "drop", "parked": "stall", "open": "error:bare"},
     )
-    assert parse([]) == Faults()
+    assert parse([]) == SimulatorFaults()
 
 
 @pytest.mark.parametrize("written", ["nonsense", "drop=nowhere", "error:nothing", "calls=x", "at"])
@@ -75,10 +75,10 @@ def test_a_fault_that_there_is_not(written: str) -> None:
 
 
 def test_a_poisoned_conversation_stays_poisoned() -> None:
-    client, _ = played(faults=[Faults(poison=True)])
+    client, _ = played(faults=[SimulatorFaults(poison=True)])
     assert client.error == {"code": "resource_exhausted", "message": "Error"}
 
 
 def test_faults_as_a_list_are_for_one_run_each() -> None:
-    client, _ = played(faults=[Faults()], model=call_and_tell())
+    client, _ = played(faults=[SimulatorFaults()], model=call_and_tell())
     assert client.error == {}

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from toolwire.backends.cursor.transport.http2 import BUDGET, Connection, Farewell, Flood, Misfit, Sieve
-from toolwire.backends.cursor.transport.stream import Limits, Stream
+from toolwire.backends.cursor.transport.http2 import BUDGET, Farewell, Flood, Http2Connection, Misfit, Sieve
+from toolwire.backends.cursor.transport.stream import Http2Limits, Http2Stream
 from toolwire.errors import UpstreamError
 
 pytestmark = pytest.mark.slow
@@ -44,15 +44,15 @@ class Drain(asyncio.Transport):
         self.is_closed = True
 
 
-def opened(limits: Limits | None = None) -> tuple[Connection, Drain, list[Connection]]:
-    lost: list[Connection] = []
-    connection = Connection("server:1", limits or Limits(), lost.append)
+def opened(limits: Http2Limits | None = None) -> tuple[Http2Connection, Drain, list[Http2Connection]]:
+    lost: list[Http2Connection] = []
+    connection = Http2Connection("server:1", limits or Http2Limits(), lost.append)
     drain = Drain()
     connection.connection_made(drain)
     return connection, drain, lost
 
 
-async def fate(stream: Stream) -> bytes | UpstreamError:
+async def fate(stream: Http2Stream) -> bytes | UpstreamError:
     try:
         return await stream.read()
     except UpstreamError as error:
@@ -154,7 +154,7 @@ def test_what_we_send_pays_for_window_updates() -> None:
 
 def test_a_quiet_connection_may_be_pinged_for_ever() -> None:
     async def main() -> None:
-        connection, drain, _ = opened(Limits(ping=0.001, silence=1000))
+        connection, drain, _ = opened(Http2Limits(ping=0.001, silence=1000))
         connection.data_received(SETTINGS)
         connection.open(HEADERS)
         for _ in range(BUDGET * 2 // 100):

@@ -16,10 +16,10 @@ from tests.backends.http.test_connection import Loopback, Run, run_each
 from tests.backends.http.test_transport import Tls
 from tests.backends.http.test_transport import tls as tls
 from tests.backends.several_addresses import info, refusing, resolver, silent
-from toolwire.backends.cursor.transport.channel import Channel, Gone
-from toolwire.backends.cursor.transport.run_http2 import Connections, open_run
-from toolwire.backends.cursor.transport.stream import Limits
-from toolwire.backends.cursor.transport.target import Target
+from toolwire.backends.cursor.transport.channel import Gone, RunChannel
+from toolwire.backends.cursor.transport.run_http2 import Http2Connections, open_run
+from toolwire.backends.cursor.transport.stream import Http2Limits
+from toolwire.backends.cursor.transport.target import ServiceTarget
 from toolwire.wire.connect import ConnectEnd, ConnectFault, ConnectFrame, end, frame
 
 pytestmark = pytest.mark.slow
@@ -31,8 +31,8 @@ def run(request: pytest.FixtureRequest) -> Run:
 
 
 @asynccontextmanager
-async def connections(limits: Limits | None = None, **environ: str) -> AsyncIterator[Connections]:
-    pool = Connections(limits, environ=environ)
+async def connections(limits: Http2Limits | None = None, **environ: str) -> AsyncIterator[Http2Connections]:
+    pool = Http2Connections(limits, environ=environ)
     try:
         yield pool
     finally:
@@ -78,7 +78,7 @@ def test_a_dead_address_does_not_stand_in_the_way_of_one_that_works(run: Run) ->
     async def main() -> None:
         async with serving(answering) as server:
             with silent() as dead:
-                pool = Connections(environ={}, resolve=resolver(dead, info(server.port)))
+                pool = Http2Connections(environ={}, resolve=resolver(dead, info(server.port)))
                 channel = await open_run(pool, server.target, attempt(), b"first")
                 assert await channel.receive() == [ConnectFrame(b"FIRST")]
                 await pool.close()
@@ -89,8 +89,8 @@ def test_a_dead_address_does_not_stand_in_the_way_of_one_that_works(run: Run) ->
 def test_an_error_names_all_addresses() -> None:
     async def main() -> None:
         with refusing() as one, refusing() as two:
-            pool = Connections(environ={}, resolve=resolver(one, two))
-            error = await refusal(open_run(pool, Target(base_url="https://model.test"), attempt(), b"first"))
+            pool = Http2Connections(environ={}, resolve=resolver(one, two))
+            error = await refusal(open_run(pool, ServiceTarget(base_url="https://model.test"), attempt(), b"first"))
             assert error.message.startswith("model.test:443 refused the connection. Tried 127.0.0.1:")
             assert all(str(address[4][1]) in error.message for address in (one, two))
             await pool.close()
@@ -149,9 +149,9 @@ def test_a_slow_reader_stops_the_server_and_no_other_stream(run: Run) -> None:
             slow = await open_run(pool, server.target, attempt(), b"large")
             other = await open_run(pool, server.target, attempt(), b"small")
             assert await other.receive() == [ConnectFrame(b"small")]
-            await until(lambda: server.calls[0].sent >= Limits().window)
+            await until(lambda: server.calls[0].sent >= Http2Limits().window)
             await asyncio.sleep(0.05)
-            assert server.calls[0].sent == Limits().window
+            assert server.calls[0].sent == Http2Limits().window
             assert await everything(slow) == [*[ConnectFrame(block)] * 10, ConnectEnd()]
             assert len(server.peers) == 1
 
@@ -198,7 +198,7 @@ def test_messages_of_many_tasks_are_never_mixed() -> None:
 
 def test_a_server_that_takes_nothing_is_given_up() -> None:
     async def main() -> None:
-        async with serving(waiting) as server, connections(Limits(stall=0.1)) as pool:
+        async with serving(waiting) as server, connections(Http2Limits(stall=0.1)) as pool:
             server.opens_windows = False
             error = await refusal(open_run(pool, server.target, attempt(), bytes(100_000)))
             assert error.status == 504
@@ -381,7 +381,7 @@ def test_a_server_of_http_1_is_named_by_its_status() -> None:
 
     async def main() -> None:
         async with Loopback(old) as server, connections() as pool:
-            target = Target(base_url=f"http://127.0.0.1:{server.port}")
+            target = ServiceTarget(base_url=f"http://127.0.0.1:{server.port}")
             error = await refusal(open_run(pool, target, attempt(), b"first"))
             assert "HTTP/2" in error.sentence()
 
@@ -401,7 +401,7 @@ def test_what_is_no_http_2_is_garbage(answer: bytes) -> None:
 
     async def main() -> None:
         async with Loopback(odd) as server, connections() as pool:
-            target = Target(base_url=f"http://127.0.0.1:{server.port}")
+            target = ServiceTarget(base_url=f"http://127.0.0.1:{server.port}")
             error = await refusal(open_run(pool, target, attempt(), b"first"))
             assert error.code == "upstream_garbage"
 
@@ -499,7 +499,7 @@ def test_trailers_of_another_protocol_are_its_error() -> None:
 
 def test_a_peer_that_answers_no_ping_is_dead_and_one_that_does_is_not(run: Run) -> None:
     async def main() -> None:
-        async with serving(waiting) as server, connections(Limits(ping=0.04, silence=0.2)) as pool:
+        async with serving(waiting) as server, connections(Http2Limits(ping=0.04, silence=0.2)) as pool:
             channel = await open_run(pool, server.target, attempt(), b"first")
             assert await channel.receive() == [ConnectFrame(b"here")]
             with pytest.raises(TimeoutError):
@@ -518,7 +518,7 @@ def test_abort_tells_the_server_and_leaves_no_task_and_no_socket(run: Run) -> No
     async def main() -> None:
         async with serving(waiting) as server:
             tasks, before = asyncio.all_tasks(), sockets()
-            async with connections(Limits(idle=0)) as pool:
+            async with connections(Http2Limits(idle=0)) as pool:
                 channel = await open_run(pool, server.target, attempt(), b"first")
                 assert await channel.receive() == [ConnectFrame(b"here")]
                 channel.abort()
@@ -538,7 +538,7 @@ def test_abort_tells_the_server_and_leaves_no_task_and_no_socket(run: Run) -> No
 
 def test_an_idle_connection_is_used_again_and_then_closed() -> None:
     async def main() -> None:
-        async with serving(answering) as server, connections(Limits(idle=0.1)) as pool:
+        async with serving(answering) as server, connections(Http2Limits(idle=0.1)) as pool:
             for _ in range(3):
                 assert await everything(await open_run(pool, server.target, attempt(), b"bye")) == [ConnectEnd()]
             assert len(server.peers) == 1
@@ -553,7 +553,7 @@ def test_closing_ends_every_stream_and_takes_no_more() -> None:
     async def main() -> None:
         before = sockets()
         async with serving(waiting) as server:
-            pool = Connections(environ={})
+            pool = Http2Connections(environ={})
             channel = await open_run(pool, server.target, attempt(), b"first")
             await pool.close()
             with pytest.raises(Gone):
@@ -564,7 +564,7 @@ def test_closing_ends_every_stream_and_takes_no_more() -> None:
     asyncio.run(main())
 
 
-async def parked(server: Server, pool: Connections) -> list[Channel]:
+async def parked(server: Server, pool: Http2Connections) -> list[RunChannel]:
     """Two hundred runs that have begun and wait."""
     channels = await asyncio.gather(*(open_run(pool, server.target, attempt(), b"x" * 500) for _ in range(200)))
     for channel in channels:
@@ -620,7 +620,7 @@ def test_a_proxy_is_refused_with_the_other_way_named() -> None:
     async def main() -> None:
         async with connections(https_proxy="http://user:password@proxy.test:3128") as pool:
             with pytest.raises(Gone) as caught:
-                await open_run(pool, Target(base_url="https://service.test"), attempt(), b"first")
+                await open_run(pool, ServiceTarget(base_url="https://service.test"), attempt(), b"first")
             sentence = caught.value.error.sentence()
             assert "proxy.test:3128" in sentence
             assert "sse" in sentence
@@ -636,7 +636,7 @@ def test_all_who_wait_for_a_connection_hear_of_the_same_failure(run: Run) -> Non
 
     async def main() -> None:
         async with Loopback(mute) as server, connections() as pool:
-            target = Target(base_url=f"http://127.0.0.1:{server.port}", connect_timeout=0.1)
+            target = ServiceTarget(base_url=f"http://127.0.0.1:{server.port}", connect_timeout=0.1)
             async with asyncio.timeout(1.5):  # twenty times a tenth of a second would be longer
                 errors = await asyncio.gather(*(refusal(open_run(pool, target, attempt(), b"x")) for _ in range(20)))
             assert {error.code for error in errors} == {"upstream_timeout"}
@@ -649,7 +649,7 @@ def test_a_connection_that_nobody_came_for_is_closed(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("toolwire.backends.cursor.transport.http2._FIRST_USE", 0.05)
 
     async def main() -> None:
-        async with serving(waiting) as server, connections(Limits(idle=0)) as pool:
+        async with serving(waiting) as server, connections(Http2Limits(idle=0)) as pool:
             opening = asyncio.create_task(open_run(pool, server.target, attempt(), b"first"))
             await asyncio.sleep(0)
             opening.cancel()
@@ -662,7 +662,7 @@ def test_a_connection_that_nobody_came_for_is_closed(monkeypatch: pytest.MonkeyP
 def test_closing_ends_a_connection_that_is_being_made() -> None:
     async def main() -> None:
         async with Loopback(lambda reader, writer: reader.read()) as server, connections() as pool:
-            target = Target(base_url=f"http://127.0.0.1:{server.port}")
+            target = ServiceTarget(base_url=f"http://127.0.0.1:{server.port}")
             opening = asyncio.create_task(refusal(open_run(pool, target, attempt(), b"first")))
             await asyncio.sleep(0.02)
             await pool.close()
@@ -675,7 +675,7 @@ def test_a_token_never_goes_to_another_machine_in_the_clear() -> None:
     async def main() -> None:
         async with connections() as pool:
             with pytest.raises(Gone) as caught:
-                await open_run(pool, Target(base_url="http://service.test"), attempt(), b"first")
+                await open_run(pool, ServiceTarget(base_url="http://service.test"), attempt(), b"first")
             assert "https://" in caught.value.error.message
 
     asyncio.run(main())
@@ -687,8 +687,8 @@ def test_over_tls_http_2_is_agreed_on_or_the_other_way_named(tls: Tls, protocols
         tls.client.set_alpn_protocols(["h2"])
         tls.server.set_alpn_protocols(protocols)
         async with serving(answering, context=tls.server) as server:
-            pool = Connections(environ={}, ssl_context=tls.client)
-            target = Target(base_url=f"https://127.0.0.1:{server.port}")
+            pool = Http2Connections(environ={}, ssl_context=tls.client)
+            target = ServiceTarget(base_url=f"https://127.0.0.1:{server.port}")
             if protocols == ["h2"]:
                 channel = await open_run(pool, target, attempt(), b"first")
                 assert await channel.receive() == [ConnectFrame(b"FIRST")]

@@ -10,7 +10,7 @@ import pytest
 from tests.backends.cursor.channels import everything, failure, until
 from tests.backends.cursor.plain import Asked, Halves, Plain
 from tests.backends.cursor.serving import attempt, sockets
-from toolwire.backends.cursor.transport.channel import Channel, Gone
+from toolwire.backends.cursor.transport.channel import Gone, RunChannel
 from toolwire.backends.cursor.transport.run_sse import open_sse
 from toolwire.backends.cursor.wire import agent
 from toolwire.backends.http.transport import Transport
@@ -29,7 +29,7 @@ async def transports() -> AsyncIterator[Transport]:
         await transport.close()
 
 
-async def refusal(opening: Awaitable[Channel]) -> UpstreamError:
+async def refusal(opening: Awaitable[RunChannel]) -> UpstreamError:
     try:
         return await failure(await opening)
     except Gone as gone:

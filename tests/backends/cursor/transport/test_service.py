@@ -10,9 +10,9 @@ import pytest
 from h2.errors import ErrorCodes
 
 from tests.backends.cursor.stage import QUICK, Stage, next_request, on_stage, request, text_of
-from toolwire.backends.cursor.simulator import API_KEY, TOKEN, Call, Faults, Say, Settings, play
+from toolwire.backends.cursor.simulator import API_KEY, TOKEN, MakeCall, Say, Settings, SimulatorFaults, play
 from toolwire.backends.cursor.transport.channel import Gone
-from toolwire.backends.cursor.transport.service import Retries, Route, Service
+from toolwire.backends.cursor.transport.service import Retries, RunRoute, Service
 from toolwire.backends.http.connection import TransportError
 from toolwire.backends.http.transport import Transport
 from toolwire.config.file import BackendConfig
@@ -22,7 +22,7 @@ from toolwire.errors import UpstreamError
 pytestmark = pytest.mark.slow
 
 HELLO = play(Say("Hello."))
-ROUTE = Route(Secret(TOKEN), True)
+ROUTE = RunRoute(Secret(TOKEN), True)
 
 
 def service(url: str = "http://127.0.0.1:1", *, clock: Callable[[], float] = time.monotonic, **more: Any) -> Service:
@@ -79,7 +79,7 @@ def test_only_what_http2_is_to_blame_for_makes_it_fall_back(error: UpstreamError
 
 def test_a_balancer_that_wants_http2_and_does_not_get_it_is_gone_around() -> None:
     async def main() -> None:
-        async with on_stage(HELLO, faults=[Faults(status=464)]) as stage:
+        async with on_stage(HELLO, faults=[SimulatorFaults(status=464)]) as stage:
             reply = await stage.open(request("hi"))
             await reply.close()
             assert reply.how.startswith("sse, because Cursor accepts a run over HTTP/2 only")
@@ -91,7 +91,7 @@ def test_a_balancer_that_wants_http2_and_does_not_get_it_is_gone_around() -> Non
 
 def test_many_at_once_all_fall_back() -> None:
     async def main() -> None:
-        async with on_stage(HELLO, faults=[Faults(status=464)] * 5, retries=0) as stage:
+        async with on_stage(HELLO, faults=[SimulatorFaults(status=464)] * 5, retries=0) as stage:
             answers = await asyncio.gather(*(stage.ask(request("hi")) for _ in range(5)))
             assert [text_of(answer) for answer in answers] == ["Hello."] * 5
 
@@ -187,7 +187,7 @@ def test_behind_a_proxy_a_run_goes_by_the_transport_that_can(monkeypatch: pytest
 
 
 def test_a_token_from_a_key_that_is_revoked_is_renewed_once_and_the_run_begins_anew() -> None:
-    model = play(Call("look", {"city": "Rome"}), Say("Sunny."))
+    model = play(MakeCall("look", {"city": "Rome"}), Say("Sunny."))
 
     async def main() -> None:
         async with on_stage(model, key=Secret(API_KEY), token=Secret()) as stage:
@@ -210,7 +210,7 @@ def test_a_token_from_a_key_that_is_revoked_is_renewed_once_and_the_run_begins_a
 @pytest.mark.parametrize("seconds", [0.0, 1.5])
 def test_a_token_that_is_revoked_while_a_run_waits_costs_no_more_than_a_fresh_run(seconds: float) -> None:
     """Over two halves every message shows the token; it is refused with a heartbeat, or with the results themselves."""
-    model = play(Call("look", {"city": "Rome"}), Say("Sunny."))
+    model = play(MakeCall("look", {"city": "Rome"}), Say("Sunny."))
 
     async def main() -> None:
         async with on_stage(model, key=Secret(API_KEY), token=Secret(), transport="sse") as stage:
@@ -239,7 +239,7 @@ def test_many_whose_token_was_refused_share_one_exchange(transport: str) -> None
 
 
 def test_a_token_that_is_refused_twice_is_a_401() -> None:
-    refusing = [Faults(at={"open": "error:unauthorized"})] * 9
+    refusing = [SimulatorFaults(at={"open": "error:unauthorized"})] * 9
 
     async def main() -> None:
         async with on_stage(HELLO, faults=refusing, key=Secret(API_KEY), token=Secret()) as stage:
@@ -329,7 +329,7 @@ def test_what_would_carry_a_run_is_known_without_one() -> None:
     asyncio.run(main())
 
 
-KEY_ROUTE = Route(Secret("ey.a.b"), True)
+KEY_ROUTE = RunRoute(Secret("ey.a.b"), True)
 PASSING = UpstreamError("cut", retryable=True)
 REFUSED = UpstreamError("who?", status=401)
 OLD = UpstreamError("HTTP/1.1 only", code="http2_required")
@@ -377,4 +377,4 @@ def test_a_token_is_renewed_once_and_only_where_there_was_one_from_a_key() -> No
 def test_the_other_transport_is_tried_at_once_and_does_not_count() -> None:
     some = tries(0)
     assert some.delay(OLD, KEY_ROUTE, 0.0) == 0.0
-    assert some.delay(OLD, Route(KEY_ROUTE.token, False), 0.0) is None
+    assert some.delay(OLD, RunRoute(KEY_ROUTE.token, False), 0.0) is None

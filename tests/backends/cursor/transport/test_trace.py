@@ -9,14 +9,14 @@ import pytest
 
 from tests.backends.cursor.stage import TRANSPORTS, Stage, next_request, on_stage, request
 from tests.telemetry.tracing import tracing
-from toolwire.backends.cursor.simulator import TOKEN, Call, Say, play
+from toolwire.backends.cursor.simulator import TOKEN, MakeCall, Say, play
 from toolwire.backends.cursor.transport.trace import as_json, client_message, server_message
 from toolwire.backends.cursor.wire import agent
 from toolwire.telemetry import wire_trace
 
 pytestmark = pytest.mark.slow
 
-MODEL = play([Say("SECRET WORDS. "), Call("look", {"city": "SECRET CITY"})], [Say("Sunny.")])
+MODEL = play([Say("SECRET WORDS. "), MakeCall("look", {"city": "SECRET CITY"})], [Say("Sunny.")])
 
 
 @pytest.mark.parametrize("transport", TRANSPORTS)

@@ -7,8 +7,8 @@ from itertools import count
 from typing import Any
 
 from tests.backends.cursor.wire.lending import fits
-from toolwire.backends.cursor.wire import Opening, RunContext, TurnDecoder, agent
-from toolwire.backends.cursor.wire.names import Names
+from toolwire.backends.cursor.wire import RunContext, RunDecoder, RunOpening, agent
+from toolwire.backends.cursor.wire.names import WireNames
 from toolwire.backends.cursor.wire.values import to_value
 from toolwire.events import Event, Failed, Finished, Noted, PartEnded
 from toolwire.types import Reasoning, Text, Tool, ToolCall, ToolResult
@@ -19,17 +19,17 @@ BASH = Tool(
 )
 
 
-def opening(tools: Sequence[Tool] = (WEATHER,), blobs: dict[bytes, bytes] | None = None) -> Opening:
-    names = Names.of(tools)
+def opening(tools: Sequence[Tool] = (WEATHER,), blobs: dict[bytes, bytes] | None = None) -> RunOpening:
+    names = WireNames.of(tools)
     told = [agent.McpToolDefinition(name=names.wire(tool.name), provider_identifier="tw") for tool in tools]
     context = agent.RequestContext(tools=told)
-    return Opening(message=b"", context=context, blobs=blobs or {}, names=names, tools=tuple(tools), losses=())
+    return RunOpening(message=b"", context=context, blobs=blobs or {}, names=names, tools=tuple(tools), losses=())
 
 
-def decoder(tools: Sequence[Tool] = (WEATHER,), blobs: dict[bytes, bytes] | None = None, **changes: Any) -> TurnDecoder:
+def decoder(tools: Sequence[Tool] = (WEATHER,), blobs: dict[bytes, bytes] | None = None, **changes: Any) -> RunDecoder:
     numbers = count(1)
     mint = lambda: f"made_{next(numbers)}"  # noqa: E731 # one line says it
-    return TurnDecoder(RunContext(model="m", opening=opening(tools, blobs), new_call_id=mint, fits=fits, **changes))
+    return RunDecoder(RunContext(model="m", opening=opening(tools, blobs), new_call_id=mint, fits=fits, **changes))
 
 
 def update(**members: Any) -> bytes:

@@ -38,7 +38,7 @@ from tests.backends.cursor.wire.saying import (
     update,
 )
 from tests.backends.event_contract import check_events
-from toolwire.backends.cursor.wire import Reply, RunContext, TurnDecoder, agent
+from toolwire.backends.cursor.wire import DecoderReply, RunContext, RunDecoder, agent
 from toolwire.backends.cursor.wire import pending as keeping
 from toolwire.backends.cursor.wire.pending import MAX_CALLS
 from toolwire.errors import UpstreamError
@@ -50,7 +50,7 @@ CALL_1 = 'call call1 weather {"city":"Rome"}'
 CALL_2 = 'call call2 weather {"city":"Oslo"}'
 
 
-def heard(run: TurnDecoder, *messages: bytes) -> list[Event]:
+def heard(run: RunDecoder, *messages: bytes) -> list[Event]:
     return [event for data in messages for event in run.receive(data).events]
 
 
@@ -466,7 +466,7 @@ def test_what_the_model_is_refused_is_counted() -> None:
 
 def test_a_tool_that_is_not_offered_now_is_unknown_though_the_history_speaks_of_it() -> None:
     opened = msgspec.structs.replace(opening([WEATHER, BASH]), tools=(BASH,))
-    run = TurnDecoder(RunContext(model="m", opening=opened, new_call_id=str, fits=fits))
+    run = RunDecoder(RunContext(model="m", opening=opened, new_call_id=str, fits=fits))
     reply = run.receive(call(1))
     missing = read(reply.send[0]).exec_client_message.mcp_result.tool_not_found
     assert (missing.name, list(missing.available_tools)) == ("weather", ["bash"])
@@ -663,7 +663,7 @@ class Played:
         self.sent: list[agent.AgentClientMessage] = []
         self.told: list[str] = []
 
-    def take(self, reply: Reply) -> None:
+    def take(self, reply: DecoderReply) -> None:
         self.answers[-1] += reply.events
         self.sent += [read(data) for data in reply.send]
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.backends.cursor.wire.lending import fits
 from tests.backends.cursor.wire.saying import BASH, WEATHER, opening, read, result
-from toolwire.backends.cursor.wire import Reply, RunContext, agent
+from toolwire.backends.cursor.wire import DecoderReply, RunContext, agent
 from toolwire.backends.cursor.wire.exec_routing import ExecPlan, answer_housekeeping, plan_exec
 from toolwire.backends.cursor.wire.execs import exec_of
 from toolwire.backends.cursor.wire.values import to_value
@@ -31,9 +31,9 @@ def test_tools_are_named_as_the_model_reads_them() -> None:
 
 
 def test_replies_share_nothing() -> None:
-    first = Reply()
+    first = DecoderReply()
     first.send.append(b"x")
-    assert Reply().send == []
+    assert DecoderReply().send == []
 
 
 def asked(tools: tuple[Tool, ...] = (WEATHER,), local: tuple[str, ...] = (), **args: Any) -> Any:

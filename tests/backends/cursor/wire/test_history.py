@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.backends.cursor.wire.conversation import ANYTHING, IMAGE, PIXEL, TEXTS, call, message, result
 from toolwire.backends.cursor.wire import agent
 from toolwire.backends.cursor.wire.history import (
-    History,
+    CursorHistory,
     blobs_of,
     flat_text,
     history_of,
@@ -23,7 +23,7 @@ from toolwire.backends.cursor.wire.history import (
     user_input,
     valid_utf8,
 )
-from toolwire.backends.cursor.wire.names import Names
+from toolwire.backends.cursor.wire.names import WireNames
 from toolwire.errors import BadRequest
 from toolwire.types import (
     Loss,
@@ -39,12 +39,12 @@ from toolwire.types import (
 from toolwire.wire.exact_json import decode
 
 
-def told(*messages: Message, losses: list[Loss] | None = None) -> History:
+def told(*messages: Message, losses: list[Loss] | None = None) -> CursorHistory:
     asked = Request(model="m", messages=messages)
-    return history_of(asked, list(enumerate(messages)), Names(), [] if losses is None else losses)
+    return history_of(asked, list(enumerate(messages)), WireNames(), [] if losses is None else losses)
 
 
-def values(story: History) -> list[Any]:
+def values(story: CursorHistory) -> list[Any]:
     ids, blobs = blobs_of(story)
     return [decode(blobs[id]) for id in ids]
 

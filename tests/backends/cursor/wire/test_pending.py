@@ -15,7 +15,7 @@ from toolwire.backends.cursor.wire.pending import (
     MAX_ID_LENGTH,
     Announcements,
     DeferredOutput,
-    Output,
+    ModelOutput,
     WaitingCalls,
     call_id_of,
 )
@@ -97,12 +97,12 @@ def test_what_runs_here_can_be_stopped() -> None:
     assert [one.id for one in calls.execs] == [2]
 
 
-def unread_exec(number: int, data: bytes = b"") -> Output:
-    return Output("exec", Exec(number, f"e{number}", "read", None), data)
+def unread_exec(number: int, data: bytes = b"") -> ModelOutput:
+    return ModelOutput("exec", Exec(number, f"e{number}", "read", None), data)
 
 
-def drained(deferred: DeferredOutput) -> list[Output]:
-    found: list[Output] = []
+def drained(deferred: DeferredOutput) -> list[ModelOutput]:
+    found: list[ModelOutput] = []
     while deferred:
         if deferred.is_wanted(deferred.first):
             found.append(deferred.first)
@@ -113,7 +113,7 @@ def drained(deferred: DeferredOutput) -> list[Output]:
 def test_order_is_kept() -> None:
     deferred, outputs = (
         DeferredOutput(),
-        [Output("text_delta", "a", b""), unread_exec(1), Output("text_delta", "b", b""), unread_exec(2)],
+        [ModelOutput("text_delta", "a", b""), unread_exec(1), ModelOutput("text_delta", "b", b""), unread_exec(2)],
     )
     assert all(deferred.add(one) for one in outputs)
     assert list(deferred.execs) == [(1, "e1"), (2, "e2")]
@@ -122,7 +122,7 @@ def test_order_is_kept() -> None:
 
 
 def test_what_was_aborted_is_no_longer_wanted() -> None:
-    deferred, outputs = DeferredOutput(), [unread_exec(1), unread_exec(2), Output("text_delta", "a", b"")]
+    deferred, outputs = DeferredOutput(), [unread_exec(1), unread_exec(2), ModelOutput("text_delta", "a", b"")]
     for one in outputs:
         deferred.add(one)
     deferred.abort(1)
@@ -134,10 +134,10 @@ def test_what_was_aborted_is_no_longer_wanted() -> None:
 def test_bytes_are_bounded_and_room_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pending, "MAX_BYTES", 3000)
     deferred = DeferredOutput()
-    assert deferred.add(Output("text_delta", "", b"x" * 1000))
+    assert deferred.add(ModelOutput("text_delta", "", b"x" * 1000))
     drained(deferred)
-    assert deferred.add(Output("text_delta", "", b"x" * 2400))
-    assert not deferred.add(Output("text_delta", "", b""))
+    assert deferred.add(ModelOutput("text_delta", "", b"x" * 2400))
+    assert not deferred.add(ModelOutput("text_delta", "", b""))
 
 
 def test_execs_are_bounded() -> None:

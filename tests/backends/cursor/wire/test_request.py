@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from tests.backends.cursor.wire.conversation import ANYTHING, IMAGE, PIXEL, call, message, result
 from toolwire.backends.cursor.wire import agent
-from toolwire.backends.cursor.wire.names import Names
+from toolwire.backends.cursor.wire.names import WireNames
 from toolwire.backends.cursor.wire.request import (
-    Opening,
-    Setup,
+    RunOpening,
+    RunSetup,
     context_of,
     definition,
     demands_of,
@@ -31,7 +31,7 @@ from toolwire.errors import BadRequest
 from toolwire.types import Loss, Media, Message, Output, Request, Sampling, Thinking, Tool, ToolCall, ToolChoice
 from toolwire.wire.exact_json import decode
 
-SETUP = Setup(conversation_id="c0", run_id="r0", message_id="m0")
+SETUP = RunSetup(conversation_id="c0", run_id="r0", message_id="m0")
 BASH, READ = Tool(name="bash", description="runs", schema={"type": "object"}), Tool(name="read")
 
 
@@ -39,7 +39,7 @@ def asked(*messages: Message, **members: Any) -> Request:
     return Request(model="auto", messages=messages or (message("user", "hi"),), **members)
 
 
-def run_of(made: Opening) -> agent.AgentRunRequest:
+def run_of(made: RunOpening) -> agent.AgentRunRequest:
     return agent.AgentClientMessage.FromString(made.message).run_request
 
 
@@ -278,17 +278,17 @@ def test_the_same_image_is_the_same_in_the_next_turn() -> None:
     assert images[0].uuid == images[1].uuid
 
 
-CONTEXT_SETUP = Setup(conversation_id="c", run_id="r", message_id="m")
+CONTEXT_SETUP = RunSetup(conversation_id="c", run_id="r", message_id="m")
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 9007199254740993}}}
 
 
 def demands(choice: ToolChoice | None = None, tools: tuple[Tool, ...] = (), **members: Any) -> list[str]:
     asked = Request(model="m", messages=(), tools=tools, tool_choice=choice, **members)
-    return demands_of(asked, tools, Names.of(tools))
+    return demands_of(asked, tools, WireNames.of(tools))
 
 
 def test_a_context_says_all_that_is_known() -> None:
-    setup = Setup(
+    setup = RunSetup(
         conversation_id="c",
         run_id="r",
         message_id="m",
@@ -298,7 +298,7 @@ def test_a_context_says_all_that_is_known() -> None:
         timezone="Europe/Rome",
     )
     tools = (Tool(name="bash"),)
-    made = context_of(setup, tools, Names.of(tools), ["be kind"])
+    made = context_of(setup, tools, WireNames.of(tools), ["be kind"])
     context = agent.RequestContext.FromString(made.SerializeToString())
     assert list(context.env.workspace_paths) == ["/w"]
     assert (context.env.os_version, context.env.shell, context.env.time_zone) == ("linux 6", "bash", "Europe/Rome")
@@ -312,45 +312,45 @@ def test_a_context_says_all_that_is_known() -> None:
 
 
 def test_a_context_of_nothing_has_no_rules_and_no_complete_environment() -> None:
-    made = context_of(CONTEXT_SETUP, (), Names(), [])
+    made = context_of(CONTEXT_SETUP, (), WireNames(), [])
     assert (len(made.rules), len(made.tools), len(made.env.workspace_paths)) == (0, 0, 0)
     assert not made.env_info_complete
 
 
 def test_a_context_names_the_repositories_that_are_worked_on() -> None:
-    made = context_of(replace(CONTEXT_SETUP, workspace="/w", branches={"/w": "main"}), (), Names(), [])
+    made = context_of(replace(CONTEXT_SETUP, workspace="/w", branches={"/w": "main"}), (), WireNames(), [])
     assert [(repository.path, repository.branch_name) for repository in made.git_repos] == [("/w", "main")]
 
 
 def test_a_tool_is_defined_with_its_schema_as_the_owner_wants_it() -> None:
     plain = {"type": "object", "properties": {"n": {"type": "integer", "maximum": 9}}}
     tool = Tool(name="add", description="adds \ud800", schema=plain)
-    text = definition(tool, Names.of([tool]), "json")
+    text = definition(tool, WireNames.of([tool]), "json")
     assert (text.name, text.tool_name, text.provider_identifier) == ("add", "add", "tw")
     assert text.description == "adds \ufffd"
     assert (decode(text.input_schema_json), text.HasField("input_schema")) == (plain, False)
-    value = definition(tool, Names.of([tool]))
+    value = definition(tool, WireNames.of([tool]))
     assert (from_value(value.input_schema), value.HasField("input_schema_json")) == (plain, False)
-    both = definition(tool, Names.of([tool]), "both")
+    both = definition(tool, WireNames.of([tool]), "both")
     assert (from_value(both.input_schema), decode(both.input_schema_json)) == (plain, plain)
 
 
 def test_a_schema_that_a_value_cannot_hold_goes_as_text_too() -> None:
-    made = definition(Tool(name="add", schema=SCHEMA), Names(["add"]))
+    made = definition(Tool(name="add", schema=SCHEMA), WireNames(["add"]))
     assert made.HasField("input_schema")
     assert decode(made.input_schema_json) == SCHEMA
 
 
 @pytest.mark.parametrize("schema", [None, {}, {"properties": {}}])
 def test_an_empty_schema_is_still_that_of_an_object(schema: Any) -> None:
-    made = definition(Tool(name="now", schema=schema), Names(["now"]), "both")
+    made = definition(Tool(name="now", schema=schema), WireNames(["now"]), "both")
     assert decode(made.input_schema_json) == {"type": "object", "properties": {}}
     assert made.input_schema.WhichOneof("kind") == "struct_value"
     assert from_value(made.input_schema) == {"type": "object", "properties": {}}
 
 
 def test_a_tool_by_another_name_says_what_it_is_called_elsewhere() -> None:
-    made = definition(Tool(name="Read", description="reads"), Names(["Read"]))
+    made = definition(Tool(name="Read", description="reads"), WireNames(["Read"]))
     assert made.tool_name == "client_Read"
     assert made.description == 'reads\nElsewhere this tool is called "Read".'
 

@@ -12,7 +12,7 @@ from typing import Any
 from ....types import JsonObject
 from .journal import Run
 from .script import Offered, Seen, parts_of
-from .settings import ERRORS, Error, Refused, Settings, refused
+from .settings import ERRORS, Error, RunRefused, Settings, refused
 
 BUILT_IN = frozenset({"read", "write", "ls", "delete", "grep", "glob", "shell", "web_search", "web_fetch"})
 _LEGAL_ID = re.compile(r"[A-Za-z0-9_-]+")
@@ -35,9 +35,9 @@ def check_headers(headers: Mapping[str, str], settings: Settings) -> None:
     kind = headers.get("x-cursor-client-type", "")
     version = headers.get("x-cursor-client-version", "")
     if kind not in _VERSIONS or not _VERSIONS[kind].match(version):
-        raise Refused(ERRORS["update_required"])
+        raise RunRefused(ERRORS["update_required"])
     if settings.minimum_version and _numbers(version) < _numbers(settings.minimum_version):
-        raise Refused(ERRORS["update_required"])
+        raise RunRefused(ERRORS["update_required"])
 
 
 def check_opening(request: Any, settings: Settings) -> None:
@@ -72,7 +72,7 @@ def model_of(request: Any) -> str:
     return str(request.requested_model.model_id or request.model_details.model_id)
 
 
-def blob_missing(blob_id: bytes) -> Refused:
+def blob_missing(blob_id: bytes) -> RunRefused:
     return refused("internal", f"Blob not found: {blob_id[:_DIGEST].hex()}")
 
 
@@ -107,21 +107,21 @@ def check_history(messages: Sequence[JsonObject]) -> None:
     seen: set[str] = set()
     for message in messages:
         if open_calls and message["role"] in ("user", "assistant"):
-            raise Refused(ERRORS["bare"])
+            raise RunRefused(ERRORS["bare"])
         for part in parts_of(message):
             if part["type"] == "tool-call":
                 _check_call(part)
                 if part["toolCallId"] in seen:
-                    raise Refused(ERRORS["bare"])
+                    raise RunRefused(ERRORS["bare"])
                 open_calls.add(part["toolCallId"])
                 seen.add(part["toolCallId"])
             elif part["type"] == "tool-result":
                 _check_result(part)
                 if part["toolCallId"] not in open_calls:
-                    raise Refused(ERRORS["bare"])
+                    raise RunRefused(ERRORS["bare"])
                 open_calls.remove(part["toolCallId"])
     if open_calls:
-        raise Refused(ERRORS["bare"])
+        raise RunRefused(ERRORS["bare"])
 
 
 def offered(definitions: Sequence[Any]) -> tuple[Offered, ...]:
@@ -176,21 +176,21 @@ def _check_call(part: JsonObject) -> None:
     if not isinstance(part.get("toolName"), str) or not isinstance(part.get("args"), dict):
         raise refused("internal", "Invalid tool-call in a root prompt message")
     if not isinstance(part.get("toolCallId"), str) or not _LEGAL_ID.fullmatch(part["toolCallId"]):
-        raise Refused(ERRORS["bare"])
+        raise RunRefused(ERRORS["bare"])
 
 
 def _check_result(part: JsonObject) -> None:
     if "result" not in part or not isinstance(part.get("toolName"), str):
         raise refused("internal", "Invalid tool-result in a root prompt message")
     if not isinstance(part.get("toolCallId"), str):
-        raise Refused(ERRORS["bare"])
+        raise RunRefused(ERRORS["bare"])
 
 
 def _check_model(model: str, settings: Settings) -> None:
     if _EFFORT.fullmatch(model) and model not in settings.models:
-        raise Refused(ERRORS["bare"])
+        raise RunRefused(ERRORS["bare"])
     if not model or (model not in settings.models and not settings.knows_every_model):
-        raise Refused(_bad_model(model))
+        raise RunRefused(_bad_model(model))
 
 
 def _bad_model(model: str) -> Error:

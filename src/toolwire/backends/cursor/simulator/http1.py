@@ -16,7 +16,7 @@ class Hungup(Exception):
     """The client is gone."""
 
 
-class Exchange(ABC):
+class HttpExchange(ABC):
     """status is 0 until the answer has started."""
 
     version: str
@@ -61,14 +61,14 @@ class Exchange(ABC):
         await self.answer(status, "application/json", json.dumps(value).encode())
 
 
-Handler: TypeAlias = Callable[[Exchange], Awaitable[None]]
+Handler: TypeAlias = Callable[[HttpExchange], Awaitable[None]]
 
 
 _LARGEST_BODY = 64 * 1024 * 1024
 _DRAIN_SECONDS = 0.3
 
 
-class Http1Exchange(Exchange):
+class Http1Exchange(HttpExchange):
     version = "1.1"
 
     def __init__(self, head: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

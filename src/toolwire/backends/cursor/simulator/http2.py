@@ -10,13 +10,13 @@ import h2.connection
 import h2.events
 import h2.exceptions
 
-from .http1 import Exchange, Handler, Hungup
+from .http1 import Handler, HttpExchange, Hungup
 
 _CANCEL = 8
 _READ = 65536
 
 
-class Http2Exchange(Exchange):
+class Http2Exchange(HttpExchange):
     version = "2"
 
     def __init__(self, link: _Link, stream: int, headers: dict[str, str]) -> None:

@@ -68,7 +68,7 @@ class Run(Struct, kw_only=True):
         return {call.call_id: call.answers for call in self.calls}
 
 
-class Entry(Struct, kw_only=True):
+class JournalEntry(Struct, kw_only=True):
     at: float
     run: int | None
     what: str
@@ -80,7 +80,7 @@ class Journal:
 
     def __init__(self, path: Path | None = None) -> None:
         self.runs: list[Run] = []
-        self.entries: list[Entry] = []
+        self.entries: list[JournalEntry] = []
         self.requests: list[tuple[str, str, int]] = []  # HTTP version, path, status
         self.exchanges: int = 0  # of an API key for a token
         self._path = path
@@ -99,7 +99,7 @@ class Journal:
         return [run for run in self.runs if run.state == "open"]
 
     def note(self, what: str, run: Run | None = None, /, **detail: Any) -> None:
-        entry = Entry(at=self.now, run=None if run is None else run.number, what=what, detail=detail)
+        entry = JournalEntry(at=self.now, run=None if run is None else run.number, what=what, detail=detail)
         self.entries.append(entry)
         if self._path is not None:
             line = {"at": round(entry.at, 4), "run": entry.run, "what": what, **detail}

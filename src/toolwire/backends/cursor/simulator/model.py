@@ -18,17 +18,17 @@ from ...base import Backend, EventReply
 from ...demo.backend import Demo
 from ...scripted.backend import Scripted
 from .script import (
-    Call,
-    CallTogether,
-    Ended,
+    ClientResult,
+    EndTurn,
     Fail,
+    MakeCall,
+    MakeCalls,
     Offered,
-    Result,
     Say,
     Seen,
     Step,
     Think,
-    Usage,
+    TurnUsage,
     parts_of,
     result_text,
 )
@@ -46,7 +46,7 @@ class Brain:
         self._alias = alias
         self._is_one_by_one = is_one_by_one
 
-    async def start(self, seen: Seen) -> AsyncGenerator[Step, list[Result]]:
+    async def start(self, seen: Seen) -> AsyncGenerator[Step, list[ClientResult]]:
         names = {tool.name.removeprefix(self._alias): tool.name for tool in seen.tools}
         messages = [self._message(message) for message in seen.messages]
         tools = tuple(self._tool(tool) for tool in seen.tools)
@@ -69,18 +69,18 @@ class Brain:
             messages.append(Message(role="assistant", parts=parts))
             if not calls:
                 break
-            results: list[Result] = []
+            results: list[ClientResult] = []
             for batch in self._batches(calls, names):
                 results += yield batch
             paired = zip(calls, results, strict=True)
             messages.append(Message(role="tool", parts=tuple(_told(call, result) for call, result in paired)))
         told = answer.finished.usage
         if told is not None:
-            yield Ended(Usage(told.input, told.output, told.cached, told.cache_written, told.reasoning))
+            yield EndTurn(TurnUsage(told.input, told.output, told.cached, told.cache_written, told.reasoning))
 
-    def _batches(self, calls: Sequence[ToolCall], names: dict[str, str]) -> list[CallTogether]:
-        steps = tuple(Call(names.get(call.name, call.name), call.args or {}, call.id) for call in calls)
-        return [CallTogether((step,)) for step in steps] if self._is_one_by_one else [CallTogether(steps)]
+    def _batches(self, calls: Sequence[ToolCall], names: dict[str, str]) -> list[MakeCalls]:
+        steps = tuple(MakeCall(names.get(call.name, call.name), call.args or {}, call.id) for call in calls)
+        return [MakeCalls((step,)) for step in steps] if self._is_one_by_one else [MakeCalls(steps)]
 
     def _tool(self, tool: Offered) -> Tool:
         return Tool(name=tool.name.removeprefix(self._alias), description=tool.description, schema=tool.schema)
@@ -118,7 +118,7 @@ def prompted() -> Brain:
 class Obliging:
     """The script of the prompt where there is one, else the demo model."""
 
-    def start(self, seen: Seen) -> AsyncGenerator[Step, list[Result]]:
+    def start(self, seen: Seen) -> AsyncGenerator[Step, list[ClientResult]]:
         said = [str(part.get("text", "")) for message in seen.messages for part in parts_of(message)]
         return (prompted() if any(_MARK in text for text in said) else demo()).start(seen)
 
@@ -132,7 +132,7 @@ async def _listen(backend: Backend, request: Request, folder: Folder) -> None:
             folder.send(event)
 
 
-def _told(call: ToolCall, result: Result) -> ToolResult:
+def _told(call: ToolCall, result: ClientResult) -> ToolResult:
     images = [Media(kind="image", mime=mime, data=base64.b64encode(data).decode()) for mime, data in result.images]
     return ToolResult(
         call_id=call.id, parts=(Text(text=result.text), *images), is_error=result.is_error, name=call.name

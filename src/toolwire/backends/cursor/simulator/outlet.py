@@ -7,20 +7,20 @@ import contextlib
 from typing import Any
 
 from ....wire.connect import end, frame
-from .http1 import Exchange, Hungup
-from .settings import Error, Faults
+from .http1 import HttpExchange, Hungup
+from .settings import Error, SimulatorFaults
 
 _UNKNOWN = (b"\xfa\x3f\x03abc", b"\x0a\x05\xfa\x3f\x02hi", b"\xa2\x06\x00")  # fields 1023, 1.1023 and 100
 
 
-class Cut(Exception):
+class StreamBroken(Exception):
     """A fault of the simulator has broken the stream."""
 
 
-class Outlet:
+class RunWriter:
     """Writes one frame at a time, so that a heartbeat never interrupts a message."""
 
-    def __init__(self, exchange: Exchange, faults: Faults) -> None:
+    def __init__(self, exchange: HttpExchange, faults: SimulatorFaults) -> None:
         self.faults = faults
         self.is_silent = False
         self.trouble_made = ""  # the fault that broke the stream
@@ -48,7 +48,7 @@ class Outlet:
         await self._exchange.finish()
 
     async def trouble(self, how: str) -> None:
-        """Raises Cut, or never returns."""
+        """Raises StreamBroken, or never returns."""
         if how in ("stall", "silence"):
             self.is_silent = how == "silence"
             await asyncio.Event().wait()
@@ -65,7 +65,7 @@ class Outlet:
                 await self._exchange.finish()
             else:
                 await self._exchange.cut(how)
-        raise Cut(how)
+        raise StreamBroken(how)
 
     @property
     def _zips(self) -> bool:

@@ -7,8 +7,8 @@ from typing import Any
 
 from ..wire import agent
 from .journal import CallRecord, Journal, Run
-from .script import Result
-from .settings import Refused, refused
+from .script import ClientResult
+from .settings import RunRefused, refused
 
 _STREAMED = "shell_stream"
 
@@ -20,13 +20,13 @@ class Pending:
         self._run = run
         self._journal = journal
         self._needs_close = needs_close
-        self._execs: dict[int, tuple[CallRecord, asyncio.Future[Result], list[Any]]] = {}
+        self._execs: dict[int, tuple[CallRecord, asyncio.Future[ClientResult], list[Any]]] = {}
         self._others: dict[tuple[str, int], asyncio.Future[Any]] = {}
 
-    def expect(self, record: CallRecord) -> asyncio.Future[Result]:
+    def expect(self, record: CallRecord) -> asyncio.Future[ClientResult]:
         record.sent_at = self._journal.now
         self._run.execs.append(record)
-        future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[ClientResult] = asyncio.get_running_loop().create_future()
         self._execs[record.id] = (record, future, [])
         return future
 
@@ -84,14 +84,14 @@ class Pending:
         future.set_result(answer)
         return None
 
-    def _thrown(self, record: CallRecord, future: asyncio.Future[Result], throw: Any) -> None:
+    def _thrown(self, record: CallRecord, future: asyncio.Future[ClientResult], throw: Any) -> None:
         record.answers += 1
         record.result = "thrown"
         record.text = throw.error
         if record.answers > 1:
             self._offend(f"throw after a result for the exec {record.id}")
         elif not future.done():
-            result = Result(
+            result = ClientResult(
                 call_id=record.call_id,
                 name=record.name,
                 kind="thrown",
@@ -101,7 +101,7 @@ class Pending:
             )
             future.set_result(result)
 
-    def _settle(self, record: CallRecord, future: asyncio.Future[Result], parts: list[Any]) -> None:
+    def _settle(self, record: CallRecord, future: asyncio.Future[ClientResult], parts: list[Any]) -> None:
         result = _result(record, parts)
         record.result, record.text = result.kind, result.text[:2000]
         detail = {"exec": record.id, "call_id": record.call_id, "result": result.kind, "text": record.text[:200]}
@@ -122,7 +122,7 @@ def exec_message(record: CallRecord, args: Any) -> Any:
     try:
         inner: Any = agent.ExecServerMessage(id=record.id, exec_id=record.exec_id, **field)
     except (ValueError, TypeError) as fault:
-        raise Refused(refused("internal", f"the model asked for what there is not: {fault}").error) from None
+        raise RunRefused(refused("internal", f"the model asked for what there is not: {fault}").error) from None
     return agent.AgentServerMessage(exec_server_message=inner)
 
 
@@ -133,7 +133,7 @@ def _answered_by(field: str) -> tuple[str, ...]:
     return ("shell", _STREAMED) if field == "shell_result" else (field.removesuffix("_result"),)
 
 
-def _result(record: CallRecord, parts: list[Any]) -> Result:
+def _result(record: CallRecord, parts: list[Any]) -> ClientResult:
     last = parts[-1]
     groups = [last.WhichOneof(group.name) for group in last.DESCRIPTOR.oneofs]
     kind = next((member for member in groups if member), "")
@@ -151,7 +151,7 @@ def _result(record: CallRecord, parts: list[Any]) -> Result:
     else:
         texts = [_words(last, kind)]
         is_error = kind not in ("success", "")
-    return Result(
+    return ClientResult(
         call_id=record.call_id,
         name=record.name,
         kind=str(kind),

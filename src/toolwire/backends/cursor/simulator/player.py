@@ -14,42 +14,42 @@ from msgspec.structs import replace
 from ....types import JsonObject
 from ..wire import agent
 from .journal import CallRecord, Journal, Run
-from .outlet import Outlet
+from .outlet import RunWriter
 from .pending import Pending, exec_message
 from .script import (
-    Call,
-    CallTogether,
+    AskPerson,
     Checkpoint,
-    Drop,
-    Ended,
+    ClientResult,
+    Disconnect,
+    EndTurn,
     Fail,
+    MakeCall,
+    MakeCalls,
     Native,
     Offered,
     Pause,
-    Query,
     Raw,
-    Result,
     Say,
     SetBlob,
     Stall,
     Step,
     Think,
-    Usage,
+    TurnUsage,
     With,
 )
-from .settings import ERRORS, Error, Faults, Refused, Settings, refused
+from .settings import ERRORS, Error, RunRefused, Settings, SimulatorFaults, refused
 
 _QUERY_ENDINGS = ("_request_query", "_interaction_query", "_args")
 
 
-class Ending(Exception):
+class TurnEnd(Exception):
     """turn_ended is out: what is left is the end of the stream."""
 
 
 class Player:
     """Plays one run. said and calls are the assistant message that the server keeps of it."""
 
-    def __init__(self, out: Outlet, pending: Pending, run: Run, journal: Journal, settings: Settings) -> None:
+    def __init__(self, out: RunWriter, pending: Pending, run: Run, journal: Journal, settings: Settings) -> None:
         self.out = out
         self.tools: tuple[Offered, ...] = ()
         self.roots: list[bytes] = []
@@ -64,22 +64,22 @@ class Player:
         self._has_queried = False
 
     @property
-    def faults(self) -> Faults:
+    def faults(self) -> SimulatorFaults:
         return self.out.faults
 
-    async def play(self, step: Step) -> list[Result]:
+    async def play(self, step: Step) -> list[ClientResult]:
         match step:
             case Say():
                 await self._say(step)
             case Think():
                 await self._think(step)
-            case Call():
-                return await self._call(CallTogether((step,)))
-            case CallTogether():
+            case MakeCall():
+                return await self._call(MakeCalls((step,)))
+            case MakeCalls():
                 return await self._call(step)
             case Native():
                 return [await self.ask(step.kind, {**step.args, **self._native_id(step)}, call_id=step.call_id)]
-            case Query():
+            case AskPerson():
                 return [await self._query(step)]
             case SetBlob():
                 await self._set_blob(step)
@@ -87,13 +87,13 @@ class Player:
                 await self._checkpoint(step)
             case Pause():
                 await asyncio.sleep(step.seconds)
-            case Ended():
+            case EndTurn():
                 if self.faults.text_as_blob:
                     await self._set_blob(SetBlob())
                 await self.end(step.usage)
             case Fail():
-                raise Refused(ERRORS[step.error] if step.error else Error(code=step.code, message=step.message))
-            case Drop():
+                raise RunRefused(ERRORS[step.error] if step.error else Error(code=step.code, message=step.message))
+            case Disconnect():
                 await self.out.trouble(step.how)
             case Stall():
                 await self.out.trouble("silence" if step.is_silent else "stall")
@@ -109,11 +109,11 @@ class Player:
         """Whatever is to go wrong here goes wrong."""
         how = self.faults.at.get(place, "")
         if how.startswith("error:"):
-            raise Refused(ERRORS[how.removeprefix("error:")])
+            raise RunRefused(ERRORS[how.removeprefix("error:")])
         if how:
             await self.out.trouble(how)
 
-    async def ask(self, kind: str, args: Any, *, call_id: str = "", name: str = "") -> Result:
+    async def ask(self, kind: str, args: Any, *, call_id: str = "", name: str = "") -> ClientResult:
         """One exec and its answer."""
         record = self._record(kind, call_id, name)
         answer = self._pending.expect(record)
@@ -134,7 +134,7 @@ class Player:
         await self._set_blob(SetBlob())
         await self._checkpoint(Checkpoint())
         words = len(self._run.said) // 4 + 1
-        await self.end(Usage(input=1000, output=words, cache_read=600, reasoning=0))
+        await self.end(TurnUsage(input=1000, output=words, cache_read=600, reasoning=0))
 
     async def _never_end(self) -> None:
         """What was seen after results on a run that had been parked."""
@@ -147,7 +147,7 @@ class Player:
     def _is_endless(self) -> bool:
         return bool(self.faults.endless and self._since)
 
-    async def end(self, usage: Usage | None) -> None:
+    async def end(self, usage: TurnUsage | None) -> None:
         await self._never_end()
         if not self.faults.no_turn_ended:
             told: Any = {}
@@ -161,11 +161,11 @@ class Player:
                 }
             await self._update(turn_ended=told)
         await self.at("end")
-        raise Ending
+        raise TurnEnd
 
     async def _say(self, step: Say) -> None:
         if self.faults.query and not self._has_queried:
-            await self._query(Query(self.faults.query))
+            await self._query(AskPerson(self.faults.query))
         self._keep_text(step.text)
         self._run.said += step.text
         if self.faults.text_as_blob or self._is_endless:
@@ -187,7 +187,7 @@ class Player:
             await self._update(thinking_delta={"text": piece})
         await self._update(thinking_completed={"thinking_duration_ms": 7})
 
-    async def _call(self, step: CallTogether) -> list[Result]:
+    async def _call(self, step: MakeCalls) -> list[ClientResult]:
         """All execs are out before the first result is waited for."""
         if self.faults.native:
             await self.play(Native(self.faults.native))
@@ -255,7 +255,7 @@ class Player:
         for _ in range(2 if self.faults.repeat_exec else 1):
             await self.out.send(exec_message(record, out.args))
 
-    async def _query(self, step: Query) -> Result:
+    async def _query(self, step: AskPerson) -> ClientResult:
         self._has_queried = True
         self._numbers += 1
         field = _query_field(step.kind)
@@ -265,7 +265,7 @@ class Player:
         kind = told.WhichOneof("result") or ""
         if not kind or _number(told, kind) != _number(agent.InteractionQuery, field):
             self._journal.offence(f"{kind or 'nothing'} in answer to {field}", self._run)
-        return Result(call_id="", name=step.kind, kind=kind, messages=(told,))
+        return ClientResult(call_id="", name=step.kind, kind=kind, messages=(told,))
 
     async def _set_blob(self, step: SetBlob) -> None:
         message = step.message or {"role": "assistant", "content": self._kept}
@@ -316,10 +316,10 @@ class Player:
 class _Out(Struct):
     """A call on its way."""
 
-    call: Call
+    call: MakeCall
     wire_id: str = ""
     args: Any = None
-    answer: asyncio.Future[Result] | None = None
+    answer: asyncio.Future[ClientResult] | None = None
 
 
 def value_of(value: Any) -> Any:
@@ -340,7 +340,7 @@ def value_of(value: Any) -> Any:
             return agent.Value(struct_value=agent.Struct(fields=fields))
 
 
-def _with_id(call: Call, copy: int) -> Call:
+def _with_id(call: MakeCall, copy: int) -> MakeCall:
     """Every copy has an id of its own."""
     return replace(call, call_id=f"{call.call_id or _new_id()}{f'_{copy}' if copy else ''}")
 

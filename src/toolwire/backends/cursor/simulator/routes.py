@@ -16,10 +16,10 @@ from google.protobuf.message import DecodeError
 from ....types import JsonObject
 from ....wire.connect import BadConnectStream, ConnectDecoder, ConnectFrame, end, fault_object, frame
 from ..wire import agent
-from .http1 import Exchange, Hungup
+from .http1 import HttpExchange, Hungup
 from .journal import Run
-from .run import Turn, World
-from .settings import ERRORS, Error, Faults, Refused, Settings, refused
+from .run import SimulatedRun, SimulatorState
+from .settings import ERRORS, Error, RunRefused, Settings, SimulatorFaults, refused
 
 _STATUS = {
     "unauthenticated": 401,
@@ -38,17 +38,17 @@ _SECRET = ("authorization", "cookie")
 class Routes:
     """Answers one exchange after the other; runs of RunSSE are found again by their request id."""
 
-    def __init__(self, world: World, faults: Faults | Sequence[Faults]) -> None:
+    def __init__(self, world: SimulatorState, faults: SimulatorFaults | Sequence[SimulatorFaults]) -> None:
         self.passes = Passes(world.settings)
         self._world = world
         self._faults = faults
         self._appends: dict[str, Appends] = {}
         self._is_opened = asyncio.Condition()
 
-    async def handle(self, exchange: Exchange) -> None:
+    async def handle(self, exchange: HttpExchange) -> None:
         try:
             await self._answer(exchange)
-        except Refused as refusal:
+        except RunRefused as refusal:
             with contextlib.suppress(Hungup):
                 await _fail(exchange, refusal.error)
         except Hungup:
@@ -56,8 +56,8 @@ class Routes:
         finally:
             self._world.journal.asked(exchange.version, exchange.path, exchange.status)
 
-    async def _answer(self, exchange: Exchange) -> None:
-        methods: dict[str, tuple[Sequence[str], Callable[[Exchange], Awaitable[None]]]] = {
+    async def _answer(self, exchange: HttpExchange) -> None:
+        methods: dict[str, tuple[Sequence[str], Callable[[HttpExchange], Awaitable[None]]]] = {
             "/agent.v1.AgentService/Run": (_STREAM, self._run),
             "/agent.v1.AgentService/RunSSE": (_STREAM, self._run_sse),
             "/aiserver.v1.BidiService/BidiAppend": (_UNARY[:1], self._append),
@@ -79,7 +79,7 @@ class Routes:
         else:
             await method(exchange)
 
-    async def _run(self, exchange: Exchange) -> None:
+    async def _run(self, exchange: HttpExchange) -> None:
         turn = await self._begin(exchange, exchange.headers.get("x-request-id", ""), "run")
         if turn is None:
             return
@@ -92,7 +92,7 @@ class Routes:
                 task.cancel()
             await asyncio.gather(reading, serving, return_exceptions=True)
 
-    async def _run_sse(self, exchange: Exchange) -> None:
+    async def _run_sse(self, exchange: HttpExchange) -> None:
         frames = ConnectDecoder().feed(await exchange.body())
         if len(frames) != 1 or not isinstance(frames[0], ConnectFrame):
             return await _end(exchange, refused("invalid_argument", "expected one message").error)
@@ -111,7 +111,7 @@ class Routes:
             self._appends[request_id].close()
         return None
 
-    async def _begin(self, exchange: Exchange, request_id: str, transport: Any) -> Turn | None:
+    async def _begin(self, exchange: HttpExchange, request_id: str, transport: Any) -> SimulatedRun | None:
         """None if it is refused before a run begins."""
         journal = self._world.journal
         faults = self._faults_of(len(journal.runs))
@@ -131,13 +131,13 @@ class Routes:
             return None
         try:
             self.passes.check(exchange.headers.get("authorization", ""))
-        except Refused as refusal:
+        except RunRefused as refusal:
             journal.close(run, "refused", str(refusal))
             await _end(exchange, refusal.error)
             return None
-        return Turn(exchange, run, self._world, faults)
+        return SimulatedRun(exchange, run, self._world, faults)
 
-    async def _append(self, exchange: Exchange) -> None:
+    async def _append(self, exchange: HttpExchange) -> None:
         self.passes.check(exchange.headers.get("authorization", ""))
         try:
             request = agent.BidiAppendRequest.FromString(await exchange.body())
@@ -158,7 +158,7 @@ class Routes:
             raise refused("not_found", "No run has this request id")
         return self._appends[request_id]
 
-    async def _models(self, exchange: Exchange) -> None:
+    async def _models(self, exchange: HttpExchange) -> None:
         self.passes.check(exchange.headers.get("authorization", ""))
         await exchange.body()
         models: Any = [
@@ -172,26 +172,26 @@ class Routes:
         body = frame(data) + end() if self._world.settings.is_enveloped else data
         return await exchange.answer(200, "application/proto", body)
 
-    async def _config(self, exchange: Exchange) -> None:
+    async def _config(self, exchange: HttpExchange) -> None:
         self.passes.check(exchange.headers.get("authorization", ""))
         await exchange.body()
         own = f"http://{exchange.headers.get('host', '127.0.0.1')}"
         urls = {"agentUrl": own, "agentnUrl": own}
         await exchange.answer_json(200, {"agentUrlConfig": urls, "http2Config": self._world.settings.http2_config})
 
-    async def _exchange(self, exchange: Exchange) -> None:
+    async def _exchange(self, exchange: HttpExchange) -> None:
         await exchange.body()
         status, body = self.passes.exchange(exchange.headers.get("authorization", ""))
         self._world.journal.exchanges += status == 200
         await exchange.answer_json(status, body)
 
-    def _faults_of(self, number: int) -> Faults:
-        if isinstance(self._faults, Faults):
+    def _faults_of(self, number: int) -> SimulatorFaults:
+        if isinstance(self._faults, SimulatorFaults):
             return self._faults
-        return self._faults[number] if number < len(self._faults) else Faults()
+        return self._faults[number] if number < len(self._faults) else SimulatorFaults()
 
 
-async def _read_into(turn: Turn, exchange: Exchange) -> None:
+async def _read_into(turn: SimulatedRun, exchange: HttpExchange) -> None:
     decoder = ConnectDecoder()
     try:
         while data := await exchange.read():
@@ -204,14 +204,14 @@ async def _read_into(turn: Turn, exchange: Exchange) -> None:
         turn.refuse(refused("invalid_argument", f"protocol error: {fault}"))
 
 
-async def _end(exchange: Exchange, error: Error) -> None:
+async def _end(exchange: HttpExchange, error: Error) -> None:
     """A stream that is over before it begins: errors come in its end frame, whatever the status."""
     await exchange.start(200, {"content-type": "application/connect+proto"})
     await exchange.write(end(error.as_fault()))
     await exchange.finish()
 
 
-async def _fail(exchange: Exchange, error: Error) -> None:
+async def _fail(exchange: HttpExchange, error: Error) -> None:
     """The error of a unary method has a status."""
     await exchange.answer_json(_STATUS.get(error.code, 500), fault_object(error.as_fault()))
 
@@ -226,12 +226,12 @@ class Passes:
         self.revoked: set[str] = set()
 
     def check(self, authorization: str) -> None:
-        """Raises Refused for who is not known, or no longer."""
+        """Raises RunRefused for who is not known, or no longer."""
         token = authorization.removeprefix("Bearer ")
         if token in self.revoked or (token not in self._settings.tokens and token not in self._issued):
-            raise Refused(ERRORS["unauthorized"])
+            raise RunRefused(ERRORS["unauthorized"])
         if token in self._issued and self._issued[token] <= time.time():
-            raise Refused(ERRORS["token_expired"])
+            raise RunRefused(ERRORS["token_expired"])
 
     def exchange(self, authorization: str) -> tuple[int, JsonObject]:
         """Status and body; a refresh token is as good as a key."""
@@ -259,7 +259,7 @@ def _encoded(value: JsonObject) -> str:
 class Appends:
     """Numbers start at 0 and have no gaps. is_ordered: what comes too early is kept until its turn."""
 
-    def __init__(self, turn: Turn, *, is_ordered: bool) -> None:
+    def __init__(self, turn: SimulatedRun, *, is_ordered: bool) -> None:
         self._turn = turn
         self._is_ordered = is_ordered
         self._next = 0
@@ -267,7 +267,7 @@ class Appends:
         self._is_closed = False
 
     def take(self, number: int, data: bytes) -> None:
-        """Raises Refused for a number that is not the next."""
+        """Raises RunRefused for a number that is not the next."""
         if self._is_closed:
             raise refused("not_found", "The run of this request id is over")
         if number < self._next or number in self._early:

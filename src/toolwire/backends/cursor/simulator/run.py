@@ -23,32 +23,32 @@ from .checks import (
     rules_in,
     seen_by,
 )
-from .http1 import Exchange, Hungup
+from .http1 import HttpExchange, Hungup
 from .journal import Journal, Run
-from .outlet import Cut, Outlet
+from .outlet import RunWriter, StreamBroken
 from .pending import Pending
-from .player import Ending, Player
-from .script import Model, Result, Seen, Step
-from .settings import ERRORS, Error, Faults, Refused, Settings, refused
+from .player import Player, TurnEnd
+from .script import ClientResult, Seen, SimulatedModel, Step
+from .settings import ERRORS, Error, RunRefused, Settings, SimulatorFaults, refused
 
 
-class World(Struct):
+class SimulatorState(Struct):
     """What all runs of one simulator share."""
 
     settings: Settings
-    model: Model
+    model: SimulatedModel
     journal: Journal
     poisoned: set[str] = set()
 
 
-class Turn:
+class SimulatedRun:
     """receive and half_close take what the client sends; serve answers until the end."""
 
-    def __init__(self, exchange: Exchange, run: Run, world: World, faults: Faults) -> None:
+    def __init__(self, exchange: HttpExchange, run: Run, world: SimulatorState, faults: SimulatorFaults) -> None:
         self.run = run
         self._exchange = exchange
         self._world = world
-        self._out = Outlet(exchange, faults)
+        self._out = RunWriter(exchange, faults)
         self._pending = Pending(run, world.journal, needs_close=world.settings.needs_close)
         self._player = Player(self._out, self._pending, run, world.journal, world.settings)
         loop = asyncio.get_running_loop()
@@ -80,7 +80,7 @@ class Turn:
                 self.run.heartbeats.append(self._world.journal.now)
                 self._world.journal.note("heartbeat", self.run)
             case "conversation_action" if message.conversation_action.HasField("cancel_action"):
-                self._break(Refused(ERRORS["canceled"]))
+                self._break(RunRefused(ERRORS["canceled"]))
             case _:
                 self._world.journal.offence(f"{kind} in the middle of a run", self.run)
         return None
@@ -91,7 +91,7 @@ class Turn:
             self._world.journal.offence("half closed before the end", self.run)
             self._break(refused("internal", "No exec result"))
 
-    def refuse(self, error: Refused) -> None:
+    def refuse(self, error: RunRefused) -> None:
         self._break(error)
 
     async def serve(self) -> None:
@@ -117,14 +117,14 @@ class Turn:
     async def _end(self, error: BaseException | None) -> None:
         journal = self._world.journal
         match error:
-            case None | Ending():
+            case None | TurnEnd():
                 await self._out.end()
                 journal.close(self.run, "ended")
-            case Refused():
+            case RunRefused():
                 told = error.error
                 journal.close(self.run, "refused", f"{told.code}: {told.message} {told.name}".strip())
                 await self._out.end(told)
-            case Cut():
+            case StreamBroken():
                 journal.close(self.run, "cut", str(error))
             case Hungup():
                 raise error
@@ -140,7 +140,7 @@ class Turn:
         check_opening(request, self._world.settings)
         if self._out.faults.poison or request.conversation_id in self._world.poisoned:
             self._world.poisoned.add(request.conversation_id)
-            raise Refused(ERRORS["bare"])
+            raise RunRefused(ERRORS["bare"])
         await self._player.at("open")
         if request.action.user_message_action.HasField("conversation_history"):
             await self._out.trouble("stall")
@@ -200,7 +200,7 @@ class Turn:
     async def _follow(self, seen: Seen) -> None:
         """The model's steps, and its answers back into it."""
         steps = self._world.model.start(seen)
-        results: list[Result] | None = None
+        results: list[ClientResult] | None = None
         try:
             while (step := await _next(steps, results)) is not None:
                 results = await self._player.play(step)
@@ -216,7 +216,7 @@ class Turn:
         answer = message.get_blob_result if kind == "get_blob" else message.set_blob_result
         self._pending.other(kind, message.id, answer)
 
-    def _break(self, error: Refused) -> None:
+    def _break(self, error: RunRefused) -> None:
         if not self._broken.done():
             self._broken.set_exception(error)
             self._broken.exception()  # the run may be over, and nobody there to ask
@@ -231,7 +231,8 @@ class Turn:
 
 
 async def _next(
-    steps: Generator[Step, list[Result], None] | AsyncGenerator[Step, list[Result]], results: list[Result] | None
+    steps: Generator[Step, list[ClientResult], None] | AsyncGenerator[Step, list[ClientResult]],
+    results: list[ClientResult] | None,
 ) -> Step | None:
     """None at the end; a model starts with nothing."""
     try:

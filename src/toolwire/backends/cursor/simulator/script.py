@@ -33,22 +33,22 @@ from msgspec import Struct
 
 from ....errors import ConfigError, quote
 from ....types import JsonObject
-from .settings import Faults
+from .settings import SimulatorFaults
 
 _RESULT = re.compile(r"\{\{result:(\d{1,6})(?::((?:[^{}]|\{[^{}]{0,20}\}){1,200}))?\}\}")
 
 
 class ScriptTurn(Struct, frozen=True, forbid_unknown_fields=True):
     steps: tuple[Step, ...]
-    faults: Faults | None = None
+    faults: SimulatorFaults | None = None
 
 
-class Script(Struct, frozen=True, forbid_unknown_fields=True):
+class ModelScript(Struct, frozen=True, forbid_unknown_fields=True):
     """A model."""
 
     turns: tuple[ScriptTurn, ...]
 
-    def start(self, seen: Seen) -> Generator[Step, list[Result], None]:
+    def start(self, seen: Seen) -> Generator[Step, list[ClientResult], None]:
         texts = seen.results
         number = seen.answers
         while True:
@@ -58,7 +58,7 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True):
             has_called = False
             for step in turn.steps:
                 results = yield filled(step, texts)
-                if isinstance(step, Call | CallTogether):
+                if isinstance(step, MakeCall | MakeCalls):
                     has_called = True
                     texts = [*texts, *(result.text for result in results)]
             number += 1
@@ -66,16 +66,16 @@ class Script(Struct, frozen=True, forbid_unknown_fields=True):
                 return
 
 
-def play(*turns: list[Step] | Step) -> Script:
+def play(*turns: list[Step] | Step) -> ModelScript:
     """A script in Python: a turn is a list of steps, or one step."""
-    return Script(tuple(ScriptTurn(tuple(turn) if isinstance(turn, list) else (turn,)) for turn in turns))
+    return ModelScript(tuple(ScriptTurn(tuple(turn) if isinstance(turn, list) else (turn,)) for turn in turns))
 
 
-def load(path: Path) -> Script:
+def load(path: Path) -> ModelScript:
     """Raises ConfigError with what is wrong."""
     try:
         data = path.read_bytes()
-        script = msgspec.convert(_value(path, data), Script)
+        script = msgspec.convert(_value(path, data), ModelScript)
     except OSError as fault:
         raise ConfigError(f"the script cannot be read: {fault.strerror}.", where=str(path)) from None
     except (ValueError, msgspec.MsgspecError) as fault:
@@ -141,7 +141,7 @@ class Think(Struct, frozen=True, tag="think", tag_field="do", forbid_unknown_fie
     pieces: int = 2
 
 
-class Call(Struct, frozen=True, tag="call", tag_field="do", forbid_unknown_fields=True):
+class MakeCall(Struct, frozen=True, tag="call", tag_field="do", forbid_unknown_fields=True):
     """A call of a tool that the client offered, or of one that it did not: models do that."""
 
     name: str
@@ -150,10 +150,10 @@ class Call(Struct, frozen=True, tag="call", tag_field="do", forbid_unknown_field
     announce: bool = True  # by tool_call_started, before the exec
 
 
-class CallTogether(Struct, frozen=True, tag="together", tag_field="do", forbid_unknown_fields=True):
+class MakeCalls(Struct, frozen=True, tag="together", tag_field="do", forbid_unknown_fields=True):
     """Several calls that are all out before the first result is waited for."""
 
-    calls: tuple[Call, ...]
+    calls: tuple[MakeCall, ...]
     late: float = 0.0  # seconds between two execs
     is_late_announced: bool = True  # tool_call_started of all of them comes with the first
 
@@ -166,7 +166,7 @@ class Native(Struct, frozen=True, tag="native", tag_field="do", forbid_unknown_f
     call_id: str = ""
 
 
-class Query(Struct, frozen=True, tag="query", tag_field="do", forbid_unknown_fields=True):
+class AskPerson(Struct, frozen=True, tag="query", tag_field="do", forbid_unknown_fields=True):
     """A question to the person: kind is the query's name without its ending, as in "web_search"."""
 
     kind: str = "web_search"
@@ -188,7 +188,7 @@ class Pause(Struct, frozen=True, tag="pause", tag_field="do", forbid_unknown_fie
     seconds: float
 
 
-class Usage(Struct, frozen=True, forbid_unknown_fields=True):
+class TurnUsage(Struct, frozen=True, forbid_unknown_fields=True):
     input: int = 0
     output: int = 0
     cache_read: int = 0
@@ -196,10 +196,10 @@ class Usage(Struct, frozen=True, forbid_unknown_fields=True):
     reasoning: int = 0
 
 
-class Ended(Struct, frozen=True, tag="ended", tag_field="do", forbid_unknown_fields=True):
+class EndTurn(Struct, frozen=True, tag="ended", tag_field="do", forbid_unknown_fields=True):
     """The turn is over; no usage is what the server sent until the summer of 2026."""
 
-    usage: Usage | None = None
+    usage: TurnUsage | None = None
 
 
 class Fail(Struct, frozen=True, tag="fail", tag_field="do", forbid_unknown_fields=True):
@@ -210,7 +210,7 @@ class Fail(Struct, frozen=True, tag="fail", tag_field="do", forbid_unknown_field
     message: str = "Error"
 
 
-class Drop(Struct, frozen=True, tag="drop", tag_field="do", forbid_unknown_fields=True):
+class Disconnect(Struct, frozen=True, tag="drop", tag_field="do", forbid_unknown_fields=True):
     """The end of the connection, in one of the ways of faults.TROUBLES."""
 
     how: str = "drop"
@@ -225,7 +225,7 @@ class Stall(Struct, frozen=True, tag="stall", tag_field="do", forbid_unknown_fie
 class With(Struct, frozen=True, tag="with", tag_field="do", forbid_unknown_fields=True):
     """From here on in this run, these faults."""
 
-    faults: Faults
+    faults: SimulatorFaults
 
 
 class Raw(Struct, frozen=True, tag="raw", tag_field="do", forbid_unknown_fields=True):
@@ -237,23 +237,23 @@ class Raw(Struct, frozen=True, tag="raw", tag_field="do", forbid_unknown_fields=
 Step: TypeAlias = (
     Say
     | Think
-    | Call
-    | CallTogether
+    | MakeCall
+    | MakeCalls
     | Native
-    | Query
+    | AskPerson
     | SetBlob
     | Checkpoint
     | Pause
-    | Ended
+    | EndTurn
     | Fail
-    | Drop
+    | Disconnect
     | Stall
     | With
     | Raw
 )
 
 
-class Result(Struct, frozen=True, kw_only=True):
+class ClientResult(Struct, frozen=True, kw_only=True):
     """What the client answered. kind: the member of the result that was set, as in "success" or "rejected"; "thrown" for a throw."""
 
     call_id: str
@@ -312,8 +312,10 @@ class Seen(Struct, frozen=True, kw_only=True):
 Place = Literal["open", "text", "call", "parked", "result", "end"]
 
 
-class Model(Protocol):
-    def start(self, seen: Seen) -> Generator[Step, list[Result], None] | AsyncGenerator[Step, list[Result]]: ...
+class SimulatedModel(Protocol):
+    def start(
+        self, seen: Seen
+    ) -> Generator[Step, list[ClientResult], None] | AsyncGenerator[Step, list[ClientResult]]: ...
 
 
 def parts_of(message: JsonObject) -> list[JsonObject]:

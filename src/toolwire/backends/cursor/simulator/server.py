@@ -14,9 +14,9 @@ from .http2 import serve_http2
 from .journal import Journal
 from .model import Obliging
 from .routes import Routes
-from .run import World
-from .script import Model
-from .settings import Faults, Settings
+from .run import SimulatorState
+from .script import SimulatedModel
+from .settings import Settings, SimulatorFaults
 
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _HOST = "127.0.0.1"
@@ -31,14 +31,14 @@ class Simulator:
     def __init__(
         self,
         *,
-        model: Model | None = None,
-        faults: Faults | Sequence[Faults] = (),
+        model: SimulatedModel | None = None,
+        faults: SimulatorFaults | Sequence[SimulatorFaults] = (),
         settings: Settings | None = None,
         port: int = 0,
         journal: Path | None = None,
     ) -> None:
         self.journal = Journal(journal)
-        self._world = World(settings=settings or Settings(), model=model or Obliging(), journal=self.journal)
+        self._world = SimulatorState(settings=settings or Settings(), model=model or Obliging(), journal=self.journal)
         self._faults = faults
         self._port = port
         self._server: asyncio.Server | None = None

@@ -62,7 +62,7 @@ TROUBLES = {
 }
 
 
-class Faults(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SimulatorFaults(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The defaults are a server that does everything right."""
 
     calls: int = 1  # every call comes so often, with an id each
@@ -109,7 +109,7 @@ class Error(Struct, frozen=True, kw_only=True):
         return ConnectFault(self.code, self.message, (Detail("aiserver.v1.ErrorDetails", value, debug),))
 
 
-class Refused(Exception):
+class RunRefused(Exception):
     """The run ends with this error."""
 
     def __init__(self, error: Error) -> None:
@@ -117,8 +117,8 @@ class Refused(Exception):
         self.error = error
 
 
-def refused(code: str, message: str) -> Refused:
-    return Refused(Error(code=code, message=message))
+def refused(code: str, message: str) -> RunRefused:
+    return RunRefused(Error(code=code, message=message))
 
 
 def _known(code: str, number: int, name: str, title: str, detail: str, *, is_retryable: bool = False) -> Error:
@@ -183,7 +183,7 @@ ERRORS: dict[str, Error] = {
 }
 
 
-def parse(names: list[str] | tuple[str, ...]) -> Faults:
+def parse(names: list[str] | tuple[str, ...]) -> SimulatorFaults:
     """The faults of a command line; raises BadRequest for what there is not."""
     members: dict[str, Any] = {}
     troubles: dict[str, str] = {}
@@ -193,12 +193,12 @@ def parse(names: list[str] | tuple[str, ...]) -> Faults:
             if value and value not in PLACES:
                 raise _unknown(written)
             troubles[value or "text"] = name
-        elif name in Faults.__struct_fields__ and name != "at":
+        elif name in SimulatorFaults.__struct_fields__ and name != "at":
             members[name] = value or True
         else:
             raise _unknown(written)
     try:
-        return msgspec.convert({**members, "at": troubles}, Faults, strict=False)
+        return msgspec.convert({**members, "at": troubles}, SimulatorFaults, strict=False)
     except msgspec.ValidationError as fault:
         raise BadRequest(f"a fault has the wrong value: {quote(str(fault))}.", code="bad_fault") from None
 
@@ -210,7 +210,7 @@ def is_trouble(name: str) -> bool:
 
 
 def _unknown(written: str) -> BadRequest:
-    members = [name for name in Faults.__struct_fields__ if name != "at"]
+    members = [name for name in SimulatorFaults.__struct_fields__ if name != "at"]
     known = ", ".join([*members, *(f"{trouble}=PLACE" for trouble in TROUBLES)])
     return BadRequest(
         f"found the fault {quote(written)}; expected one of {known}; places: {', '.join(PLACES)}; "

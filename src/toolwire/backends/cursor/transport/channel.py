@@ -19,7 +19,7 @@ class Gone(Exception):
         self.error = error
 
 
-class Channel(Protocol):
+class RunChannel(Protocol):
     """One run. Any number of tasks may send, one at a time receives."""
 
     @property

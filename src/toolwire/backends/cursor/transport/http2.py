@@ -24,7 +24,7 @@ from msgspec import Struct
 from ....errors import UpstreamError, quote
 from ...http.connection import Kind, TransportError
 from ..wire.errors import error_of_status
-from .stream import ONLY_HTTP_2, Limits, Stream, word_of
+from .stream import ONLY_HTTP_2, Http2Limits, Http2Stream, word_of
 
 _CONNECTION_WINDOW = 1 << 24
 _MAX_UNREAD_ANSWERS = 1 << 20  # bytes that a server may make us write without reading any
@@ -34,13 +34,13 @@ _FIRST_USE = 1.0
 _PING = b"toolwire"
 
 
-class Connection(asyncio.Protocol):
+class Http2Connection(asyncio.Protocol):
     """ready once the server has told its settings, or has failed by fault; closed when the socket is gone.
 
     on_lost is told once, when the connection takes no more streams: it may go on with those it has.
     """
 
-    def __init__(self, peer: str, limits: Limits, on_lost: Callable[[Connection], None]) -> None:
+    def __init__(self, peer: str, limits: Http2Limits, on_lost: Callable[[Http2Connection], None]) -> None:
         self.peer = peer
         self.limits = limits
         self.loop = asyncio.get_running_loop()
@@ -48,10 +48,10 @@ class Connection(asyncio.Protocol):
         self.closed: asyncio.Future[None] = self.loop.create_future()
         self.fault: UpstreamError | None = None
         self.transport: asyncio.Transport | None = None
-        self._on_lost: Callable[[Connection], None] | None = on_lost
+        self._on_lost: Callable[[Http2Connection], None] | None = on_lost
         self._engine = _engine(limits)
         self._sieve = Sieve()
-        self._streams: dict[int, Stream] = {}
+        self._streams: dict[int, Http2Stream] = {}
         self._received = 0  # bytes that the connection's window has not been opened for yet
         self._is_new = True
         self._can_write = True
@@ -66,11 +66,11 @@ class Connection(asyncio.Protocol):
         allowed = min(self.limits.streams, self._engine.remote_settings.max_concurrent_streams)
         return self._on_lost is not None and len(self._streams) < allowed
 
-    def open(self, headers: list[tuple[str, str]]) -> Stream:
+    def open(self, headers: list[tuple[str, str]]) -> Http2Stream:
         """Only where there is room."""
         number = self._engine.get_next_available_stream_id()
         self._engine.send_headers(number, headers)
-        stream = self._streams[number] = Stream(self, number)
+        stream = self._streams[number] = Http2Stream(self, number)
         self._flush()
         if len(self._streams) == 1:
             self._tick()
@@ -123,23 +123,23 @@ class Connection(asyncio.Protocol):
         self._can_write = True
         self._wake_writers()
 
-    def room(self, stream: Stream) -> int:
+    def room(self, stream: Http2Stream) -> int:
         if not self._can_write:
             return 0
         window = self._engine.local_flow_control_window(stream.number)
         return max(0, min(window, self._engine.max_outbound_frame_size))
 
-    def write(self, stream: Stream, data: bytes) -> None:
+    def write(self, stream: Http2Stream, data: bytes) -> None:
         self._engine.send_data(stream.number, data)
         self._sieve.refill(_UPDATES)
         self._flush()
 
-    def open_window(self, stream: Stream, size: int) -> None:
+    def open_window(self, stream: Http2Stream, size: int) -> None:
         with suppress(ProtocolError, KeyError):  # it has ended meanwhile, in bytes that came but were not handled yet
             self._engine.increment_flow_control_window(size, stream.number)
         self._flush()
 
-    def forget(self, stream: Stream, code: ErrorCodes | None) -> None:
+    def forget(self, stream: Http2Stream, code: ErrorCodes | None) -> None:
         if self._streams.pop(stream.number, None) is None:
             return
         with suppress(ProtocolError, KeyError):
@@ -266,7 +266,7 @@ class Connection(asyncio.Protocol):
         self.closed.add_done_callback(lambda _: farewell.cancel())
 
 
-def _engine(limits: Limits) -> h2.connection.H2Connection:
+def _engine(limits: Http2Limits) -> h2.connection.H2Connection:
     engine = h2.connection.H2Connection(H2Configuration(client_side=True, header_encoding=None))
     engine.local_settings = Settings(
         client=True,

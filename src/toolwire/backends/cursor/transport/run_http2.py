@@ -16,10 +16,10 @@ from ...http.connection import TransportError
 from ...http.proxy import choose_proxy
 from ...http.transport import HttpTarget as Address
 from ...http.transport import parse_target
-from .channel import Channel, Gone
-from .http2 import Connection
-from .stream import Limits, Stream
-from .target import RUN, Attempt, Target, garbage, headers_of
+from .channel import Gone, RunChannel
+from .http2 import Http2Connection
+from .stream import Http2Limits, Http2Stream
+from .target import RUN, Attempt, ServiceTarget, garbage, headers_of
 
 _OTHER_WAY = 'Set transport = "sse" for this back end; that works over HTTP/1.1 and through proxies.'
 _LEAVING = 2.0
@@ -31,27 +31,27 @@ _HOP = frozenset(
 _Key: TypeAlias = tuple[str, str, int]
 
 
-class Connections:
+class Http2Connections:
     """The HTTP/2 connections of one event loop: few a host, many streams on each."""
 
     def __init__(
         self,
-        limits: Limits | None = None,
+        limits: Http2Limits | None = None,
         *,
         environ: Mapping[str, str] | None = None,
         ssl_context: ssl.SSLContext | None = None,
         resolve: Resolve = resolve,
     ) -> None:
-        self._limits = limits or Limits()
+        self._limits = limits or Http2Limits()
         self._environ = dict(os.environ if environ is None else environ)
         self._ssl_context = ssl_context
         self._resolve = resolve
-        self._open: dict[_Key, list[Connection]] = {}  # that take new streams
-        self._live: set[Connection] = set()
+        self._open: dict[_Key, list[Http2Connection]] = {}  # that take new streams
+        self._live: set[Http2Connection] = set()
         self._dialling: dict[_Key, asyncio.Task[None]] = {}
         self._is_closed = False
 
-    async def stream(self, url: str, headers: Mapping[str, str], connect_timeout: float) -> Stream:
+    async def stream(self, url: str, headers: Mapping[str, str], connect_timeout: float) -> Http2Stream:
         """A POST whose body is still to be sent. Raises UpstreamError."""
         address = parse_target(url)
         self._check(address)
@@ -79,7 +79,7 @@ class Connections:
         if live:
             await asyncio.wait([connection.closed for connection in live], timeout=_LEAVING)
 
-    async def _connection(self, address: Address, seconds: float) -> Connection:
+    async def _connection(self, address: Address, seconds: float) -> Http2Connection:
         """All who need a new one wait for the same, and hear of the same failure; whoever leaves does not stop it."""
         key = (address.scheme, address.host, address.port)
         while True:
@@ -118,12 +118,14 @@ class Connections:
             raise connection.fault.fresh()
         self._open.setdefault(key, []).append(connection)
 
-    async def _connect(self, address: Address, key: _Key, race: Race) -> Connection:
+    async def _connect(self, address: Address, key: _Key, race: Race) -> Http2Connection:
         is_tls = address.scheme == "https"
         connected = await race.connect()
         try:
             transport, connection = await asyncio.get_running_loop().create_connection(
-                lambda: Connection(address.address, self._limits, lambda connection: self._retire(key, connection)),
+                lambda: Http2Connection(
+                    address.address, self._limits, lambda connection: self._retire(key, connection)
+                ),
                 sock=connected,
                 ssl=self._tls() if is_tls else None,
                 server_hostname=address.host if is_tls else None,
@@ -138,7 +140,7 @@ class Connections:
             raise _without_http2(address.address)
         return connection
 
-    def _retire(self, key: _Key, connection: Connection) -> None:
+    def _retire(self, key: _Key, connection: Http2Connection) -> None:
         connections = self._open.get(key, [])
         if connection in connections:
             connections.remove(connection)
@@ -160,12 +162,12 @@ class Connections:
         return self._ssl_context
 
 
-class RunChannel:
-    """A Channel on one stream."""
+class Http2Channel:
+    """A RunChannel on one stream."""
 
     how = "run"
 
-    def __init__(self, stream: Stream) -> None:
+    def __init__(self, stream: Http2Stream) -> None:
         self._stream = stream
         self._decoder = ConnectDecoder()
 
@@ -199,13 +201,13 @@ class RunChannel:
         self._stream.reset()
 
 
-async def open_run(connections: Connections, target: Target, attempt: Attempt, first: bytes) -> Channel:
+async def open_run(connections: Http2Connections, target: ServiceTarget, attempt: Attempt, first: bytes) -> RunChannel:
     """The run, with its first message on the way. Raises Gone; what the server says against it may also come with receive()."""
     try:
         stream = await connections.stream(target.url(RUN), headers_of(target, attempt, "run"), target.connect_timeout)
     except UpstreamError as error:
         raise Gone(error) from None
-    channel = RunChannel(stream)
+    channel = Http2Channel(stream)
     try:
         await channel.send(first)
     except BaseException:

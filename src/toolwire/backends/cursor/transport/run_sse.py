@@ -16,9 +16,9 @@ from ....wire.connect import BadConnectStream, ConnectDecoder, ConnectEnd, Conne
 from ...http.connection import TransportError
 from ...http.transport import Response, Timeouts, Transport
 from ..wire import agent
-from .channel import Channel, Gone
+from .channel import Gone, RunChannel
 from .run_http2 import ended
-from .target import APPEND, RUN_SSE, Attempt, Target, check, garbage, headers_of, judged, unary
+from .target import APPEND, RUN_SSE, Attempt, ServiceTarget, check, garbage, headers_of, judged, unary
 
 # Seconds that the first message gives RunSSE to arrive, where the server is silent until there is news.
 _HEAD_START = 0.25
@@ -30,11 +30,11 @@ _HEARTBEAT = ConnectFrame(b"\x0a\x02\x6a\x00")  # which comes on and on, also wh
 
 
 class SseChannel:
-    """A Channel in two halves; made by open_sse()."""
+    """A RunChannel in two halves; made by open_sse()."""
 
     how = "sse"
 
-    def __init__(self, transport: Transport, target: Target, attempt: Attempt) -> None:
+    def __init__(self, transport: Transport, target: ServiceTarget, attempt: Attempt) -> None:
         self._transport = transport
         self._target = target
         self._attempt = attempt
@@ -169,7 +169,7 @@ class SseChannel:
             self._response.abort()
 
 
-async def open_sse(transport: Transport, target: Target, attempt: Attempt, first: bytes) -> Channel:
+async def open_sse(transport: Transport, target: ServiceTarget, attempt: Attempt, first: bytes) -> RunChannel:
     """The run, with its first message delivered. Raises Gone; what the server says against it may also come with receive()."""
     channel = SseChannel(transport, target, attempt)
     try:

@@ -19,17 +19,17 @@ from ...http.transport import Transport
 from ..auth import Credentials
 from ..run import EMPTY
 from ..wire.models import UsableModel, usable_models
-from .channel import Channel
-from .run_http2 import Connections, open_run
+from .channel import RunChannel
+from .run_http2 import Http2Connections, open_run
 from .run_sse import open_sse
-from .target import USABLE_MODELS, Attempt, Target, unary
+from .target import USABLE_MODELS, Attempt, ServiceTarget, unary
 from .trace import traced
 
 _FALLBACK_SECONDS = 600.0  # how long HTTP/2 is not tried again after it failed
 _MAX_DELAY = 2.0  # longer delays are left to the client
 
 
-class Route(Struct, frozen=True):
+class RunRoute(Struct, frozen=True):
     """How one attempt reaches the service. is_run: over HTTP/2."""
 
     token: Secret
@@ -45,7 +45,7 @@ class Service:
         self._config = config
         self._transport = transport
         self._clock = clock
-        self._target = Target(
+        self._target = ServiceTarget(
             base_url=config.base_url,
             agent_url=config.agent_url,
             client_type=config.client_type,
@@ -60,18 +60,18 @@ class Service:
         self._credentials = Credentials(
             transport, self._target, config.token if is_token else config.key, kind="token" if is_token else "auto"
         )
-        self._connections = Connections()
+        self._connections = Http2Connections()
         self._fallback_reason = ""  # why HTTP/2 failed, and until when it is not tried again
         self._fallback_until = 0.0
 
-    async def route(self) -> Route:
+    async def route(self) -> RunRoute:
         """For the next attempt. Raises UpstreamError if there is no token."""
         token = Secret(await self._credentials.token())
         transport = self._config.transport
         is_fallback = bool(self._fallback_reason) and self._clock() < self._fallback_until
-        return Route(token, transport == "run" or (transport == "auto" and not is_fallback))
+        return RunRoute(token, transport == "run" or (transport == "auto" and not is_fallback))
 
-    async def open(self, route: Route, first: bytes, original_id: str, allowed: Sequence[str]) -> Channel:
+    async def open(self, route: RunRoute, first: bytes, original_id: str, allowed: Sequence[str]) -> RunChannel:
         """A run with its first message. Raises Gone."""
         attempt = _attempt(route, original_id, allowed)
         if route.is_run:
@@ -102,11 +102,11 @@ class Service:
             return f"HTTP/1.1, because {error.message.rstrip('.')}"
         return "HTTP/2"
 
-    def renew(self, route: Route) -> bool:
+    def renew(self, route: RunRoute) -> bool:
         """After the token was refused: whether the next route has another one."""
         return self._credentials.refused(route.token.reveal())
 
-    def fall_back(self, route: Route, error: UpstreamError) -> bool:
+    def fall_back(self, route: RunRoute, error: UpstreamError) -> bool:
         """After an attempt failed before any output: whether to try HTTP/1.1 instead."""
         if self._config.transport != "auto" or not route.is_run or not _is_http2_failure(error):
             return False
@@ -114,7 +114,7 @@ class Service:
         self._fallback_until = self._clock() + _FALLBACK_SECONDS
         return True
 
-    def describe(self, channel: Channel) -> str:
+    def describe(self, channel: RunChannel) -> str:
         """The transport of a run, with the reason for a fallback."""
         is_fallback = channel.how == "sse" and self._config.transport == "auto" and self._fallback_reason
         return f"{channel.how}, because {self._fallback_reason}" if is_fallback else channel.how
@@ -122,7 +122,7 @@ class Service:
     async def close(self) -> None:
         await asyncio.gather(self._credentials.close(), self._connections.close())
 
-    async def _models(self, route: Route) -> list[UsableModel]:
+    async def _models(self, route: RunRoute) -> list[UsableModel]:
         attempt = _attempt(route, str(uuid.uuid4()), ())
         if wire_trace.active:
             wire_trace.sent(self._config.name, USABLE_MODELS, None, size=0)
@@ -146,7 +146,7 @@ class Retries:
         self._has_renewed = False
         self._was_empty = was_empty
 
-    def delay(self, error: UpstreamError, route: Route | None, now: float) -> float | None:
+    def delay(self, error: UpstreamError, route: RunRoute | None, now: float) -> float | None:
         """Seconds until the next attempt, None for no retry. route is None if there was no token."""
         if route is not None and error.status == 401 and not self._has_renewed and self._service.renew(route):
             self._has_renewed = True
@@ -163,7 +163,7 @@ class Retries:
         return seconds
 
 
-def _attempt(route: Route, original_id: str, allowed: Sequence[str]) -> Attempt:
+def _attempt(route: RunRoute, original_id: str, allowed: Sequence[str]) -> Attempt:
     return Attempt(
         token=route.token, request_id=str(uuid.uuid4()), original_id=original_id, allowed_tools=tuple(allowed)
     )

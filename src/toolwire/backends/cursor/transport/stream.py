@@ -36,7 +36,7 @@ _GRPC = (
 Headers = Iterable[tuple[bytes, bytes]]
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class Http2Limits(Struct, frozen=True, kw_only=True):
     """In seconds: between pings; from a ping to any sign of life; until there is room to send; a connection without streams.
 
     Then how many streams a connection takes, and how many unread bytes a stream.
@@ -54,24 +54,24 @@ class Carrier(Protocol):
     """The connection, as its streams know it."""
 
     loop: asyncio.AbstractEventLoop
-    limits: Limits
+    limits: Http2Limits
 
-    def room(self, stream: Stream) -> int:
+    def room(self, stream: Http2Stream) -> int:
         """How many bytes can go out at once."""
 
-    def write(self, stream: Stream, data: bytes) -> None:
+    def write(self, stream: Http2Stream, data: bytes) -> None:
         """No more than there is room for."""
 
-    def open_window(self, stream: Stream, size: int) -> None:
+    def open_window(self, stream: Http2Stream, size: int) -> None:
         """The server may send so many bytes more."""
 
-    def forget(self, stream: Stream, code: ErrorCodes | None) -> None:
+    def forget(self, stream: Http2Stream, code: ErrorCodes | None) -> None:
         """The stream is over; the server is told with this code, or by the regular end of the request where there is no error."""
 
     def failure(self, kind: Kind, problem: str) -> TransportError: ...
 
 
-class Stream:
+class Http2Stream:
     """One request and its reply, as Connection.open() makes it."""
 
     def __init__(self, connection: Carrier, number: int) -> None:

@@ -39,7 +39,7 @@ _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _UNFIT = re.compile(r"[^\t\x20-\x7e]")
 
 
-class Target(Struct, frozen=True, kw_only=True):
+class ServiceTarget(Struct, frozen=True, kw_only=True):
     """agent_url is where runs go, if they have a host of their own; "" is base_url. headers are the owner's, and win."""
 
     base_url: str
@@ -57,7 +57,7 @@ class Target(Struct, frozen=True, kw_only=True):
         return (base or self.base_url).rstrip("/") + path
 
     def __repr__(self) -> str:
-        return f"Target({quote(self.base_url)}, {self.client_type} {self.client_version}, {list(self.headers)})"
+        return f"ServiceTarget({quote(self.base_url)}, {self.client_type} {self.client_version}, {list(self.headers)})"
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
@@ -69,7 +69,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
     allowed_tools: Sequence[str] = ()
 
 
-def headers_of(target: Target, attempt: Attempt, shape: Shape) -> dict[str, str]:
+def headers_of(target: ServiceTarget, attempt: Attempt, shape: Shape) -> dict[str, str]:
     """Names in lower case. Raises ConfigError for one that no request can carry, without its value."""
     headers = {
         "authorization": f"Bearer {bare_token(attempt.token.reveal())}",
@@ -95,7 +95,7 @@ def headers_of(target: Target, attempt: Attempt, shape: Shape) -> dict[str, str]
     return with_owners(headers, target)
 
 
-def with_owners(headers: dict[str, str], target: Target) -> dict[str, str]:
+def with_owners(headers: dict[str, str], target: ServiceTarget) -> dict[str, str]:
     """These with the owner's over them, all in lower case and checked."""
     headers |= {name.lower(): value for name, value in target.headers.items()}
     for name, value in headers.items():
@@ -129,7 +129,7 @@ _FOREIGN = ("text/html", "text/plain", "application/json")
 
 async def unary(
     transport: Transport,
-    target: Target,
+    target: ServiceTarget,
     attempt: Attempt,
     path: str,
     message: bytes = b"",

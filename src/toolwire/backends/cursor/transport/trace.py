@@ -10,10 +10,10 @@ from ....telemetry import wire_trace
 from ....types import Json, JsonObject
 from ....wire.connect import ConnectEnd, ConnectFrame
 from ..wire import agent
-from .channel import Channel
+from .channel import RunChannel
 
 
-def traced(channel: Channel, backend: str, first: bytes) -> Channel:
+def traced(channel: RunChannel, backend: str, first: bytes) -> RunChannel:
     """first: the message that the run was opened with."""
     return TracedChannel(channel, backend, first) if wire_trace.active else channel
 
@@ -21,7 +21,7 @@ def traced(channel: Channel, backend: str, first: bytes) -> Channel:
 class TracedChannel:
     """What comes is noted with the request that opened the run."""
 
-    def __init__(self, channel: Channel, backend: str, first: bytes) -> None:
+    def __init__(self, channel: RunChannel, backend: str, first: bytes) -> None:
         self._channel = channel
         self._backend = backend
         self._request = wire_trace.request_id()

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from .decoder import Reply, TurnDecoder
+from .decoder import DecoderReply, RunDecoder
 from .exec_routing import RunContext
 from .execs import CANCEL, CLIENT_HEARTBEAT, Exec, allowed_tools
-from .request import Opening, Setup, offered, opening
+from .request import RunOpening, RunSetup, offered, opening
 
 __all__ = [
     "CANCEL",
     "CLIENT_HEARTBEAT",
     "Exec",
-    "Opening",
-    "Reply",
+    "RunOpening",
+    "DecoderReply",
     "RunContext",
-    "Setup",
-    "TurnDecoder",
+    "RunSetup",
+    "RunDecoder",
     "allowed_tools",
     "offered",
     "opening",

@@ -4,7 +4,7 @@ A run is one turn of the model on one stream. Where the model calls tools of the
 parked until resume() brings the results, and what follows is another answer of the same run.
 
 Three kinds of messages come. Housekeeping (blobs, context, permissions, questions to a person) is answered at once in any state,
-because the server waits for it. Output of the model (text, thoughts, execs) becomes events of the current answer; while the run is
+because the server waits for it. ModelOutput of the model (text, thoughts, execs) becomes events of the current answer; while the run is
 parked there is none, so output is deferred in order: a call that comes late belongs to the next answer. All other messages
 (heartbeats, counts, announcements) only change what is known.
 
@@ -36,10 +36,10 @@ from .blobs import Blobs
 from .errors import error_of
 from .exec_routing import ExecPlan, RunContext, answer_housekeeping, describe_exec, plan_exec
 from .execs import Exec, answer_query, exec_of, heartbeat, key_of, rejected
-from .pending import MAX_CALLS, Announcements, DeferredOutput, Output, WaitingCalls, call_id_of
+from .pending import MAX_CALLS, Announcements, DeferredOutput, ModelOutput, WaitingCalls, call_id_of
 
 
-class Reply(Struct):
+class DecoderReply(Struct):
     """Results of one message: events for the client and messages for the server, in order.
 
     local: execs for the gateway to run; aborted: numbers of those to stop. declined: requests of the model that were refused. used:
@@ -54,7 +54,7 @@ class Reply(Struct):
     used: int = 0
 
 
-class TurnDecoder:
+class RunDecoder:
     """One run. progress counts messages other than heartbeats, heartbeats those since the last progress. is_ended: the run gives
     no further answers."""
 
@@ -110,9 +110,9 @@ class TurnDecoder:
         """A call was announced whose exec has not come yet, and the answer has room for it."""
         return bool(self._announced) and (self._context.is_parallel or not self.calls)
 
-    def receive(self, data: bytes) -> Reply:
+    def receive(self, data: bytes) -> DecoderReply:
         """One AgentServerMessage."""
-        reply = Reply()
+        reply = DecoderReply()
         try:
             message = agent.AgentServerMessage.FromString(data)
         except DecodeError:
@@ -156,9 +156,9 @@ class TurnDecoder:
         self.is_ended = True
         return self._conclude(error)
 
-    def resume(self, results: Mapping[str, ToolResult]) -> Reply:
+    def resume(self, results: Mapping[str, ToolResult]) -> DecoderReply:
         """The results of the last answer's calls start the next answer, with the deferred output."""
-        reply = Reply()
+        reply = DecoderReply()
         if not self.is_over or not self.calls:
             return reply
         self.heartbeats = 0
@@ -184,29 +184,29 @@ class TurnDecoder:
         self.progress += 1
         self.heartbeats = 0
 
-    def _blob(self, message: agent.KvServerMessage, data: bytes, reply: Reply) -> None:
+    def _blob(self, message: agent.KvServerMessage, data: bytes, reply: DecoderReply) -> None:
         self._count_progress()
         reply.send.append(self._blobs.answer(message))
         if self._answer.turn is not None and not self.is_over and self._blobs.unsent:
             reply.events += self._answer.finish()
 
-    def _query(self, message: agent.InteractionQuery, data: bytes, reply: Reply) -> None:
+    def _query(self, message: agent.InteractionQuery, data: bytes, reply: DecoderReply) -> None:
         self._count_progress()
         self._answer.has_seen_output = True
         reply.declined += 1
         reply.send.append(answer_query(message))
 
-    def _checkpoint(self, message: agent.ConversationStateStructure, data: bytes, reply: Reply) -> None:
+    def _checkpoint(self, message: agent.ConversationStateStructure, data: bytes, reply: DecoderReply) -> None:
         self._count_progress()
         self._answer.meter.checkpoint(message.token_details)
         reply.used = max(0, message.token_details.used_tokens)
 
-    def _control(self, message: agent.ExecServerControlMessage, data: bytes, reply: Reply) -> None:
+    def _control(self, message: agent.ExecServerControlMessage, data: bytes, reply: DecoderReply) -> None:
         if message.WhichOneof("message") == "abort":
             reply.aborted += self._calls.abort(message.abort.id)
             self._deferred.abort(message.abort.id)
 
-    def _exec(self, message: agent.ExecServerMessage, data: bytes, reply: Reply) -> None:
+    def _exec(self, message: agent.ExecServerMessage, data: bytes, reply: DecoderReply) -> None:
         self._count_progress()
         exec = exec_of(message)
         housekeeping = answer_housekeeping(exec, self._context)
@@ -218,9 +218,9 @@ class TurnDecoder:
         self._announced.resolve(exec)
         self._blobs.unsent.add_call(call_id_of(exec))
         if not self._calls.has(exec) and key_of(exec) not in self._deferred.execs:
-            self._handle(Output("exec", exec, data), reply)
+            self._handle(ModelOutput("exec", exec, data), reply)
 
-    def _update(self, message: agent.InteractionUpdate, data: bytes, reply: Reply) -> None:
+    def _update(self, message: agent.InteractionUpdate, data: bytes, reply: DecoderReply) -> None:
         kind = message.WhichOneof("message")
         if kind == "heartbeat":
             self.heartbeats += 1
@@ -233,10 +233,10 @@ class TurnDecoder:
         elif kind == "routed_model":
             self._answer.routed_model = value.display_name
         elif kind in OUTPUT:
-            self._handle(Output(kind, value, data), reply)
+            self._handle(ModelOutput(kind, value, data), reply)
         self.is_ended = self.is_ended or kind == "turn_ended"
 
-    def _handle(self, output: Output, reply: Reply) -> None:
+    def _handle(self, output: ModelOutput, reply: DecoderReply) -> None:
         """Apply output to the current answer, or defer it to the next one; drop it where no answer will follow."""
         if self.is_over and (self.is_ended or not self.calls):
             if output.kind == "exec":
@@ -244,7 +244,7 @@ class TurnDecoder:
         elif (self.is_over or self._deferred or not self._apply(output, reply)) and not self._deferred.add(output):
             reply.events += self._break("the Cursor back end sent too much while its run waited for results.")
 
-    def _apply(self, output: Output, reply: Reply) -> bool:
+    def _apply(self, output: ModelOutput, reply: DecoderReply) -> bool:
         """False: the answer has no room for it."""
         if self.is_over:
             return True  # the turn ended before this
@@ -253,7 +253,7 @@ class TurnDecoder:
         reply.events += self._answer.update(output.kind, output.value)
         return True
 
-    def _apply_exec(self, plan: ExecPlan, reply: Reply) -> bool:
+    def _apply_exec(self, plan: ExecPlan, reply: DecoderReply) -> bool:
         if plan.answer is not None and self.calls and not self._context.is_parallel:
             return False
         reply.events += self._answer.end_step()
@@ -295,13 +295,13 @@ class TurnDecoder:
         return UpstreamError(message, code="upstream_cut", retryable=not self.has_seen_output)
 
 
-_Handler: TypeAlias = Callable[[TurnDecoder, Any, bytes, Reply], None]
+_Handler: TypeAlias = Callable[[RunDecoder, Any, bytes, DecoderReply], None]
 
 _HANDLERS: dict[str, _Handler] = {
-    "interaction_update": TurnDecoder._update,
-    "exec_server_message": TurnDecoder._exec,
-    "conversation_checkpoint_update": TurnDecoder._checkpoint,
-    "kv_server_message": TurnDecoder._blob,
-    "exec_server_control_message": TurnDecoder._control,
-    "interaction_query": TurnDecoder._query,
+    "interaction_update": RunDecoder._update,
+    "exec_server_message": RunDecoder._exec,
+    "conversation_checkpoint_update": RunDecoder._checkpoint,
+    "kv_server_message": RunDecoder._blob,
+    "exec_server_control_message": RunDecoder._control,
+    "interaction_query": RunDecoder._query,
 }

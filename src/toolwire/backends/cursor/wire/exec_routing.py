@@ -20,7 +20,7 @@ from .builtin_tools.results import KnownFiles
 from .execs import Exec, answered, rejected
 from .history import mcp_result
 from .pending import Answer
-from .request import Opening
+from .request import RunOpening
 from .values import arguments_of, from_value, valid_utf8
 
 _MAX_NAMES = 100  # in one refusal
@@ -36,7 +36,7 @@ class RunContext(Struct, frozen=True, kw_only=True):
     """
 
     model: str
-    opening: Opening
+    opening: RunOpening
     new_call_id: Callable[[], str]
     fits: Fits
     local: frozenset[str] = frozenset()

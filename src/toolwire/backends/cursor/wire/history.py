@@ -38,7 +38,7 @@ from ....types import (
 )
 from ....wire.exact_json import encode, object_of
 from . import agent
-from .names import Names
+from .names import WireNames
 from .values import valid_utf8
 
 NAME = "cursor"
@@ -63,7 +63,7 @@ class HistoryEntry(Struct, frozen=True):
     user_parts: tuple[Text | Media, ...] = ()
 
 
-class History(Struct, frozen=True):
+class CursorHistory(Struct, frozen=True):
     """entries, and the user's messages after them."""
 
     entries: tuple[HistoryEntry, ...]
@@ -75,7 +75,9 @@ class History(Struct, frozen=True):
         return str(self.entries[-1].value["role"]) if self.entries else ""
 
 
-def history_of(request: Request, messages: list[tuple[int, Message]], names: Names, losses: list[Loss]) -> History:
+def history_of(
+    request: Request, messages: list[tuple[int, Message]], names: WireNames, losses: list[Loss]
+) -> CursorHistory:
     """Of the messages that are no instructions, with their indexes."""
     builder = _HistoryBuilder(Courier(request, _PROFILE, NAME, _TAKES, losses), names, losses)
     for index, message in messages:
@@ -85,10 +87,10 @@ def history_of(request: Request, messages: list[tuple[int, Message]], names: Nam
     count = len(entries)
     while count and entries[count - 1].user_parts:
         count -= 1
-    return History(tuple(entries[:count]), tuple(entries[count:]))
+    return CursorHistory(tuple(entries[:count]), tuple(entries[count:]))
 
 
-def blobs_of(history: History) -> tuple[list[bytes], dict[bytes, bytes]]:
+def blobs_of(history: CursorHistory) -> tuple[list[bytes], dict[bytes, bytes]]:
     """The ids of its messages, in order, and the messages by id."""
     blobs = [encode(entry.value) for entry in history.entries]
     ids = [sha256(blob).digest() for blob in blobs]
@@ -102,7 +104,7 @@ def user_input(entries: tuple[HistoryEntry, ...]) -> tuple[str, list[Media]]:
     return valid_utf8(text), [part for part in parts if isinstance(part, Media)]
 
 
-def flat_text(history: History) -> tuple[str, list[Media]]:
+def flat_text(history: CursorHistory) -> tuple[str, list[Media]]:
     """The whole history as one text with a line per message. No content can start another line or imitate a template token."""
     if not history.entries and len(history.last) == 1:
         return user_input(history.last)
@@ -139,7 +141,7 @@ def image_bytes(image: Media) -> bytes:
 
 
 class _HistoryBuilder:
-    def __init__(self, courier: Courier, names: Names, losses: list[Loss]) -> None:
+    def __init__(self, courier: Courier, names: WireNames, losses: list[Loss]) -> None:
         self.entries: list[HistoryEntry] = []
         self._courier = courier
         self._names = names

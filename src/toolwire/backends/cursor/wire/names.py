@@ -30,7 +30,7 @@ _MAX_NESTING = 3  # forms around forms
 _MAX_LOOSE = 256  # characters of a name that is looked up by other spellings
 
 
-class Names:
+class WireNames:
     """The client's names of its tools, and those that the server knows. Names of no tool are encoded in the same way."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
@@ -42,7 +42,7 @@ class Names:
                 self._add(name)
 
     @classmethod
-    def of(cls, tools: Sequence[Tool]) -> Names:
+    def of(cls, tools: Sequence[Tool]) -> WireNames:
         return cls(tool.name for tool in tools)
 
     def __len__(self) -> int:

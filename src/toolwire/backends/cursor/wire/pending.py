@@ -121,7 +121,7 @@ class Announcements:
             del self._done[next(iter(self._done))]
 
 
-class Output(Struct, frozen=True):
+class ModelOutput(Struct, frozen=True):
     """Output of the model: an update by its name, or an exec; data is the message it came in."""
 
     kind: str
@@ -134,17 +134,17 @@ class DeferredOutput:
 
     def __init__(self) -> None:
         self.execs: dict[tuple[int, str], Exec] = {}
-        self._entries: deque[Output] = deque()
+        self._entries: deque[ModelOutput] = deque()
         self._size = 0
 
     def __bool__(self) -> bool:
         return bool(self._entries)
 
     @property
-    def first(self) -> Output:
+    def first(self) -> ModelOutput:
         return self._entries[0]
 
-    def add(self, output: Output) -> bool:
+    def add(self, output: ModelOutput) -> bool:
         """False: it does not fit."""
         self._size += len(output.data) + _OVERHEAD
         if self._size > MAX_BYTES or len(self.execs) >= MAX_EXECS:
@@ -160,7 +160,7 @@ class DeferredOutput:
         if output.kind == "exec":
             self.execs.pop(key_of(output.value), None)
 
-    def is_wanted(self, output: Output) -> bool:
+    def is_wanted(self, output: ModelOutput) -> bool:
         return output.kind != "exec" or self.execs.get(key_of(output.value)) is output.value
 
     def abort(self, number: int) -> None:

@@ -19,9 +19,9 @@ from ....types import Json, JsonObject, Loss, Media, Message, Request, Text, Too
 from ....wire.connect import MAX_FRAME
 from ....wire.exact_json import BadJson, encode
 from . import agent
-from .history import NAME, History, blobs_of, flat_text, history_of, image_bytes, user_input
+from .history import NAME, CursorHistory, blobs_of, flat_text, history_of, image_bytes, user_input
 from .models import requested_model
-from .names import PROVIDER, Names
+from .names import PROVIDER, WireNames
 from .values import is_exact, to_value, valid_utf8
 
 SchemaForm: TypeAlias = Literal["value", "json", "both"]
@@ -34,7 +34,7 @@ _ALWAYS: JsonObject = {"global": agent.CursorRuleTypeGlobal()}  # "global" is a 
 _MAX_EXACT_INTEGER = 2**53  # of a double
 
 
-class Setup(Struct, frozen=True, kw_only=True):
+class RunSetup(Struct, frozen=True, kw_only=True):
     """Settings of a run beside the request. parameters are the owner's and take precedence.
 
     branches: the branch of each repository in the workspace, by its path. has_context: the context is sent with the first message, not
@@ -57,7 +57,7 @@ class Setup(Struct, frozen=True, kw_only=True):
     parameters: dict[str, str] = {}
 
 
-class Opening(Struct, frozen=True, kw_only=True):
+class RunOpening(Struct, frozen=True, kw_only=True):
     """Everything that is sent for one request: message starts the run, context and blobs are sent when the server requests them.
 
     names decode the names in calls; tools are those offered to the model.
@@ -66,12 +66,12 @@ class Opening(Struct, frozen=True, kw_only=True):
     message: bytes
     context: agent.RequestContext
     blobs: dict[bytes, bytes]
-    names: Names
+    names: WireNames
     tools: tuple[Tool, ...]
     losses: tuple[Loss, ...]
 
 
-def opening(request: Request, setup: Setup) -> Opening:
+def opening(request: Request, setup: RunSetup) -> RunOpening:
     """Raises BadRequest for a request that Cursor cannot take."""
     try:
         return _opening(request, setup)
@@ -115,7 +115,7 @@ def losses_of(request: Request) -> list[Loss]:
     return losses + _tool_losses(request)
 
 
-def context_of(setup: Setup, tools: Sequence[Tool], names: Names, rules: Sequence[str]) -> agent.RequestContext:
+def context_of(setup: RunSetup, tools: Sequence[Tool], names: WireNames, rules: Sequence[str]) -> agent.RequestContext:
     """The server does not request again what is marked as complete; an environment with a missing value is not complete."""
     environment = agent.RequestContextEnv(
         os_version=valid_utf8(setup.os),
@@ -146,7 +146,7 @@ def context_of(setup: Setup, tools: Sequence[Tool], names: Names, rules: Sequenc
     )
 
 
-def definition(tool: Tool, names: Names, schemas: SchemaForm = "value") -> agent.McpToolDefinition:
+def definition(tool: Tool, names: WireNames, schemas: SchemaForm = "value") -> agent.McpToolDefinition:
     """A schema that a Value cannot hold exactly is also sent as text: a Value turns integers into doubles, and has a maximum depth."""
     name = names.wire(tool.name)
     alias = "" if name == tool.name else f"Elsewhere this tool is called {encode(tool.name).decode()}."
@@ -179,7 +179,7 @@ def instructions_of(messages: tuple[Message, ...], losses: list[Loss]) -> tuple[
     return [rule for rule in rules if rule.strip()], rest
 
 
-def demands_of(request: Request, tools: Sequence[Tool], names: Names) -> list[str]:
+def demands_of(request: Request, tools: Sequence[Tool], names: WireNames) -> list[str]:
     """Settings that have no member become rules, after all others, because they may change from turn to turn."""
     demands = [_call_demand(request, tools, names), form_instruction(request.output, has_tools=bool(tools))]
     return [demand for demand in demands if demand]
@@ -199,9 +199,9 @@ def has_large_integers(tool: Tool) -> bool:
     return False
 
 
-def _opening(request: Request, setup: Setup) -> Opening:
+def _opening(request: Request, setup: RunSetup) -> RunOpening:
     losses: list[Loss] = []
-    names = Names.of(request.tools)  # of all tools: a tool choice must not change the bytes of the history
+    names = WireNames.of(request.tools)  # of all tools: a tool choice must not change the bytes of the history
     tools = tuple(offered(request))
     rules, rest = instructions_of(with_listener(request.messages, losses), losses)
     history = history_of(request, rest, names, losses)
@@ -221,10 +221,10 @@ def _opening(request: Request, setup: Setup) -> Opening:
     message = agent.AgentClientMessage(run_request=run).SerializeToString(deterministic=True)
     _check_sizes(message, blobs)
     losses += losses_of(request)
-    return Opening(message=message, context=context, blobs=blobs, names=names, tools=tools, losses=tuple(losses))
+    return RunOpening(message=message, context=context, blobs=blobs, names=names, tools=tools, losses=tuple(losses))
 
 
-def _action(history: History, setup: Setup, losses: list[Loss]) -> agent.ConversationAction:
+def _action(history: CursorHistory, setup: RunSetup, losses: list[Loss]) -> agent.ConversationAction:
     """The last message of the user. A conversation that ends with results gets a message too, because the model would answer an
     empty one."""
     if not history.entries and not history.last:
@@ -243,7 +243,7 @@ def _action(history: History, setup: Setup, losses: list[Loss]) -> agent.Convers
     return agent.ConversationAction(resume_action=agent.ResumeAction())
 
 
-def _user_action(text: str, images: list[Media], setup: Setup) -> agent.ConversationAction:
+def _user_action(text: str, images: list[Media], setup: RunSetup) -> agent.ConversationAction:
     message = agent.UserMessage(text=text or _SEE_IMAGES, message_id=setup.message_id, mode=agent.AGENT_MODE_AGENT)
     if images:
         selected = [_selected_image(image, number) for number, image in enumerate(images, start=1)]
@@ -261,7 +261,7 @@ def _selected_image(image: Media, number: int) -> agent.SelectedImage:
     return agent.SelectedImage(uuid=uuid, path=f"image-{number}.{ending}", mime_type=image.mime, data=data)
 
 
-def _choose_model(run: agent.AgentRunRequest, request: Request, setup: Setup) -> tuple[Loss, ...]:
+def _choose_model(run: agent.AgentRunRequest, request: Request, setup: RunSetup) -> tuple[Loss, ...]:
     model = requested_model(request.model, request.thinking)
     run.model_details.model_id = run.requested_model.model_id = valid_utf8(model.id)
     if setup.max_mode or model.max_mode:
@@ -301,7 +301,7 @@ def _tool_losses(request: Request) -> list[Loss]:
     return [*losses, Loss("tool_choice", "tool_choice", "requested in the prompt: Cursor leaves it to the model")]
 
 
-def _call_demand(request: Request, tools: Sequence[Tool], names: Names) -> str:
+def _call_demand(request: Request, tools: Sequence[Tool], names: WireNames) -> str:
     choice = request.tool_choice
     if choice is None or not tools:
         return ""

@@ -72,7 +72,7 @@ def test_a_back_end_is_asked_although_the_file_names_its_models(tmp_path: Path, 
 def test_models_of_the_file_that_it_does_not_list_are_named() -> None:
     backend = BackendConfig(name="openai", kind="openai-chat", models=("a", "b"))
     finding = of_backend(backend, ModelListing(backend="openai", models=("a",)))
-    assert finding.text == "answers, and lists 1 model; not among them, but in the file: b."
+    assert finding.text == "answers, and lists 1 model; missing from the list, but configured: b."
     assert not finding.is_wrong  # many servers answer for more than they list
 
 
@@ -160,10 +160,10 @@ def test_a_program_that_is_not_there_is_wrong(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
-        ("/proc/x/y.db", "cannot be made"),
+        ("/proc/x/y.db", "cannot be created"),
         (".", "Is a directory"),
         ("text", "it is not a database"),
-        ("text/y.db", "cannot be made: Not a directory"),
+        ("text/y.db", "cannot be created: Not a directory"),
     ],
 )
 def test_a_store_with_which_nothing_starts_is_wrong(tmp_path: Path, path: str, reason: str) -> None:
@@ -176,7 +176,7 @@ def test_a_store_with_which_nothing_starts_is_wrong(tmp_path: Path, path: str, r
 def test_a_store_that_is_not_there_yet_is_left_to_be_made(tmp_path: Path) -> None:
     finding = examined(tmp_path, None, rest='[store]\npath = "folder/state.db"')["store"]
     assert not finding.is_wrong
-    assert finding.text == f"{tmp_path / 'folder/state.db'} is made at the first start."
+    assert finding.text == f"{tmp_path / 'folder/state.db'} is created at the first start."
     assert not (tmp_path / "folder").exists()
 
 
@@ -191,7 +191,7 @@ def test_a_default_store_that_cannot_be_made_stops_nothing(data_folder: Path) ->
     data_folder.write_text("no folder")
     finding = of_store(StoreConfig())
     assert not finding.is_wrong
-    assert "cannot be made" in finding.text
+    assert "cannot be created" in finding.text
 
 
 def test_a_search_program_is_looked_for(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_aliases_that_lead_nowhere_are_wrong(tmp_path: Path) -> None:
     findings = examined(tmp_path, None, rest=models)
     assert [name for name in findings if name.startswith("alias")] == ['alias "x"', 'alias "y-*"']
     assert findings['alias "x"'].is_wrong
-    assert findings['alias "x"'].text == 'it leads to "nosuch/model", and no back end has that model.'
+    assert findings['alias "x"'].text == 'its target is "nosuch/model", and no back end has that model.'
 
 
 def test_an_alias_of_a_back_end_that_does_not_answer_may_be_right() -> None:

@@ -56,12 +56,12 @@ def test_models_of_vscode_come_from_the_running_gateway(
             assert await asyncio.to_thread(models, config=path) == 0
             shown = capsys.readouterr()
             assert shown.out.splitlines() == ["demo/echo-tools"]
-            assert shown.err.startswith("vscode: no VS Code window lends a model;")
+            assert shown.err.startswith("vscode: no VS Code window offers a model;")
             async with window(running, None, model("copilot/gpt-4.1"), model("other/m")):
                 assert await asyncio.to_thread(models, config=path) == 0
                 assert capsys.readouterr().out.splitlines() == ["vscode/gpt-4.1", "vscode/m", "demo/echo-tools"]
         assert await asyncio.to_thread(models, config=path) == 0
-        assert capsys.readouterr().err.startswith("vscode: the gateway does not run;")
+        assert capsys.readouterr().err.startswith("vscode: the gateway is not running;")
 
     asyncio.run(main())
 

@@ -24,7 +24,7 @@ def test_the_banner_says_where_to_go() -> None:
     assert "toolwire.toml" in text
     assert "openai (openai-chat, https://api.openai.com/v1, OPENAI_API_KEY is not set, the default)" in text
     assert "base URL http://127.0.0.1:18741/v1\n" in text
-    assert "any; it only tells whose stored responses are whose" in text
+    assert "any; it only separates stored responses of different clients" in text
     assert "state.db, for 30 days" in text
 
 

@@ -14,13 +14,13 @@ import pytest
 from tests.server.harness import ask, gateway, server_config
 from toolwire.calls.validation import Tally
 from toolwire.cli.app import run
-from toolwire.cli.stats import StatsRange, as_json, rates, shown, stats
+from toolwire.cli.stats import StatsRange, as_json, rates, render_text, stats
 from toolwire.config.file import Config, StoreConfig, with_backends
 from toolwire.errors import ConfigError
 from toolwire.memory.store.sqlite import SqliteStore
 from toolwire.server.stats_writer import Recorder
 from toolwire.telemetry import Record
-from toolwire.telemetry.hourly import HOUR, Counts, HourlyCounts, Line
+from toolwire.telemetry.hourly import HOUR, Counts, HourLine, HourlyCounts
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "stats.md").read_text(encoding="utf-8")
 
@@ -112,15 +112,15 @@ def test_without_a_file_nothing_was_counted_and_none_is_made(config: Path, capsy
 
 def test_what_has_no_whole_has_no_rate() -> None:
     assert rates(Counts()) == dict.fromkeys(rates(Counts()))
-    lines = (Line(hour=1, backend="b", model="m", counts=Counts(requests=1)),)
+    lines = (HourLine(hour=1, backend="b", model="m", counts=Counts(requests=1)),)
     found = StatsRange(first=0, last=0, lines=lines)
-    assert re.split(r"\s{2,}", shown(found)[2]) == ["b", "m", "1", "0.0%", "0", "0", "-", "-", "-", "0", "0.0"]
+    assert re.split(r"\s{2,}", render_text(found)[2]) == ["b", "m", "1", "0.0%", "0", "0", "-", "-", "-", "0", "0.0"]
     assert as_json(found)["days"][0]["day"] == "1970-01-01"
 
 
 def test_names_that_clients_chose_cannot_reach_the_terminal() -> None:
-    lines = (Line(hour=1, backend="b", model="\x1b[31mred\n", counts=Counts(requests=1)),)
-    text = "\n".join(shown(StatsRange(first=0, last=0, lines=lines)))
+    lines = (HourLine(hour=1, backend="b", model="\x1b[31mred\n", counts=Counts(requests=1)),)
+    text = "\n".join(render_text(StatsRange(first=0, last=0, lines=lines)))
     assert "\x1b" not in text
     assert "\\u001b[31mred\\u000a" in text
 

@@ -110,7 +110,7 @@ def test_a_program_that_fails_is_quoted_without_its_control_characters(programs:
     assert "code: it failed with code 3: " in shown
     assert "no room" in shown
     assert "\033" not in shown
-    assert "codium: it failed with code 1: it said nothing" in shown
+    assert "codium: it failed with code 1: no output" in shown
     assert "Reload" not in shown
 
 
@@ -138,7 +138,7 @@ def test_status_finds_everything_in_order(programs: Programs, gateway: Upstream,
     assert status(config=configured(tmp_path, gateway.port)) == 0
     shown = capsys.readouterr().out
     assert f"extension {__version__} is installed." in shown
-    assert "VS Code lends it vscode/gpt-5, vscode/claude-sonnet-4.5." in shown
+    assert "VS Code offers vscode/gpt-5, vscode/claude-sonnet-4.5." in shown
     assert "MISSING" not in shown
 
 
@@ -164,7 +164,7 @@ def test_a_window_that_only_uses_the_gateways_models_is_in_order(
     gateway.on("/bridge", [reply(200, b'{"windows":[{"vscode":"1.139.1","extension":"0.1.0","models":0}]}')])
     assert status(config=configured(tmp_path, gateway.port)) == 0
     shown = capsys.readouterr().out
-    assert "1 window is connected, and may use its models. VS Code lends it none." in shown
+    assert "1 window is connected and can use its models. VS Code offers none." in shown
     assert "MISSING" not in shown
     gateway.on("/bridge", [reply(200, b'{"windows":[]}')])
     assert status(config=configured(tmp_path, gateway.port)) == 1

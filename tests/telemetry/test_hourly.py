@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from toolwire.calls.validation import Tally
 from toolwire.telemetry import Record, Telemetry
-from toolwire.telemetry.hourly import HOUR, Counts, HourlyCounts, Line
+from toolwire.telemetry.hourly import HOUR, Counts, HourLine, HourlyCounts
 from toolwire.types import Loss, Usage
 
 START = 480_000 * HOUR
@@ -144,7 +144,7 @@ def test_every_name_can_be_written(name: str) -> None:
     history = HourlyCounts(Clock())
     history.closed(record(model=name))
     (line,) = history.unwritten()
-    assert Line.decode(line.encode()) == line
+    assert HourLine.decode(line.encode()) == line
     assert len(line.model) <= 100
 
 
@@ -152,9 +152,9 @@ def test_every_name_can_be_written(name: str) -> None:
     "data", [b"", b"{}", b"[1]", b'{"hour":"x"}', b"\xff", b'{"hour":1,"backend":"b","model":"m"}']
 )
 def test_what_was_not_written_here_is_not_read(data: bytes) -> None:
-    assert Line.decode(data) is None
+    assert HourLine.decode(data) is None
 
 
 def test_a_newer_gateways_line_is_read_as_far_as_it_is_known() -> None:
     data = b'{"hour":1,"backend":"b","model":"m","counts":{"requests":2,"new":5},"more":1}'
-    assert Line.decode(data) == Line(hour=1, backend="b", model="m", counts=Counts(requests=2))
+    assert HourLine.decode(data) == HourLine(hour=1, backend="b", model="m", counts=Counts(requests=2))

@@ -1,4 +1,4 @@
-"""The commands, and the one place where an error becomes a sentence and an exit code."""
+"""The commands, and the conversion of errors to messages and exit codes."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from .simulate import simulate
 from .stats import stats
 from .vscode import vscode
 
-FOUND_WRONG = 1
-WRONG_USE = 2
+PROBLEM_FOUND = 1
+WRONG_USAGE = 2
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 app = App(
@@ -44,35 +44,35 @@ app.command(vscode)
 
 
 def run(arguments: Sequence[str]) -> int:
-    """0 when all is well, 1 when a command found something wrong, 2 when the command or the configuration is.
+    """Returns 0 for success, 1 if a command found a problem, 2 for wrong usage or configuration, 130 after Ctrl-C.
 
-    `serve` leaves with 3 when it could not start, such as on a port that is taken; 130 is for what was interrupted.
+    `serve` exits with 3 if it cannot start, for example on a port that is in use.
     """
     try:
         code = app(list(arguments), exit_on_error=False, print_error=False)
-        sys.stdout.flush()  # here a fault still gets its words
+        sys.stdout.flush()  # errors here are still reported
     except CycloptsError as error:
-        return _refuse(f"{' '.join(str(error).split())} Run `toolwire --help` to see what there is.")
+        return _fail(f"{' '.join(str(error).split())} Run `toolwire --help` for a list of commands.")
     except GatewayError as error:
-        return _refuse(error.sentence())
+        return _fail(error.sentence())
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        return 0  # whoever read our output has seen enough
-    except SystemExit as leaving:
-        # What prints the help (rich 15.0.0) makes this of a broken pipe.
-        if not isinstance(leaving.__context__, BrokenPipeError):
+        return 0  # the reader of our output has closed it
+    except SystemExit as end:
+        # rich 15.0.0, which prints the help, turns a broken pipe into this.
+        if not isinstance(end.__context__, BrokenPipeError):
             raise
         return 0
     except OSError as error:
-        # Faults of files have names; what has none here is the output.
+        # Errors of files have a file name; an error without one is about the output.
         if error.errno not in _UNWRITABLE or error.filename is not None:
             raise
-        return _refuse(f"the output cannot be written: {error.strerror}. Send it elsewhere.", FOUND_WRONG)
+        return _fail(f"the output cannot be written: {error.strerror}. Redirect it.", PROBLEM_FOUND)
     return code if isinstance(code, int) else 0
 
 
-def _refuse(sentence: str, code: int = WRONG_USE) -> int:
-    with suppress(OSError):  # there is nowhere else to say it
-        print(f"toolwire: {sentence}", file=sys.stderr)
+def _fail(message: str, code: int = WRONG_USAGE) -> int:
+    with suppress(OSError):  # stderr cannot be written either
+        print(f"toolwire: {message}", file=sys.stderr)
     return code

@@ -1,4 +1,4 @@
-"""`toolwire doctor`: what works, what does not, and what to do about it."""
+"""`toolwire doctor`: checks the installation and advises how to fix problems."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .models import ModelListing, ask, gateway_of, plain
 from .serve import address_of
 
 LOCAL_SECONDS = 2.0
-_NAMED = 5
+_MAX_NAMED = 5
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """advice says what to do, for what is not well and for what could be better."""
+    """advice: what to do about a problem or a possible improvement."""
 
     subject: str
     text: str
@@ -33,7 +33,7 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 def doctor(*, config: ConfigFlag = None) -> int:
-    """Check the configuration, the address, the store and every back end; exit with 1 when something is wrong."""
+    """Check configuration, address, store and every back end; exit with 1 if there is a problem."""
     findings = asyncio.run(examine(config))
     for finding in findings:
         print(plain(f"{'WRONG' if finding.is_wrong else 'ok   '} {finding.subject}: {finding.text}", 600))
@@ -61,13 +61,13 @@ async def examine(path: Path | None) -> list[Finding]:
 
 
 def of_store(store: StoreConfig) -> Finding:
-    """Whether `serve` could use it. A file that is there is opened as `serve` does; one that is not is left for it to make."""
+    """Whether `serve` can use the store. Opens an existing file, and does not create a new one."""
     from ..memory.store import open_store
 
     file = Path(store.path) if store.path else default_store_path()
     if store.kind == "memory":
         return Finding(subject="store", text="in memory.")
-    if not _is_there(file):
+    if not _exists(file):
         return _of_folder(file, is_wrong=bool(store.path))
     try:
         opened = open_store(
@@ -83,7 +83,7 @@ def of_store(store: StoreConfig) -> Finding:
 
 
 def of_aliases(config: Config, answers: Sequence[ModelListing]) -> Iterator[Finding]:
-    """Those that lead nowhere. What a back end has that could not be asked, or has no window open, cannot be known."""
+    """Aliases without a route. Models of back ends that do not answer are unknown."""
     router = router_for(config)
     is_known = True
     for backend, answer in zip(config.backends, answers, strict=True):
@@ -91,26 +91,29 @@ def of_aliases(config: Config, answers: Sequence[ModelListing]) -> Iterator[Find
         router.note_models(backend.name, models)
         is_known = is_known and bool(models)
     for alias, target in config.aliases.items():
-        asked = target if "*" in alias else alias  # a pattern is a name for nobody
-        if "*" not in asked and router.route_or_none(asked) is None:
-            text = f"it leads to {quote(target)}, and no back end{'' if is_known else ' that answers'} has that model."
+        name = target if "*" in alias else alias  # a pattern itself is not a name
+        if "*" not in name and router.route_or_none(name) is None:
+            text = (
+                f"its target is {quote(target)}, and no back end{'' if is_known else ' that answers'} has that model."
+            )
             advice = 'Write "BACKEND/MODEL" under [models], with the name of a back end, or set default under [server].'
             yield Finding(subject=f"alias {quote(alias)}", text=text, is_wrong=is_known, advice=advice)
 
 
 def of_backend(backend: BackendConfig, answer: ModelListing) -> Finding:
-    """What its answer, or the lack of one, means for the owner."""
     subject = f"back end {backend.name}"
     if backend.kind == "vscode" and not answer.models:
-        return Finding(subject=subject, text="no window lends a model; `toolwire vscode status` says what is missing.")
+        return Finding(
+            subject=subject, text="no window offers a model; `toolwire vscode status` shows what is missing."
+        )
     if answer.error is None:
         count = len(answer.models)
         program = f" It is {answer.program}." if answer.program else ""
         listed = f"answers, and lists {count} model{'' if count == 1 else 's'}."
-        lacks = _what_lacks(backend)
-        if strange := [model for model in backend.models if model not in answer.models][:_NAMED]:
-            listed = f"{listed[:-1]}; not among them, but in the file: {', '.join(strange)}."
-        return Finding(subject=subject, text=f"{listed}{program}", is_wrong=bool(lacks), advice=lacks)
+        missing = _missing_setting(backend)
+        if strange := [model for model in backend.models if model not in answer.models][:_MAX_NAMED]:
+            listed = f"{listed[:-1]}; missing from the list, but configured: {', '.join(strange)}."
+        return Finding(subject=subject, text=f"{listed}{program}", is_wrong=bool(missing), advice=missing)
     if answer.error.status == 404 and backend.models and not backend.missing:
         return Finding(subject=subject, text="answers; it has no model list, so the models of the file are used.")
     return Finding(subject=subject, text=answer.error.sentence(), is_wrong=True, advice=_advice(backend, answer.error))
@@ -132,10 +135,10 @@ def of_local_tools(backend: BackendConfig) -> Iterator[Finding]:
         yield Finding(subject=subject, text=found.text, is_wrong=found.is_refused, advice=found.hint)
 
 
-def _what_lacks(backend: BackendConfig) -> str:
-    """What a list of models does not show, and the first request would."""
+def _missing_setting(backend: BackendConfig) -> str:
+    """A problem that only the first request would show."""
     if backend.kind == "cursor" and not backend.client_version:
-        return "Set client_version: requests of a client that announces none are refused as outdated."
+        return "Set client_version: the service refuses clients without a version as outdated."
     return ""
 
 
@@ -144,13 +147,13 @@ def _advice(backend: BackendConfig, error: GatewayError) -> str:
         what = "one of them" if backend.missing.startswith("neither") else "it"
         return f"Set {what} before you start toolwire, or remove [backends.{backend.name}]."
     if error.hint:
-        return ""  # which is part of the sentence
+        return ""  # it is part of the message
     if error.status in (401, 403):
-        return "It refuses the key: check that the key is whole, still valid, and meant for this base_url."
+        return "It refuses the key: check that the key is complete, still valid, and for this base_url."
     if error.status == 404:
         return f"Check that base_url is right ({backend.base_url}); if it has no model list, set models = [...]."
     if error.status == 429:
-        return "It limits this key at the moment: wait, or check the account."
+        return "It rate-limits this key: wait, or check the account."
     return f"Check that {backend.base_url} is running and reachable from here." if backend.base_url else ""
 
 
@@ -161,8 +164,8 @@ def _of_configuration(config: Config) -> Finding:
     return Finding(subject="configuration", text=f"no file; found on this machine: {names}.")
 
 
-def _is_there(path: Path) -> bool:
-    """Also where it is only known to be there, such as in a folder that may not be read."""
+def _exists(path: Path) -> bool:
+    """True as well for a file in a folder that cannot be read."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -173,14 +176,14 @@ def _is_there(path: Path) -> bool:
 
 
 def _of_folder(file: Path, *, is_wrong: bool) -> Finding:
-    """Only a file made there tells whether one can be made: rights say yes where a file system says no."""
-    folder = next(parent for parent in file.parents if _is_there(parent))
+    """Creates a temporary file there, because permissions do not show a read-only file system."""
+    folder = next(parent for parent in file.parents if _exists(parent))
     try:
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        text = f"{file} cannot be made: {error.strerror or 'unknown reason'} in {folder}."
+        text = f"{file} cannot be created: {error.strerror or 'unknown reason'} in {folder}."
         return Finding(subject="store", text=text, is_wrong=is_wrong, advice="Set path under [store] to another file.")
-    return Finding(subject="store", text=f"{file} is made at the first start.")
+    return Finding(subject="store", text=f"{file} is created at the first start.")
 
 
 def _of_search(search: SearchConfig) -> Finding:
@@ -205,11 +208,11 @@ async def _of_address(server: ServerConfig) -> Finding:
 
 
 def _bind_error(server: ServerConfig) -> OSError | None:
-    """What would stop a server from listening there; nothing stays bound."""
+    """The error that a server would get there."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family, kind, protocol) as listener:
-            # As servers do: an address whose last connections are still fading out is free.
+            # As servers do: an address with connections in TIME_WAIT is free.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
             listener.listen(1)
@@ -219,7 +222,7 @@ def _bind_error(server: ServerConfig) -> OSError | None:
 
 
 async def _is_toolwire(server: ServerConfig) -> bool:
-    """Ours is known by the model that is always there."""
+    """Recognised by the demo model, which is always listed."""
     key = server.keys[0].reveal() if server.keys else ""
     try:
         async with asyncio.timeout(LOCAL_SECONDS):

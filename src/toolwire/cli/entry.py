@@ -1,4 +1,4 @@
-"""Where the command begins and ends: streams that somebody closed, an interrupt while it loads, output that cannot be written."""
+"""Start and end of the command: closed standard streams, Ctrl-C during import, unwritable output."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command and leave with its exit code."""
+    """Runs one command and exits with its code."""
     open_closed_streams()
     try:
-        # The commands take most of the time that a short one needs to load, and Ctrl-C may come within it.
+        # Importing the commands takes most of the time of a short one, and Ctrl-C may come meanwhile.
         from .app import run
 
         code = run(sys.argv[1:] if arguments is None else arguments)
@@ -26,8 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def open_closed_streams() -> None:
-    """A stream that was closed before the start is None, and the next file that is opened would get its number: it becomes an empty one."""
-    for name, mode in _STREAMS:  # in this order each gets the number it should have
+    """Opens /dev/null for standard streams that are closed, so that no other file gets their descriptors."""
+    for name, mode in _STREAMS:  # in the order of their descriptors
         if getattr(sys, name) is None:
             stream = os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8", errors="backslashreplace")
             os.set_inheritable(stream.fileno(), True)
@@ -35,7 +35,7 @@ def open_closed_streams() -> None:
 
 
 def drop_unwritten() -> None:
-    """What nobody can be given goes nowhere; Python would complain about it once more when it flushes at its end."""
+    """Discards output that cannot be written, so that Python does not report it again at exit."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -1,4 +1,4 @@
-"""The configuration a command works with: the file, or where there is none, what this machine offers."""
+"""The configuration of a command: the file or, without one, the back ends that are found on this machine."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ..config.file import Config, load, with_backends
 
 ConfigFlag: TypeAlias = Annotated[
     Path | None,
-    Parameter(help="Configuration file; otherwise ./toolwire.toml, then the one in your configuration folder."),
+    Parameter(help="Configuration file; by default ./toolwire.toml, then the one in your configuration folder."),
 ]
 
-_LONGEST = 4 * 1024 * 1024
+_MAX_BYTES = 4 * 1024 * 1024
 
 
 async def found_config(path: Path | None, *, port: int | None = None, is_serving: bool = False) -> Config:
-    """port is where this gateway will listen, if not where the file says: it must not discover itself. is_serving: it will."""
+    """port: where this gateway listens, if not the configured one; discovery skips it. is_serving: this process runs the gateway."""
     config = load(path, os.environ)
     if config.path:
         return config
@@ -33,7 +33,7 @@ async def found_config(path: Path | None, *, port: int | None = None, is_serving
 
 
 async def probe(url: str, key: str = "") -> list[str] | None:
-    """The ids of the model list at a plain http URL, None where there is no such list. Raises OSError; no time limit."""
+    """The ids of the model list at an http URL, None if there is none. Raises OSError; has no time limit."""
     parts = urlsplit(url)
     reader, writer = await asyncio.open_connection(parts.hostname, parts.port or 80)
     try:
@@ -46,7 +46,7 @@ async def probe(url: str, key: str = "") -> list[str] | None:
 
 
 class _Answer:
-    """What httptools calls while it parses."""
+    """The callbacks of httptools."""
 
     def __init__(self) -> None:
         self.body = bytearray()
@@ -60,11 +60,11 @@ class _Answer:
 
 
 async def _body(reader: asyncio.StreamReader) -> bytes:
-    """The body of a 200, empty for anything else."""
+    """The body of a 200 response, otherwise empty."""
     answer = _Answer()
     parser = httptools.HttpResponseParser(answer)
     try:
-        while not answer.is_complete and len(answer.body) <= _LONGEST:
+        while not answer.is_complete and len(answer.body) <= _MAX_BYTES:
             data = await reader.read(65536)
             if not data:
                 break
@@ -72,7 +72,7 @@ async def _body(reader: asyncio.StreamReader) -> bytes:
         is_ok = parser.get_status_code() == 200
     except httptools.HttpParserError:
         is_ok = False
-    return bytes(answer.body) if is_ok and len(answer.body) <= _LONGEST else b""
+    return bytes(answer.body) if is_ok and len(answer.body) <= _MAX_BYTES else b""
 
 
 def _model_ids(body: bytes) -> list[str] | None:

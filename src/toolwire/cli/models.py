@@ -18,16 +18,16 @@ from ..errors import GatewayError, UpstreamError, quote
 from .clients.gateway import GatewayStatus, running
 from .found import ConfigFlag, found_config
 
-ANSWER_SECONDS = 5.0
-PROGRAM_SECONDS = 20.0  # to start it, too
+HTTP_SECONDS = 5.0
+PROGRAM_SECONDS = 20.0  # includes its start
 
 
 class ModelListing(Struct, frozen=True, kw_only=True):
-    """What one back end answered: its models, or why there are none."""
+    """The models of one back end, or why there are none."""
 
     backend: str
     models: tuple[str, ...] = ()
-    program: str = ""  # what runs there, and how it calls tools, where it is a program of the user's
+    program: str = ""  # for a local program: its version and how it calls tools
     error: GatewayError | None = None
 
 
@@ -53,10 +53,10 @@ def models(
 
 
 async def ask(backend: BackendConfig, seconds: float = 0.0, *, gateway: GatewayStatus | None = None) -> ModelListing:
-    """The models this back end lists by itself, whatever the file says. VS Code's windows are known only to the running gateway."""
+    """The models that the back end itself lists. Only a running gateway knows the models of VS Code windows."""
     if backend.kind == "vscode":
-        return _lent(backend.name, gateway or GatewayStatus())
-    seconds = seconds or (PROGRAM_SECONDS if backend.kind == "codex" else ANSWER_SECONDS)
+        return _vscode_listing(backend.name, gateway or GatewayStatus())
+    seconds = seconds or (PROGRAM_SECONDS if backend.kind == "codex" else HTTP_SECONDS)
     if backend.missing:
         return ModelListing(backend=backend.name, error=UpstreamError(f"{backend.missing}."))
     try:
@@ -74,13 +74,13 @@ async def ask(backend: BackendConfig, seconds: float = 0.0, *, gateway: GatewayS
 
 
 def plain(text: str, length: int = 200) -> str:
-    """Foreign text for a terminal: no control characters, no end of it."""
+    """Foreign text for a terminal: bounded, without control characters."""
     pieces = [text[start : start + 200] for start in range(0, min(len(text), length), 200)]
     return "".join(quote(piece)[1:-1] for piece in pieces)
 
 
 async def listings_of(config: Config) -> list[ModelListing]:
-    """Of every back end; without a file VS Code is only one of the places to look, so no window there is no failure."""
+    """Lists all back ends. Without a file VS Code is only a possibility, so that a missing window is not an error."""
     gateway = await gateway_of(config)
     listings = await asyncio.gather(*(_listing(backend, gateway) for backend in config.backends))
     pairs = zip(config.backends, listings, strict=True)
@@ -88,7 +88,7 @@ async def listings_of(config: Config) -> list[ModelListing]:
 
 
 async def gateway_of(config: Config) -> GatewayStatus:
-    """The running gateway, asked only where a back end needs it."""
+    """Queries the running gateway only if a back end needs it."""
     needs_it = any(backend.kind == "vscode" for backend in config.backends)
     return await asyncio.to_thread(running, config) if needs_it else GatewayStatus()
 
@@ -98,22 +98,22 @@ async def _listings(path: Path | None) -> tuple[Config, list[ModelListing]]:
     return config, await listings_of(config)
 
 
-def _lent(name: str, gateway: GatewayStatus) -> ModelListing:
+def _vscode_listing(name: str, gateway: GatewayStatus) -> ModelListing:
     models = tuple(model.removeprefix(f"{name}/") for model in gateway.models if model.startswith(f"{name}/"))
     if models:
         return ModelListing(backend=name, models=models)
     if gateway.status in (0, 200):
-        running = "no VS Code window lends a model" if gateway.status else "the gateway does not run"
+        running = "no VS Code window offers a model" if gateway.status else "the gateway is not running"
         fault = f"{running}; VS Code's models are known only to a running gateway that a window is connected to."
         return ModelListing(
-            backend=name, error=UpstreamError(fault, hint="`toolwire vscode status` says what is missing.")
+            backend=name, error=UpstreamError(fault, hint="`toolwire vscode status` shows what is missing.")
         )
     fault = f"the running gateway answers {gateway.status} and does not list its models."
     return ModelListing(backend=name, error=UpstreamError(fault, hint="Set TOOLWIRE_KEY to one of its keys."))
 
 
 def _aliases(config: Config, listings: list[ModelListing]) -> dict[str, Route]:
-    """Where each alias leads; patterns stand for names that nobody can list."""
+    """The route of each alias without a `*`."""
     router = router_for(config)
     for listing in listings:
         router.note_models(listing.backend, listing.models)

@@ -1,4 +1,4 @@
-"""`toolwire serve`: start the gateway, and say where it is and how to reach it."""
+"""`toolwire serve`: starts the gateway and prints how to reach it."""
 
 from __future__ import annotations
 
@@ -17,68 +17,69 @@ from ..config.file import BackendConfig, Config, ServerConfig, StoreConfig, defa
 from ..errors import ConfigError
 from .found import ConfigFlag, found_config
 
-_MOST_WORKERS = 64
+_MAX_WORKERS = 64
 
 
 def serve(
     *,
     host: Annotated[
-        str | None, Parameter(help="Address to listen on, in place of the configured one (127.0.0.1).")
+        str | None, Parameter(help="Address to listen on; overrides the configuration (default 127.0.0.1).")
     ] = None,
-    port: Annotated[int | None, Parameter(help="Port to listen on, in place of the configured one (18741).")] = None,
+    port: Annotated[
+        int | None, Parameter(help="Port to listen on; overrides the configuration (default 18741).")
+    ] = None,
     config: ConfigFlag = None,
-    workers: Annotated[int, Parameter(help=f"Number of processes, at most {_MOST_WORKERS}.")] = 1,
+    workers: Annotated[int, Parameter(help=f"Number of processes, at most {_MAX_WORKERS}.")] = 1,
 ) -> None:
     """Start the gateway."""
-    if not 1 <= workers <= _MOST_WORKERS:
-        raise ConfigError(f"found {workers}; expected a whole number from 1 to {_MOST_WORKERS}.", where="--workers")
-    settled = with_address(asyncio.run(found_config(config, port=port, is_serving=True)), host, port)
-    for warning in settled.warnings:
+    if not 1 <= workers <= _MAX_WORKERS:
+        raise ConfigError(f"found {workers}; expected a whole number from 1 to {_MAX_WORKERS}.", where="--workers")
+    served = with_address(asyncio.run(found_config(config, port=port, is_serving=True)), host, port)
+    for warning in served.warnings:
         print(f"warning: {warning}", file=sys.stderr)
 
     from ..server import run
 
-    run(settled, workers=workers, announce=partial(_announce, settled))
+    run(served, workers=workers, announce=partial(_announce, served))
 
 
 def banner(config: Config) -> Iterator[str]:
-    """The lines a person sees first."""
+    """The lines that are printed at the start."""
     address = address_of(config.server)
     yield f"toolwire {__version__} at {address}"
-    yield f"  configuration      {config.path or 'no file; this is what was found on this machine'}"
+    yield f"  configuration      {config.path or 'no file; back ends were found on this machine'}"
     for backend in config.backends:
-        yield f"  back end           {_described(backend, config.server.default)}"
+        yield f"  back end           {_describe_backend(backend, config.server.default)}"
         yield from _local_tools(backend)
     yield f"  OpenAI clients     base URL {address}/v1"
     yield f"  Anthropic clients  base URL {address}"
-    yield f"  API key            {'one of the keys of [server]' if config.server.keys else 'any; it only tells whose stored responses are whose'}"
-    yield f"  stored responses   {_kept(config.store)}"
+    yield f"  API key            {'one of the keys of [server]' if config.server.keys else 'any; it only separates stored responses of different clients'}"
+    yield f"  stored responses   {_describe_store(config.store)}"
     yield "Try it:"
     yield f"  {_first_request(config, address)}"
 
 
 def address_of(server: ServerConfig) -> str:
-    """Where a client on this machine reaches it."""
+    """The address for clients on this machine."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(server.host, server.host)
     return f"http://[{host}]:{server.port}" if ":" in host else f"http://{host}:{server.port}"
 
 
 def _announce(config: Config) -> None:
-    """Where nobody reads what it says, a gateway still serves; Python would complain once more when it flushes at exit."""
+    """Ignores a closed stdout, also at exit, when Python flushes it again."""
     try:
         print("\n".join(banner(config)), flush=True)
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _kept(store: StoreConfig) -> str:
-    """People want to know what of their conversations lies on a disk, and for how long."""
+def _describe_store(store: StoreConfig) -> str:
     if store.kind == "memory":
         return "in memory, until this process ends"
-    return f"{store.path or default_store_path()}, for {store.max_age_days} days; [store] says otherwise"
+    return f"{store.path or default_store_path()}, for {store.max_age_days} days; change it under [store]"
 
 
-def _described(backend: BackendConfig, default: str) -> str:
+def _describe_backend(backend: BackendConfig, default: str) -> str:
     details = [backend.kind if backend.kind != backend.name else "", backend.base_url]
     details += [f"{len(backend.models)} models" if backend.models else "", backend.missing]
     details += ["the default" if backend.name == default else ""]
@@ -87,7 +88,7 @@ def _described(backend: BackendConfig, default: str) -> str:
 
 
 def _local_tools(backend: BackendConfig) -> Iterator[str]:
-    """What a remote service may do on this machine."""
+    """Which tools a remote service may run on this machine."""
     if not backend.local_tools:
         return
     from ..backends import registry

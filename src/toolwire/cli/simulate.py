@@ -1,4 +1,4 @@
-"""`toolwire simulate cursor`: a stand-in for a vendor's server, to try a back end without an account."""
+"""`toolwire simulate cursor`: a simulator of a vendor's server, to test a back end without an account."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ from ..errors import BadRequest, ConfigError
 if TYPE_CHECKING:
     from ..backends.cursor.simulator import Simulator
 
-simulate = App(name="simulate", help="Run a stand-in for a vendor's server on this machine.", help_format="plaintext")
+simulate = App(name="simulate", help="Run a simulator of a vendor's server on this machine.", help_format="plaintext")
 
 
 @simulate.command
 def cursor(
     *,
-    port: Annotated[int, Parameter(help="0 picks a free one.")] = 0,
+    port: Annotated[int, Parameter(help="Port to listen on; 0 selects a free one.")] = 0,
     script: Annotated[
         Path | None,
         Parameter(
-            help="What its model does: TOML ([[turns]] with steps), JSON or JSON lines. A step is "
+            help="Script of its model: TOML ([[turns]] with steps), JSON or JSON lines. A step is "
             '{"do": "say", "text": "..."}, {"do": "call", "name": "...", "args": {...}}, think, together, native, query, '
-            "set_blob, checkpoint, pause, ended, fail, drop, stall, with or raw. One turn is one answer; after the results of "
-            "its calls the next one follows. Without a script the demo model answers, and one of the prompt's own, "
-            "[[script:BASE64]], goes before it.",
+            "set_blob, checkpoint, pause, ended, fail, drop, stall, with or raw. One turn is one answer; the next one "
+            "follows the results of its calls. Without a script the demo model answers. A script in the prompt, "
+            "[[script:BASE64]], takes precedence.",
         ),
     ] = None,
     fault: Annotated[
         tuple[str, ...],
         Parameter(
-            help="What goes wrong, as NAME or NAME=VALUE, any number of times: gzip, split, calls=3, late=0.2, drop=text, "
-            "stall=parked, error:rate_limited=open and so on; one that there is not lists them all.",
+            help="Fault to inject, as NAME or NAME=VALUE, can be repeated: gzip, split, calls=3, late=0.2, drop=text, "
+            "stall=parked, error:rate_limited=open and so on; an unknown name lists them all.",
             negative="",
         ),
     ] = (),
-    journal: Annotated[Path | None, Parameter(help="Write what is seen to this file, as JSON lines.")] = None,
-    heartbeat: Annotated[float, Parameter(help="Seconds between two heartbeats of the server.")] = 1.0,
+    journal: Annotated[Path | None, Parameter(help="Write received messages to this file, as JSON lines.")] = None,
+    heartbeat: Annotated[float, Parameter(help="Seconds between heartbeats of the server.")] = 1.0,
     strict: Annotated[
         bool, Parameter(help="Refuse runs whose first message has no request context.", negative="")
     ] = False,
-    any_model: Annotated[bool, Parameter(help="Take every model name.", negative="")] = False,
+    any_model: Annotated[bool, Parameter(help="Accept every model name.", negative="")] = False,
 ) -> int:
-    """Speak Cursor's Agent API on 127.0.0.1, over HTTP/1.1 and HTTP/2, until interrupted. Nothing leaves this machine."""
+    """Serve Cursor's Agent API on 127.0.0.1, over HTTP/1.1 and HTTP/2, until interrupted. Sends nothing to other machines."""
     from ..backends import registry
 
     registry.load("cursor")  # names the extra if it is not installed
@@ -71,8 +71,8 @@ async def _serve(simulator: Simulator, key: str, token: str) -> None:
         why = fault.strerror or type(fault).__name__
         raise ConfigError(f"port {simulator.port} cannot be opened: {why}.", where="--port") from None
     try:
-        print(f"Cursor's Agent API, simulated, on {simulator.url}", flush=True)
-        print(f"API key: {key}   token: {token}   (Ctrl-C ends it)", flush=True)
+        print(f"Simulator of Cursor's Agent API on {simulator.url}", flush=True)
+        print(f"API key: {key}   token: {token}   (Ctrl-C stops it)", flush=True)
         await asyncio.Event().wait()
     finally:
         await simulator.close()

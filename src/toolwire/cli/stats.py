@@ -1,4 +1,4 @@
-"""`toolwire stats`: how often each back end and model fails, and how good its calls are, over days, from the store."""
+"""`toolwire stats`: error rates and accuracy of tool calls by back end and model, from the stored counts."""
 
 from __future__ import annotations
 
@@ -18,55 +18,55 @@ from ..errors import ConfigError, GatewayError
 from ..memory.store import errors as failures
 from ..memory.store.schema import connect
 from ..memory.store.sqlite import PATIENCE, SqliteStore
-from ..telemetry.hourly import Counts, Line
+from ..telemetry.hourly import Counts, HourLine
 from .found import ConfigFlag, found_config
 from .models import plain
 
 _DAY = 86400
 _HOURS = 24
-_MOST_DAYS = 366
+_MAX_DAYS = 366
 _NONE = "-"
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One line of a table: whose numbers they are (a back end and a model, or a day and a back end)."""
+    """One line of a table; names: back end and model, or day and back end."""
 
     names: tuple[str, ...]
     counts: Counts
 
 
 class StatsRange(Struct, frozen=True, kw_only=True):
-    """What was counted from the first day to the last, in days since 1970."""
+    """The counts from the first day to the last, in days since 1970."""
 
     first: int
     last: int
-    lines: tuple[Line, ...]
+    lines: tuple[HourLine, ...]
 
 
 def stats(
     *,
-    days: Annotated[int, Parameter(help="So many days, today among them, in UTC.")] = 7,
+    days: Annotated[int, Parameter(help="Number of days, including today, in UTC.")] = 7,
     backend: Annotated[str, Parameter(help="Only this back end.")] = "",
     json: Annotated[bool, Parameter(help="Write JSON, for programs.", negative="")] = False,
     config: ConfigFlag = None,
 ) -> int:
-    """Compare back ends and models by how often they fail, from what the gateway has counted."""
-    if not 1 <= days <= _MOST_DAYS:
-        raise ConfigError(f"found {days}; expected a whole number from 1 to {_MOST_DAYS}.", where="--days")
+    """Compare back ends and models by error rate and accuracy, from the counts of the gateway."""
+    if not 1 <= days <= _MAX_DAYS:
+        raise ConfigError(f"found {days}; expected a whole number from 1 to {_MAX_DAYS}.", where="--days")
     found = asyncio.run(_found(config, days, backend))
     if json:
         print(msgspec.json.format(msgspec.json.encode(as_json(found)), indent=2).decode())
         return 0
-    print("\n".join(shown(found)))
+    print("\n".join(render_text(found)))
     return 0
 
 
-def by_model(lines: Iterable[Line]) -> list[Row]:
-    return _added(lines, lambda line: (line.backend, line.model))
+def by_model(lines: Iterable[HourLine]) -> list[Row]:
+    return _sum_by(lines, lambda line: (line.backend, line.model))
 
 
-def by_day(lines: Iterable[Line]) -> list[Row]:
-    return _added(lines, lambda line: (date_of(line.hour // _HOURS), line.backend))
+def by_day(lines: Iterable[HourLine]) -> list[Row]:
+    return _sum_by(lines, lambda line: (date_of(line.hour // _HOURS), line.backend))
 
 
 def as_json(found: StatsRange) -> dict[str, Any]:
@@ -78,8 +78,7 @@ def as_json(found: StatsRange) -> dict[str, Any]:
     }
 
 
-def shown(found: StatsRange) -> list[str]:
-    """The lines that a person sees."""
+def render_text(found: StatsRange) -> list[str]:
     span = f"{date_of(found.first)} to {date_of(found.last)} (UTC)"
     if not found.lines:
         return [f"Nothing was counted from {span}."]
@@ -97,7 +96,7 @@ def date_of(day: int) -> str:
 
 
 def rates(counts: Counts) -> dict[str, float | None]:
-    """None where there is nothing to have a part of. Accuracy: the part of calls that fitted their schema, as the model wrote them and repaired."""
+    """None without requests or calls. Accuracy: the fraction of calls that match their schema, before and after repair."""
     return {
         "error_rate": _part(counts.errors, counts.requests),
         "accuracy_before": _part(counts.accepted, counts.calls),
@@ -113,11 +112,11 @@ async def _found(path: Path | None, days: int, backend: str) -> StatsRange:
     last = int(time.time()) // _DAY
     first = last - days + 1
     file = _file_of(config)
-    if not file.exists():  # to look must not make one
+    if not file.exists():  # reading must not create it
         return StatsRange(first=first, last=last, lines=())
-    connect(file, PATIENCE).close()  # what is wrong with the file is told in the words for its owner
-    asked = config.store
-    store = SqliteStore(file, max_bytes=asked.max_mb << 20, max_age=asked.max_age_days * float(_DAY))
+    connect(file, PATIENCE).close()  # raises errors about the file for its owner
+    settings = config.store
+    store = SqliteStore(file, max_bytes=settings.max_mb << 20, max_age=settings.max_age_days * float(_DAY))
     try:
         lines = await recorded(store, range(first, last + 1))
     except GatewayError as error:
@@ -130,14 +129,14 @@ async def _found(path: Path | None, days: int, backend: str) -> StatsRange:
 def _file_of(config: Config) -> Path:
     if config.store.kind != "sqlite":
         raise ConfigError(
-            "the store of this configuration is in memory, so nothing is left to compare.",
+            "the store of this configuration is in memory, so no counts are stored.",
             where="[store] kind",
-            hint='Set kind to "sqlite"; what the running gateway has counted is at /metrics.',
+            hint='Set kind to "sqlite"; the counts of the running gateway are at /metrics.',
         )
     return Path(config.store.path) if config.store.path else default_store_path()
 
 
-def _added(lines: Iterable[Line], names_of: Callable[[Line], tuple[str, ...]]) -> list[Row]:
+def _sum_by(lines: Iterable[HourLine], names_of: Callable[[HourLine], tuple[str, ...]]) -> list[Row]:
     sums: dict[tuple[str, ...], Counts] = {}
     for line in lines:
         sums.setdefault(names_of(line), Counts()).add(line.counts)

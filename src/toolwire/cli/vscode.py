@@ -1,4 +1,4 @@
-"""`toolwire vscode`: put the extension that this package ships into VS Code, see whether it is there and connected, remove it."""
+"""`toolwire vscode`: installs the extension of this package in VS Code, shows its status, and removes it."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ EXTENSION = "toolwire.toolwire"
 PROGRAMS = ("code", "code-insiders", "codium", "code-server")
 _SHIPPED = files("toolwire") / "extension" / "toolwire.vsix"
 _SECONDS = 120.0
-_NAME = "vscode"  # of the back end that is there where no file says otherwise
+_NAME = "vscode"  # of the default back end without a file
 
 ProgramFlag: TypeAlias = Annotated[
     tuple[str, ...],
     Parameter(
         name="--program",
-        help=f"Program of VS Code, by name or path, any number of times; otherwise those of {', '.join(PROGRAMS)} that are found.",
+        help=f"Program of VS Code, as name or path, can be repeated; by default those of {', '.join(PROGRAMS)} that are found.",
         negative="",
     ),
 ]
@@ -40,11 +40,11 @@ WITHOUT_ACCOUNT = (
     'To use it without an account, add "chat.allowAnonymousAccess": true to its settings.json and reload the window.'
 )
 
-vscode = App(name="vscode", help="Connect VS Code to the gateway, by an extension.", help_format="plaintext")
+vscode = App(name="vscode", help="Connect VS Code to the gateway with an extension.", help_format="plaintext")
 
 
 class ProgramOutput(Struct, frozen=True, kw_only=True):
-    """What a program of VS Code said. fault is a sentence, empty where it did what it was told."""
+    """Output of a VS Code program. fault: an error message, "" after success."""
 
     text: str = ""
     fault: str = ""
@@ -52,7 +52,7 @@ class ProgramOutput(Struct, frozen=True, kw_only=True):
 
 @vscode.command
 def install(*, program: ProgramFlag = ()) -> int:
-    """Install the extension, or bring it to the version of this gateway. 1 where a program refused."""
+    """Install the extension, or update it to the version of this gateway. Exits with 1 if a program fails."""
     with as_file(_SHIPPED) as path:
         answers = {
             name: _run(place, "--install-extension", str(path), "--force") for name, place in _found(program).items()
@@ -60,36 +60,36 @@ def install(*, program: ProgramFlag = ()) -> int:
     for name, answer in answers.items():
         print(plain(f"{name}: {answer.fault or f'the extension {EXTENSION} {__version__} is installed.'}", 600))
     if not all(answer.fault for answer in answers.values()):
-        print("Windows that are open take it up when they are reloaded (Developer: Reload Window).")
+        print("Open windows load it when they are reloaded (Developer: Reload Window).")
         print(f"VS Code's chat asks for a Copilot sign-in. {WITHOUT_ACCOUNT}")
     return 1 if any(answer.fault for answer in answers.values()) else 0
 
 
 @vscode.command
 def uninstall(*, program: ProgramFlag = ()) -> int:
-    """Remove the extension. 1 where a program refused."""
+    """Remove the extension. Exits with 1 if a program fails."""
     code = 0
     for name, place in _found(program).items():
         version, fault = _installed(place)
         if version:
             fault = _run(place, "--uninstall-extension", EXTENSION).fault
-        said = fault or ("the extension is removed." if version else "the extension was not installed.")
-        print(plain(f"{name}: {said}", 600))
+        result = fault or ("the extension is removed." if version else "the extension was not installed.")
+        print(plain(f"{name}: {result}", 600))
         code = 1 if fault else code
     return code
 
 
 @vscode.command
 def status(*, program: ProgramFlag = (), config: ConfigFlag = None) -> int:
-    """Say where the extension is installed, whether the gateway runs, and which windows are connected. 1 where one is missing."""
+    """Show where the extension is installed, whether the gateway runs, and which windows are connected. Exits with 1 if something is missing."""
     lines = [*_installations(_found(program)), _gateway(load(config, os.environ))]
-    for is_good, words in lines:
-        print(f"{'ok     ' if is_good else 'MISSING'} {plain(words, 1200)}")
+    for is_good, text in lines:
+        print(f"{'ok     ' if is_good else 'MISSING'} {plain(text, 1200)}")
     return 0 if all(is_good for is_good, _ in lines) else 1
 
 
 def _found(given: tuple[str, ...]) -> dict[str, str]:
-    """The programs to speak to, by name. Raises ConfigError where there are none."""
+    """The programs to use, by name. Raises ConfigError if there are none."""
     found = {name: place for name in given or PROGRAMS if (place := shutil.which(os.path.expanduser(name))) is not None}
     if missing := [name for name in given if name not in found]:
         message = f"found no program {', '.join(map(quote, missing))}; expected a name on the PATH, or a path."
@@ -114,13 +114,13 @@ def _run(place: str, *arguments: str) -> ProgramOutput:
         return ProgramOutput(fault=f"it cannot be started: {error.strerror or type(error).__name__}.")
     text = done.stdout.decode("utf-8", "replace")
     if done.returncode:
-        said = (done.stderr.decode("utf-8", "replace").strip() or text.strip()).splitlines()
-        return ProgramOutput(fault=f"it failed with code {done.returncode}: {said[-1] if said else 'it said nothing'}")
+        output = (done.stderr.decode("utf-8", "replace").strip() or text.strip()).splitlines()
+        return ProgramOutput(fault=f"it failed with code {done.returncode}: {output[-1] if output else 'no output'}")
     return ProgramOutput(text=text)
 
 
 def _installed(place: str) -> tuple[str, str]:
-    """The version of the extension there, "" where it is not, and why that could not be found out."""
+    """The version of the extension, "" if it is not installed, and an error message if that is unknown."""
     answer = _run(place, "--list-extensions", "--show-versions")
     lines = (line.strip().lower().partition("@") for line in answer.text.splitlines())
     return next((version for name, _, version in lines if name == EXTENSION), ""), answer.fault
@@ -146,15 +146,15 @@ def _gateway(config: Config) -> tuple[bool, str]:
     if not found.status:
         return False, f"gateway: nothing answers at {address}; run `toolwire serve`."
     if found.status != 200:
-        return False, f"gateway: it answers {found.status} at {address}; set {KEY} to a key that it knows."
+        return False, f"gateway: it answers {found.status} at {address}; set {KEY} to one of its keys."
     names = tuple(f"{backend.name}/" for backend in config.backends if backend.kind == _NAME) or (f"{_NAME}/",)
-    lent = [model for model in found.models if model.startswith(names)]
+    offered = [model for model in found.models if model.startswith(names)]
     windows = windows_at(address, key)
-    if lent:
-        return True, f"gateway: it runs at {address}; VS Code lends it {', '.join(lent)}."
+    if offered:
+        return True, f"gateway: it runs at {address}; VS Code offers {', '.join(offered)}."
     if not windows:
         return False, (
             f"gateway: it runs at {address}, and no window is connected; open VS Code and look at toolwire in its status bar."
         )
     count = "1 window is" if windows == 1 else f"{windows} windows are"
-    return True, f"gateway: it runs at {address}; {count} connected, and may use its models. VS Code lends it none."
+    return True, f"gateway: it runs at {address}; {count} connected and can use its models. VS Code offers none."

@@ -16,7 +16,7 @@ from ..errors import GatewayError, InternalError
 from ..ids import new_id
 from ..memory.store import Entry, Item, Store
 from ..memory.store.base import CONVERSATION
-from ..telemetry.hourly import HourlyCounts, Line
+from ..telemetry.hourly import HourLine, HourlyCounts
 
 OWNER = "stats:"  # a client's is empty or a hash
 EVERY = 30.0  # seconds
@@ -77,7 +77,7 @@ class Recorder:
             await self._store.put(Entry(owner=OWNER, id=day, kind=CONVERSATION, created=time.time()))
             await self._store.append(OWNER, day, items)
 
-    def _name(self, line: Line) -> str:
+    def _name(self, line: HourLine) -> str:
         return f"{line.hour} {self._process} {line.backend} {line.model}"
 
 
@@ -86,7 +86,7 @@ def day_name(day: int) -> str:
     return f"counts of day {day}"
 
 
-async def recorded(store: Store, days: Iterable[int]) -> list[Line]:
+async def recorded(store: Store, days: Iterable[int]) -> list[HourLine]:
     """All lines of these days, of all processes."""
     items = [item for day in days for item in await store.items(OWNER, day_name(day))]
-    return [line for item in items if (line := Line.decode(item.value)) is not None]
+    return [line for item in items if (line := HourLine.decode(item.value)) is not None]

@@ -75,7 +75,7 @@ class Counts(Struct, kw_only=True, omit_defaults=True):
         self.seconds += max(0.0, record.ended - record.started)
 
 
-class Line(Struct, frozen=True, kw_only=True):
+class HourLine(Struct, frozen=True, kw_only=True):
     """The counts of one process in one hour, as they are stored."""
 
     hour: int
@@ -91,10 +91,10 @@ class Line(Struct, frozen=True, kw_only=True):
         return msgspec.json.encode(self)
 
     @staticmethod
-    def decode(data: bytes) -> Line | None:
+    def decode(data: bytes) -> HourLine | None:
         """None for data that encode() did not write: damaged, or of an incompatible version."""
         try:
-            return msgspec.json.decode(data, type=Line)
+            return msgspec.json.decode(data, type=HourLine)
         except (msgspec.DecodeError, UnicodeError):
             return None
 
@@ -126,14 +126,14 @@ class HourlyCounts:
         counts.count(record)
         self._unwritten.add(key)
 
-    def unwritten(self) -> list[Line]:
+    def unwritten(self) -> list[HourLine]:
         """Lines that changed since they were last written; the caller confirms each with wrote()."""
         return [
-            Line(hour=key[0], backend=key[1], model=key[2], counts=msgspec.structs.replace(self._counts[key]))
+            HourLine(hour=key[0], backend=key[1], model=key[2], counts=msgspec.structs.replace(self._counts[key]))
             for key in sorted(self._unwritten)
         ]
 
-    def wrote(self, line: Line) -> None:
+    def wrote(self, line: HourLine) -> None:
         """Marks a line as written, unless it changed since; drops it if its hour is over."""
         if self._counts.get(line.key) != line.counts:
             return

@@ -25,7 +25,7 @@ from tests.programs.installed import ROOT, search_path
 from toolwire.backends.base import ToolsUnsupported
 from toolwire.backends.codex import kept_threads as kept
 from toolwire.backends.codex.backend import CodexBackend
-from toolwire.backends.codex.wire import catalog, toml
+from toolwire.backends.codex.wire.settings import toml
 from toolwire.config.file import BackendConfig
 from toolwire.errors import UpstreamError
 from toolwire.events import Failed, Finished, Noted
@@ -33,6 +33,24 @@ from toolwire.types import Loss, Message, Text
 
 pytestmark = pytest.mark.slow
 
+# An entry of a model catalogue that has no tools of its own.
+_MODEL = {
+    "slug": "some-model",
+    "base_instructions": "",
+    "display_name": "some-model",
+    "supported_reasoning_levels": [],
+    "shell_type": "disabled",
+    "visibility": "list",
+    "supported_in_api": True,
+    "priority": 1,
+    "support_verbosity": True,
+    "truncation_policy": {"mode": "tokens", "limit": 10000},
+    "experimental_supported_tools": [],
+    "tool_mode": None,
+    "multi_agent_version": None,
+    "apply_patch_tool_type": None,
+    "use_responses_lite": False,
+}
 _KEY = "sk-fake-key-of-the-tests"
 
 
@@ -229,7 +247,7 @@ from tests.backends.codex.asking import request
 from tests.backends.codex.processes import marked
 from toolwire.backends.codex.backend import CodexBackend
 from toolwire.config.file import BackendConfig
-from toolwire.backends.codex.wire import toml
+from toolwire.backends.codex.wire.settings import toml
 async def main():
     config = BackendConfig(name="codex", kind="codex", **{stage.settings!r})
     backend = CodexBackend(config, os.environ, Path({str(tmp_path)!r}) / "cache")
@@ -284,7 +302,7 @@ def test_models_that_codex_knows_have_the_clients_tools_and_no_others(provider: 
 
 def test_a_tool_that_is_left_out_is_reported_and_gets_another_name(provider: Provider, tmp_path: Path) -> None:
     """A model catalogue of the user may add tools that the back end has no setting for."""
-    models = catalog(["some-model"])
+    models = {"models": [_MODEL]}
     models["models"][0]["apply_patch_tool_type"] = "freeform"
     (tmp_path / "models.json").write_text(json.dumps(models))
     stage = RealStage(NEWEST, provider, tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -15,8 +16,7 @@ import pytest
 
 from tests.backends.codex.processes import marked, zombies
 from tests.backends.codex.starting import environment, worker
-from toolwire.backends.codex.pool import Lease, Limits, Pool
-from toolwire.backends.codex.process_memory import memory_of
+from toolwire.backends.codex.pool import Lease, Limits, Pool, memory_of
 from toolwire.backends.codex.worker import Worker
 from toolwire.backends.sessions import SessionLost
 from toolwire.errors import UpstreamError
@@ -246,3 +246,21 @@ def test_closing_ends_what_is_just_starting_and_nothing_starts_after_it(tmp_path
             await stage.pool.lease()
 
     played(Stage(tmp_path, size=1), play)
+
+
+def test_memory_that_nobody_tells_is_none() -> None:
+    assert memory_of(0) == 0
+    assert memory_of(1 << 30) == 0
+
+
+@pytest.mark.skipif(not Path(f"/proc/self/task/{os.getpid()}/children").exists(), reason="there is no /proc here")
+def test_what_it_has_started_counts() -> None:
+    def alone() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    assert memory_of(os.getpid()) >= alone() * 0.9 > 1 << 20
+    with subprocess.Popen(["sh", "-c", "sleep 60 & echo; wait"], stdout=subprocess.PIPE, process_group=0) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        assert memory_of(child.pid) > int(Path(f"/proc/{child.pid}/statm").read_text().split()[1])
+        os.killpg(child.pid, 9)

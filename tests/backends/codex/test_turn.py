@@ -10,6 +10,8 @@ from msgspec.structs import replace
 
 from tests.backends.codex.asking import Stage, answered, calls_of, played, read, request, text_of, with_results
 from tests.backends.codex.starting import journal
+from toolwire.backends.codex.turn import COUNT, LONG_SILENCE, SILENCE, Ending
+from toolwire.backends.codex.wire.versions import Version, abilities_of
 from toolwire.errors import UpstreamError
 from toolwire.events import Failed
 
@@ -17,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_where_nobody_tells_the_last_call_a_pause_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolwire.backends.codex.answer_end.LONG_SILENCE", 0.1)
+    monkeypatch.setattr("toolwire.backends.codex.turn.LONG_SILENCE", 0.1)
 
     async def play(stage: Stage) -> None:
         asked = request("calls", has_tools=True)
@@ -134,3 +136,47 @@ def test_a_call_of_another_turn_is_refused_and_not_told(tmp_path: Path) -> None:
     played(stage, play)
     [said] = [message for message in journal(stage.journal) if "method" not in message]
     assert "nobody waits for this turn" in said["error"]["message"]
+
+
+def ending(minor: int) -> Ending:
+    version = Version(0, minor)
+    return Ending(version, abilities_of(version))
+
+
+def count(total: int) -> dict[str, object]:
+    return {"tokenUsage": {"total": {"totalTokens": total}, "last": {"totalTokens": 120}}}
+
+
+@pytest.mark.parametrize("minor", [89, 92, 98, 110, 120, 130])
+def test_older_versions_tell_it_by_counting(minor: int) -> None:
+    told = ending(minor)
+    assert told.silence == LONG_SILENCE
+    told.hear("item/completed", count(120))
+    assert told.silence == LONG_SILENCE
+    told.hear(COUNT, count(120))
+    assert told.silence == 0
+
+
+@pytest.mark.parametrize("minor", [89, 130])
+def test_a_count_that_is_told_again_begins_a_response(minor: int) -> None:
+    told = ending(minor)
+    told.hear(COUNT, count(120))
+    told.begin()
+    told.hear(COUNT, count(120))
+    assert told.silence == LONG_SILENCE
+    told.hear(COUNT, count(240))
+    assert told.silence == 0
+
+
+def test_where_a_count_comes_after_the_results_it_tells_nothing() -> None:
+    for minor, silence in ((144, SILENCE), (131, SILENCE), (145, LONG_SILENCE), (166, LONG_SILENCE)):
+        told = ending(minor)
+        told.hear(COUNT, count(120))
+        assert told.silence == silence
+
+
+@pytest.mark.parametrize("params", [{}, {"tokenUsage": None}, {"tokenUsage": []}, {"tokenUsage": {"total": None}}])
+def test_a_count_of_nothing_tells_nothing(params: dict[str, object]) -> None:
+    told = ending(89)
+    told.hear(COUNT, params)
+    assert told.silence == LONG_SILENCE

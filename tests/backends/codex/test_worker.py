@@ -258,8 +258,8 @@ def test_what_nobody_reads_is_not_kept_without_end(monkeypatch: pytest.MonkeyPat
             thread.hear(rpc.RpcNotification(method="m"), size)
         return [type(message).__name__ for message in thread.ready()]
 
-    assert filled(500, 500) == ["Told", "Told"]
-    assert filled(500, 501, 1, 1) == ["Told", "SessionLost"]
+    assert filled(500, 500) == ["RpcNotification", "RpcNotification"]
+    assert filled(500, 501, 1, 1) == ["RpcNotification", "SessionLost"]
 
     async def read_meanwhile() -> None:
         thread = Thread({})

@@ -33,10 +33,11 @@ from . import kept_threads as kept
 from .host import Host, Program
 from .kept_threads import Kept
 from .pool import Lease, died
-from .rate_limits import headers_of
 from .turn import Turn
-from .wire import Setup, losses_of, offered, opening
 from .wire.errors import UnseenCalls
+from .wire.request_out import losses_of, offered, opening
+from .wire.settings import Setup
+from .wire.usage import rate_limit_headers
 from .worker import Refused, Worker
 
 _LISTED = 300.0  # seconds that a list of models is good for
@@ -221,7 +222,7 @@ class CodexBackend(Backend):
         return RunReply(
             events=delivery.events(first),
             losses=(*losses, *turn.skipped),
-            headers=headers_of(turn.limits),
+            headers=rate_limit_headers(turn.limits),
             how=str(turn.program),
             stop=delivery.stop,
         )

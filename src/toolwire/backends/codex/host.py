@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import signal
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -13,40 +14,35 @@ from msgspec import Struct
 from ... import __version__
 from ...config.file import BackendConfig
 from ...errors import UpstreamError, quote
+from ...subprocesses import signal_group
+from ...subprocesses import start as start_process
 from ...types import JsonObject
 from ...wire import json_rpc as rpc
+from ...wire.exact_json import encode, object_of
 from ..sessions import SessionLost
 from .home import Home, no_room
-from .model_catalog import catalogue_of
 from .pool import Limits, Pool
-from .transport.channel import Channel
 from .transport.process import is_secret_name, shown, start
 from .transport.websocket import connect, is_address
-from .wire import (
-    Abilities,
-    Provider,
-    Tier,
-    Version,
-    abilities_of,
-    bare_settings,
-    initialize_params,
-    merged,
-    provider_settings,
-    switched_on,
-    switches_tools,
-    tier_for,
-    toml,
-    version_of,
-)
 from .wire.approvals import declined
-from .wire.settings import flat
-from .worker import Refused, Worker
+from .wire.request_out import initialize_params
+from .wire.settings import bare_settings, flat, merged, provider_settings, switched_on, switches_tools, toml
+from .wire.versions import Abilities, Tier, Version, abilities_of, tier_for, version_of
+from .worker import Channel, Refused, Worker
 
 COMMAND = ("codex", "app-server")
 # Of ours, not of Codex: what the model is told before all else; Codex has words of its own there.
 BASE_INSTRUCTIONS = "base_instructions"
 _INTRODUCTION = 30.0  # seconds; a machine under load needs several for the start
-_PROVIDER = "toolwire"
+# As a model has them that Codex does not know.
+_PLAIN: JsonObject = {
+    "tool_mode": None,
+    "multi_agent_version": None,
+    "apply_patch_tool_type": None,
+    "use_responses_lite": False,
+    "experimental_supported_tools": [],
+}
+_LISTING = 10.0  # seconds for the program to print its models
 _DOCTOR = "`toolwire doctor` shows what it last said."  # to clients, who must not read it
 _EVERY_VERSION = Version(0, 92)  # whose recipe has what old and new ones need; which one it is, is known when it runs
 
@@ -192,6 +188,41 @@ class Host:
         return home
 
 
+async def catalogue_of(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> bytes:
+    """The text of a model catalogue; b"" where the version prints none (0.89), and then needs none either."""
+    if "app-server" not in command:
+        return b""
+    listing = [*command[: command.index("app-server")], "debug", "models"]
+    try:
+        nothing = asyncio.subprocess.DEVNULL
+        process = await start_process(*listing, stdin=nothing, stderr=nothing, folder=folder, environment=environment)
+    except OSError:
+        return b""  # whoever starts it in earnest says why
+    try:
+        async with asyncio.timeout(_LISTING):
+            printed, _ = await process.communicate()
+    except TimeoutError:
+        return b""
+    finally:
+        signal_group(process, signal.SIGKILL)
+        await process.wait()
+    return plain(printed)
+
+
+def plain(printed: bytes) -> bytes:
+    """b"" where it is no catalogue."""
+    known = object_of(printed.decode("utf-8", "replace"))
+    models = known.get("models") if known is not None else None
+    if known is None or not isinstance(models, list) or not models:
+        return b""
+    changed = [
+        model | {name: value for name, value in _PLAIN.items() if name in model}
+        for model in models
+        if isinstance(model, dict)
+    ]
+    return encode({**known, "models": changed})
+
+
 @cache
 def _program(user_agent: str, wanted: str, has_own_instructions: bool) -> Program:
     version = version_of(user_agent)
@@ -208,7 +239,7 @@ def _settings(config: BackendConfig) -> JsonObject:
     own = flat(_of_codex(config.config))
     chosen = own.get("model_provider")
     if chosen is None:
-        provider = provider_settings(Provider(id=_PROVIDER, idle_seconds=max(1, round(config.idle_timeout))))
+        provider = provider_settings(max(1, round(config.idle_timeout)))
     elif any(key.startswith(f"model_providers.{chosen}.") for key in own):
         table = f"model_providers.{chosen}"
         provider = {f"{table}.request_max_retries": 0, f"{table}.stream_max_retries": 0}

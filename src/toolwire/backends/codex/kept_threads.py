@@ -20,7 +20,7 @@ from ...types import Json, Request
 from ...wire.exact_json import encode
 from ..continuation import ResumePoint
 from ..sessions import Parking, SessionLost
-from .wire import Opening, cache_key
+from .wire.request_out import Opening, cache_key
 from .worker import Refused, Thread, Worker
 
 SECONDS = 600.0  # providers keep a prompt for some minutes

@@ -20,20 +20,58 @@ from ...types import JsonObject, Loss, Request, ToolCall, ToolResult
 from ...wire import json_rpc as rpc
 from ..continuation import ResumePoint
 from ..sessions import AnswerTimeouts, BackgroundTasks, SessionLost, read_first
-from .answer_end import Ending
 from .home import Home
 from .host import Program
 from .kept_threads import MOST_USES, Kept
 from .pool import Lease, died
-from .wire import Names, Opening, TurnDecoder, refused, tool_answer
+from .wire.answer_in import TurnDecoder
+from .wire.errors import refused
+from .wire.names import Names
+from .wire.request_out import Opening, tool_answer
+from .wire.versions import Abilities, Version
 from .worker import Declined, Heard, Refused, Thread
 
+COUNT = "thread/tokenUsage/updated"
+SILENCE = 0.15  # seconds after a call in which another one would have begun
+LONG_SILENCE = 3.0  # where the end is told, should it not be: some providers count no tokens
+_COUNTS_FIRST = Version(0, 130)  # the last that was seen to
 _STARTING = 60.0  # seconds for a thread or a turn to begin, or for a result to be taken
 _LEAVING = 5.0  # and for it to end when it is told to
 _SKIPPED = (
     "Codex has a tool of this name and did not offer the client's to the model; the next request gives it another name"
 )
 _ERRED = 2.0  # after an error that ends the turn; 0.130 says nothing more of one that never began
+
+
+class Ending:
+    """For one turn; begin() for each of its answers. is_raw: raw items are told, and with them all calls of a response; a thread that
+    was resumed has none, and tells a call only when the one before it has its result."""
+
+    def __init__(self, version: Version, abilities: Abilities, *, is_raw: bool = True) -> None:
+        self._counts_first = not abilities.marker and version[:2] <= _COUNTS_FIRST[:2]
+        self._is_told = is_raw and (abilities.marker or self._counts_first)
+        self._is_counted = False
+        self._total: object = None
+
+    @property
+    def silence(self) -> float:
+        """So long another message is awaited, once there are calls."""
+        if self._is_counted:
+            return 0.0
+        return LONG_SILENCE if self._is_told else SILENCE
+
+    def begin(self) -> None:
+        self._is_counted = False
+
+    def hear(self, method: str, params: JsonObject) -> None:
+        """A count is told again when the next response begins; only a new one means that a response has ended."""
+        if method != COUNT or not self._counts_first:
+            return
+        usage = params.get("tokenUsage")
+        total = usage.get("total") if isinstance(usage, dict) else None
+        if total != self._total:
+            self._total = total
+            self._is_counted = True
 
 
 class Turn:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -16,7 +16,32 @@ from ...telemetry import wire_trace
 from ...types import Json, JsonObject
 from ...wire import json_rpc as rpc
 from ..sessions import SessionLost
-from .transport.channel import Channel
+
+
+class Channel(Protocol):
+    """Messages are JSON texts, one a line in both directions."""
+
+    @property
+    def pid(self) -> int:
+        """Of the process whose memory counts; 0 where it is not ours."""
+
+    async def send(self, line: bytes) -> None:
+        """Raises SessionLost where nobody reads on."""
+
+    async def receive(self) -> bytes:
+        """Whatever has come, cut anywhere; b"" at the end."""
+
+    def story(self) -> str:
+        """Why it ended, as a sentence that every client may read: nothing secret, and nothing of what others asked."""
+
+    def skipped_tools(self) -> frozenset[str]:
+        """Names of clients' tools that its log says it did not offer to the model; empty where there is no log to read."""
+
+    def last_words(self) -> str:
+        """What it said last, for the owner alone; "" where nothing is known."""
+
+    async def close(self) -> None:
+        """It is told to leave, and is gone when this returns. Safe to call twice."""
 
 
 class Declined(Struct, frozen=True):

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.backends.event_contract import check_events
-from toolwire.backends.codex.wire import Names, Reply, TurnDecoder
+from toolwire.backends.codex.wire.answer_in import TurnDecoder
+from toolwire.backends.codex.wire.approvals import Reply
+from toolwire.backends.codex.wire.names import Names
 from toolwire.events import Event, Failed, Finished, Noted, PartEnded
 from toolwire.types import Loss, Reasoning, Text, ToolCall
 from toolwire.wire.json_rpc import LineReader, RpcNotification, RpcRequest, RpcResponse

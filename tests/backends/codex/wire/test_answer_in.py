@@ -12,7 +12,8 @@ import pytest
 
 from tests.backends.codex.wire.recorded import VERSIONS, Session, cases, records, shown
 from tests.backends.event_contract import check_events
-from toolwire.backends.codex.wire import Names, TurnDecoder
+from toolwire.backends.codex.wire.answer_in import TurnDecoder
+from toolwire.backends.codex.wire.names import Names
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, Started
 from toolwire.types import Loss, Reasoning, Text, ToolCall

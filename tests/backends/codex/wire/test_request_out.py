@@ -16,13 +16,12 @@ from toolwire.backends.codex.wire.request_out import (
     losses_of,
     offered,
     opening,
-    thread_start,
     tool_answer,
-    turn_start,
+    turn_members,
 )
 from toolwire.backends.codex.wire.settings import Setup
-from toolwire.backends.codex.wire.versions import BY_NAME, Abilities, Version, abilities_of
-from toolwire.types import Media, Output, Request, Sampling, Text, Thinking, Tool, ToolChoice, ToolResult
+from toolwire.backends.codex.wire.versions import BY_NAME, Abilities, Tier, Version, abilities_of
+from toolwire.types import Loss, Media, Output, Request, Sampling, Text, Thinking, Tool, ToolChoice, ToolResult
 
 NEW, HELD, OLD = (abilities_of(version) for version in (Version(0, 166), Version(0, 98), Version(0, 89)))
 SCHEMA = {
@@ -35,6 +34,13 @@ TOOL = Tool(name="get_weather", description="weather by city", schema=SCHEMA)
 SETUP = Setup(cwd="/home/gw/work", base_instructions="You are a model.")
 
 
+def thread_start(asked: Request, tier: Tier, abilities: Abilities, setup: Setup) -> tuple[dict[str, Any], list[Loss]]:
+    """The params of a thread, and the losses that come with its tools."""
+    made = opening(asked, tier, abilities, setup)
+    params = {name: value for name, value in made.params.items() if name not in ("threadId", "history")}
+    return params, [loss for loss in made.losses if loss.feature.startswith("tool.")]
+
+
 def asking(*messages: Any, **members: Any) -> Request:
     return Request(model="", messages=messages or (message("user", "hi"),), **members)
 
@@ -42,14 +48,14 @@ def asking(*messages: Any, **members: Any) -> Request:
 def test_a_thread_with_tools_is_started_as_the_recorded_client_did() -> None:
     (recorded,) = sent("0.166.0", "54_dynamic_parallel_raw_events", "thread/start")
     asked = asking(message("system", "DEV"), message("user", "SC=dyn2"), tools=(TOOL,))
-    assert thread_start(asked, BY_NAME["replay"], NEW, SETUP) == (recorded, ())
+    assert thread_start(asked, BY_NAME["replay"], NEW, SETUP) == (recorded, [])
 
 
 def test_an_old_thread_is_started_as_the_recorded_client_did() -> None:
     (recorded,) = sent("0.89.0", "02_plain_turn", "thread/start")
     asked = asking(message("system", "DEV"), message("user", "SC=plain"))
     params, losses = thread_start(asked, BY_NAME["sentinel"], OLD, SETUP)
-    assert (params, losses) == (recorded | {"experimentalRawEvents": True}, ())
+    assert (params, losses) == (recorded | {"experimentalRawEvents": True}, [])
 
 
 def test_a_replayed_conversation_is_opened_as_the_recorded_client_did() -> None:
@@ -78,7 +84,7 @@ def test_an_image_is_given_to_an_old_turn_as_the_recorded_client_did() -> None:
 def test_a_schema_is_asked_for_as_the_recorded_client_did() -> None:
     (turn,) = sent("0.166.0", "35_output_schema", "turn/start")
     asked = asking(output=Output(format="schema", schema=turn["outputSchema"], strict=True))
-    assert turn_start(turn["threadId"], asked, turn["input"]) == turn
+    assert turn_members(asked, turn["input"]) | {"threadId": turn["threadId"]} == turn
 
 
 def test_an_old_conversation_is_resumed_from_its_history() -> None:
@@ -101,10 +107,9 @@ def test_a_thread_with_tools_that_takes_no_items_is_told_the_conversation_as_tex
 
 
 def test_base_instructions_stay_unless_the_owner_says_otherwise() -> None:
-    params, _ = thread_start(asking(), BY_NAME["replay"], NEW, Setup(cwd="/w", provider="p"))
+    params, _ = thread_start(asking(), BY_NAME["replay"], NEW, Setup(cwd="/w"))
     assert "baseInstructions" not in params
     assert "developerInstructions" not in params
-    assert params["modelProvider"] == "p"
     assert (
         thread_start(asking(), BY_NAME["replay"], NEW, Setup(cwd="/w", base_instructions=""))[0]["baseInstructions"]
         == ""
@@ -186,13 +191,13 @@ def test_what_codex_cannot_be_told_is_a_loss(members: dict[str, Any], features: 
     ],
 )
 def test_how_much_to_think(thinking: Thinking | None, members: dict[str, str]) -> None:
-    assert turn_start("t", asking(thinking=thinking), []) == {"threadId": "t", "input": [], **members}
+    assert turn_members(asking(thinking=thinking), []) == {"input": [], **members}
 
 
 def test_the_model_and_how_much_it_says_are_passed() -> None:
     asked = replace(asking(output=Output(verbosity="low")), model="gpt")
     params, _ = thread_start(asked, BY_NAME["replay"], NEW, Setup(cwd="/w", settings={"a": {"b": 1}}))
-    assert params["model"] == turn_start("t", asked, [])["model"] == "gpt"
+    assert params["model"] == turn_members(asked, [])["model"] == "gpt"
     assert params["config"] == {"a.b": 1, "model_verbosity": "low"}
     own = Setup(cwd="/w", settings={"model_verbosity": "high"})
     assert thread_start(asked, BY_NAME["replay"], NEW, own)[0]["config"] == {"model_verbosity": "high"}

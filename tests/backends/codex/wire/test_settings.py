@@ -11,9 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire.backends.codex.wire.settings import (
-    Provider,
     bare_settings,
-    catalog,
     flat,
     merged,
     provider_settings,
@@ -62,24 +60,12 @@ def test_new_versions_get_what_old_ones_do_not_know() -> None:
     assert bare_settings(Version(0, 166))["include_environment_context"] is False
 
 
-def test_retries_are_left_to_the_gateway() -> None:
-    written = tomllib.loads(toml(provider_settings(Provider(id="gw", base_url="http://h/v1", env_key="K"))))
-    provider = written["model_providers"]["gw"]
-    assert written["model_provider"] == "gw"
+def test_retries_are_left_to_the_gateway_and_the_login_to_codex() -> None:
+    written = tomllib.loads(toml(provider_settings(7)))
+    provider = written["model_providers"]["toolwire"]
+    assert written["model_provider"] == "toolwire"
     assert (provider["request_max_retries"], provider["stream_max_retries"]) == (0, 0)
-    assert (provider["base_url"], provider["env_key"], provider["wire_api"]) == ("http://h/v1", "K", "responses")
-    assert "requires_openai_auth" not in provider
-
-
-def test_without_a_key_the_users_own_login_is_used() -> None:
-    settings = provider_settings(Provider(id="gw"))
-    assert settings["model_providers.gw.requires_openai_auth"] is True
-    assert "model_providers.gw.base_url" not in settings
-
-
-def test_a_provider_needs_a_plain_name() -> None:
-    with pytest.raises(ConfigError, match="letters, digits"):
-        provider_settings(Provider(id="a.b"))
+    assert (provider["requires_openai_auth"], provider["stream_idle_timeout_ms"]) == (True, 7000)
 
 
 def test_the_owners_settings_win_with_all_that_lies_below() -> None:
@@ -104,14 +90,3 @@ def test_toml_holds_numbers_and_tables_in_lists() -> None:
 def test_toml_has_no_null() -> None:
     with pytest.raises(ConfigError, match="what TOML can hold"):
         toml({"a": None})
-
-
-def test_a_catalogue_gives_no_model_tools_of_its_own() -> None:
-    models = catalog(["m", "n"], "Be brief.")["models"]
-    assert [model["slug"] for model in models] == ["m", "n"]
-    assert [model["priority"] for model in models] == [1, 2]
-    for model in models:
-        assert model["base_instructions"] == "Be brief."
-        assert model["experimental_supported_tools"] == []
-        assert model["shell_type"] == "disabled"
-        assert (model["tool_mode"], model["multi_agent_version"], model["apply_patch_tool_type"]) == (None, None, None)

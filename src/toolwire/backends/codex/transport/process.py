@@ -19,7 +19,7 @@ from pathlib import Path
 from .... import subprocesses as children
 from ....errors import UpstreamError, quote
 from ...sessions import SessionLost
-from ..wire import skipped_tool
+from ..wire.names import skipped_tool
 
 _log = logging.getLogger(__name__)
 _log.addHandler(logging.NullHandler())  # whoever has no log is told by the error alone

@@ -374,6 +374,3 @@ def _text(owner: JsonObject, key: str) -> str:
 def _number(owner: JsonObject, key: str) -> int:
     value = owner.get(key)
     return value if isinstance(value, int) else 0
-
-
-__all__ = ["Call", "Reply", "TurnDecoder"]

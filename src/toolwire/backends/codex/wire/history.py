@@ -57,11 +57,6 @@ def history_of(request: Request, names: Names) -> History:
     return History(instructions=body.get("instructions", ""), items=items, losses=tuple(losses))
 
 
-def history_items(request: Request, names: Names | None = None) -> list[JsonObject]:
-    """Raw items for thread/inject_items, without the instructions that stand before all else."""
-    return history_of(request, names or Names(tool.name for tool in request.tools)).items
-
-
 def split_input(items: list[JsonObject]) -> tuple[list[JsonObject], list[JsonObject]]:
     """What comes before, and the input of the turn: the user's last words, or a word to go on where a result came last."""
     if items and items[-1].get("role") == "user":

@@ -11,7 +11,7 @@ from ....dialects.shared.media.data import data_url
 from ....dialects.shared.media.text import placeholder, text_of
 from ....dialects.shared.requests import foreign_members, whole_schema, with_failure
 from ....types import JsonObject, Loss, Media, Part, Request, Text, Tool, ToolResult
-from .history import History, Way, history_items, history_of, losses_of_way, split_input, told_as_text, way_of
+from .history import History, Way, history_of, losses_of_way, split_input, told_as_text, way_of
 from .names import BUILT_IN, RESERVED, Names
 from .settings import Setup, flat
 from .versions import Abilities, Tier
@@ -103,25 +103,11 @@ def opening(request: Request, tier: Tier, abilities: Abilities, setup: Setup) ->
     )
 
 
-def thread_start(
-    request: Request, tier: Tier, abilities: Abilities, setup: Setup
-) -> tuple[JsonObject, tuple[Loss, ...]]:
-    """Params of thread/start for this request alone."""
-    names = names_of(request, tier, abilities, setup)
-    params, losses = _thread(request, tier, abilities, setup, history_of(request, names), names)
-    return params, tuple(losses)
-
-
 def placed(items: list[JsonObject], way: Way) -> tuple[list[JsonObject], list[JsonObject]]:
     """What is put into the thread beforehand, and what the turn has as its input."""
     if way == "inject":
         return items, []
     return ([], told_as_text(items)) if way == "text" else split_input(items)
-
-
-def turn_start(thread_id: str, request: Request, given: list[JsonObject]) -> JsonObject:
-    """Params of turn/start; given is the input, empty where the history was put into the thread."""
-    return {"threadId": thread_id, **turn_members(request, given)}
 
 
 def turn_members(request: Request, given: list[JsonObject]) -> JsonObject:
@@ -206,8 +192,6 @@ def _thread(
     losses: list[Loss] = []
     if request.model:
         params["model"] = request.model
-    if setup.provider:
-        params["modelProvider"] = setup.provider
     if setup.base_instructions is not None:
         params["baseInstructions"] = setup.base_instructions
     if history.instructions:
@@ -321,20 +305,3 @@ def _others(request: Request) -> list[Loss]:
         losses.append(Loss("user", "user", _NO_MEMBER))
     foreign_members(request, NAME, losses)
     return losses
-
-
-__all__ = [
-    "NAME",
-    "Opening",
-    "cache_key",
-    "history_items",
-    "initialize_params",
-    "losses_of",
-    "names_of",
-    "offered",
-    "opening",
-    "placed",
-    "thread_start",
-    "tool_answer",
-    "turn_start",
-]

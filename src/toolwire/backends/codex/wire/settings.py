@@ -16,6 +16,7 @@ from ....types import Json, JsonObject
 from ....wire.exact_json import encode
 from .versions import Version
 
+_PROVIDER = "toolwire"
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
@@ -29,22 +30,11 @@ class Setup(Struct, frozen=True, kw_only=True):
 
     cwd: str
     base_instructions: str | None = None
-    provider: str = ""
     settings: JsonObject = {}
     has_built_ins: bool = False
     skipped: frozenset[str] = frozenset()
     keeps: bool = False
     may_resume: bool = True
-
-
-class Provider(Struct, frozen=True, kw_only=True):
-    """Where Codex asks for answers. No base_url: where the user's own login belongs. env_key names the variable with the key;
-    without one the login of Codex itself is used."""
-
-    id: str
-    base_url: str = ""
-    env_key: str = ""
-    idle_seconds: int = 300
 
 
 class Recipe(Struct, frozen=True, kw_only=True):
@@ -128,26 +118,18 @@ def switches_tools(settings: Mapping[str, Json]) -> bool:
     return any(key == "web_search" or key.startswith(("features.", "tools.")) for key in flat(settings))
 
 
-def provider_settings(provider: Provider) -> JsonObject:
-    """Retries are ours alone: Codex would send text twice that a client has read already."""
-    if not _PLAIN_KEY.match(provider.id):
-        raise ConfigError(f"found {quote(provider.id)}; expected letters, digits, _ and -.", where="provider")
-    key = f"model_providers.{provider.id}"
-    settings: JsonObject = {
-        "model_provider": provider.id,
-        f"{key}.name": "OpenAI" if not provider.base_url else provider.id,
+def provider_settings(idle_seconds: int) -> JsonObject:
+    """OpenAI with the user's own login. Retries are ours alone: Codex would send text twice that a client has read already."""
+    key = f"model_providers.{_PROVIDER}"
+    return {
+        "model_provider": _PROVIDER,
+        f"{key}.name": "OpenAI",
         f"{key}.wire_api": "responses",
         f"{key}.request_max_retries": 0,
         f"{key}.stream_max_retries": 0,
-        f"{key}.stream_idle_timeout_ms": provider.idle_seconds * 1000,
+        f"{key}.stream_idle_timeout_ms": idle_seconds * 1000,
+        f"{key}.requires_openai_auth": True,
     }
-    if provider.base_url:
-        settings[f"{key}.base_url"] = provider.base_url
-    if provider.env_key:
-        settings[f"{key}.env_key"] = provider.env_key
-    else:
-        settings[f"{key}.requires_openai_auth"] = True
-    return settings
 
 
 def merged(*layers: Mapping[str, Json]) -> JsonObject:
@@ -175,32 +157,6 @@ def flat(settings: Mapping[str, Json], above: str = "") -> JsonObject:
 def toml(settings: Mapping[str, Json]) -> str:
     """The text of a config.toml: one dotted key a line, which needs no tables."""
     return "".join(f"{_key(key)} = {_value(value, key)}\n" for key, value in flat(settings).items())
-
-
-def catalog(models: Iterable[str], base_instructions: str = "") -> JsonObject:
-    """A model catalogue that gives each of these no tools of its own: models that Codex knows bring some along that no setting
-    removes. An entry must have base instructions, and they stand in place of those that the model had."""
-    return {"models": [_entry(slug, rank, base_instructions) for rank, slug in enumerate(models, start=1)]}
-
-
-def _entry(slug: str, priority: int, base_instructions: str) -> JsonObject:
-    return {
-        "slug": slug,
-        "base_instructions": base_instructions,
-        "display_name": slug,
-        "supported_reasoning_levels": [],
-        "shell_type": "disabled",
-        "visibility": "list",
-        "supported_in_api": True,
-        "priority": priority,
-        "support_verbosity": True,  # it is told only where a client asks for one
-        "truncation_policy": {"mode": "tokens", "limit": 10000},
-        "experimental_supported_tools": [],
-        "tool_mode": None,
-        "multi_agent_version": None,
-        "apply_patch_tool_type": None,
-        "use_responses_lite": False,
-    }
 
 
 def _is_below(key: str, other: str) -> bool:

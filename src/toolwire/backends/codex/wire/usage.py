@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from typing import Any
+
 import msgspec
 
 from ....dialects.base import count_of
@@ -14,6 +17,9 @@ _MEMBERS = {
     "cache_written": "cacheWriteInputTokens",
     "reasoning": "reasoningOutputTokens",
 }
+
+_LONGEST = 20  # digits of a rate limit
+_LIMIT_MEMBERS = {"usedPercent": "used-percent", "windowDurationMins": "window-minutes", "resetsAt": "reset-at"}
 
 
 class Meter:
@@ -46,6 +52,23 @@ class Meter:
         if self._responses is not None:
             return self._responses
         return None if self._before is None else _difference(self._total, self._before)
+
+
+def rate_limit_headers(told: JsonObject) -> dict[str, str]:
+    """From account/rateLimits/updated; nothing where nothing is known."""
+    limits = told.get("rateLimits")
+    found: dict[str, str] = {}
+    for window in ("primary", "secondary"):
+        value: Any = limits.get(window) if isinstance(limits, dict) else None
+        for member, name in _LIMIT_MEMBERS.items():
+            number = value.get(member) if isinstance(value, dict) else None
+            if (
+                isinstance(number, int | Decimal)
+                and not isinstance(number, bool)
+                and len(text := str(number)) <= _LONGEST
+            ):
+                found[f"x-codex-{window}-{name}"] = text
+    return found
 
 
 def usage_in(value: JsonObject) -> Usage:

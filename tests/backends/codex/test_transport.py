@@ -12,9 +12,9 @@ import pytest
 
 from tests.backends.codex.listening import listening
 from tests.backends.codex.starting import environment, fake
-from toolwire.backends.codex.transport.channel import Channel
 from toolwire.backends.codex.transport.process import start
 from toolwire.backends.codex.transport.websocket import connect
+from toolwire.backends.codex.worker import Channel
 from toolwire.backends.sessions import SessionLost
 
 pytestmark = pytest.mark.slow

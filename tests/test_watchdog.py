@@ -47,6 +47,7 @@ def watchdog() -> Iterator[Watchdog]:
     made.close()
 
 
+@pytest.mark.slow
 def test_a_stubborn_program_ends_with_a_gateway_that_is_killed() -> None:
     environ, mark = environment()
     command = [sys.executable, "-c", _STARTING, _STUBBORN]

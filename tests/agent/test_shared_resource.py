@@ -12,40 +12,53 @@ from toolwire.agent.shared_resource import SharedResource
 
 
 class Door:
+    """A resource whose opening and closing each wait for an event."""
+
     def __init__(self, fails: int = 0) -> None:
         self.log: list[str] = []
+        self.may_open, self.may_close = asyncio.Event(), asyncio.Event()
+        self.may_open.set()
+        self.may_close.set()
         self._fails = fails
 
     async def open(self, stack: AsyncExitStack) -> str:
         self.log.append("open")
         stack.push_async_callback(self._close)
-        await asyncio.sleep(0.01)
+        await self.may_open.wait()
         if self._fails:
             self._fails -= 1
             raise ValueError("stuck")
         return "room"
 
     async def _close(self) -> None:
-        await asyncio.sleep(0.01)
+        await self.may_close.wait()
         self.log.append("close")
 
 
+async def let_tasks_run() -> None:
+    """Lets every task run until it waits."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
 def test_concurrent_users_share_it() -> None:
-    door = Door()
-    shared = SharedResource(door.open)
-
-    async def use(seconds: float) -> None:
-        async with shared.use() as room:
-            assert room == "room"
-            await asyncio.sleep(seconds)
-            assert door.log == ["open"]
-
     async def main() -> None:
-        await asyncio.gather(use(0.01), use(0.05), use(0.03))
-        assert door.log == ["open", "close"]
-        await use_again()
+        door = Door()
+        shared = SharedResource(door.open)
+        leave = [asyncio.Event() for _ in range(3)]
 
-    async def use_again() -> None:
+        async def use(event: asyncio.Event) -> None:
+            async with shared.use() as room:
+                assert room == "room"
+                await event.wait()
+
+        users = [asyncio.create_task(use(event)) for event in leave]
+        for event in leave:
+            await let_tasks_run()
+            assert door.log == ["open"]
+            event.set()
+        await asyncio.gather(*users)
+        assert door.log == ["open", "close"]
         async with shared.use():
             assert door.log == ["open", "close", "open"]
 
@@ -53,20 +66,23 @@ def test_concurrent_users_share_it() -> None:
 
 
 def test_a_user_that_arrives_while_it_closes_opens_it_again() -> None:
-    door = Door()
-    shared = SharedResource(door.open)
-
     async def main() -> None:
+        door = Door()
+        shared = SharedResource(door.open)
         await shared.acquire()
+        door.may_close.clear()
         closing = asyncio.create_task(shared.release())
-        await asyncio.sleep(0.002)
-        await shared.acquire()
+        await let_tasks_run()
+        second = asyncio.create_task(shared.acquire())
+        await let_tasks_run()
+        assert door.log == ["open"]
+        door.may_close.set()
+        await asyncio.gather(closing, second)
         assert door.log == ["open", "close", "open"]
-        await closing
         await shared.release()
+        assert door.log == ["open", "close"] * 2
 
     asyncio.run(main())
-    assert door.log == ["open", "close"] * 2
 
 
 def test_a_failed_open_is_closed_and_may_be_retried() -> None:
@@ -89,11 +105,13 @@ def test_a_user_cancelled_during_open_is_not_counted() -> None:
     shared = SharedResource(door.open)
 
     async def main() -> None:
+        door.may_open.clear()
         task = asyncio.create_task(shared.acquire())
-        await asyncio.sleep(0.002)
+        await let_tasks_run()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
+        door.may_open.set()
         async with shared.use():
             pass
 

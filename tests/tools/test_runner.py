@@ -97,8 +97,8 @@ def test_no_more_run_at_once_than_allowed() -> None:
 
 
 def test_time_begins_when_it_is_its_turn() -> None:
-    found = ran(*[slow] * 4, bounds=Bounds(at_once=1, timeout=0.15))
-    assert [one.fault for one in found] == [""] * 4
+    found = ran(*[slow] * 8, bounds=Bounds(at_once=1, timeout=0.35))  # together they take longer
+    assert [one.fault for one in found] == [""] * 8
 
 
 @pytest.mark.parametrize(("own", "usual"), [(0.02, 30.0), (None, 0.02)])

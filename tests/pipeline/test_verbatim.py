@@ -41,6 +41,7 @@ from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.config.policy import Policy
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.base import AnswerContext
+from toolwire.dialects.shared.answer_in import OpenPart
 from toolwire.dialects.shared.model_field import Renamer
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, fold
@@ -489,14 +490,14 @@ def test_frames_like_the_last_one_are_renamed_on_the_short_way(monkeypatch: pyte
     """The shortcut has learned the client's name, so a stream with another name takes it as often as any."""
     taken = {}
     for name, tap in (("m", tapped("chat")), ("mine/x", renaming("chat", "mine/x"))):
-        match, found = tap._frames.match, list[Any]()
-        monkeypatch.setattr(
-            tap._frames, "match", lambda block, match=match, found=found: found.append(match(block)) or found[-1]
-        )
-        deltas = [chunk({"content": f"word {number} "}) for number in range(50)]
-        out, _ = through(
-            tap, chunk({"role": "assistant", "content": ""}), *deltas, chunk(finish="stop"), usage_chunk(), DONE
-        )
+        found, match = list[Any](), OpenPart.match
+        counted = lambda part, block, match=match, found=found: found.append(match(part, block)) or found[-1]  # noqa: E731
+        with monkeypatch.context() as patched:
+            patched.setattr(OpenPart, "match", counted)
+            deltas = [chunk({"content": f"word {number} "}) for number in range(50)]
+            out, _ = through(
+                tap, chunk({"role": "assistant", "content": ""}), *deltas, chunk(finish="stop"), usage_chunk(), DONE
+            )
         taken[name] = sum(one is not None for one in found)
         assert names_in("chat", out) == {name}
     assert taken["mine/x"] == taken["m"] >= 48

@@ -101,8 +101,9 @@ class StreamDecoder(ResponseDecoder, Protocol):
     is_ending: bool
     is_over: bool
 
-    def match(self, block: bytes) -> PartDelta | None:
-        """The delta of a frame that differs from the last one only in its text. Without parsing; block is its lines."""
+    @property
+    def match(self) -> Callable[[bytes], PartDelta | None]:
+        """The delta of a frame that differs from the last one only in its text, without parsing; the argument is its lines."""
 
     def read(self, frame: Frame) -> list[Event]:
         """The events of a frame that did not match."""

@@ -50,6 +50,9 @@ def typed_decoder(kind: type[_T]) -> msgspec.json.Decoder[_T]:
     return msgspec.json.Decoder(kind, float_hook=_decimal)
 
 
+encode_or_raise = _encoder.encode  # without a Python frame; raises UnicodeEncodeError for lone surrogates
+
+
 def encode(value: Any) -> bytes:
     """Compact JSON; msgspec.Raw passes as it is."""
     try:

@@ -99,6 +99,18 @@ def number_or_none(owner: JsonObject, key: str, where: str = "") -> int | Decima
     raise wrong(f"{where}.{key}" if where else key, value, "a number")
 
 
+def numbers(owner: JsonObject, *keys: str) -> JsonObject:
+    """The members among these keys that are not null; all must be numbers."""
+    found: JsonObject = {}
+    for key in keys:
+        value = owner.get(key)
+        if isinstance(value, int | Decimal | float) and not isinstance(value, bool):
+            found[key] = value
+        elif value is not None:
+            raise wrong(key, value, "a number")
+    return found
+
+
 def count_or_none(owner: JsonObject, key: str, where: str = "", least: int = 0) -> int | None:
     value = owner.get(key)
     if isinstance(value, Decimal) and -(10**12) < value < 10**12 and value == value.to_integral_value():

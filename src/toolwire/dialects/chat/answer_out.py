@@ -20,7 +20,7 @@ from ...types import (
     ToolResult,
     Usage,
 )
-from ...wire.exact_json import encode
+from ...wire.exact_json import encode, encode_or_raise
 from ...wire.sse import Frame
 from ..base import AnswerContext
 from ..shared.answer_out import Seams, join_texts
@@ -66,7 +66,10 @@ class ChatStreamEncoder:
                     return self._first_words(event)
                 if event.logprobs is not None:
                     return self._with_logprobs(event)
-                return head + encode(event.text) + tail
+                try:
+                    return head + encode_or_raise(event.text) + tail
+                except UnicodeEncodeError:
+                    return head + encode(event.text) + tail
             case Started():
                 self._start(event)
                 return b""

@@ -38,7 +38,7 @@ from ...wire.fields import (
     need_name,
     need_object,
     need_text,
-    number_or_none,
+    numbers,
     object_or_none,
     rest,
     text_or_none,
@@ -282,11 +282,7 @@ def _result(item: JsonObject, role: str, where: str) -> ToolResult:
 
 def _sampling(top: JsonObject) -> Sampling:
     return Sampling(
-        temperature=number_or_none(top, "temperature"),
-        top_p=number_or_none(top, "top_p"),
-        seed=number_or_none(top, "seed"),
-        frequency_penalty=number_or_none(top, "frequency_penalty"),
-        presence_penalty=number_or_none(top, "presence_penalty"),
+        **numbers(top, "temperature", "top_p", "seed", "frequency_penalty", "presence_penalty"),
         stop=_stop(top.get("stop")),
         choices=count_or_none(top, "n", least=1) or 1,
         logprobs=flag_or_none(top, "logprobs") or False,

@@ -109,6 +109,7 @@ _TOP = frozenset(Chunk.__struct_fields__)
 _CHOICE = frozenset(ChunkChoice.__struct_fields__) | {"message", "text"}
 _CALL = frozenset({"index", "id", "type", "function", "custom"})
 _LATEST = 1 << 40  # seconds
+_TEXTS = ("role", "content", "refusal", "reasoning_content", "reasoning")
 _DELTA = frozenset(ChunkDelta.__struct_fields__) | {"function_call", "annotations"}
 
 
@@ -247,7 +248,7 @@ def _choice(value: JsonObject, reading: ChunkReading) -> ChunkChoice:
     delta, message = value.get("delta"), value.get("message")
     is_message = not isinstance(delta, dict) and isinstance(message, dict)
     if not isinstance(delta, dict):  # some servers put the whole message into a streamed chunk
-        delta = message if is_message else {}
+        delta = message if isinstance(message, dict) else {}
         reading.faults = "a choice without a delta"
         if not delta and isinstance(value.get("text"), str):  # as servers for plain completions send it
             delta = {"content": value["text"]}
@@ -256,16 +257,19 @@ def _choice(value: JsonObject, reading: ChunkReading) -> ChunkChoice:
         index, reading.faults = 0, "a choice without an index"
     finish, logprobs = value.get("finish_reason"), value.get("logprobs")
     choice = ChunkChoice(
-        delta=_delta(delta or {}, reading),
+        delta=_delta(delta, reading),
         index=index,
         finish_reason=finish if isinstance(finish, str) else None,
         logprobs=logprobs if isinstance(logprobs, dict) else None,
         is_message=is_message,
     )
-    if isinstance(annotations := (delta or {}).get("annotations"), list):
+    if isinstance(annotations := delta.get("annotations"), list):
         reading.annotations += [(index, annotation) for annotation in annotations]
     unknown: JsonObject = {key: item for key, item in value.items() if key not in _CHOICE}
-    if inner := {key: item for key, item in (delta or {}).items() if key not in _DELTA or _is_odd(key, item)}:
+    inner = {key: item for key, item in delta.items() if key not in _DELTA}
+    if DETAILS in delta and not isinstance(delta[DETAILS], list):
+        inner[DETAILS] = delta[DETAILS]
+    if inner:
         unknown["delta"] = inner
     if unknown:
         reading.unknown.setdefault("choices", []).append({"index": index, **unknown})
@@ -273,12 +277,8 @@ def _choice(value: JsonObject, reading: ChunkReading) -> ChunkChoice:
 
 
 def _delta(value: JsonObject, reading: ChunkReading) -> ChunkDelta:
-    delta = ChunkDelta(
-        role=_text(value.get("role")),
-        refusal=_text(value.get("refusal")),
-        reasoning_content=_text(value.get("reasoning_content")),
-        reasoning=_text(value.get("reasoning")),
-    )
+    texts: JsonObject = {key: text for key in _TEXTS if isinstance(text := value.get(key), str)}
+    delta = ChunkDelta(**texts)
     if isinstance(details := value.get(DETAILS), list) and details:
         delta.reasoning_details = details
     content = value.get("content")
@@ -286,18 +286,12 @@ def _delta(value: JsonObject, reading: ChunkReading) -> ChunkDelta:
         reading.faults = "content in a list"
         delta.content, thought = _joined(content)
         delta.reasoning_content = delta.reasoning_content or thought or None
-    else:
-        delta.content = _text(content)
     calls = value.get("tool_calls")
     found = [_call(call, reading) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
     if isinstance(legacy := value.get("function_call"), dict):
         found.append(CallDelta(index=0, id=None, type="function", function=_function(legacy, reading)))
     delta.tool_calls = found or None
     return delta
-
-
-def _is_odd(key: str, value: Any) -> bool:
-    return key == DETAILS and not isinstance(value, list)
 
 
 def _call(value: JsonObject, reading: ChunkReading) -> CallDelta:

@@ -26,7 +26,7 @@ from ...types import (
     ToolResult,
     Usage,
 )
-from ...wire.exact_json import encode
+from ...wire.exact_json import encode, encode_or_raise
 from ...wire.sse import Frame, frame_bytes
 from ..base import AnswerContext
 from ..shared.requests import fit_id
@@ -56,7 +56,7 @@ class MessagesStreamEncoder:
         self._waiting: dict[int, list[Event]] = {}  # parts that began while another block was open
         self._unopened: dict[int, PartStarted] = {}  # reasoning without text: its block opens with the first delta
         self._has_refusal = False
-        self._encode_text: Callable[[str], bytes] = encode  # for a delta of the current part
+        self._encode_text: Callable[[str], bytes] = encode_or_raise  # for a delta of the current part
         self._is_ending = False  # the back end's own message_delta was forwarded
         self._signature = ""  # the part of the open block's signature that was forwarded
         self._envelope: JsonObject = {}
@@ -68,7 +68,10 @@ class MessagesStreamEncoder:
         match event:
             case PartDelta():
                 if event.index == self._current and self._wrap is not None:
-                    return self._wrap[0] + self._encode_text(event.text) + self._wrap[1]
+                    try:
+                        return self._wrap[0] + self._encode_text(event.text) + self._wrap[1]
+                    except UnicodeEncodeError:
+                        return self._wrap[0] + encode(event.text) + self._wrap[1]
                 return self._delta(event)
             case Started():
                 return self._start(event)
@@ -148,7 +151,7 @@ class MessagesStreamEncoder:
             self._wrap = (head + kind, b"}}\n\n")
         self._has_refusal = self._has_refusal or isinstance(part, Refusal)
         is_custom = isinstance(part, ToolCall) and part.kind == "custom"
-        self._encode_text = _encode_inside_string if is_custom else encode
+        self._encode_text = _encode_inside_string if is_custom else encode_or_raise
         if is_custom and self._wrap is not None:
             opening += self._wrap[0] + encode('{"input":"') + self._wrap[1]
         return opening
@@ -185,7 +188,7 @@ class MessagesStreamEncoder:
             output += self._wrap[0] + encode('"}') + self._wrap[1]
         if block_start(part) is not None:
             output += frame_of({"type": "content_block_stop", "index": number})
-        self._current, self._wrap, self._encode_text = None, None, encode
+        self._current, self._wrap, self._encode_text = None, None, encode_or_raise
         return output + self._resume()
 
     def _resume(self) -> bytes:

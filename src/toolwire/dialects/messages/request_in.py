@@ -40,7 +40,7 @@ from ...wire.fields import (
     need_name,
     need_object,
     need_text,
-    number_or_none,
+    numbers,
     object_or_none,
     rest,
     text_or_none,
@@ -302,8 +302,7 @@ def _sampling(top: JsonObject) -> Sampling:
     if not all(isinstance(stop, str) for stop in stops):
         raise wrong("stop_sequences", stops, "an array of strings")
     return Sampling(
-        temperature=number_or_none(top, "temperature"),
-        top_p=number_or_none(top, "top_p"),
+        **numbers(top, "temperature", "top_p"),
         top_k=count_or_none(top, "top_k"),
         stop=tuple(stops),
     )

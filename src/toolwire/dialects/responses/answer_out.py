@@ -26,7 +26,7 @@ from ...types import (
     ToolResult,
     Usage,
 )
-from ...wire.exact_json import encode
+from ...wire.exact_json import encode, encode_or_raise
 from ...wire.sse import Frame, frame_bytes
 from ..base import AnswerContext
 from ..shared.answer_in import object_in
@@ -103,7 +103,11 @@ class ResponsesStreamEncoder:
                     return self._with_logprobs(slot, event)
                 number = self._sequence
                 self._sequence = number + 1
-                return slot.before + b"%d" % number + slot.after + encode(event.text) + b"}\n\n"
+                try:
+                    text = encode_or_raise(event.text)
+                except UnicodeEncodeError:
+                    text = encode(event.text)
+                return slot.before + b"%d" % number + slot.after + text + b"}\n\n"
             case Started():
                 return self._start(event)
             case PartStarted():

@@ -34,7 +34,7 @@ from ...wire.fields import (
     need_name,
     need_object,
     need_text,
-    number_or_none,
+    numbers,
     object_or_none,
     rest,
     text_or_none,
@@ -84,8 +84,7 @@ def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
         parallel_calls=flag_or_none(top, "parallel_tool_calls"),
         max_tokens=count_or_none(top, "max_output_tokens", least=1),
         sampling=Sampling(
-            temperature=number_or_none(top, "temperature"),
-            top_p=number_or_none(top, "top_p"),
+            **numbers(top, "temperature", "top_p"),
             logprobs="message.output_text.logprobs" in include,
             top_logprobs=count_or_none(top, "top_logprobs"),
         ),

@@ -27,10 +27,9 @@ _MARKS = re.compile(r'["\\{}\[\]]')
 class FrameDecoder:
     """Base of the stream decoders: bytes to frames, frames to events, no events after the end.
 
-    Most frames of an answer differ from the frame before them only in a piece of plain text, and match() finds that text without parsing: if
-    the bytes before and after it are those of a frame that was parsed, and the text needs no unescaping, the frame means the same with this
-    text. A decoder calls only_grows() while it parses a frame whose only effect is more text for one part. It must not call it for a frame
-    with any other effect, also on its own state, because match() would skip that effect.
+    Most frames of an answer differ from the frame before them only in a piece of plain text, and match() finds that text without parsing
+    (OpenPart.match). A decoder calls only_grows() while it parses a frame whose only effect is more text for one part. It must not call it for
+    a frame with any other effect, also on its own state, because match() would skip that effect.
     """
 
     def __init__(self) -> None:
@@ -40,9 +39,8 @@ class FrameDecoder:
         self._sse = SseReader()
         self._assembly = Assembly()
         self._is_between = False  # two frames: the next byte begins one
-        self._grown: OpenPart | None = None  # gets the text of a frame like the last one
-        self._head = b""  # of that frame, before and after its text
-        self._tail = b""
+        self._grown: OpenPart | None = None  # by the frame that is being parsed, and by nothing else in it
+        self.match: Callable[[bytes], PartDelta | None] = _match_nothing
 
     def parse(self, frame: Frame) -> list[Event]:
         """The events of one frame."""
@@ -67,34 +65,17 @@ class FrameDecoder:
         self._is_between = self._sse.is_idle
         return events
 
-    def match(self, block: bytes) -> PartDelta | None:
-        growing, tail = self._grown, self._tail
-        if growing is None or not block.startswith(self._head) or not block.endswith(tail):
-            return None
-        try:
-            text = block[len(self._head) : -len(tail)].decode("utf-8")
-        except UnicodeDecodeError:
-            return None
-        # is_plain(), inlined: this runs for every frame of every stream
-        is_text = text and text.isprintable() and '"' not in text and "\\" not in text
-        return growing.grow(text) if is_text else None
-
     def read(self, frame: Frame) -> list[Event]:
         self._grown = None
+        self.match = _match_nothing
         events = self.parse(frame)
         if len(events) == 1 and type(event := events[0]) is PartDelta:
             self._learn(frame.block, event.text)
-        else:
-            self._grown = None
         return events
 
     def _learn(self, block: bytes, text: str) -> None:
-        """Match frames like this one, if it only grows a part, contains its text once, and has no escapes."""
-        head, quoted, tail = block.partition(b'"' + text.encode("utf-8", "replace") + b'"')
-        if self._grown is None or not is_plain(text) or b"\\" in block or not quoted or quoted in tail:
-            self._grown = None
-        else:
-            self._head, self._tail = head + b'"', b'"' + tail
+        if self._grown is not None and self._grown.learn(block, text):
+            self.match = self._grown.match
 
     def only_grows(self, growing: OpenPart) -> OpenPart:
         """The frame that is being parsed adds text to this part, and changes nothing else."""
@@ -117,7 +98,7 @@ class FrameDecoder:
         if self.is_over:
             return []
         self.is_over = True
-        self._grown = None
+        self.match = _match_nothing
         self.irregular = self.irregular or "an error"
         return [Failed(error=error)]
 
@@ -205,15 +186,17 @@ class Assembly:
 
 
 class OpenPart:
-    """One open part: what it was at its start, and what has come since. Its content changes in grow() and nowhere else."""
+    """One open part: its start, and what has come since. Its content changes in grow() and match() only."""
 
-    __slots__ = ("_pieces", "choice", "citations", "index", "logprobs", "part")
+    __slots__ = ("_head", "_pieces", "_tail", "choice", "citations", "index", "logprobs", "part")
 
     def __init__(self, index: int, part: Part, choice: int) -> None:
         self.index = index
         self.part = part
         self.choice = choice
         self._pieces: list[str] = []
+        self._head = b""  # bytes of a frame before and after its text
+        self._tail = b""
         self.citations: list[Citation] = []
         self.logprobs: list[Json] = []
 
@@ -223,6 +206,29 @@ class OpenPart:
             return PartDelta(self.index, text)
         self.logprobs += logprobs
         return PartDelta(self.index, text, logprobs)
+
+    def learn(self, block: bytes, text: str) -> bool:
+        """Whether match() can find the text of frames like this one: it contains its text once, and no escapes."""
+        head, quoted, tail = block.partition(b'"' + text.encode("utf-8", "replace") + b'"')
+        self._head, self._tail = head + b'"', b'"' + tail
+        return is_plain(text) and b"\\" not in block and bool(quoted) and quoted not in tail
+
+    def match(self, block: bytes) -> PartDelta | None:
+        """Grow by the text of a frame that is otherwise equal to the learned one; None for any other frame.
+
+        If the bytes around the text are equal and the text needs no unescaping, the frame means the same with this text.
+        """
+        if not block.startswith(self._head) or not block.endswith(self._tail):
+            return None
+        try:
+            text = block[len(self._head) : -len(self._tail)].decode("utf-8")
+        except UnicodeDecodeError:
+            return None
+        # is_plain() and grow(), inlined: this runs for every frame of every stream.
+        if not text or not text.isprintable() or '"' in text or "\\" in text:
+            return None
+        self._pieces.append(text)
+        return PartDelta(self.index, text)
 
     @property
     def is_empty(self) -> bool:
@@ -350,6 +356,10 @@ def last_frames(reader: SseReader) -> list[Frame]:
 def is_mark(data: bytes) -> bool:
     """The end mark of two dialects, which some servers send in any dialect."""
     return data.strip() == b"[DONE]"
+
+
+def _match_nothing(block: bytes) -> PartDelta | None:
+    return None
 
 
 def is_plain(text: str) -> bool:

@@ -101,7 +101,7 @@ def test_a_chain_is_the_same_from_the_store_and_from_the_memory_of_late(is_warm:
         second = await begun(memory, request(input="on", previous_response_id="resp_a"), HERE)
         await second.save(answer("resp_b", "two"), mint)
         if not is_warm:
-            memory.recent.forget("o")
+            memory.histories.forget("o")
         third = await begun(memory, request(input="and on", previous_response_id="resp_b"), ABROAD)
         assert texts(third.request) == ["hi", "one", "on", "two", "and on"]
         assert [type(item) for item in third.request.source["input"]] == [dict] * 5
@@ -124,12 +124,12 @@ def test_a_chain_that_is_continued_stays_in_a_full_store(is_warm: bool, is_store
             await memory.store.put(Entry(owner="p", id=f"x{number}", kind="responses", created=1.0, body=b"x" * 9000))
             if number % 20 == 0:
                 if not is_warm:
-                    memory.recent.forget("o")
+                    memory.histories.forget("o")
                 members = {"previous_response_id": f"resp_{last}", "store": is_stored}
                 kept = await begun(memory, request(**members), HERE)
                 await kept.save(answer(f"resp_{last + 1}"), mint)
                 last += is_stored
-        memory.recent.forget("o")
+        memory.histories.forget("o")
         third = await begun(memory, request(input="on", previous_response_id=f"resp_{last}"), HERE)
         assert len(texts(third.request)) == 2 * (last + 1) + 1
 

@@ -204,7 +204,7 @@ def test_a_turn_too_large_is_not_kept_and_that_is_said() -> None:
         store = Counting()
         vault = SignatureMemory(store)
         (loss,) = await vault.keep(FIRST, CLAUDE, "o", (Reasoning(text="x" * (5 << 20), signature="s"), call(ID)))
-        assert loss == Loss("reasoning", "store", "5 MB of it are too much to be kept for the client")
+        assert loss == Loss("reasoning", "store", "5 MB of it are too large to be stored for the client")
         assert store.put_ones == []
         assert await parts_back(vault) == (call(ID),)
 
@@ -275,7 +275,7 @@ def test_a_store_that_fails_costs_nobody_the_request() -> None:
         vault = SignatureMemory(store, clock=lambda: now[0])
         store.is_broken = True
         (loss,) = await vault.keep(FIRST, CLAUDE, "o", TURN)
-        assert loss == Loss("store", "store", "the reasoning could not be kept: the disk is full.")
+        assert loss == Loss("store", "store", "the reasoning could not be stored: the disk is full.")
         assert await parts_back(vault) == TURN
         other = request(user("hi"), assistant(call(f"{ID}x")), tool(result(f"{ID}x")))
         recalled = await vault.restore(other, CLAUDE, "o")

@@ -1,8 +1,8 @@
-"""Memory between requests: what a request leans on is found for it, what it is answered is kept, each for its owner alone.
+"""Stored answers: the history that a request refers to is looked up, and its answer is stored, per owner.
 
-Who keeps: the back end, where it has a memory of its own and speaks the client's dialect; else the gateway. Of what a back end keeps
-the gateway notes whose it is (a pointer), because to the back end all its clients are one. A request that leans on something the
-gateway keeps is answered from the gateway's memory, whatever the back end could remember.
+A back end that stores answers itself and speaks the dialect of the client does so; otherwise the gateway does. For answers that a back end
+stores, the gateway stores only a pointer with the owner, because the back end cannot tell the clients of the gateway apart. A request that
+refers to an answer in the gateway's store is completed from there, whatever the back end stores.
 """
 
 from __future__ import annotations
@@ -26,40 +26,40 @@ from .store import Entry, Item, Store
 
 Mint: TypeAlias = Callable[[str], str]
 
-POINTERS = "*"  # the owner of all pointers; a client's is empty or a hash
+POINTERS = "*"  # the owner of all pointers; that of a client is empty or a hash
 RUNNING = ("queued", "in_progress")
 _ENDED_WELL = ("completed", "incomplete")
 _FIRST_ITEMS = 8
 
 
 class StoredTurn:
-    """One request's share of the memory: request is what to send on, complete in itself."""
+    """The stored history and answer of one request. request: what to send, complete in itself."""
 
     is_here = True
-    is_awaited = False  # begun() is to be told the answer's id
+    is_awaited = False  # begun() must be called with the id of the answer
 
-    def __init__(self, keeping: AnswerMemory, asked: Request, sent: Request, owner: str, answer_id: str = "") -> None:
+    def __init__(self, memory: AnswerMemory, asked: Request, sent: Request, owner: str, answer_id: str = "") -> None:
         self.request = sent
         self.answer_id = answer_id
-        self.own: list[Json] = []  # what the request itself added
+        self.own: list[Json] = []  # items that the request itself adds
         self.past, self.size = PastTurns(), 0
-        self._keeping = keeping
+        self._memory = memory
         self._asked = asked
         self._owner = owner
-        self._forgotten = keeping.recent.forgotten
+        self._deletions = memory.histories.deletions
 
     async def begun(self, answer_id: str) -> None:
-        """The client is about to learn the id of its answer."""
+        """Called before the client receives the id of its answer."""
 
     async def save(self, answer: JsonObject, mint: Mint) -> None:
-        """Before the client has the end of the answer, so that it can never name what is not there."""
-        state, memory, store = self._asked.state, MEMORIES[self._asked.origin], self._keeping.store
+        """Called before the client receives the end of the answer, so it cannot refer to one that is not stored."""
+        state, memory, store = self._asked.state, MEMORIES[self._asked.origin], self._memory.store
         kept = memory.remembered(self._asked, answer)
         if state is None or kept is None or not await self._is_wanted(state):
             return
         output = tuple([Item(item_id, encode(value)) for item_id, value in kept.output])
         if state.conversation and kept.status in _ENDED_WELL:
-            await store.append(self._owner, state.conversation, self._said(kept.id, output, mint))
+            await store.append(self._owner, state.conversation, self._new_items(kept.id, output, mint))
         if state.is_kept:
             is_large = self.request.size > LARGE
             entry = await offload(self._entry, state, kept, output) if is_large else self._entry(state, kept, output)
@@ -67,13 +67,13 @@ class StoredTurn:
             self._note(memory, kept, len(entry.input) + sum([len(item.value) for item in output]))
 
     async def _is_wanted(self, state: State) -> bool:
-        """An answer in the background may have been cancelled or deleted meanwhile, also by another process."""
+        """A background answer may have been cancelled or deleted meanwhile, also by another process."""
         if not state.answer_id:
             return True
-        return await self._keeping.store.touch(self._owner, state.answer_id, time.time()) in RUNNING
+        return await self._memory.store.touch(self._owner, state.answer_id, time.time()) in RUNNING
 
-    def _said(self, answer_id: str, output: tuple[Item, ...], mint: Mint) -> list[Item]:
-        """For a conversation. A back end that names all its items alike must not replace what was said before."""
+    def _new_items(self, answer_id: str, output: tuple[Item, ...], mint: Mint) -> list[Item]:
+        """The items to append to a conversation, renamed where a back end reuses ids: they must not replace earlier items."""
         taken = {item.get("id") for item in self.past.items}
         listed = [shown_item(item, mint) for item in self.own]
         items = [Item(item["id"], encode(item)) for item in listed]
@@ -83,25 +83,25 @@ class StoredTurn:
         ]
 
     def _note(self, memory: Memory, kept: StoredAnswer, size: int) -> None:
-        """The next request is likely to go on from here."""
+        """Cache the history: the next request is likely to continue this answer."""
         state = self._asked.state
         if kept.status not in _ENDED_WELL or state is None or state.conversation:
             return
-        if self._keeping.recent.forgotten != self._forgotten:  # perhaps just what this one leans on
+        if self._memory.histories.deletions != self._deletions:  # perhaps of an answer in this history
             return
-        if not state.is_leaning and len(self.own) > _FIRST_ITEMS:  # it sends its history itself, and will again
+        if not state.is_leaning and len(self.own) > _FIRST_ITEMS:  # this client sends its whole history each time
             return
-        said = [value for _, value in kept.output]
+        answered = [value for _, value in kept.output]
         try:
             messages = [one for one in self.request.messages if not one.is_head]
             past = PastTurns(
                 head=self.past.head or kept.head,
-                items=[*self.past.items, *self.own, *said],
-                messages=(*messages, *memory.messages_of(said)),
+                items=[*self.past.items, *self.own, *answered],
+                messages=(*messages, *memory.messages_of(answered)),
             )
-        except BadRequest:  # the back end said something that it would not take back itself
+        except BadRequest:  # the back end sent something that its own dialect does not accept
             return
-        self._keeping.recent.put(self._owner, kept.id, past, self.size + size)
+        self._memory.histories.put(self._owner, kept.id, past, self.size + size)
 
     def _entry(self, state: State, kept: StoredAnswer, output: tuple[Item, ...]) -> Entry:
         return Entry(
@@ -120,17 +120,17 @@ class StoredTurn:
 
 
 class PointerTurn(StoredTurn):
-    """The back end keeps it; the gateway notes for whom, and by which name of its model."""
+    """The back end stores the answer; the gateway stores a pointer with the owner and the client's name of the model."""
 
     is_here = False
 
-    def __init__(self, keeping: AnswerMemory, asked: Request, owner: str, keeper: str) -> None:
-        super().__init__(keeping, asked, asked, owner)
+    def __init__(self, memory: AnswerMemory, asked: Request, owner: str, keeper: str) -> None:
+        super().__init__(memory, asked, asked, owner)
         self._keeper = keeper
         self.is_awaited = asked.state is not None and asked.state.is_background
 
     async def begun(self, answer_id: str) -> None:
-        """An answer in the background may be polled, cancelled or left before its end."""
+        """A background answer may be polled or cancelled before its end."""
         self.is_awaited = False
         await self._point(answer_id, [])
 
@@ -143,7 +143,7 @@ class PointerTurn(StoredTurn):
 
     async def _point(self, answer_id: str, names: list[str]) -> None:
         whose = encode(self._owner)
-        await self._keeping.store.put(
+        await self._memory.store.put(
             Entry(
                 owner=POINTERS,
                 id=answer_id,
@@ -158,11 +158,11 @@ class PointerTurn(StoredTurn):
 
 
 class AnswerMemory:
-    """keepers are the back ends with a memory of their own; is_shared: the server has keys, so its clients are strangers."""
+    """keepers: back ends that store answers themselves. is_shared: the server has keys, so its clients must not see each other's answers."""
 
     def __init__(self, store: Store, keepers: Iterable[str], *, is_shared: bool) -> None:
         self.store = store
-        self.recent = HistoryCache()
+        self.histories = HistoryCache()
         self.is_shared = is_shared
         self.keepers = tuple(keepers)
 
@@ -170,7 +170,7 @@ class AnswerMemory:
         return backend.name in self.keepers and backend.dialect == origin
 
     async def begin(self, request: Request, backend: Backend, owner: str, mint: Mint) -> StoredTurn | None:
-        """None where nothing is asked of the memory. Raises BadRequest for what is not there, or not this owner's."""
+        """None if the request needs no stored state. Raises BadRequest for an id that does not exist or has another owner."""
         state, memory = request.state, MEMORIES.get(request.origin)
         if state is None or memory is None:
             return None
@@ -191,21 +191,21 @@ class AnswerMemory:
         return kept
 
     async def delete(self, owner: str, answer_id: str) -> bool:
-        self.recent.forget(owner)
+        self.histories.forget(owner)
         return await self.store.delete(owner, answer_id)
 
     async def pointer(self, owner: str, answer_id: str, origin: str) -> Entry | None:
-        """Where a back end keeps this answer of this owner, given in this dialect."""
+        """The back end that stores this answer of this owner, in this dialect."""
         entry = await self.store.get(POINTERS, answer_id)
         is_theirs = entry is not None and entry.head == encode(owner) and entry.kind == origin
         return entry if is_theirs else None
 
     async def is_strange(self, answer_id: str) -> bool:
-        """Nobody got this id through this gateway, and one person alone uses it: whatever it is, it is theirs."""
+        """Whether the id did not pass through this gateway and the gateway has one user, who may then use it."""
         return not self.is_shared and not await self.store.kind_of(POINTERS, answer_id)
 
     async def _has(self, owner: str, state: State) -> bool:
-        """Whether anything that it leans on is kept here."""
+        """Whether anything that the request refers to is stored here."""
         for name in (state.previous, state.conversation):
             if name and await self.store.kind_of(owner, name):
                 return True
@@ -237,17 +237,17 @@ class AnswerMemory:
         return {name: decode(value) for name, value in found.items()}
 
     async def _past(self, owner: str, request: Request, memory: Memory, backend: Backend) -> tuple[PastTurns, int]:
-        """With its size in bytes."""
+        """The history and its size in bytes."""
         state = request.state
         assert state is not None
         pieces: list[bytes] = []
         head = b""
         if state.previous:
-            if (recent := await self._recent(owner, state.previous, request.origin)) is not None:
-                return recent
+            if (cached := await self._cached(owner, state.previous, request.origin)) is not None:
+                return cached
             chain = await self.store.chain(owner, state.previous)
             if chain is None or chain[-1].kind != request.origin:
-                await self._say_where(owner, request, backend)
+                await self._check_elsewhere(owner, request, backend)
                 raise memory.not_found(state, state.previous)
             _check_ended(chain[-1], state)
             head = chain[0].head
@@ -263,16 +263,16 @@ class AnswerMemory:
         past = await offload(_past_of, pieces, head, memory) if size > LARGE else _past_of(pieces, head, memory)
         return past, size
 
-    async def _recent(self, owner: str, answer_id: str, origin: str) -> tuple[PastTurns, int] | None:
-        """Only while the answer is still in the store: another process may have deleted it."""
-        recent = self.recent.get(owner, answer_id)
-        return recent if recent is not None and await self.store.kind_of(owner, answer_id) == origin else None
+    async def _cached(self, owner: str, answer_id: str, origin: str) -> tuple[PastTurns, int] | None:
+        """None if the answer is not in the store any more: another process may have deleted it."""
+        cached = self.histories.get(owner, answer_id)
+        return cached if cached is not None and await self.store.kind_of(owner, answer_id) == origin else None
 
     async def _before(self, owner: str, chain: list[Entry]) -> list[bytes]:
         """The JSON of every item up to the end of the chain."""
         pieces: list[bytes] = []
         if chain[0].conversation:
-            pieces = await self._talked(owner, chain[0])
+            pieces = await self._conversation_until(owner, chain[0])
             chain = chain[1:] if chain[0].status in _ENDED_WELL else chain
         for entry in chain:
             if len(entry.input) > 2:
@@ -281,15 +281,15 @@ class AnswerMemory:
                 pieces += [item.value for item in entry.output]
         return pieces
 
-    async def _talked(self, owner: str, entry: Entry) -> list[bytes]:
-        """A conversation up to the end of this answer, or as it is now where the answer left nothing in it."""
+    async def _conversation_until(self, owner: str, entry: Entry) -> list[bytes]:
+        """A conversation up to the end of this answer, or all of it if it has no item of the answer."""
         items = await self.store.items(owner, entry.conversation)
         names = {item.id for item in entry.output}
         names |= {_second_name(entry.id, index) for index in range(len(entry.output))}
         places = [place for place, item in enumerate(items) if item.id in names]
         return [item.value for item in items[: places[-1] + 1 if places else None]]
 
-    async def _say_where(self, owner: str, request: Request, backend: Backend) -> None:
+    async def _check_elsewhere(self, owner: str, request: Request, backend: Backend) -> None:
         state = request.state
         assert state is not None
         if (pointer := await self.pointer(owner, state.previous, request.origin)) is not None:
@@ -297,12 +297,12 @@ class AnswerMemory:
 
 
 def _past_of(pieces: list[bytes], head: bytes, memory: Memory) -> PastTurns:
-    items = decode(b"[" + b",".join(pieces) + b"]")  # at once: as cheap as if the client had sent it
+    items = decode(b"[" + b",".join(pieces) + b"]")  # in one call: as cheap as if the client had sent it
     return PastTurns(head=decode(head) if head else {}, items=items, messages=memory.messages_of(items))
 
 
 def storing_backends(configs: Iterable[BackendConfig]) -> list[str]:
-    """Back ends that keep what they answered: by what the owner says, else by what is known of them."""
+    """Back ends that store answers: by their configuration, else by their profile."""
     return [
         config.name
         for config in configs
@@ -312,7 +312,7 @@ def storing_backends(configs: Iterable[BackendConfig]) -> list[str]:
 
 
 def _second_name(answer_id: str, index: int) -> str:
-    """Of an item whose id is taken, to be found again by its answer."""
+    """The id of an item whose own id is taken, derived from its answer."""
     return f"item_{index}_{answer_id}"
 
 
@@ -323,7 +323,7 @@ def _renamed(item: Item, new_id: str) -> Item:
 def _check_ended(entry: Entry, state: State) -> None:
     if entry.status in RUNNING:
         raise BadRequest(
-            f"{quote(entry.id)} is still being answered; expected an answer that has ended.",
+            f"{quote(entry.id)} is still running; expected an answer that has ended.",
             where=state.field,
             hint="Wait for its end, or cancel it.",
         )
@@ -331,8 +331,8 @@ def _check_ended(entry: Entry, state: State) -> None:
 
 def _elsewhere(state: State, name: str, keeper: str, backend: str) -> BadRequest:
     return BadRequest(
-        f'{quote(name)} is kept by the back end "{keeper}"; this model is answered by "{backend}", which cannot read it.',
+        f'{quote(name)} is stored by the back end "{keeper}"; this model belongs to "{backend}", which cannot read it.',
         where=state.field,
         code="state_elsewhere",
-        hint="Go on with a model of that back end, or send the whole history.",
+        hint="Continue with a model of that back end, or send the whole history.",
     )

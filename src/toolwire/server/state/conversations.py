@@ -50,7 +50,7 @@ class Conversations:
                 return await self._item(asked, name, item)
             case "DELETE", (_, name, "items", item):
                 entry = await self._entry(asked, name)
-                self._keeping.recent.forget(asked.owner)
+                self._keeping.histories.forget(asked.owner)
                 if not await self._store.delete_item(asked.owner, name, item):
                     raise _no_item(item, _in(name))
                 return entry.body

@@ -121,10 +121,10 @@ def _flow_rows(results: Results) -> Iterable[tuple[str, list[str]]]:
         return
     flows = [results.flows.get(target.name) for target in results.targets]
     yield "client stops reading: gateway grows by, MB", [f"{flow.grown_mb:.1f}" if flow else "-" for flow in flows]
-    yield "client leaves: back end told after, ms", [_told_after(flow) if flow else "-" for flow in flows]
+    yield "client disconnects: back end closed after, ms", [_closed_after(flow) if flow else "-" for flow in flows]
 
 
-def _told_after(flow: Flow) -> str:
+def _closed_after(flow: Flow) -> str:
     if flow.lost_ms is None:
         return "never"
     return f"{flow.lost_ms:.0f}" if flow.lost_ms >= 1 else "< 1"

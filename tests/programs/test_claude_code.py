@@ -2,52 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
-from tests.programs.installed import node_program
-from tests.programs.stage import CONTENT, KEY, KINDS, ONLY_FUNCTIONS, Task, calling, prompt, reading, telling
+from tests.programs import claude_code
+from tests.programs.stage import KINDS, ONLY_FUNCTIONS, Task
 
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("stage", [*KINDS, ONLY_FUNCTIONS[1]], indirect=True)]
 
-OLD = "claude-sonnet-4-5"
-CURRENT = "claude-fable-5-1"
 
-
-@pytest.mark.parametrize("model", [OLD, CURRENT])
+@pytest.mark.parametrize("model", [claude_code.OLD, claude_code.CURRENT])
 def test_claude_code(task: Task, model: str) -> None:
-    task.check(_run(task, model, *_steps(task), telling()))
+    claude_code.complete_task(task, model)
 
 
 def test_claude_code_finds_a_tool(task: Task) -> None:
-    search = calling("ToolSearch", arguments={"query": "select:WebFetch", "max_results": 3})
-    task.check(_run(task, CURRENT, *_steps(task), search, telling()))
+    claude_code.find_tool(task)
 
 
 def test_claude_code_calls_a_tool_that_it_found(task: Task) -> None:
-    search = calling("ToolSearch", arguments={"query": "select:WebFetch", "max_results": 3})
-    # Nothing listens there; it is enough that the tool ran and failed.
-    fetch = calling("WebFetch", arguments={"url": "https://127.0.0.1:9/", "prompt": "What is there?"})
-    task.check(_run(task, CURRENT, *_steps(task), search, fetch, telling()))
-
-
-def _steps(task: Task) -> list[dict[str, Any]]:
-    return [
-        reading("Read", arguments={"file_path": str(task.source)}),
-        calling("Write", arguments={"file_path": str(task.target), "content": CONTENT}),
-    ]
-
-
-def _run(task: Task, model: str, *turns: dict[str, Any]) -> str:
-    program = node_program("claude")
-    return task.run(
-        [program, "-p", prompt(*turns), "--model", model, "--allowedTools", "Read,Write,WebFetch,ToolSearch"],
-        ANTHROPIC_BASE_URL=task.stage.address,
-        ANTHROPIC_API_KEY=KEY,
-        ANTHROPIC_SMALL_FAST_MODEL=model,
-        ANTHROPIC_DEFAULT_HAIKU_MODEL=model,
-        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
-        DISABLE_TELEMETRY="1",
-        DISABLE_AUTOUPDATER="1",
-    )
+    claude_code.call_found_tool(task)

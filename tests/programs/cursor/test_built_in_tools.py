@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.programs import test_claude_code as claude_code
-from tests.programs import test_codex as codex
-from tests.programs import test_opencode as opencode
+from tests.programs import claude_code, codex, opencode
 from tests.programs.cursor.built_in import call_id, prompt
 from tests.programs.cursor.journal import runs_of
 from tests.programs.cursor.stage import RUN_ANEW, RUN_PARKED, SSE_ANEW, SSE_PARKED, CursorStage
@@ -66,7 +64,7 @@ def check(stage: CursorStage, task: Task, said: str) -> None:
 @pytest.mark.parametrize("stage", some(SETTINGS, [ON_RUN]), indirect=True)
 def test_opencode(stage: CursorStage, task: Task) -> None:
     program = node_program("opencode")
-    opencode._configure(task.home, "@ai-sdk/anthropic", stage.openai_url)
+    opencode.configure(task.home, "@ai-sdk/anthropic", stage.openai_url)
     # It would load a ripgrep from the network; that of Codex is here.
     found = [node_program("codex"), *NODE_MODULES.glob("@openai/codex-*/vendor/*/*/rg")][-1]
     path = f"{found.parent}:{search_path()}"
@@ -93,6 +91,6 @@ def test_claude_code(stage: CursorStage, task: Task) -> None:
 @pytest.mark.parametrize("stage", some(SETTINGS, [ON_RUN, SSE_AND_ANEW]), indirect=True)
 def test_codex(stage: CursorStage, task: Task) -> None:
     program = node_program("codex")
-    codex._configure(task.home, codex.UNKNOWN, stage.openai_url)
+    codex.configure(task.home, codex.UNKNOWN, stage.openai_url)
     words = ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", script(task)]
     check(stage, task, task.run([program, *words], CODEX_KEY=KEY))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.programs import test_codex as native
+from tests.programs import codex
 from tests.programs.cursor.journal import check
 from tests.programs.cursor.stage import RUN_ANEW, RUN_PARKED, SETTINGS, SSE_ANEW, SSE_PARKED, CursorStage, Setting
 from tests.programs.stage import Task
@@ -16,11 +16,11 @@ pytestmark = pytest.mark.slow
 
 # How many answers it takes, and after which call a run cannot go on: no run can be told of a tool that was found.
 WAYS: dict[str, tuple[Callable[[Task], None], int, list[int]]] = {
-    "functions": (native.test_codex_by_functions, 3, []),
-    "freeform": (native.test_codex_by_a_freeform_tool, 3, []),
-    "namespace": (native.test_codex_by_a_namespace, 4, []),
-    "found": (native.test_codex_by_a_tool_that_it_found, 5, [3]),
-    "code": (native.test_codex_in_code, 3, []),
+    "functions": (codex.use_functions, 3, []),
+    "freeform": (codex.use_freeform_tool, 3, []),
+    "namespace": (codex.use_namespace, 4, []),
+    "found": (codex.use_found_tool, 5, [3]),
+    "code": (codex.use_code_mode, 3, []),
 }
 PAIRS = [(way, setting) for way in WAYS for setting in SETTINGS]
 KEPT: list[tuple[str, Setting]] = [

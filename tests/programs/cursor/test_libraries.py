@@ -8,7 +8,7 @@ import pytest
 
 from tests.programs.cursor.journal import check
 from tests.programs.cursor.stage import RUN_ANEW, RUN_PARKED, SETTINGS, SSE_ANEW, SSE_PARKED, CursorStage
-from tests.programs.simulated.test_libraries import LIBRARIES
+from tests.programs.libraries import LIBRARIES
 from tests.thorough import some
 
 pytestmark = pytest.mark.slow
@@ -20,7 +20,7 @@ KEPT = [("openai", RUN_ANEW), ("anthropic", SSE_PARKED), ("langchain.js", RUN_PA
 
 @pytest.mark.parametrize(("library", "stage"), some(PAIRS, KEPT), indirect=["stage"])
 def test_library(stage: CursorStage, tmp_path: Path, library: str) -> None:
-    run, cases = LIBRARIES[library]
-    run(stage, tmp_path)
+    cases = LIBRARIES[library].cases
+    LIBRARIES[library].run(stage, tmp_path)
     for case in cases:
         check(stage, tmp_path / case / "project", steps=3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.programs import test_opencode as native
+from tests.programs import opencode
 from tests.programs.cursor.journal import check
 from tests.programs.cursor.stage import RUN_PARKED, SETTINGS, SSE_ANEW, CursorStage
 from tests.programs.stage import Task
@@ -12,13 +12,13 @@ from tests.thorough import some
 
 pytestmark = pytest.mark.slow
 
-COMPATIBLE, OPENAI, ANTHROPIC = native.PROVIDERS
-PAIRS = [(provider, setting) for provider in native.PROVIDERS for setting in SETTINGS]
+COMPATIBLE, OPENAI, ANTHROPIC = opencode.PROVIDERS
+PAIRS = [(provider, setting) for provider in opencode.PROVIDERS for setting in SETTINGS]
 # Its third provider is in test_built_in_tools.py.
 KEPT = [(COMPATIBLE, RUN_PARKED), (OPENAI, SSE_ANEW)]
 
 
 @pytest.mark.parametrize(("provider", "stage"), some(PAIRS, KEPT), indirect=["stage"])
 def test_opencode(stage: CursorStage, task: Task, provider: str) -> None:
-    native.test_opencode(task, provider)
+    opencode.complete_task(task, provider)
     check(stage, task.project, steps=3)

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs import test_claude_code as claude_code
-from tests.programs import test_codex as codex
-from tests.programs import test_opencode as opencode
+from tests.programs import claude_code, codex, opencode
 from tests.programs.simulated.model import script_in
 from tests.programs.simulated.stage import Setting, requests_of
 from tests.programs.stage import Stage, Task
@@ -18,9 +16,9 @@ from tests.programs.stage import Stage, Task
 pytestmark = pytest.mark.slow
 
 PROGRAMS: dict[str, Callable[[Task], None]] = {
-    "opencode": lambda task: opencode.test_opencode(task, opencode.PROVIDERS[0]),
-    "codex": codex.test_codex_by_a_freeform_tool,
-    "claude-code": lambda task: claude_code.test_claude_code(task, claude_code.CURRENT),
+    "opencode": lambda task: opencode.complete_task(task, opencode.PROVIDERS[0]),
+    "codex": codex.use_freeform_tool,
+    "claude-code": lambda task: claude_code.complete_task(task, claude_code.CURRENT),
 }
 
 

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs import test_claude_code as claude_code
-from tests.programs import test_codex as codex
-from tests.programs import test_opencode as opencode
-from tests.programs import test_python_libraries as libraries
+from tests.programs import claude_code, codex, opencode
+from tests.programs.libraries import LIBRARIES
 from tests.programs.simulated.manners import OWN
 from tests.programs.simulated.stage import Setting, steps_of, straight
 from tests.programs.stage import Stage, Task
@@ -24,24 +22,24 @@ QWEN, MISTRAL, LLAMA = FAMILIAR = [Setting(manner) for manner in ("qwen-xml", "m
 
 @pytest.mark.parametrize("stage", some(ALL, [Setting("hermes"), Setting("kimi")]), indirect=True)
 def test_langchain(stage: Stage, tmp_path: Path) -> None:
-    libraries.test_langchain(stage, tmp_path)
-    steps = {case: steps_of(stage, tmp_path / case / "project") for case in libraries.LANGCHAIN}
-    assert steps == dict.fromkeys(libraries.LANGCHAIN, straight(3))
+    LIBRARIES["langchain"].run(stage, tmp_path)
+    steps = {case: steps_of(stage, tmp_path / case / "project") for case in LIBRARIES["langchain"].cases}
+    assert steps == dict.fromkeys(LIBRARIES["langchain"].cases, straight(3))
 
 
 @pytest.mark.parametrize("stage", some(FAMILIAR, [LLAMA]), indirect=True)
 def test_opencode(task: Task) -> None:
-    opencode.test_opencode(task, opencode.PROVIDERS[0])
+    opencode.complete_task(task, opencode.PROVIDERS[0])
     assert steps_of(task.stage, task.project) == straight(3)
 
 
 @pytest.mark.parametrize("stage", some(FAMILIAR, [QWEN]), indirect=True)
 def test_codex(task: Task) -> None:
-    codex.test_codex_by_a_freeform_tool(task)
+    codex.use_freeform_tool(task)
     assert steps_of(task.stage, task.project) == straight(3)
 
 
 @pytest.mark.parametrize("stage", some(FAMILIAR, [MISTRAL]), indirect=True)
 def test_claude_code(task: Task) -> None:
-    claude_code.test_claude_code(task, claude_code.OLD)
+    claude_code.complete_task(task, claude_code.OLD)
     assert steps_of(task.stage, task.project) == straight(3)

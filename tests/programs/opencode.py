@@ -1,0 +1,43 @@
+"""Runs of OpenCode with one of its providers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.programs.installed import node_program
+from tests.programs.stage import CONTENT, KEY, Task, calling, prompt, reading, telling
+
+PROVIDERS = ("@ai-sdk/openai-compatible", "@ai-sdk/openai", "@ai-sdk/anthropic")
+OFFLINE = {
+    f"OPENCODE_DISABLE_{what}": "1" for what in ("MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD", "DEFAULT_PLUGINS")
+}
+
+
+def complete_task(task: Task, provider: str) -> None:
+    program = node_program("opencode")
+    configure(task.home, provider, task.stage.openai_url)
+    script = prompt(
+        reading("read", arguments={"filePath": str(task.source)}),
+        calling("write", arguments={"filePath": str(task.target), "content": CONTENT}),
+        telling(),
+    )
+    task.check(task.run([program, "run", script], timeout=120, **OFFLINE))
+
+
+def configure(home: Path, provider: str, url: str) -> None:
+    settings = {
+        "provider": {
+            "toolwire": {
+                "npm": provider,
+                "options": {"baseURL": url, "apiKey": KEY},
+                "models": {"a-model": {"name": "a-model", "tool_call": True}},
+            }
+        },
+        "model": "toolwire/a-model",
+        "small_model": "toolwire/a-model",
+        "permission": {"edit": "allow", "bash": "allow"},
+    }
+    folder = home / ".config" / "opencode"
+    folder.mkdir(parents=True)
+    (folder / "opencode.json").write_text(json.dumps(settings), encoding="utf-8")

@@ -4,61 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import pytest
 
-from tests.backends.vscode.stage import model
+from tests.backends.vscode.window_frames import chat, heard, hello, listed, parts
 from tests.telemetry.tracing import tracing
 from toolwire.backends.sessions import SessionLost
-from toolwire.backends.vscode.inbox import Overflow
+from toolwire.backends.vscode.queues import Overflow
 from toolwire.backends.vscode.window import AT_ONCE, Window
-from toolwire.backends.vscode.wire.frames import decode_gateway
 from toolwire.backends.vscode.wire.shapes import (
     Cancel,
-    Chat,
-    ChatMessage,
     Count,
     Counted,
     End,
     Failure,
-    FromGateway,
-    Hello,
-    ListedModel,
     Models,
-    Parts,
     Refresh,
-    TextPart,
-    Unknown,
 )
 from toolwire.errors import BadRequest
 from toolwire.telemetry import wire_trace
 
 pytestmark = pytest.mark.slow
-
-
-def hello(name: str = "w", *, focused: bool = True, **more: Any) -> Hello:
-    return Hello(v=1, window=name, vscode="1.139.1", extension="0.1.0", focused=focused, **more)
-
-
-def listed(key: str = "copilot/gpt-4.1", **more: Any) -> ListedModel:
-    return msgspec.convert(model(key, **more), ListedModel)
-
-
-def chat(request_id: str = "r", text: str = "hi") -> Chat:
-    message = ChatMessage(role="user", parts=(TextPart(text=text),))
-    return Chat(id=request_id, model="copilot/gpt-4.1", messages=(message,))
-
-
-def parts(request_id: str, seq: int = 0, text: str = "a") -> Parts:
-    return Parts(id=request_id, seq=seq, parts=(TextPart(text=text),))
-
-
-async def heard(window: Window) -> FromGateway | Unknown:
-    text = await asyncio.wait_for(window.outbox.next(), 1)
-    assert text is not None
-    return decode_gateway(text)
 
 
 def test_every_frame_is_traced_with_the_request_it_belongs_to(tmp_path: Path) -> None:

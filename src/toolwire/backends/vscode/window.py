@@ -11,8 +11,7 @@ import msgspec
 from ...errors import BadRequest
 from ...telemetry import wire_trace
 from ..sessions import SessionLost
-from .inbox import MOST, Heard, Inbox
-from .outbox import Outbox
+from .queues import MAX_INBOX, Heard, Inbox, Outbox
 from .wire.frames import MAX_FRAME, Bad, encode
 from .wire.models import lent
 from .wire.shapes import (
@@ -39,7 +38,7 @@ _moments = count(1)
 class Window:
     """Belongs to one event loop. Later moments are larger numbers."""
 
-    def __init__(self, hello: Hello, outbox: Outbox | None = None, *, most: int = MOST) -> None:
+    def __init__(self, hello: Hello, outbox: Outbox | None = None, *, most: int = MAX_INBOX) -> None:
         self.id = hello.window
         self.hello = hello
         self.outbox = outbox or Outbox()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.backends.codex.wire.conversations import IMAGE, PNG, WEATHER, message, request
 from tests.backends.codex.wire.recorded import sent
 from toolwire.backends.codex.wire.history import (
     Way,
@@ -22,10 +23,8 @@ from toolwire.types import (
     Media,
     Message,
     Opaque,
-    Part,
     Reasoning,
     Request,
-    Role,
     Source,
     Text,
     Tool,
@@ -33,29 +32,9 @@ from toolwire.types import (
     ToolResult,
 )
 
-PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-IMAGE = Media(kind="image", mime="image/png", data=PNG)
-
 
 def items_of(asked: Request) -> list[dict[str, Any]]:
     return history_of(asked, Names(tool.name for tool in asked.tools)).items
-
-
-def message(role: Role, *parts: Part | str) -> Message:
-    return Message(role=role, parts=tuple(Text(text=part) if isinstance(part, str) else part for part in parts))
-
-
-def request(*messages: Message, tools: tuple[Tool, ...] = ()) -> Request:
-    return Request(model="m", messages=messages, tools=tools)
-
-
-CALL = ToolCall(id="call_x1", name="get_weather", raw='{"city":"Paris"}', args={"city": "Paris"})
-RESULT = ToolResult(call_id="call_x1", parts=(Text(text="sunny"),))
-WEATHER = (
-    message("user", "weather in Paris? SC=dyn"),
-    message("assistant", "Let me check.", CALL),
-    message("tool", RESULT),
-)
 
 
 @pytest.mark.parametrize(

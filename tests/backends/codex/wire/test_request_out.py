@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from tests.backends.codex.wire.conversations import IMAGE, WEATHER, message, request
 from tests.backends.codex.wire.recorded import sent
-from tests.backends.codex.wire.test_history import IMAGE, WEATHER, message, request
 from toolwire.backends.codex.wire.request_out import (
     UNREAD,
     initialize_params,

@@ -10,8 +10,8 @@ from typing import Any
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from toolwire.backends.vscode.wire import encode
 from toolwire.backends.vscode.wire import shapes as bridge
+from toolwire.backends.vscode.wire.frames import encode
 from toolwire.wire.exact_json import decode
 
 SCHEMA = Path(__file__).parents[4] / "vscode" / "protocol.schema.json"

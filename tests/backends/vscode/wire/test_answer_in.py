@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from tests.backends.event_contract import check_events
 from tests.backends.vscode.wire.agreed import answer_parts, from_window
-from toolwire.backends.vscode.wire import AnswerDecoder, Names, decode_window
 from toolwire.backends.vscode.wire import shapes as bridge
+from toolwire.backends.vscode.wire.answer_in import AnswerDecoder
+from toolwire.backends.vscode.wire.frames import decode_window
+from toolwire.backends.vscode.wire.names import Names
 from toolwire.backends.vscode.wire.usage import usage_part
 from toolwire.calls.arguments import Invalid, Valid, judge
 from toolwire.calls.schemas import Schemas

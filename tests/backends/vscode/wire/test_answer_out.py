@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.backends.vscode.wire.agreed import from_gateway
-from toolwire.backends.vscode.wire import AnswerDecoder, PartsEncoder, decode_gateway, encode
 from toolwire.backends.vscode.wire import shapes as bridge
+from toolwire.backends.vscode.wire.answer_in import AnswerDecoder
+from toolwire.backends.vscode.wire.answer_out import PartsEncoder
+from toolwire.backends.vscode.wire.frames import decode_gateway, encode
 from toolwire.backends.vscode.wire.usage import usage_part
 from toolwire.dialects.shared.answer_out import join_texts
 from toolwire.errors import UpstreamError

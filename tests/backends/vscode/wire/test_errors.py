@@ -7,8 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.backends.vscode.wire.agreed import from_gateway
-from toolwire.backends.vscode.wire import error_of, needs_consent, no_model, no_window, refused, window_lost
-from toolwire.backends.vscode.wire.errors import cancelled, is_cancelled, is_too_long, refusal_in
+from toolwire.backends.vscode.wire.errors import (
+    cancelled,
+    error_of,
+    is_cancelled,
+    is_too_long,
+    needs_consent,
+    no_model,
+    no_window,
+    refusal_in,
+    refused,
+    window_lost,
+)
 from toolwire.errors import BadRequest, GatewayError, UpstreamError
 
 # code, name, message of the window -> status, code, a word of the hint

@@ -10,8 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.backends.vscode.wire.agreed import MODEL, answer_parts, asks, from_gateway, from_window, values
-from toolwire.backends.vscode.wire import MAX_FRAME, Bad, decode_gateway, decode_window, encode
 from toolwire.backends.vscode.wire import shapes as bridge
+from toolwire.backends.vscode.wire.frames import (
+    MAX_FRAME,
+    WHOLE,
+    Bad,
+    decode_gateway,
+    decode_window,
+    encode,
+    loses_digits,
+)
 from toolwire.wire.exact_json import encode as encode_json
 
 TEXT = bridge.TextPart(text="hi")
@@ -168,3 +176,24 @@ def test_hostile_objects_are_frames_or_bad(kind: str, members: dict[str, Any]) -
 def test_hostile_text_is_bad_or_a_frame(text: str | bytes) -> None:
     with suppress(Bad):
         assert decode_window(text) is not None
+
+
+@pytest.mark.parametrize(
+    ("value", "is_lost"),
+    [
+        (WHOLE, False),
+        (WHOLE + 1, True),
+        (-WHOLE - 1, True),
+        ({"a": [1, {"b": (2, WHOLE * 2)}]}, True),
+        ({"a": ["9" * 30, 1.5, True, None]}, False),
+    ],
+)
+def test_H072_long_integers_are_seen(value: Any, is_lost: bool) -> None:
+    assert loses_digits(value) is is_lost
+
+
+def test_depth_does_not_matter() -> None:
+    deep: Any = WHOLE + 1
+    for _ in range(100_000):
+        deep = [deep]
+    assert loses_digits(deep)

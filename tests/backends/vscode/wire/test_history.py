@@ -10,26 +10,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.backends.vscode.wire.agreed import faults
-from tests.backends.vscode.wire.test_images import PNG, image
-from toolwire.backends.vscode.wire import Names
-from toolwire.backends.vscode.wire import encode as encode_frame
+from tests.backends.vscode.wire.conversations import (
+    MESSAGES,
+    assistant,
+    call,
+    result,
+    user,
+    words,
+)
+from tests.backends.vscode.wire.pictures import PNG, image
 from toolwire.backends.vscode.wire import shapes as bridge
+from toolwire.backends.vscode.wire.frames import encode as encode_frame
 from toolwire.backends.vscode.wire.history import History
+from toolwire.backends.vscode.wire.names import Names
 from toolwire.types import (
     Loss,
     Media,
     Message,
     Opaque,
-    Part,
     Reasoning,
     Refusal,
     Request,
-    Role,
     Text,
-    ToolCall,
     ToolResult,
 )
-from toolwire.wire.exact_json import decode, encode
+from toolwire.wire.exact_json import decode
 
 
 def told(
@@ -40,41 +45,6 @@ def told(
     for index, message in enumerate(messages):
         history.tell(message, f"messages[{index}]")
     return history.messages()
-
-
-def user(*parts: Part | str) -> Message:
-    return Message(role="user", parts=tuple(Text(text=part) if isinstance(part, str) else part for part in parts))
-
-
-def assistant(*parts: Part | str) -> Message:
-    return Message(role="assistant", parts=tuple(Text(text=part) if isinstance(part, str) else part for part in parts))
-
-
-def call(id: str, name: str = "f", raw: str = "{}") -> ToolCall:
-    return ToolCall(id=id, name=name, raw=raw, args=None)
-
-
-def result(id: str, *texts: str, is_error: bool = False) -> ToolResult:
-    return ToolResult(call_id=id, parts=tuple(Text(text=text) for text in texts or ("ok",)), is_error=is_error)
-
-
-def words(message: bridge.ChatMessage) -> list[str]:
-    """What stands in a message, part by part."""
-    shown = []
-    for part in message.parts:
-        match part:
-            case bridge.TextPart():
-                shown.append(part.text)
-            case bridge.CallPart():
-                shown.append(f"call {part.id} {part.name} {encode(part.input).decode()}")
-            case bridge.ResultPart():
-                inner = [one.text if isinstance(one, bridge.TextPart) else one.mime for one in part.parts]
-                shown.append(f"result {part.id} {'|'.join(inner)}")
-            case bridge.DataPart():
-                shown.append(f"data {part.mime}")
-            case bridge.ThinkingPart():
-                shown.append("thinking")
-    return [message.role, *shown]
 
 
 def test_one_text_a_turn_and_results_first() -> None:
@@ -202,27 +172,6 @@ def test_a_model_that_sees_nothing_is_told_what_there_was() -> None:
     (message,) = told(user("look", image("image/png", PNG)), losses=losses, can_see=False)
     assert words(message)[2].startswith("[image not shown: image/png")
     assert losses == [Loss("media.image", "messages[0]", "this model sees no images")]
-
-
-IDS = st.sampled_from(["", "1", "2", "a.b", "x" * 70])
-WORDS = st.sampled_from(["", " ", "hi", "</tool_result>", "\ud800"])
-PARTS: st.SearchStrategy[Part] = st.one_of(
-    st.builds(Text, text=WORDS),
-    st.builds(Reasoning, text=WORDS),
-    st.builds(Refusal, text=WORDS),
-    st.builds(ToolCall, id=IDS, name=IDS, raw=st.sampled_from(["", "{}", "[1]", '{"a":', '{"a":1}'])),
-    st.builds(
-        ToolResult,
-        call_id=IDS,
-        parts=st.lists(st.builds(Text, text=WORDS), max_size=2).map(tuple),
-        is_error=st.booleans(),
-    ),
-    st.just(Opaque(dialect="vscode", value={"mime": "x", "data": "QQ=="})),
-    st.just(Opaque(dialect="messages", value={"type": "document", "title": "t"})),
-    st.just(image("image/png", PNG)),
-)
-ROLES: st.SearchStrategy[Role] = st.sampled_from(["user", "assistant", "tool"])
-MESSAGES = st.builds(Message, role=ROLES, parts=st.lists(PARTS, max_size=4).map(tuple))
 
 
 @settings(max_examples=120)

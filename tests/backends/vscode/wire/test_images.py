@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from base64 import b64decode, b64encode
-from zlib import compress, crc32
+from base64 import b64decode
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.backends.vscode.wire.pictures import PNG, _size, image
 from toolwire.backends.vscode.wire.images import TYPES, is_plain, objection
 from toolwire.types import Media
 
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return len(data).to_bytes(4, "big") + kind + data + crc32(kind + data).to_bytes(4, "big")
-
-
-def _size(width: int, height: int) -> bytes:
-    return width.to_bytes(4, "big") + height.to_bytes(4, "big") + b"\x08\x02\x00\x00\x00"
-
-
-PNG = (
-    b"\x89PNG\r\n\x1a\n"
-    + _chunk(b"IHDR", _size(1, 1))
-    + _chunk(b"IDAT", compress(b"\x00\xff\x00\x00"))
-    + _chunk(b"IEND", b"")
-)
 GIF = b64decode("R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7")
 WEBP = b64decode("UklGRiQAAABXRUJQVlA4IBgAAAAwAQCdASoBAAEAAgA0JaQAA3AA/vuUAAA=")
 JPEG = (
@@ -35,10 +20,6 @@ JPEG = (
     + b"\xff\xda\x00\x08\x01\x01\x00\x00\x3f\x00\x7f\xff\xd9"
 )
 WHOLE = {"image/png": PNG, "image/gif": GIF, "image/webp": WEBP, "image/jpeg": JPEG}
-
-
-def image(mime: str, data: bytes) -> Media:
-    return Media(kind="image", mime=mime, data=b64encode(data).decode())
 
 
 @pytest.mark.parametrize("mime", sorted(WHOLE))

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.backends.vscode.wire.agreed import MODEL
-from toolwire.backends.vscode.wire import find, lent, listing
+from toolwire.backends.vscode.wire.models import find, lent, listing
 from toolwire.backends.vscode.wire.shapes import ListedModel
 from toolwire.dialects.base import ModelLine
 

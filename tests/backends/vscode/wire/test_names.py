@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.backends.vscode.wire import Names
+from toolwire.backends.vscode.wire.names import Names
 
 LEGAL = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 NAMES = st.text(max_size=70) | st.sampled_from(["a.b", "a_b", "a/b", "", "x" * 64, "x" * 65, "größe", "a\ud800"])

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 
 from tests.backends.vscode.wire.agreed import MODEL, asks, from_gateway, from_window
-from toolwire.backends.vscode.wire import Bad, asked, decode_window, request_of
 from toolwire.backends.vscode.wire import shapes as bridge
+from toolwire.backends.vscode.wire.frames import Bad, decode_window
+from toolwire.backends.vscode.wire.request_in import request_of
+from toolwire.backends.vscode.wire.request_out import asked
 from toolwire.errors import BadRequest
 from toolwire.types import (
     Media,

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.backends.vscode.wire.agreed import MODEL, from_gateway, objects
-from tests.backends.vscode.wire.test_history import MESSAGES, assistant, call, result, user, words
-from tests.backends.vscode.wire.test_images import PNG, image
-from toolwire.backends.vscode.wire import Asked, asked
+from tests.backends.vscode.wire.conversations import MESSAGES, assistant, call, result, user, words
+from tests.backends.vscode.wire.pictures import PNG, image
+from toolwire.backends.vscode.wire.request_out import Asked, asked
 from toolwire.errors import BadRequest
 from toolwire.types import Loss, Message, Output, Request, Role, Sampling, Text, Thinking, Tool, ToolChoice
 

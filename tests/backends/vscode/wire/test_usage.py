@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.backends.vscode.wire import sends_usage
 from toolwire.backends.vscode.wire.shapes import DataPart
-from toolwire.backends.vscode.wire.usage import usage_in, usage_part
+from toolwire.backends.vscode.wire.usage import sends_usage, usage_in, usage_part
 from toolwire.types import Usage
 
 

@@ -16,8 +16,7 @@ from ....events import Event, Failed, Finished, Noted, Started
 from ....types import Choice, Json, Loss, Opaque, Reason, Reasoning, Refusal, Text, ToolCall, Usage
 from ....wire.exact_json import BadJson, encode
 from .errors import cancelled, error_of, is_cancelled, is_too_long, refusal_in, window_lost
-from .integers import WHY as DIGITS
-from .integers import loses_digits
+from .frames import DIGITS, loses_digits
 from .names import Names
 from .shapes import NAME, AnswerPart, CallPart, DataPart, End, Failure, Parts, TextPart, ThinkingPart
 from .usage import MIMES, usage_in

@@ -16,9 +16,8 @@ from ....events import Event, Failed, Finished, Noted, PartDelta, PartEnded, Par
 from ....types import Loss, Media, Opaque, Part, Reasoning, Refusal, Text, ToolCall, ToolResult, Usage
 from ....wire.exact_json import object_of
 from .errors import refused
+from .frames import DIGITS, loses_digits
 from .images import is_plain
-from .integers import WHY as DIGITS
-from .integers import loses_digits
 from .shapes import AnswerPart, CallPart, DataPart, End, Parts, Refused, TextPart, ThinkingPart
 from .usage import usage_part
 

@@ -23,6 +23,10 @@ from .shapes import FromGateway, FromWindow, Part, Unknown
 MAX_FRAME: Final = 32 << 20  # bytes
 
 
+WHOLE: Final = 2**53  # integers up to here survive JavaScript
+DIGITS: Final = "numbers are doubles in VS Code: integers beyond 2**53 lose digits"
+
+
 class Bad(ValueError):
     """Not a frame of this protocol; the text says what was found, and holds nothing secret or long."""
 
@@ -45,6 +49,20 @@ def encode(frame: FromWindow | FromGateway) -> str:
         return _written(frame).decode()
     except BadJson as fault:
         raise Bad(f"the frame cannot be written: {fault}.") from None
+
+
+def loses_digits(value: Json) -> bool:
+    """Whether an integer in it is too long. Not recursive: it may be nested as deep as JSON may."""
+    waiting: list[Json] = [value]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting.extend(value.values())
+        elif isinstance(value, list | tuple):
+            waiting.extend(value)
+        elif isinstance(value, int) and abs(value) > WHOLE:
+            return True
+    return False
 
 
 def _written(frame: Struct) -> bytes:

@@ -33,9 +33,8 @@ from ....types import (
     ToolResult,
 )
 from ....wire.exact_json import encode, object_of
+from .frames import DIGITS, loses_digits
 from .images import TYPES, is_plain, objection
-from .integers import WHY as DIGITS
-from .integers import loses_digits
 from .names import Names
 from .shapes import NAME, CallPart, ChatMessage, DataPart, ResultPart, TextPart
 from .shapes import Part as WirePart

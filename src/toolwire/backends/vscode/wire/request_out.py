@@ -18,9 +18,8 @@ from ....dialects.shared.requests import (
 from ....errors import BadRequest
 from ....types import JsonObject, Loss, Media, Message, Request, Text, Tool
 from ....wire.exact_json import BadJson
+from .frames import DIGITS, loses_digits
 from .history import History
-from .integers import WHY as DIGITS
-from .integers import loses_digits
 from .names import Names
 from .shapes import NAME, Chat, ChatMessage, ListedModel, OfferedTool
 

@@ -1,4 +1,4 @@
-"""What a window says to one request, in order, until somebody reads it; bounded, because a client may read slowly or never."""
+"""Bounded queues between a window and its requests: an Inbox for the answer to one request, an Outbox for frames to the window."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import asyncio
 from collections import deque
 from typing import TypeAlias
 
+from .wire.frames import MAX_FRAME
 from .wire.shapes import Counted, End, Failure, Parts
 
-MOST = 16 << 20  # bytes of frames that wait behind the next one to be read, which may be large
-_FRAME = 256  # what one costs beside its text
+MAX_INBOX = 16 << 20  # bytes of frames behind the next one to be read, which may be large
+_MAX_OUTBOX = 2 * MAX_FRAME
+_LOW = 1 << 18  # bytes in an outbox below which room() returns
+_FRAME = 256  # memory of one frame beside its text
 
 Heard: TypeAlias = Parts | End | Failure | Counted
 
@@ -21,7 +24,7 @@ class Overflow(Exception):
 class Inbox:
     """Belongs to one event loop, and has one reader."""
 
-    def __init__(self, request_id: str, most: int = MOST) -> None:
+    def __init__(self, request_id: str, most: int = MAX_INBOX) -> None:
         self.id = request_id
         self.asker = ""  # the client's request that it works for, as the log has it
         self._most = most
@@ -74,3 +77,54 @@ class Inbox:
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+
+class Outbox:
+    """full is set when more was put in than a window that reads leaves there. Belongs to one event loop."""
+
+    def __init__(self, most: int = _MAX_OUTBOX) -> None:
+        self._most = most
+        self._texts: deque[str] = deque()
+        self._size = 0
+        self._is_closed = False
+        self._filled = asyncio.Event()
+        self._drained = asyncio.Event()
+        self._drained.set()
+        self.full = asyncio.Event()
+
+    def put(self, text: str) -> bool:
+        """Whether it will be sent, as far as anybody can tell."""
+        if self._is_closed or self.full.is_set():
+            return False
+        if self._size and self._size + len(text) > self._most:
+            self.full.set()
+            return False
+        self._texts.append(text)
+        self._size += len(text)
+        if self._size > _LOW:
+            self._drained.clear()
+        self._filled.set()
+        return True
+
+    async def next(self) -> str | None:
+        """The next one; None when there will be no more."""
+        while not self._texts:
+            if self._is_closed:
+                return None
+            self._filled.clear()
+            await self._filled.wait()
+        text = self._texts.popleft()
+        self._size -= len(text)
+        if self._size <= _LOW:
+            self._drained.set()
+        return text
+
+    async def room(self) -> None:
+        """Until little waits."""
+        await self._drained.wait()
+
+    def close(self) -> None:
+        """What waits is still given; nothing more is taken."""
+        self._is_closed = True
+        self._filled.set()
+        self._drained.set()

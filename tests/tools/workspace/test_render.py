@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import pytest
+
 from toolwire.tools.workspace.files import EditedFile, WrittenFile
-from toolwire.tools.workspace.folders import Item, Tree, TreeFolder
+from toolwire.tools.workspace.folders import FoundFiles, Item, SearchLimit, Tree, TreeFolder
 from toolwire.tools.workspace.grep import Hit, Matches
 from toolwire.tools.workspace.limits import Limits
 from toolwire.tools.workspace.render import (
@@ -9,6 +11,7 @@ from toolwire.tools.workspace.render import (
     fit_lines,
     render_command,
     render_edited,
+    render_found_files,
     render_matches,
     render_size,
     render_tree,
@@ -50,6 +53,25 @@ def test_changes_are_reported_in_one_sentence() -> None:
     assert render_edited(EditedFile(path="a", count=1, line=1200)) == "edited a: 1 passage, in line 1,200."
 
 
+@pytest.mark.parametrize(
+    ("stopped", "note"),
+    [
+        ("seconds", "stopped after 20 seconds"),
+        ("scanned", "stopped after 1,000,000 files and folders"),
+        ("depth", "folders more than 32 deep were left out"),
+    ],
+)
+def test_the_limit_that_ended_a_search_is_a_note(stopped: SearchLimit, note: str) -> None:
+    found = FoundFiles(paths=["a"], count=1, stopped=stopped)
+    assert render_found_files(found, Limits()) == f"a\n[{note}; there may be more, so give a folder as path]"
+    matches = Matches(files={}, is_cut=False, stopped=stopped, too_large=2)
+    assert render_matches(matches, "files", Limits()).splitlines() == [
+        "[no line matches]",
+        f"[{note}; give a folder as path, or a simpler pattern]",
+        "[2 files of more than 16,777,216 bytes were not searched]",
+    ]
+
+
 def test_matches_are_lines_files_or_counts() -> None:
     hits = [Hit(0, 1, False, "x"), Hit(0, 2, True, "y")]
     found = Matches(files={"a": hits}, is_cut=True, stopped="", too_large=0)
@@ -61,10 +83,21 @@ def test_matches_are_lines_files_or_counts() -> None:
 
 def test_the_end_of_a_command_is_its_last_line() -> None:
     result = CommandResult(
-        output="x", code=-9, stopped="", limit=1, seconds=0.25, confinement="sandboxed", left_running=True
+        head="x",
+        tail="y",
+        left_out=1234,
+        code=-9,
+        stopped="",
+        limit=1,
+        seconds=0.25,
+        confinement="sandboxed",
+        left_running=True,
     )
     output = render_command(result, Limits())
     assert output.parts == (
-        Text(text="x\n[ended by signal 9; 0.2 s; sandboxed; what it had left running in the background was ended]"),
+        Text(
+            text="x\n[... 1,234 bytes left out ...]\ny\n"
+            "[ended by signal 9; 0.2 s; sandboxed; what it had left running in the background was ended]"
+        ),
     )
     assert not output.is_error

@@ -18,6 +18,7 @@ from .patterns import IgnoreFile, Pattern, Patterns, is_ignored
 
 Kind: TypeAlias = Literal["file", "folder", "link", "other", "gone"]
 Parts: TypeAlias = tuple[str, ...]
+SearchLimit: TypeAlias = Literal["", "seconds", "scanned", "depth"]  # the limit that ended a search early, "" for none
 
 _DEFAULT_DEPTH = 2
 _IGNORE_FILE = ".gitignore"
@@ -66,11 +67,11 @@ class Tree(Struct, frozen=True, kw_only=True):
 
 
 class FoundFiles(Struct, frozen=True, kw_only=True):
-    """The newest files that match, newest first; count is that of all. stopped: why the walk ended early, "" if it did not."""
+    """The newest files that match, newest first; count is that of all."""
 
     paths: list[str]
     count: int
-    stopped: str
+    stopped: SearchLimit
 
 
 class Walk:
@@ -80,7 +81,7 @@ class Walk:
         self._scope = scope
         self._with_ignored = with_ignored
         self._seen = 0
-        self.stopped = ""  # why it ended early; "" if it did not
+        self.stopped: SearchLimit = ""
 
     def files_below(self, place: Place) -> Iterator[Entry]:
         """Every file below an open folder."""
@@ -109,19 +110,18 @@ class Walk:
                     os.close(inner)
 
     def _is_over(self) -> bool:
-        limits = self._scope.limits
         self._scope.budget.check()
         if self._scope.budget.is_over:
-            self.stopped = f"stopped after {limits.seconds:g} seconds"
-        elif self._seen > limits.scanned:
-            self.stopped = f"stopped after {limits.scanned:,} files and folders"
+            self.stopped = "seconds"
+        elif self._seen > self._scope.limits.scanned:
+            self.stopped = "scanned"
         return bool(self.stopped)
 
     def _may_enter(self, entry: Entry, depth: int) -> bool:
         if entry.name == ".git":
             return False
         if depth > self._scope.limits.depth:
-            self.stopped = self.stopped or f"folders more than {self._scope.limits.depth} deep were left out"
+            self.stopped = self.stopped or "depth"
             return False
         return True
 

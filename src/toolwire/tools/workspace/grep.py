@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from ...errors import quote
 from .confinement import Scope, open_file
-from .folders import Walk
+from .folders import SearchLimit, Walk
 from .limits import Budget
 from .messages import Refused, os_errors_refused
 from .patterns import Patterns
@@ -78,12 +78,11 @@ class Hit(Struct, frozen=True):
 
 
 class Matches(Struct, frozen=True, kw_only=True):
-    """Hits by path, in the order of the walk. is_cut: there are more. stopped: why the search ended early, "" if it did not.
-    too_large: how many files were not searched because of their size."""
+    """Hits by path, in the order of the walk. is_cut: there are more. too_large: how many files were not searched because of their size."""
 
     files: dict[str, list[Hit]]
     is_cut: bool
-    stopped: str
+    stopped: SearchLimit
     too_large: int
 
 
@@ -122,9 +121,7 @@ def grep(scope: Scope, search: Search) -> Matches:
             if count > most or scope.budget.is_over:
                 break
     scope.budget.check()
-    stopped = candidates.walk.stopped
-    if scope.budget.is_over and not stopped:
-        stopped = f"stopped after {scope.limits.seconds:g} seconds"
+    stopped = candidates.walk.stopped or ("seconds" if scope.budget.is_over else "")
     return Matches(files=files, is_cut=count > most, stopped=stopped, too_large=candidates.too_large)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from ...types import Media, Text
 from ..base import Output
 from .files import EditedFile, File, TextPage, Trait, WrittenFile
-from .folders import FoundFiles, Item, Parts, Tree
+from .folders import FoundFiles, Item, Parts, SearchLimit, Tree
 from .grep import Hit, Matches, Mode
 from .limits import Limits
 from .messages import display_path
@@ -67,7 +67,8 @@ def render_tree(tree: Tree, limits: Limits) -> str:
 
 def render_found_files(found: FoundFiles, limits: Limits) -> str:
     lines = fit_lines(found.paths, limits.output_characters)
-    notes = [f"{found.stopped}; there may be more, so give a folder as path"] if found.stopped else []
+    stopped = _render_stopped(found.stopped, limits)
+    notes = [f"{stopped}; there may be more, so give a folder as path"] if stopped else []
     if len(lines) < found.count:
         notes.append(
             f"the newest {len(lines):,} of {found.count:,} files; use a narrower pattern, or give a folder as path"
@@ -88,8 +89,8 @@ def render_matches(found: Matches, mode: Mode, limits: Limits) -> str:
     notes = [] if lines else ["no line matches"]
     if found.is_cut or len(fitting) < len(lines):
         notes.append("there are more; use a narrower pattern, a glob or a folder as path")
-    if found.stopped:
-        notes.append(f"{found.stopped}; give a folder as path, or a simpler pattern")
+    if stopped := _render_stopped(found.stopped, limits):
+        notes.append(f"{stopped}; give a folder as path, or a simpler pattern")
     if found.too_large:
         notes.append(f"{found.too_large:,} files of more than {limits.file_bytes:,} bytes were not searched")
     return _with_notes(fitting, notes)
@@ -107,7 +108,10 @@ def render_command(result: CommandResult, limits: Limits) -> Output:
 
 def render_output(result: CommandResult) -> str:
     """The output, ended by a line break."""
-    return result.output if not result.output or result.output.endswith("\n") else result.output + "\n"
+    output = result.head
+    if result.left_out:
+        output += f"\n[... {result.left_out:,} bytes left out ...]\n{result.tail}"
+    return output if not output or output.endswith("\n") else output + "\n"
 
 
 def render_status(result: CommandResult, limits: Limits) -> str:
@@ -144,6 +148,15 @@ def cut_line(line: str, characters: int) -> str:
     if len(line) <= characters:
         return line
     return f"{line[:characters]} [... {len(line) - characters:,} more characters in this line]"
+
+
+def _render_stopped(stopped: SearchLimit, limits: Limits) -> str:
+    return {
+        "": "",
+        "seconds": f"stopped after {limits.seconds:g} seconds",
+        "scanned": f"stopped after {limits.scanned:,} files and folders",
+        "depth": f"folders more than {limits.depth} deep were left out",
+    }[stopped]
 
 
 def _render_page(page: TextPage, limits: Limits) -> str:

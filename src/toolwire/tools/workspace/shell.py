@@ -23,12 +23,14 @@ class Unconfined(Refused):
 
 
 class CommandResult(Struct, frozen=True, kw_only=True):
-    """output holds standard output and standard error; code is negative for a signal, None if the command was stopped.
+    """head is standard output and standard error; if they are too long, left_out bytes are missing between head and tail.
 
-    limit: the time-out in seconds. left_running: the command left children running, which were killed.
+    code is negative for a signal, None if the command was stopped. limit: the time-out in seconds. left_running: the command left children running, which were killed.
     """
 
-    output: str
+    head: str
+    tail: str
+    left_out: int
     code: int | None
     stopped: Literal["", "timeout", "flood"]
     limit: float
@@ -72,8 +74,11 @@ class Runner:
                 with_strays=True,
             )
         budget.check()
+        head, tail, left_out = output.parts()
         return CommandResult(
-            output=output.text(),
+            head=head,
+            tail=tail,
+            left_out=left_out,
             code=ended.code,
             stopped="" if ended.code is not None else "flood" if output.is_flood else "timeout",
             limit=limit,
@@ -129,12 +134,13 @@ class BoundedOutput:
             del self._tail[: len(self._tail) - self._half]
         return not self.is_flood
 
-    def text(self) -> str:
+    def parts(self) -> tuple[str, str, int]:
+        """The beginning, the end, and how many bytes are missing between them; the beginning is all if none are."""
         tail = bytes(self._tail[-self._half :]) if self._half else b""
         left_out = self._tail_size - len(tail)
         if not left_out:
-            return _decode(bytes(self._head) + tail)
-        return f"{_decode(bytes(self._head))}\n[... {left_out:,} bytes left out ...]\n{_decode(tail)}"
+            return _decode(bytes(self._head) + tail), "", 0
+        return _decode(bytes(self._head)), _decode(tail), left_out
 
 
 def _decode(output: bytes) -> str:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.dialects.playing import asking
 from toolwire.dialects.base import Endpoint
-from toolwire.dialects.gemini import COUNT, GENERATE, STREAM, Asked, asked_in, match, path_of
+from toolwire.dialects.gemini import match, path_of
 from toolwire.types import Request
 
 BODY = b'{"contents": [{"parts": [{"text": "hi"}]}]}'
@@ -31,38 +31,47 @@ def test_a_name_cannot_lead_elsewhere() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "asked"),
+    ("path", "task", "model"),
     [
-        ("/v1beta/models/gemini-3-pro:generateContent", Asked("gemini-3-pro", GENERATE)),
-        ("/v1/models/gemini-3-pro:streamGenerateContent", Asked("gemini-3-pro", STREAM)),
-        ("/v1beta/models/ollama/qwen3:8b:countTokens", Asked("ollama/qwen3:8b", COUNT)),
-        ("/v1alpha/tunedModels/t:generateContent/", Asked("tunedModels/t", GENERATE)),
-        (
-            "/v1beta1/projects/p/locations/eu/publishers/google/models/m:generateContent",
-            Asked("m", GENERATE),
-        ),
-        ("/v1beta/models", Asked("")),
-        ("/v1beta/models/", Asked("")),
-        ("/v1beta/models/a/b", Asked("a/b")),
-        ("/v1/models", None),
-        ("/v1/models/gpt-5", None),
-        ("/v1/models/:generateContent", None),
-        ("/v1/responses/x:generateContent", None),
-        ("/v1/chat/completions", None),
-        ("/v1beta/openai/chat/completions", None),
-        ("/models/m:generateContent", None),
+        ("/v1beta/models/gemini-3-pro:generateContent", "answer", "gemini-3-pro"),
+        ("/v1/models/gemini-3-pro:streamGenerateContent", "answer", "gemini-3-pro"),
+        ("/v1beta/models/ollama/qwen3:8b:countTokens", "count", "ollama/qwen3:8b"),
+        ("/v1alpha/tunedModels/t:generateContent/", "answer", "tunedModels/t"),
+        ("/v1beta1/projects/p/locations/eu/publishers/google/models/m:generateContent", "answer", "m"),
+        ("/v1beta/models", "models", ""),
+        ("/v1beta/models/", "models", ""),
+        ("/v1beta/models/a/b", "model", "a/b"),
     ],
 )
-def test_what_a_path_asks_for(path: str, asked: Asked | None) -> None:
-    assert asked_in(path) == asked
+def test_a_path_names_a_task_and_a_model(path: str, task: str, model: str) -> None:
+    found = match(path, b"")
+    assert found is not None
+    assert found.task == task
+    assert (found.model if found.decode is None else found.decode(BODY, {}).model) == model
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/models",
+        "/v1/models/gpt-5",
+        "/v1/models/:generateContent",
+        "/v1/responses/x:generateContent",
+        "/v1/chat/completions",
+        "/v1beta/openai/chat/completions",
+        "/models/m:generateContent",
+    ],
+)
+def test_paths_of_other_dialects_do_not_match(path: str) -> None:
+    assert match(path, b"") is None
 
 
 @given(st.text(st.characters(codec="ascii", exclude_categories=["Cc"]), min_size=1))
 def test_a_name_comes_back_from_its_path(name: str) -> None:
-    path = of(name).partition("?")[0]
-    found = asked_in(path)
+    found = match(of(name).partition("?")[0], b"")
     assert found is not None
-    assert found.model == name.removeprefix("models/")
+    assert found.decode is not None
+    assert found.decode(BODY, {}).model == name.removeprefix("models/")
 
 
 def test_the_path_and_the_query_say_how_to_decode_a_request() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.dialects.refusing import NOT_OBJECTS, refusal
-from toolwire.dialects.gemini import decode_asked, decode_count_request, decode_request
+from toolwire.dialects.gemini import decode_call, decode_count_request, decode_request
 from toolwire.dialects.gemini.request_in import choice_in, schema_of, tools_in
 from toolwire.dialects.gemini.shapes import sealed_out
 from toolwire.errors import BadRequest
@@ -20,12 +20,12 @@ HI = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
 
 def read(config: Any = None, **members: Any) -> Request:
     body = {**HI, **({"generationConfig": config} if config is not None else {}), **members}
-    return decode_asked(json.dumps(body).encode(), {"x": "y"}, model="gemini-2.5-flash", is_stream=True)
+    return decode_call(json.dumps(body).encode(), {"x": "y"}, model="gemini-2.5-flash", is_stream=True)
 
 
 def test_the_path_names_the_model_and_the_bytes_stay_as_they_came() -> None:
     body = json.dumps(HI, indent=1).encode()
-    request = decode_asked(body, {"a": "b"}, model="m", is_stream=False)
+    request = decode_call(body, {"a": "b"}, model="m", is_stream=False)
     assert (request.model, request.stream, request.wire, request.origin) == ("m", False, body, "gemini")
     assert (request.source, request.headers) == (HI, {"a": "b"})
     assert request.messages[0].parts == (Text(text="hi"),)
@@ -35,7 +35,7 @@ def test_a_body_may_name_them_itself_and_they_do_not_travel_on() -> None:
     request = decode_request(json.dumps({**HI, "model": "models/m", "stream": True}).encode(), {})
     assert (request.model, request.stream) == ("m", True)
     assert json.loads(request.wire) == request.source == HI
-    asked = decode_asked(json.dumps({**HI, "model": "models/x"}).encode(), {}, model="m", is_stream=False)
+    asked = decode_call(json.dumps({**HI, "model": "models/x"}).encode(), {}, model="m", is_stream=False)
     assert (asked.model, json.loads(asked.wire)) == ("m", HI)
 
 
@@ -108,7 +108,7 @@ def test_a_request_with_a_seal_is_written_anew() -> None:
     seal = sealed_out(Reasoning(text="", redacted="b3BhcXVl", extra={"messages": {}}))
     content = {"role": "model", "parts": [{"text": "", "thought": True, "thoughtSignature": seal}, {"text": "x"}]}
     body = {"contents": [*HI["contents"], content]}
-    assert decode_asked(json.dumps(body).encode(), {}, model="m", is_stream=False).wire == b""
+    assert decode_call(json.dumps(body).encode(), {}, model="m", is_stream=False).wire == b""
 
 
 def test_a_count_is_asked_for_with_contents_alone_or_all() -> None:
@@ -121,7 +121,7 @@ def test_a_count_is_asked_for_with_contents_alone_or_all() -> None:
 @pytest.mark.parametrize("body", NOT_OBJECTS)
 def test_H153_what_is_no_object_is_refused(body: bytes) -> None:
     with pytest.raises(BadRequest):
-        decode_asked(body, {}, model="m", is_stream=False)
+        decode_call(body, {}, model="m", is_stream=False)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_a_model_and_contents_are_needed() -> None:
     assert refusal("gemini", HI).where == "model"
     assert refusal("gemini", {"model": "m"}).where == "contents"
     with pytest.raises(BadRequest):
-        decode_asked(json.dumps(HI).encode(), {}, model="", is_stream=False)
+        decode_call(json.dumps(HI).encode(), {}, model="", is_stream=False)
 
 
 def test_H063_a_list_of_no_functions_goes_no_further() -> None:

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from toolwire.dialects import DIALECTS
-from toolwire.dialects.gemini import decode_asked, encode_request
+from toolwire.dialects.gemini import decode_call, encode_request
 from toolwire.dialects.gemini.request_out import choice_out, members, without_signatures
 from toolwire.profiles import ANTHROPIC, GEMINI, GEMINI_API, GEMINI_SUBSET, RESPONSES, Profile
 from toolwire.types import (
@@ -299,7 +299,7 @@ def test_its_own_requests_keep_every_member() -> None:
         "generationConfig": {"unknown": True},
         "systemInstruction": {"parts": [{"text": "s"}]},
     }
-    request = decode_asked(json.dumps(body).encode(), {}, model="m", is_stream=False)
+    request = decode_call(json.dumps(body).encode(), {}, model="m", is_stream=False)
     encoded = encode_request(request, GEMINI_API)
     assert json.loads(encoded.body) == body
     assert encoded.losses == ()
@@ -309,7 +309,7 @@ def test_lowered_tools_of_its_own_are_written_anew_beside_those_of_the_provider(
     tools = [{"functionDeclarations": [{"name": "a.b.c", "parameters": {"type": "OBJECT"}}]}, {"googleSearch": {}}]
     config = {"retrievalConfig": {}, "functionCallingConfig": {"mode": "ANY"}}
     body = {"contents": [{"parts": [{"text": "x"}]}], "tools": tools, "toolConfig": config}
-    request = decode_asked(json.dumps(body).encode(), {}, model="m", is_stream=False)
+    request = decode_call(json.dumps(body).encode(), {}, model="m", is_stream=False)
     lowered = (Tool(name="a_b_c", schema=SCHEMA), request.tools[1])
     written = json.loads(encode_request(replace(request, tools=lowered, is_lowered=True), GEMINI).body)
     assert written["tools"] == [

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import partial
-from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from ...profiles import Profile
@@ -19,7 +18,7 @@ from ..shared.answer_out import BodyEncoder
 from .answer_in import GeminiStreamDecoder, body_events
 from .answer_out import GeminiStreamEncoder, body_of
 from .errors import decode_error, decode_models, encode_error, encode_model, encode_models
-from .request_in import decode_asked, decode_count_request, decode_request
+from .request_in import decode_call, decode_count_request, decode_request
 from .request_out import encode_request, path_of
 from .shapes import COUNT, GENERATE, NAME, STREAM, plain_name
 
@@ -31,42 +30,30 @@ _PATH = re.compile(
 )
 
 
-class Asked(NamedTuple):
-    """What a path requests: verb is "" if it only names a model, and model is "" if it names none."""
-
-    model: str
-    verb: str = ""
-
-
 def match(path: str, query: bytes) -> Endpoint | None:
-    """None for a path that other dialects have too, or none. The name of a model may contain slashes and colons.
+    """None for a path that is not specific to this dialect. The name of a model may contain slashes and colons.
 
     A client that requests a stream but not server-sent events gets an array of chunks: one, once the answer is complete.
     """
-    asked = asked_in(path)
-    if asked is None:
-        return None
-    members = parse_qs(query[:_LONGEST_QUERY].decode("utf-8", "replace"))
-    key, is_sse = members.get("key", [""])[-1], "sse" in members.get("alt", ())
-    if not asked.verb:
-        return Endpoint(task="model" if asked.model else "models", model=asked.model, key=key)
-    if asked.verb == COUNT:
-        return Endpoint(task="count", decode=partial(decode_count_request, model=asked.model), key=key)
-    is_stream = asked.verb == STREAM
-    decode = partial(decode_asked, model=asked.model, is_stream=is_stream and is_sse)
-    return Endpoint(task="answer", decode=decode, key=key, is_array=is_stream and not is_sse)
-
-
-def asked_in(path: str) -> Asked | None:
-    """None for a path that is not specific to this dialect. The name of a model may contain slashes and colons."""
     found = _PATH.fullmatch(path.rstrip("/"))
     if found is None:
         return None
     version, folder, rest = found.groups(default="")
-    name, colon, verb = rest.rpartition(":")
-    if colon and name and verb in (GENERATE, STREAM, COUNT):
-        return Asked(plain_name(f"{folder}/{name}"), verb)
-    return None if version == "v1" else Asked(plain_name(f"{folder}/{rest}") if rest else "")
+    name, _, method = rest.rpartition(":")
+    is_call = bool(name) and method in (GENERATE, STREAM, COUNT)
+    if version == "v1" and not is_call:
+        return None
+    members = parse_qs(query[:_LONGEST_QUERY].decode("utf-8", "replace"))
+    key, is_sse = members.get("key", [""])[-1], "sse" in members.get("alt", ())
+    if not is_call:
+        model = plain_name(f"{folder}/{rest}") if rest else ""
+        return Endpoint(task="model" if model else "models", model=model, key=key)
+    model = plain_name(f"{folder}/{name}")
+    if method == COUNT:
+        return Endpoint(task="count", decode=partial(decode_count_request, model=model), key=key)
+    is_stream = method == STREAM
+    decode = partial(decode_call, model=model, is_stream=is_stream and is_sse)
+    return Endpoint(task="answer", decode=decode, key=key, is_array=is_stream and not is_sse)
 
 
 def headers(profile: Profile, key: str, given: Mapping[str, str]) -> dict[str, str]:
@@ -100,15 +87,3 @@ DIALECT = Dialect(
     encode_model=encode_model,
     decode_models=decode_models,
 )
-
-__all__ = [
-    "COUNT",
-    "DIALECT",
-    "NAME",
-    "STREAM",
-    "Asked",
-    "asked_in",
-    "decode_asked",
-    "decode_count_request",
-    "encode_request",
-]

@@ -40,7 +40,7 @@ def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
     return _request(top, b"", headers, plain_name(model), flag_or_none(top, "stream") or False)
 
 
-def decode_asked(body: bytes, headers: Mapping[str, str], *, model: str, is_stream: bool) -> Request:
+def decode_call(body: bytes, headers: Mapping[str, str], *, model: str, is_stream: bool) -> Request:
     """A body, with the model and the kind of request from its path."""
     return _request(body_object(body), body, headers, model, is_stream)
 

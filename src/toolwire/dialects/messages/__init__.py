@@ -59,5 +59,3 @@ DIALECT = Dialect(
     encode_model=encode_model,
     decode_models=decode_models,
 )
-
-__all__ = ["DIALECT", "decode_count_request", "decode_request", "encode_request"]

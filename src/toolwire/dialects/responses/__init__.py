@@ -34,5 +34,3 @@ DIALECT = Dialect(
     encode_model=encode_model,
     decode_models=decode_models,
 )
-
-__all__ = ["DIALECT", "decode_request", "encode_request"]

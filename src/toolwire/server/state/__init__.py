@@ -71,7 +71,7 @@ class State:
         """An estimate by length, with all that the request leans on."""
         if asked.method != "POST":
             raise WrongMethod(asked.method, "POST")
-        request = responses.decode_request(body, asked.headers)
+        request = responses.DIALECT.decode_request(body, asked.headers)
         kept = await self._runtime.stored(request, asked.owner)
         whole = request.wire if kept is None or not kept.is_here else encode(kept.request.source)
         return encode({"object": "response.input_tokens", "input_tokens": max(1, len(whole) // BYTES_PER_TOKEN)})

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from itertools import count
 
 from toolwire.calls.schemas import Schemas
-from toolwire.calls.validation import Offer
+from toolwire.calls.validation import Offer, OfferedTools
 from toolwire.calls.written.splitter import Manner, Spoken
 from toolwire.events import Event, PartDelta, PartStarted, Started
-from toolwire.pipeline.simulation import OfferedTools
 from toolwire.types import Text, Tool
 
 from .wire import Line, frames

@@ -9,10 +9,9 @@ from typing import Any, Literal
 
 from toolwire.calls.arguments import Repaired, Valid
 from toolwire.calls.schemas import Schemas
-from toolwire.calls.validation import Checking, Offer, Tally
+from toolwire.calls.validation import Checking, Offer, OfferedTools, Tally
 from toolwire.calls.written.splitter import Manner, Spoken
 from toolwire.events import Event, Finished, PartDelta, PartEnded, PartStarted, Started
-from toolwire.pipeline.simulation import OfferedTools
 from toolwire.types import Choice, Text, Tool, ToolCall
 
 from .borrowed import same

@@ -9,12 +9,11 @@ from typing import Any
 
 from toolwire.calls.schemas import Schemas
 from toolwire.calls.turn import Turn
-from toolwire.calls.validation import Offer
+from toolwire.calls.validation import Offer, OfferedTools
 from toolwire.calls.written.splitter import Manner, Spoken
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.base import AnswerContext
 from toolwire.events import Event, PartEnded
-from toolwire.pipeline.simulation import OfferedTools
 from toolwire.pipeline.verbatim import Tap, Translator, tap_of
 from toolwire.types import Message, Request, Text, Tool, ToolCall
 

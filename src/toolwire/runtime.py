@@ -21,7 +21,7 @@ from .memory.answers import AnswerMemory, StoredTurn
 from .memory.signatures import SignatureMemory
 from .offload import LARGE, offload
 from .pipeline.answer import Answer, EventAnswer, ReplyReader, pipe_for
-from .pipeline.guard import guarded, scanning, simulated
+from .pipeline.guard import guarded, simulated, text_splitter
 from .pipeline.job import Job
 from .pipeline.prepare import Preparation
 from .pipeline.search import Searching
@@ -142,8 +142,7 @@ class Runtime:
 
     def _turn(self, job: Job, watcher: Watcher | None, *, is_raw: bool) -> Turn:
         """is_raw: the events come from the back end itself, so that its text and its arguments must still be decoded."""
-        scan = scanning(job, self._preparation.schemas) if is_raw else None
-        splitter = None if scan is None else scan.splitter(job.request)
+        splitter = text_splitter(job, self._preparation.schemas) if is_raw else None
         decoder = self._preparation.decoder(job) if is_raw else None
         return Turn(job.received, new_id, job.names, watcher, splitter, decoder)
 

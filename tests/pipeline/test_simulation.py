@@ -10,12 +10,12 @@ import pytest
 
 from toolwire.backends.base import EventReply, Model
 from toolwire.calls.schemas import Schemas
-from toolwire.calls.validation import Checking, Offer, Tally
+from toolwire.calls.validation import Checking, Offer, OfferedTools, Tally
 from toolwire.calls.written.splitter import Manner
 from toolwire.config.policy import Corrections
 from toolwire.events import Event, Finished, PartDelta, PartEnded, PartStarted, Started, fold
 from toolwire.pipeline.correction import CorrectingBackend
-from toolwire.pipeline.simulation import OfferedTools, ScanningBackend, SimulatingBackend, simulated_profile
+from toolwire.pipeline.simulation import ScanningBackend, SimulatingBackend, simulated_profile
 from toolwire.profiles import OPENAI_RESPONSES, PLAIN
 from toolwire.types import Choice, Message, Request, Text, Tool, ToolCall, ToolChoice
 

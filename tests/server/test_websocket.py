@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from tests.server.wire import Wire
-from toolwire.backends.mounts import SHUTDOWN
-from toolwire.server.body import Receive, Send
+from toolwire.backends.mounts import SHUTDOWN, Receive, Send
 from toolwire.server.websocket import WebSocketConnection
 from toolwire.wire.websocket import (
     BINARY,

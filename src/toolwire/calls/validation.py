@@ -147,6 +147,27 @@ class Offer:
         return self._spelled
 
 
+class OfferedTools(Struct, frozen=True):
+    """The tools that a text may call. is_told: a prompt describes them to the model."""
+
+    offer: Offer
+    schemas: Schemas
+    is_told: bool
+
+    @property
+    def tools(self) -> Sequence[Tool]:
+        return self.offer.tools
+
+    def tool(self, name: str) -> Tool | None:
+        return self.offer.tool(name)
+
+    def fits(self, name: str, raw: str) -> bool:
+        tool = self.offer.tool(name)
+        if tool is None:
+            return False
+        return isinstance(judge(ToolCall(id="", name=name, raw=raw), tool, self.schemas, may_repair=False), Valid)
+
+
 class Checking:
     """decoder: undoes what the back end's form of the schemas made the model write; None where that is nothing."""
 

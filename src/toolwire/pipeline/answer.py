@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias
 
 from ..backends.base import EventReply, WireReply
 from ..calls.turn import Turn
@@ -26,7 +26,6 @@ from ..wire.exact_json import encode
 from .job import Job
 from .verbatim import BodyTap, Translator, Untouched, tap_of
 
-T = TypeVar("T")
 Write: TypeAlias = Callable[[bytes], Awaitable[None]]
 
 MAX_ANSWER = 256 << 20  # bytes
@@ -49,34 +48,31 @@ class ReplyReader:
         dialect = DIALECTS[self._dialect]
         return dialect.stream_decoder(self._request) if self.is_stream else dialect.body_decoder(self._request)
 
-    async def read(self) -> bytes:
-        """The next bytes, b"" at the end. Raises UpstreamError when the reply is cut, stalls or is too large."""
-        assert not isinstance(self.reply, EventReply)
-        data = await self.reply.read()
+    def count(self, data: bytes) -> bool:
+        """Note what one read has returned, b"" at the end. True: it may complete a large event or body, so decode it in a thread.
+
+        Raises UpstreamError when the reply is too large.
+        """
         self._size += len(data)
         self.undecoded += len(data)
         self._is_read = not data
         if self._size > MAX_ANSWER:
             raise garbage(f"the back end's answer is larger than {MAX_ANSWER >> 20} MB.")
-        return data
-
-    async def decode(self, data: bytes, decode: Callable[[bytes], T]) -> T:
-        """decode(data), in a thread where data completes a large event or a large body."""
-        is_large = self.undecoded > LARGE and (not data or b"\n" in data)
-        return await offload(decode, data) if is_large else decode(data)
+        return self.undecoded > LARGE and (not data or b"\n" in data)
 
     async def events(self) -> AsyncIterator[list[Event]]:
-        """Raises UpstreamError like read(). The last list may lack an end."""
+        """Raises UpstreamError when the reply is cut, stalls or is too large. The last list may lack an end."""
         if isinstance(self.reply, EventReply):
             async for events in self.reply.events:
                 yield events
             return
         decoder = self.decoder()
-        while data := await self.read():
-            if events := await self.decode(data, decoder.feed):
+        while data := await self.reply.read():
+            is_large = self.count(data)
+            if events := (await offload(decoder.feed, data) if is_large else decoder.feed(data)):
                 self.undecoded = 0
                 yield events
-        yield await self.decode(b"", lambda _: decoder.close())
+        yield await offload(decoder.close) if self.count(b"") else decoder.close()
 
     async def release(self, *, is_over: bool = False) -> None:
         """Close the reply. is_over: the answer is complete. Its last bytes are then awaited for a moment, because a connection
@@ -195,7 +191,7 @@ class Answer(EventAnswer):
         if isinstance(self._reader.reply, EventReply):
             await self._run_events(self._reader.reply, write)
         else:
-            await self._run_bytes(write)
+            await self._run_bytes(self._reader.reply, write)
 
     async def release(self) -> None:
         """The client has its answer, or has disconnected."""
@@ -204,15 +200,16 @@ class Answer(EventAnswer):
         self._note(pipe.error)
         await self._reader.release(is_over=pipe.is_over and pipe.error is None)
 
-    async def _run_bytes(self, write: Write) -> None:
+    async def _run_bytes(self, reply: WireReply, write: Write) -> None:
         pipe, reader, stored = self._pipe, self._reader, self._job.stored
         while not pipe.is_over:
             try:
-                data = await reader.read()
+                data = await reply.read()
+                is_large = reader.count(data)
             except UpstreamError as error:
                 await self._write_last(pipe.fail(error).wire, write)
                 return
-            if wire := await reader.decode(data, self._translate):
+            if wire := (await offload(self._translate, data) if is_large else self._translate(data)):
                 if self.is_over or (stored is not None and stored.is_awaited):
                     await self._write_last(wire, write)
                 else:

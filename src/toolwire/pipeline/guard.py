@@ -8,10 +8,11 @@ from ..backends.base import Backend
 from ..calls.schemas import Schemas
 from ..calls.tools.encoded_arguments import ArgumentDecoder
 from ..calls.turn import Count, Watch, Watcher, has_tools
-from ..calls.validation import Checking, Offer
+from ..calls.validation import Checking, Offer, OfferedTools
 from ..calls.written.request import Wanted, reminder, wanted_of
-from ..calls.written.splitter import Manner
+from ..calls.written.splitter import Manner, Spoken
 from ..config.policy import Policy
+from ..ids import new_id
 from .correction import CorrectingBackend
 from .job import Job
 from .simulation import ScanningBackend, SimulatingBackend
@@ -39,17 +40,23 @@ def guarded(job: Job, schemas: Schemas, decoder: ArgumentDecoder | None) -> tupl
     terms = job.terms
     if wanted.must_call:
         terms = replace(terms, reminder=reminder(wanted, is_native=not is_simulated))
-    return CorrectingBackend(scanning(job, schemas) or backend, checking, terms), None
+    if _writes_calls(job):
+        backend = ScanningBackend(backend, schemas, _manner(job.policy, job.guard))
+    return CorrectingBackend(backend, checking, terms), None
 
 
-def scanning(job: Job, schemas: Schemas) -> ScanningBackend | None:
-    """The back end with a scan of its text for calls; None where its models do not write calls as text."""
-    backend = job.backend
-    if job.policy.tools != "auto" or job.guard == "off" or not backend.dialect:
+def text_splitter(job: Job, schemas: Schemas) -> Spoken | None:
+    """Takes calls out of the text; None where the models of the back end do not write calls as text."""
+    if not _writes_calls(job):
         return None
-    if not backend.profile.writes_calls or not job.offered or not has_tools(job.request):
-        return None
-    return ScanningBackend(backend, schemas, _manner(job.policy, job.guard))
+    offer = Offer(job.request.tools)
+    return Spoken(OfferedTools(offer, schemas, is_told=False), offer, new_id, _manner(job.policy, job.guard))
+
+
+def _writes_calls(job: Job) -> bool:
+    if job.policy.tools != "auto" or job.guard == "off" or not job.backend.dialect:
+        return False
+    return job.backend.profile.writes_calls and bool(job.offered) and has_tools(job.request)
 
 
 def simulated(backend: Backend, policy: Policy, model: str, schemas: Schemas) -> Backend:

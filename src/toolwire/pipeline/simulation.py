@@ -6,47 +6,24 @@ ScanningBackend serves a model whose server may leave calls in the text: the req
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ..backends.base import Backend, EventReply
-from ..calls.arguments import Valid, judge
 from ..calls.schemas import Schemas
 from ..calls.turn import has_tools
-from ..calls.validation import Offer
+from ..calls.validation import Offer, OfferedTools
 from ..calls.written.request import wanted_of, written
 from ..calls.written.splitter import Manner, Spoken
 from ..errors import GatewayError
 from ..events import Event, Failed
 from ..ids import new_id
 from ..profiles import ANY_SCHEMAS, IdRule, Profile
-from ..types import Loss, Request, Tool, ToolCall
+from ..types import Loss, Request
 from .answer import ReplyReader
 from .wrapper import BackendWrapper, wrap_reply
-
-
-class OfferedTools(Struct, frozen=True):
-    """The tools that a text may call. is_told: a prompt describes them to the model."""
-
-    offer: Offer
-    schemas: Schemas
-    is_told: bool
-
-    @property
-    def tools(self) -> Sequence[Tool]:
-        return self.offer.tools
-
-    def tool(self, name: str) -> Tool | None:
-        return self.offer.tool(name)
-
-    def fits(self, name: str, raw: str) -> bool:
-        tool = self.offer.tool(name)
-        if tool is None:
-            return False
-        return isinstance(judge(ToolCall(id="", name=name, raw=raw), tool, self.schemas, may_repair=False), Valid)
 
 
 class ScanningBackend(BackendWrapper):

@@ -254,6 +254,7 @@ class BodyTap(Translator):
     ) -> None:
         super().__init__(decoder, turn, encoder)
         self._body: list[bytes] = []
+        self._events: list[Event] = []
         self._whole = decoder
         self._renamer = renamer
 
@@ -262,11 +263,35 @@ class BodyTap(Translator):
         return super().feed(data)
 
     def close(self) -> Batch:
+        """The encoder gets the events only if the body must be encoded again."""
         batch = self._last_events()
         self.took_over = self._whole.irregular or self._turn.changed
-        if self.error is None:
-            batch.wire = self._encoder.close() if self.took_over else self._unchanged()
+        if self.error is None and not self.took_over:
+            batch.wire = self._unchanged()
+        elif batch.events:  # else fail() has encoded them
+            batch.wire = self._encode_events()
+            if self.error is None:
+                batch.wire += self._encoder.close()
         return batch
+
+    def fail(self, error: GatewayError) -> Batch:
+        batch = super().fail(error)
+        if batch.events:
+            batch.wire = self._encode_events()
+        return batch
+
+    def _encode_events(self) -> bytes:
+        events, self._events = self._events, []
+        return b"".join([self._encoder.send(event) for event in events])
+
+    def send(self, events: list[Event]) -> Batch:
+        events = self._turn.send(events)
+        for event in events:
+            if self.is_over:
+                break
+            self._events.append(event)
+            self._look(event)
+        return Batch(b"", events)
 
     def final(self) -> JsonObject | None:
         if self.took_over or self.error is not None:

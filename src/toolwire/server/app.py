@@ -7,13 +7,13 @@ import logging
 import re
 import time
 import traceback
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
 from functools import partial
 from typing import Any
 
 from ..backends import build
 from ..backends.http.transport import Transport
-from ..backends.mounts import Mount, mount_kinds
+from ..backends.mounts import Mount, Receive, Send, mount_kinds
 from ..backends.search import build_search
 from ..catalog.router import router_for
 from ..config.file import Config, default_store_path
@@ -32,9 +32,8 @@ from ..telemetry.hourly import HourlyCounts
 from ..telemetry.prometheus import Prometheus
 from ..types import LOOP_HEADER, REACHED_BOUND, Request
 from .auth import Guard, key_in, owner_of
-from .body import ClientGone, Receive, Send, check_type, read_body, with_model
 from .collector import Collector
-from .exchange import Exchange, while_here
+from .exchange import ClientGone, Exchange, check_type, read_body, while_here, with_model
 from .logs import Log
 from .mounts import RuntimeAccess
 from .reply import Reply, WrongMethod
@@ -77,13 +76,12 @@ class App:
         self._transport: Transport | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+    def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> Coroutine[Any, Any, None]:
         if scope["type"] == "http":
-            await self._http(scope, receive, send)
-        elif scope["type"] == "lifespan":
-            await self._lifespan(receive, send)
-        elif scope["type"] == "websocket" and (mount := self.mounts.get(scope["path"])) is not None:
-            await mount.serve(scope, receive, send)
+            return self._http(scope, receive, send)
+        if scope["type"] == "lifespan":
+            return self._lifespan(receive, send)
+        return self.mounts[scope["path"]].serve(scope, receive, send)
 
     def start(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -177,7 +175,12 @@ class App:
                 return
             self._guard.admit(headers, is_probe=short in _PROBES)
             if endpoint is not None:
-                await self._serve(endpoint, scope["method"], headers, receive, reply, record)
+                if scope["method"] not in endpoint.methods:
+                    raise WrongMethod(scope["method"], ", ".join(endpoint.methods))
+                if endpoint.decode is not None:
+                    await self._model_request(endpoint, endpoint.decode, headers, receive, reply, record)
+                else:
+                    await self._show_models(endpoint, reply)
             elif is_stateful(short):
                 await self._show_state(scope, short, headers, receive, reply)
             else:
@@ -211,27 +214,16 @@ class App:
         self._history.closed(record)
         self._log.request(record)
 
-    async def _serve(
-        self,
-        endpoint: Endpoint,
-        method: str,
-        headers: Mapping[str, str],
-        receive: Receive,
-        reply: Reply,
-        record: Record,
-    ) -> None:
-        if method not in endpoint.methods:
-            raise WrongMethod(method, ", ".join(endpoint.methods))
-        if endpoint.decode is not None:
-            await self._model_request(endpoint, endpoint.decode, headers, receive, reply, record)
-        elif endpoint.task == "models":
-            await reply.json(reply.dialect.encode_models(await self._running().catalog.models()))
-        else:
-            line = await self._running().catalog.model(endpoint.model)
-            if line is None:
-                name = quote(endpoint.model)
-                raise BadRequest(f"no back end lists the model {name}.", status=404, code="model_not_found")
-            await reply.json(reply.dialect.encode_model(line))
+    async def _show_models(self, endpoint: Endpoint, reply: Reply) -> None:
+        catalog = self._running().catalog
+        if endpoint.task == "models":
+            await reply.json(reply.dialect.encode_models(await catalog.models()))
+            return
+        line = await catalog.model(endpoint.model)
+        if line is None:
+            name = quote(endpoint.model)
+            raise BadRequest(f"no back end lists the model {name}.", status=404, code="model_not_found")
+        await reply.json(reply.dialect.encode_model(line))
 
     async def _show_page(self, method: str, path: str, short: str, headers: Mapping[str, str], reply: Reply) -> None:
         """What is the same for clients of all dialects."""

@@ -77,13 +77,15 @@ class Connections(ServerState):
 
     def watch(self, loop: asyncio.AbstractEventLoop) -> None:
         self.sweep()
-        self._probe_descriptors()
         loop.call_later(_INTERVAL, self.watch, loop)
 
     def sweep(self) -> None:
+        """Closes the connections whose deadline has passed, and logs when no file can be opened."""
         now = self.now()
-        for connection in [one for one in self.connections if one.deadline <= now]:
-            connection.expire(now)
+        for connection in tuple(self.connections):
+            if connection.deadline <= now:
+                connection.expire(now)
+        self._probe_descriptors()
 
     def _probe_descriptors(self) -> None:
         """uvloop closes connections that it has no descriptor for, and does not report it."""

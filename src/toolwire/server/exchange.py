@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
+from ..backends.mounts import Receive
 from ..dialects.base import AnswerContext
-from ..errors import BadRequest, GatewayError, InternalError
+from ..errors import BadRequest, GatewayError, InternalError, quote
 from ..events import Failed
 from ..ids import new_id
 from ..pipeline.answer import Answer
 from ..runtime import Runtime
 from ..telemetry import Record
 from ..types import Request
-from .body import ClientGone, Receive
+from ..wire.exact_json import encode
 from .reply import EventStream, Reply, debug_header, loss_header, passed_headers
 
 T = TypeVar("T")
 _LAST_WORDS = 1.0  # seconds
+# What HTTP clients send when the program sets no content type.
+_DEFAULT_TYPES = ("application/x-www-form-urlencoded", "text/plain")
+
+
+class ClientGone(Exception):
+    """The client closed its connection."""
 
 
 class Exchange:
@@ -168,3 +175,91 @@ def _stopped() -> BadRequest:
 
 async def _next(receive: Receive) -> object:
     return await receive()
+
+
+def check_type(headers: Mapping[str, str]) -> None:
+    """Requires JSON. A program may also send the content types of `curl -d`. A web page may not: browsers send those without a
+    CORS preflight."""
+    kind = headers.get("content-type", "").split(";")[0].strip().lower()
+    is_json = not kind or kind == "application/json" or kind.endswith("+json")
+    if not is_json and not (kind in _DEFAULT_TYPES and not _is_of_page(headers)):
+        raise BadRequest(
+            f"the content type is {quote(kind)}; expected application/json.",
+            status=415,
+            code="unsupported_media_type",
+            where="content-type",
+        )
+    coding = headers.get("content-encoding", "identity").strip().lower()
+    if coding not in ("", "identity"):
+        raise BadRequest(
+            f"the body is encoded as {quote(coding)}; expected plain JSON.",
+            status=415,
+            code="unsupported_media_type",
+            where="content-encoding",
+        )
+
+
+def _is_of_page(headers: Mapping[str, str]) -> bool:
+    """Browsers send one of these with every request that a page makes to this machine."""
+    return any(name in ("origin", "referer") or name.startswith("sec-fetch-") for name in headers)
+
+
+def with_model(body: bytes, model: str) -> bytes:
+    """The body of a request without a model, with this model as its first member."""
+    rest = body.lstrip()[1:].lstrip()
+    return b'{"model":' + encode(model) + (b"" if rest.startswith(b"}") else b",") + rest
+
+
+async def read_body(
+    receive: Receive,
+    headers: Mapping[str, str],
+    limit: int,
+    seconds: float,
+    loop: asyncio.AbstractEventLoop | None = None,
+) -> bytes:
+    length = headers.get("content-length", "")
+    if length.isdigit() and int(length) > limit:
+        raise _too_large(limit)
+    running = loop or asyncio.get_running_loop()
+    task = asyncio.current_task(running)
+    assert task is not None
+    is_late = False
+
+    def stop() -> None:
+        nonlocal is_late
+        is_late = True
+        task.cancel()
+
+    timer = running.call_later(seconds, stop)  # lighter than asyncio.timeout, and every request passes here
+    pieces: list[bytes] = []
+    size = 0
+    try:
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ClientGone
+            piece: bytes = message.get("body", b"")
+            size += len(piece)
+            if size > limit:
+                raise _too_large(limit)
+            pieces.append(piece)
+            if not message.get("more_body"):
+                return b"".join(pieces) if len(pieces) > 1 else piece
+    except asyncio.CancelledError:
+        if not is_late:
+            raise
+        task.uncancel()
+        raise BadRequest(
+            f"the body did not arrive within {seconds:g} seconds.", status=408, code="request_timeout"
+        ) from None
+    finally:
+        timer.cancel()
+
+
+def _too_large(limit: int) -> BadRequest:
+    return BadRequest(
+        f"the body is larger than {limit // (1 << 20)} MB.",
+        status=413,
+        code="request_too_large",
+        hint="[server] max_body_mb sets the limit.",
+    )

@@ -34,6 +34,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _HANGUP: signal.Signals | None = getattr(signal, "SIGHUP", None)  # Windows has none
 _PASSED_ON = _SIGNALS if _HANGUP is None else (*_SIGNALS, _HANGUP)
 _NOT_STARTED = 3
+_PARENT_SECONDS = 0.5  # between two checks of a worker whether its parent lives
 _KEEP_ALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
 _LEAST_LIFE = 2.0  # a worker that dies sooner is not started again at once
 
@@ -92,6 +93,7 @@ class Options(uvicorn.Config):
             loop="auto",
             http=Protocol,
             ws="none",
+            interface="asgi3",  # App.__call__ returns coroutines and is none itself
             lifespan="on",
             log_config=None,
             log_level="warning",
@@ -124,22 +126,25 @@ class Server(uvicorn.Server):
         super().__init__(config)
         self.server_state: Connections = Connections(config.limits, files)
 
-    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        self._loop = asyncio.get_running_loop()
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
         with _hangup_handled(self._hang_up):
-            await super().serve(sockets)
+            super().run(sockets)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
         for listener in [one for server in self.servers for one in server.sockets]:
             _keep_alive(listener)
         self.server_state.watch(self._loop)
+        if self.parent:
+            self._check_parent()
         self.announce()
 
-    async def on_tick(self, counter: int) -> bool:
-        if self.parent and os.getppid() != self.parent:
+    def _check_parent(self) -> None:
+        if os.getppid() != self.parent:
             self.should_exit = True
-        return await super().on_tick(counter)
+        else:
+            self._loop.call_later(_PARENT_SECONDS, self._check_parent)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._signals += 1

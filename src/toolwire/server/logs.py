@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import threading
 import time
@@ -17,6 +18,7 @@ from ..wire.exact_json import encode
 
 _MAX_LINES = 10_000
 _PAUSE = 0.05
+_SEPARATOR = re.compile(r'[ "=,]')
 
 
 class Log:
@@ -175,8 +177,7 @@ def _local(call: LocalCall, record: Record) -> str:
 
 def _word(text: str) -> str:
     """As it is where it is one plain word; a name that a client chose must not look like another line or member."""
-    is_plain = text.isprintable() and not any(mark in text for mark in ' "=,')
-    return text if is_plain else quote(text)
+    return text if text.isprintable() and not _SEPARATOR.search(text) else quote(text)
 
 
 def _json(record: Record) -> str:

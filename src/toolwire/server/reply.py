@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from ..backends.mounts import Send
 from ..dialects import Dialect
 from ..errors import BadRequest, GatewayError, UpstreamError, quote
 from ..types import Loss
-from .body import Send
 
 HeaderList: TypeAlias = list[tuple[bytes, bytes]]
 _MAX_LOSS_HEADER = 1000

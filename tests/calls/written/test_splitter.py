@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire.calls.schemas import Schemas
-from toolwire.calls.validation import Offer, span_of
+from toolwire.calls.validation import Offer, OfferedTools, span_of
 from toolwire.calls.written.splitter import Manner, Spoken
 from toolwire.errors import UpstreamError
 from toolwire.events import (
@@ -26,7 +26,6 @@ from toolwire.events import (
     content_of,
     fold,
 )
-from toolwire.pipeline.simulation import OfferedTools
 from toolwire.types import Choice, Citation, Loss, Part, Reasoning, Text, Tool, ToolCall
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}

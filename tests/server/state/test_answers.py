@@ -41,8 +41,7 @@ from toolwire.config.secret import Secret
 from toolwire.dialects import DIALECTS
 from toolwire.errors import InternalError
 from toolwire.memory.store import Entry, MemoryStore
-from toolwire.server.body import ClientGone
-from toolwire.server.exchange import while_here
+from toolwire.server.exchange import ClientGone, while_here
 from toolwire.server.reply import Reply
 from toolwire.server.state.answers import send_pieces
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from ...backends.mounts import Receive
 from ...calls.turn import BYTES_PER_TOKEN
 from ...dialects import responses
 from ...errors import InternalError
@@ -12,7 +13,6 @@ from ...runtime import Runtime
 from ...telemetry import Record
 from ...types import Request
 from ...wire.exact_json import encode
-from ..body import Receive
 from ..exchange import while_here
 from ..reply import Reply, WrongMethod
 from .answers import Stored, send_pieces

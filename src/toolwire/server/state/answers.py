@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from ...backends.base import Backend, WireReply
+from ...backends.mounts import Receive
 from ...dialects.base import AnswerContext
 from ...dialects.responses import DIALECT as RESPONSES
 from ...dialects.responses.body_in import body_events
@@ -23,7 +24,6 @@ from ...runtime import Runtime
 from ...types import Request
 from ...wire.exact_json import decode, encode
 from ...wire.sse import SseReader
-from ..body import Receive
 from ..exchange import while_here
 from ..reply import EventStream, Reply, WrongMethod, passed_headers
 from .background import Background, cancelled, heard_of, shown, with_status

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.server.answers import DIALECTS, PATHS, error_in, question
+from tests.server.conftest import server, upstream
 from tests.server.harness import (
     LONG,
     Answer,
@@ -28,7 +29,10 @@ from tests.server.harness import (
 from toolwire.config.file import Config, with_backends
 from toolwire.errors import BadRequest
 from toolwire.server import app
-from toolwire.server.body import ClientGone, check_type, read_body, with_model
+from toolwire.server.exchange import ClientGone, check_type, read_body, with_model
+
+pytestmark = pytest.mark.slow
+__all__ = ["server", "upstream"]  # fixtures
 
 MEGABYTE = 1 << 20
 

@@ -107,6 +107,19 @@ class StoreContract:
 
         self.run(test)
 
+    def test_an_answer_in_place_of_a_conversation_has_none_of_its_items(self) -> None:
+        async def test(store: Store) -> None:
+            await store.put(conversation("c"))
+            await store.append("ann", "c", items("i"))
+            await store.put(conversation("c", created=2.0))
+            assert await store.items("ann", "c") == [*items("i")]
+            await store.put(answer("c"))
+            assert await store.find_items("ann", ["i"]) == {}
+            await store.put(conversation("c"))
+            assert await store.items("ann", "c") == []
+
+        self.run(test)
+
     @pytest.mark.parametrize("id", WEIRD)
     def test_any_text_is_an_id(self, id: str) -> None:
         async def test(store: Store) -> None:

@@ -50,7 +50,7 @@ def test_where_the_default_cannot_be_written_memory_will_do(tmp_path: Path) -> N
     found = opened(tmp_path / "file" / "state.db")
     assert isinstance(found.store, MemoryStore)
     assert found.warning.startswith(f"{tmp_path / 'file' / 'state.db'}: ")
-    assert found.warning.endswith("and are gone when the gateway stops.")
+    assert found.warning.endswith("and lost when the gateway stops.")
 
 
 def test_where_a_path_was_asked_for_nothing_else_will_do(tmp_path: Path) -> None:

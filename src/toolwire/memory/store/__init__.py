@@ -1,4 +1,4 @@
-"""What outlives a request: stored answers, conversations and threads, behind one protocol."""
+"""The store: answers, conversations and threads that outlive a request."""
 
 from __future__ import annotations
 

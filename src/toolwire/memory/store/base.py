@@ -1,6 +1,6 @@
-"""What the gateway asks of a store: answers by owner and id, chains of them, and lists of items.
+"""The interface of a store: answers by owner and id, chains of answers, and lists of items.
 
-An owner sees only what is its own; that is part of every question, so that no caller can forget it.
+The owner is a parameter of every method, so that no caller can read what belongs to another owner.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ class Item(Struct, frozen=True):
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """One stored answer, or a conversation (kind "conversation", no output, items kept beside it).
+    """One stored answer, or a conversation (kind "conversation", no output, its items stored separately).
 
-    All bytes are JSON. head: what later turns inherit (system and tools of a thread); input: an array of what this turn
-    added to the history; output: the items answered, in order; body: the answer as its dialect shows it, without its output.
-    keeper: the back end that keeps the content itself, "" where it is kept here; then head, input, output and body may be empty.
-    alive: when whoever works on a queued or running answer last said so, in seconds since 1970.
+    All bytes are JSON. head: what later turns inherit (system and tools of a thread). input: an array of what this turn adds to the
+    history. output: the items of the answer, in order. body: the answer in its dialect, without its output. keeper: the back end that
+    stores the content, "" if it is stored here; otherwise head, input, output and body may be empty. alive: the last heartbeat of a queued
+    or running answer, in seconds since 1970.
     """
 
     owner: str
@@ -54,36 +54,33 @@ def parent_of(entry: Entry) -> str:
 
 
 class Store(Protocol):
-    """Every method is safe to call from many tasks at once; none blocks the loop.
+    """Every method may be called by many tasks concurrently; none blocks the event loop.
 
     A full store evicts the least recently used entries; entries that are older than its bound expire. put, append, get, kind_of,
     chain and find_items are uses. Using an entry also counts as a use of its parents, so a conversation or chain is as recent as
     its most recent answer, and it is evicted whole. A running answer expires, but is not evicted; neither is the chain that a
-    write extends. A store that cannot do what it is asked raises a GatewayError.
+    write extends. A failure is a GatewayError.
     """
 
     async def put(self, entry: Entry) -> None:
-        """Keep it, in place of one with the same owner and id; when this returns it survives the process being killed."""
+        """Insert or replace by owner and id. When this returns, the entry survives a kill of the process."""
 
     async def get(self, owner: str, id: str) -> Entry | None: ...
 
     async def kind_of(self, owner: str, id: str) -> str:
-        """ "" if it is not there; cheaper than to get it."""
+        """ "" if it does not exist; cheaper than get()."""
 
     async def chain(self, owner: str, id: str) -> list[Entry] | None:
-        """This entry and all before it by `previous`, oldest first, without bodies; None if one is gone or before itself."""
+        """This entry and all before it by `previous`, oldest first, without bodies; None if one is missing or they form a cycle."""
 
     async def delete(self, owner: str, id: str) -> bool:
-        """Whether it was there; its items go with it."""
+        """Whether it existed. Its items are deleted, too."""
 
     async def find_items(self, owner: str, ids: Sequence[str]) -> dict[str, bytes]:
-        """Items by id, of answers and of conversations; unknown ids are left out."""
+        """Items by id, of answers and of conversations, without unknown ids."""
 
     async def append(self, owner: str, conversation: str, items: Sequence[Item]) -> bool:
-        """Add items to the end of a conversation; one whose id is there already is replaced in its place.
-
-        False, and nothing is kept, if the conversation is not there (deleted meanwhile, or never put).
-        """
+        """Append items to a conversation; an item with a known id is replaced in place. False if the conversation does not exist."""
 
     async def items(self, owner: str, conversation: str) -> list[Item]:
         """All items of a conversation, oldest first."""
@@ -91,7 +88,7 @@ class Store(Protocol):
     async def delete_item(self, owner: str, conversation: str, id: str) -> bool: ...
 
     async def touch(self, owner: str, id: str, alive: float) -> Status | None:
-        """Say that a running answer is still being worked on; its status as it is now, None if it is gone."""
+        """Record a heartbeat of a running answer and return its status; None if it does not exist."""
 
     async def close(self) -> None:
-        """Finish what was asked so far; nothing can be asked afterwards."""
+        """Finish pending calls; the store cannot be used afterwards."""

@@ -1,4 +1,4 @@
-"""Faults of the store's file in plain words: for the owner at the start, for clients later."""
+"""Errors of the store: for the owner at start, for clients later."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ UNAVAILABLE = "store_unavailable"
 _MOVE_AWAY = "Move it away to start with an empty store, or set path under [store] to another file."
 
 # By SQLite's primary result code: what is wrong with the file, and what its owner can do.
-_WORDS: dict[int, tuple[str, str, str]] = {
+_MEANING: dict[int, tuple[str, str, str]] = {
     sqlite3.SQLITE_FULL: (UNAVAILABLE, "the disk has no room left.", "Free some space."),
-    sqlite3.SQLITE_BUSY: (UNAVAILABLE, "another program keeps it locked.", "Stop that program, or try again."),
-    sqlite3.SQLITE_LOCKED: (UNAVAILABLE, "another program keeps it locked.", "Stop that program, or try again."),
+    sqlite3.SQLITE_BUSY: (UNAVAILABLE, "another program has locked it.", "Stop that program, or try again."),
+    sqlite3.SQLITE_LOCKED: (UNAVAILABLE, "another program has locked it.", "Stop that program, or try again."),
     sqlite3.SQLITE_IOERR: (UNAVAILABLE, "the disk refuses to read or write it.", "Check the disk and its quota."),
     sqlite3.SQLITE_READONLY: (UNWRITABLE, "it cannot be written.", "Give this user the right to write it."),
     sqlite3.SQLITE_CANTOPEN: (
@@ -32,9 +32,9 @@ _WORDS: dict[int, tuple[str, str, str]] = {
 
 
 def at_start(path: Path, error: Exception) -> ConfigError:
-    """Why the file cannot be used, with its path: the owner reads this."""
+    """Why the file cannot be used, with its path, for the owner."""
     if isinstance(error, sqlite3.Error):
-        code, found, hint = _WORDS.get(_primary(error), (DAMAGED, f"SQLite says: {error}.", _MOVE_AWAY))
+        code, found, hint = _MEANING.get(_primary(error), (DAMAGED, f"SQLite reports: {error}.", _MOVE_AWAY))
     else:
         reason = (isinstance(error, OSError) and error.strerror) or "unknown reason"
         code, found, hint = UNWRITABLE, f"it cannot be made: {reason}.", "Set path under [store] to another file."
@@ -58,7 +58,7 @@ def no_journal(path: Path) -> ConfigError:
 
 
 def while_running(error: Exception) -> GatewayError:
-    """The same for a client: without the path, which is none of its business."""
+    """The same for a client, without the path."""
     if isinstance(error, ConfigError):
         return _unavailable(error.code, error.message)
     if isinstance(error, GatewayError):
@@ -66,22 +66,22 @@ def while_running(error: Exception) -> GatewayError:
     if isinstance(error, UnicodeEncodeError):
         return BadRequest("found an id with half of a surrogate pair in it; expected Unicode text.")
     if isinstance(error, sqlite3.Error):
-        code, found, _ = _WORDS.get(_primary(error), (UNAVAILABLE, "SQLite refuses.", ""))
+        code, found, _ = _MEANING.get(_primary(error), (UNAVAILABLE, "SQLite refuses.", ""))
         return _unavailable(code, f"the store cannot be used now: {found}")
     return InternalError(f"the store failed with {type(error).__name__}.")
 
 
 def for_owner(path: Path, error: GatewayError) -> ConfigError:
-    """What a store said while it was used, for an owner who asks it from a command line: with the path, and what to do about it."""
+    """An error of a store in use, for an owner at the command line: with the path and a hint."""
     hints = {DAMAGED: _MOVE_AWAY, UNWRITABLE: "Give this user the right to write it and its folder."}
     hint = hints.get(error.code, "Try again, or set path under [store] to another file.")
     return ConfigError(error.message, code=error.code, where=str(path), hint=hint)
 
 
 def too_large(found: int, most: int) -> BadRequest:
-    """For one answer, or the items appended at once, that would push out everything else; sizes are in bytes."""
+    """For an answer, or items appended together, that would evict everything else; sizes are in bytes."""
     message = f"found {_kilobytes(found)} to store; expected at most {_kilobytes(most)}."
-    hint = 'Ask with "store": false, or let the owner of this gateway raise max_mb under [store].'
+    hint = 'Send "store": false, or let the owner of this gateway raise max_mb under [store].'
     return BadRequest(message, status=413, code="too_large_to_store", hint=hint)
 
 
@@ -90,11 +90,11 @@ def no_room() -> InternalError:
 
 
 def journal_held() -> InternalError:
-    return _unavailable(UNAVAILABLE, "another program keeps the store's journal from being emptied.")
+    return _unavailable(UNAVAILABLE, "another program prevents a checkpoint of the store's journal.")
 
 
 def key_taken() -> InternalError:
-    return _unavailable(UNAVAILABLE, "another id happens to have the same key in the store; a new id will not.")
+    return _unavailable(UNAVAILABLE, "another id has the same key in the store by chance; a new id will work.")
 
 
 def closed() -> InternalError:
@@ -102,7 +102,7 @@ def closed() -> InternalError:
 
 
 def is_full(error: Exception) -> bool:
-    """Also true when the bound of the file is reached, which SQLite does not tell from a full disk."""
+    """Also true at the size limit of the file, which SQLite reports like a full disk."""
     return isinstance(error, sqlite3.Error) and _primary(error) == sqlite3.SQLITE_FULL
 
 
@@ -111,12 +111,12 @@ def is_locked(error: Exception) -> bool:
 
 
 def _unavailable(code: str, message: str) -> InternalError:
-    hint = 'Requests that store nothing ("store": false) go on working.'
+    hint = 'Requests that store nothing ("store": false) still work.'
     return InternalError(message, status=503, code=code, hint=hint)
 
 
 def _primary(error: sqlite3.Error) -> int:
-    # Errors of the module itself, such as a closed connection, carry no code.
+    # Errors of the module itself, such as a closed connection, have no code.
     return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF
 
 

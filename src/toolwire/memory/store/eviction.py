@@ -1,9 +1,9 @@
-"""Which entries are removed first: the least recently used, and a whole chain at once.
+"""LRU eviction of whole chains.
 
-Entries form trees: an answer hangs from the answer it continues, or from its conversation, and cannot be continued without it. So
-an entry is as recent as the most recent entry below it. A use is written to one row only (`written`). Eviction corrects the rows
-above when it meets one that is older than something below it: one small write for an entry each time the store has turned over,
-in place of one for every entry of the chain with each request.
+Entries form trees: the parent of an answer is the answer it continues, or its conversation, and the answer cannot be continued without it. So
+an entry is as recent as the most recent entry below it. A use is written to one row only (`written`). When eviction meets a row that is
+older than one below it, it corrects that row: one small write per entry each time the store has turned over, instead of one for every
+entry of the chain with each request.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Name: TypeAlias = tuple[str, str]  # owner and id of an entry, or of an item tha
 _COLUMNS = "place, key, previous_key, written, status"
 BY_USE = f"SELECT {_COLUMNS} FROM entries ORDER BY written, place"
 BY_KEY = f"SELECT {_COLUMNS} FROM entries WHERE key = ?"
-# Parents before children. UNION leaves out what was there before, so a circle ends.
+# Parents before children. UNION drops duplicates, so a cycle ends.
 BELOW = f"""
 WITH RECURSIVE below ({_COLUMNS}) AS (
     SELECT {_COLUMNS} FROM entries WHERE place = ?
@@ -37,7 +37,7 @@ _PAGES_OF_USE = 3  # the row and two places in the index by use
 
 
 class Evicted(NamedTuple):
-    """pages: how many were touched, 0 if there is nothing to evict. is_whole: nothing is left of the chain."""
+    """pages: how many were written, 0 if there is nothing to evict. is_whole: the chain is removed completely."""
 
     pages: int = 0
     is_whole: bool = True
@@ -52,7 +52,7 @@ class _Row(NamedTuple):
 
 
 class Spared:
-    """Entries that must stay, with all above them: those that are being written, and on request those that run."""
+    """Entries that must not be evicted, with all their parents: those being written and, if wanted, running answers."""
 
     def __init__(self, connection: Connection, names: Iterable[Name] = (), *, spares_running: bool = True) -> None:
         self._connection = connection
@@ -66,7 +66,7 @@ class Spared:
         return row.key in self._keys
 
     def learn(self, rows: Iterable[_Row]) -> bool:
-        """Whether one of them runs, and so must stay."""
+        """Adds the running ones; whether there are any."""
         running = [row for row in rows if row.status in RUNNING] if self._spares_running else []
         for row in running:
             self._add(row)
@@ -77,10 +77,9 @@ class Spared:
 
 
 def evict(connection: Connection, pages: int, spared: Spared, before: float = float("inf")) -> Evicted:
-    """Remove the chain, or the branches of it, that was used least recently, if that was before this time.
+    """Remove the least recently used chain, or branches of it, if its last use was before this time.
 
-    About so many pages are touched; a longer chain loses its last answers first. Where uses had to be corrected instead, the next
-    call goes on.
+    Writes about so many pages; a longer chain loses its last answers first. A call may correct uses instead and evict nothing.
     """
     cursor = connection.execute(BY_USE)
     for row in map(_Row._make, cursor):
@@ -97,19 +96,19 @@ def evict(connection: Connection, pages: int, spared: Spared, before: float = fl
 
 
 def write_uses(connection: Connection, uses: Iterable[tuple[Name, float]]) -> None:
-    """With the time of each."""
+    """uses: entries or items, each with its time."""
     values = [(time, time, statements.key_of(owner, id)) for (owner, id), time in uses]
     connection.executemany(_USED, values)
     connection.executemany(_ITEM_USED, values)
 
 
 def uses_in(pages: int) -> int:
-    """How many uses may be written in a transaction of so many pages."""
+    """How many uses fit in a transaction of so many pages."""
     return max(1, pages // _PAGES_OF_USE)
 
 
 def _correct_uses(connection: Connection, rows: list[_Row], pages: int) -> Evicted | None:
-    """Entries become as recent as the most recent one below them; None if they all are."""
+    """Make entries as recent as the most recent one below them; None if they all are."""
     newest = {row.key: row.used for row in rows}
     for row in reversed(rows):
         if row.parent in newest:
@@ -132,7 +131,7 @@ def _remove(connection: Connection, rows: list[_Row], pages: int) -> Evicted:
 
 
 def _upwards(connection: Connection, row: _Row) -> Iterable[_Row]:
-    """The entry, its parent and so on, as far as they are stored."""
+    """The entry and its stored ancestors."""
     seen = set[int]()
     found: _Row | None = row
     while found is not None and found.key not in seen:

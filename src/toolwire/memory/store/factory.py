@@ -1,4 +1,4 @@
-"""The store that the owner's settings ask for, or the reason why it cannot be had."""
+"""Opens the configured store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DAY = 86400.0
 
 
 class OpenedStore(Struct, frozen=True):
-    """warning: a sentence for the owner, "" if all is as it should be."""
+    """warning: a message for the owner, or ""."""
 
     store: Store
     warning: str = ""
@@ -29,26 +29,24 @@ class OpenedStore(Struct, frozen=True):
 def open_store(
     *, kind: Literal["sqlite", "memory"], path: str, default_path: Path, max_age_days: int, max_mb: int
 ) -> OpenedStore:
-    """The file is path, or default_path if that is ""; it is made and checked now, but used from the first question on.
-
-    So workers may be forked in between. A ConfigError says what is wrong with a file; only where nobody asked for one and the
-    default cannot be written, memory will do.
+    """The file is path, or default_path if that is "". It is created and checked now, but opened with the first query, so that workers can
+    be forked in between. Raises ConfigError; only if no path is configured and the default is not writable, answers are stored in memory.
     """
     max_bytes, max_age = max_mb << 20, max_age_days * _DAY
     if kind == "memory":
         return OpenedStore(MemoryStore(max_bytes=max_bytes, max_age=max_age))
     file = Path(path) if path else default_path
     try:
-        _try_out(file, max_bytes, max_age)
+        _check_file(file, max_bytes, max_age)
     except ConfigError as error:
         if path or error.code != failures.UNWRITABLE:
             raise
-        warning = f"{error.sentence()} Until then answers are stored in memory, and are gone when the gateway stops."
+        warning = f"{error.sentence()} Until then answers are stored in memory and lost when the gateway stops."
         return OpenedStore(MemoryStore(max_bytes=max_bytes, max_age=max_age), warning)
     return OpenedStore(SqliteStore(file, max_bytes=max_bytes, max_age=max_age))
 
 
-def _try_out(path: Path, max_bytes: int, max_age: float) -> None:
+def _check_file(path: Path, max_bytes: int, max_age: float) -> None:
     session = StoreSession(path, bounds_of(max_bytes), max_age, PATIENCE)
     try:
         session.fit()

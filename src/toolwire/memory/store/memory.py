@@ -1,4 +1,4 @@
-"""The store in memory: for tests, and where nothing can or should be written to disk. It ends with the process."""
+"""The store in memory, lost with the process: for tests, and where nothing can or should be written to disk."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OVERHEAD = 500  # bytes that an entry or an item takes beside its content
 _Key: TypeAlias = tuple[str, str]  # owner and id
 
 
-class _Kept(Struct):
+class _Stored(Struct):
     """An entry with its items by id: those it answered, and those appended if it is a conversation.
 
     use: the number of its last use, the same for all entries of a chain that were used together.
@@ -37,7 +37,7 @@ class _Kept(Struct):
 
 
 class MemoryStore:
-    """Entries lie in the order of their last use, parents never before their children; nothing here ever waits."""
+    """Entries are ordered by last use, children before their parents."""
 
     def __init__(self, *, max_bytes: int, max_age: float, clock: Callable[[], float] = time.time) -> None:
         self._max_bytes = max_bytes
@@ -45,24 +45,24 @@ class MemoryStore:
         self._clock = clock
         self._uses = 0
         self._size = 0
-        self._kept: OrderedDict[_Key, _Kept] = OrderedDict()
+        self._kept: OrderedDict[_Key, _Stored] = OrderedDict()
         self._children: dict[_Key, dict[str, None]] = {}  # by owner and parent: ids of the entries below it
         self._holders: dict[_Key, dict[str, None]] = {}  # by owner and item: ids of the entries that have it
         self._is_closed = False
 
     @property
     def held_bytes(self) -> int:
-        """How much of the bound is in use."""
+        """Bytes of the limit that are in use."""
         return self._size
 
     async def put(self, entry: Entry) -> None:
         self._expire()
-        kept = _Kept(entry, {item.id: item.value for item in entry.output}, {})
+        kept = _Stored(entry, {item.id: item.value for item in entry.output}, {})
         if kept.size > self._max_bytes:
             raise failures.too_large(kept.size, self._max_bytes)
         key = (entry.owner, entry.id)
         replaced = self._kept.get(key)
-        if replaced is not None:
+        if replaced is not None and entry.kind == CONVERSATION:
             kept.appended = replaced.appended
         self._make_room(
             kept.size - (replaced.size if replaced else 0), key, (entry.owner, parent_of(entry) or entry.id)
@@ -130,7 +130,7 @@ class MemoryStore:
         if kept is None or id not in kept.appended:
             return False
         self._size -= size_of([kept.appended.pop(id)])
-        _let_go(self._holders, (owner, id), conversation)
+        _discard(self._holders, (owner, id), conversation)
         return True
 
     async def touch(self, owner: str, id: str, alive: float) -> Status | None:
@@ -145,11 +145,11 @@ class MemoryStore:
     async def close(self) -> None:
         self._is_closed = True
 
-    def _conversation(self, owner: str, id: str) -> _Kept | None:
+    def _conversation(self, owner: str, id: str) -> _Stored | None:
         kept = self._kept.get((owner, id))
         return kept if kept and kept.entry.kind == CONVERSATION else None
 
-    def _add(self, kept: _Kept) -> None:
+    def _add(self, kept: _Stored) -> None:
         owner, id = kept.entry.owner, kept.entry.id
         self._kept[owner, id] = kept
         self._size += kept.size
@@ -162,24 +162,24 @@ class MemoryStore:
         for item in items:
             self._holders.setdefault((owner, item), {})[holder] = None
 
-    def _remove(self, key: _Key) -> _Kept | None:
+    def _remove(self, key: _Key) -> _Stored | None:
         kept = self._kept.pop(key, None)
         if kept is not None:
             owner, id = key
             self._size -= kept.size
             for item in (*kept.answered, *kept.appended):
-                _let_go(self._holders, (owner, item), id)
+                _discard(self._holders, (owner, item), id)
             if parent := parent_of(kept.entry):
-                _let_go(self._children, (owner, parent), id)
+                _discard(self._children, (owner, parent), id)
         return kept
 
-    def _used(self, key: _Key) -> _Kept | None:
+    def _used(self, key: _Key) -> _Stored | None:
         self._expire()
         self._use(key)
         return self._kept.get(key)
 
     def _use(self, key: _Key) -> None:
-        """The entry and its parents were used together."""
+        """Mark the entry and its parents as used together."""
         self._uses += 1
         now = self._clock()
         for used in self._upwards(key):
@@ -187,7 +187,7 @@ class MemoryStore:
             self._kept.move_to_end(used)
 
     def _upwards(self, key: _Key) -> Iterator[_Key]:
-        """The entry, its parent and so on, as far as they are stored."""
+        """The entry and its stored ancestors."""
         seen = set[_Key]()
         while key in self._kept and key not in seen:
             seen.add(key)
@@ -197,7 +197,7 @@ class MemoryStore:
             key = (key[0], parent)
 
     def _below(self, key: _Key) -> list[_Key]:
-        """The entry and everything that hangs from it."""
+        """The entry and all its descendants."""
         found = {key: None}
         waiting = [key]
         while waiting:
@@ -208,7 +208,7 @@ class MemoryStore:
         return list(found)
 
     def _expire(self) -> None:
-        """What is too old goes, before any question is answered."""
+        """Remove what is too old; called first by every method."""
         if self._is_closed:
             raise failures.closed()
         oldest = self._clock() - self._max_age
@@ -216,7 +216,7 @@ class MemoryStore:
             self._remove(next(iter(self._kept)))
 
     def _make_room(self, size: int, *writing: _Key) -> None:
-        """For so many more bytes; the entries that are being written or extended stay."""
+        """For so many more bytes, without evicting the entries that are being written or extended."""
         if self._size + size <= self._max_bytes:
             return
         spared = {key for written in writing for key in self._upwards(written)}
@@ -228,7 +228,7 @@ class MemoryStore:
                 self._remove(key)
 
     def _least_used(self, spared: set[_Key]) -> list[_Key]:
-        """A chain, or the branches of it, that nothing used for longest; empty if everything is running or spared."""
+        """The least recently used chain, or branches of it; empty if everything is running or spared."""
         for key, kept in self._kept.items():
             while key not in spared:
                 together = [one for one in self._upwards(key) if self._kept[one].use == kept.use and one not in spared]
@@ -244,7 +244,7 @@ def size_of(values: Iterable[bytes]) -> int:
     return sum(len(value) + OVERHEAD for value in values)
 
 
-def _let_go(table: dict[_Key, dict[str, None]], key: _Key, id: str) -> None:
+def _discard(table: dict[_Key, dict[str, None]], key: _Key, id: str) -> None:
     ids = table.get(key, {})
     ids.pop(id, None)
     if not ids:

@@ -1,9 +1,8 @@
-"""How the file stays under its bound: the least recently used entries go, a few at a time, and their pages are used again.
+"""Keeps the file below its size limit: evicts the least recently used entries, a few at a time, so that their pages are reused.
 
-The bound is parted: a quarter (96 MB at most) is for the journal (WAL), the rest for the file. SQLite itself never lets the file
-grow past its part; the journal is emptied into the file before a transaction would take it past its own. Pruning makes room
-beforehand, so that neither is felt. Between two looks at the file only a guess of the pages used is counted down, so most writes
-cost no look.
+A quarter of the limit (96 MB at most) is for the journal (WAL), the rest for the file. SQLite itself limits the file; a checkpoint empties the
+journal before a transaction would exceed its part. Pruning makes room in advance, so that writes rarely meet either limit. Between two
+checks of the file, an estimate of the free pages is counted down, so most writes need no check.
 """
 
 from __future__ import annotations
@@ -23,14 +22,14 @@ from .schema import PAGE, pragma
 Result = TypeVar("Result")
 _SHARED = 16  # pages for the journal's index and its header
 _LONGEST_JOURNAL = 96 << 20  # enough for the largest request that the server takes by default
-_PAUSE = 60.0  # seconds between two looks for what is too old
+_PAUSE = 60.0  # seconds between two searches for expired entries
 _MOST_USES = 1000  # that are held in memory before they are written
 
 
 class FileBounds(Struct, frozen=True):
-    """All in pages, but journal, which is in bytes.
+    """All in pages, except journal, which is in bytes.
 
-    data: of the file. largest: of one transaction. spare: kept free for the next writes. step: touched in one go of pruning.
+    data: of the file. largest: of one transaction. spare: free for the next writes. step: written by one step of pruning.
     checkpoint: in the journal before it is copied into the file.
     """
 
@@ -43,7 +42,7 @@ class FileBounds(Struct, frozen=True):
 
 
 def bounds_of(max_bytes: int) -> FileBounds:
-    """How a bound for the whole is parted. An estimate of a transaction may err by a third before the journal is too long."""
+    """The parts of a limit for everything. The estimate of a transaction may be wrong by a third before the journal is too long."""
     total = max_bytes // PAGE
     journal = min(total // 4, _LONGEST_JOURNAL // PAGE)
     data = total - journal - _SHARED
@@ -58,44 +57,44 @@ def bounds_of(max_bytes: int) -> FileBounds:
 
 
 class Write(Protocol):
-    """Do work in a transaction of its own that touches about so many pages."""
+    """Run work in its own transaction, which writes about so many pages."""
 
     def __call__(self, work: Callable[[Connection], Result], pages: int) -> Result: ...
 
 
 class Pruner:
-    """For one connection; every step of it is a short transaction, so that other processes get their turn."""
+    """For one connection. Every step is a short transaction, so that other processes can write in between."""
 
     def __init__(self, connection: Connection, bounds: FileBounds, max_age: float, write: Write) -> None:
         self._connection = connection
         self._bounds = bounds
         self._max_age = max_age
         self._write = write
-        self._free = 0  # pages that can be used before the next look, by guess
-        self._next_look = 0.0  # for what is too old
-        self._uses: dict[Name, float] = {}  # reads that are not written yet
+        self._free = 0  # estimate of the pages that can be used before the next check
+        self._next_look = 0.0  # for expired entries
+        self._uses: dict[Name, float] = {}  # of reads, not written yet
         self._limit_file()
 
     def has_room(self, pages: int) -> bool:
-        """Whether a write that needs so many can go ahead; then they count as used."""
+        """Whether so many pages are free; then they count as used."""
         if pages > self._free:
             return False
         self._free -= pages
         return True
 
     def make_room(self, pages: int, uses: Iterable[Name] = ()) -> None:
-        """Before a write that needs so many and extends these entries; a GatewayError if nothing else can be evicted."""
+        """For a write that needs so many pages and extends these entries. Raises GatewayError if nothing else can be evicted."""
         if not self.has_room(pages):
             self._free = self._freed(pages + self._bounds.spare, uses)
             if not self.has_room(pages):
                 raise failures.no_room()
 
     def distrust(self, uses: Iterable[Name] = ()) -> None:
-        """The guess was wrong, or another process took the room: look again. If it is the disk that is full, nothing is pruned."""
+        """The estimate was wrong, or another process used the room: check again. If the disk is full, nothing is pruned."""
         self._free = self._freed(4 * self._bounds.spare, uses)
 
     def note_uses(self, uses: Iterable[Name], now: float) -> None:
-        """Held in memory until something is evicted or tidied up, so that a read costs no write."""
+        """Buffered until something is evicted or expires, so that a read needs no write."""
         for name in uses:
             self._uses[name] = now
 
@@ -103,7 +102,7 @@ class Pruner:
         return now >= self._next_look or len(self._uses) >= _MOST_USES
 
     def drop_old(self, now: float) -> None:
-        """At most one step a call; the next call goes on if there was more than that."""
+        """At most one step per call; the next call continues."""
         if not self.is_due(now):
             return
         oldest = now - self._max_age
@@ -111,13 +110,13 @@ class Pruner:
         step = self._bounds.step
         if self._step(lambda connection: evict(connection, step, spared, oldest)).pages < step:
             self._next_look = now + _PAUSE
-        self._write_uses()  # afterwards, so that a read does not bring back what had expired
+        self._write_uses()  # afterwards, so that a read does not revive an expired entry
 
     def shrink(self) -> None:
-        """A file from the time of a larger bound: prune it and write it anew. Only for the start: it takes its time."""
+        """Prune and rewrite a file that was made with a larger limit. Slow, so only at start."""
         excess = pragma(self._connection, "page_count") - self._bounds.data
         if excess > 0:
-            # Room is counted against the new bound, so this prunes all that does not fit.
+            # Room is computed with the new limit, so this prunes all that does not fit.
             self._freed(self._bounds.spare)
             self._connection.execute("PRAGMA temp_store = FILE")
             self._connection.execute("VACUUM")
@@ -129,7 +128,7 @@ class Pruner:
         pragma(self._connection, f"max_page_count = {self._bounds.data}")
 
     def _freed(self, wanted: int, uses: Iterable[Name] = ()) -> int:
-        """How many pages are free now, at least as many as wanted if there is enough to prune. uses: entries that must stay."""
+        """Prunes until so many pages are free, if possible; returns how many are. uses: entries that must not be evicted."""
         if (free := self._room()) >= wanted:
             return free
         self._write_uses()
@@ -151,7 +150,7 @@ class Pruner:
         return unused + pragma(self._connection, "freelist_count")
 
     def _step(self, remove: Callable[[Connection], Evicted]) -> Evicted:
-        """Remove chains until enough pages are touched; how many it were, and whether the last chain is gone."""
+        """Remove chains until enough pages are written; how many, and whether the last chain is removed."""
 
         def work(connection: Connection) -> Evicted:
             total = Evicted()

@@ -1,9 +1,9 @@
-"""The store's file: made private, told from foreign and newer ones, opened for one thread.
+"""The file of the store: created private, checked for foreign and newer databases, opened for one thread.
 
-`written` is the time of the last use of an entry (see `eviction`). `previous_key` names the entry above it: the answer that it
-continues, or its conversation. Version 1 had no indexes on them and no conversation in `previous_key`. A key is a number made of owner and id (`statements.key_of`): it takes a sixth of the space of both, so that the trees
-by key stay small, and with them the pages that a write touches and a look-up reads. Whoever follows a key compares owner and id.
-Small columns stand before the blobs, so that a look at them does not read the overflow pages of a large row.
+`written` is the time of the last use of an entry (see `eviction`). `previous_key` is the key of its parent: the answer that it continues, or its
+conversation. Version 1 had no indexes on them and no conversation in `previous_key`. A key is a hash of owner and id (`statements.key_of`)
+with a sixth of their size: indexes stay small, and so do the pages that a write touches. A reader that follows a key compares owner and id.
+Small columns come before the blobs, so that reading them does not read the overflow pages of a large row.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CREATE INDEX entries_below ON entries (previous_key) WHERE previous_key IS NOT N
 
 
 def connect(path: Path, patience: float) -> sqlite3.Connection:
-    """The file at path, made if missing; a ConfigError says why it cannot be used. patience is how long to wait for a lock."""
+    """Opens the file, created if missing. patience: seconds to wait for a lock. Raises ConfigError if it cannot be used."""
     try:
         _make_private(path)
         connection = sqlite3.connect(path, timeout=patience, isolation_level=None, check_same_thread=False)
@@ -60,14 +60,14 @@ def connect(path: Path, patience: float) -> sqlite3.Connection:
 
 
 def pragma(connection: sqlite3.Connection, name: str) -> int:
-    """A number that SQLite tells of the file, or takes when name is an assignment."""
+    """Reads a number, or sets it if name is an assignment."""
     [value] = connection.execute(f"PRAGMA {name}").fetchone()
     return int(value)
 
 
 def _make_private(path: Path) -> None:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # The journal gets the mode of the file itself from SQLite.
+    # SQLite creates the journal with the mode of the file.
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     if path.stat().st_size == 0:
         path.chmod(0o600)
@@ -75,11 +75,11 @@ def _make_private(path: Path) -> None:
 
 def _set_up(connection: sqlite3.Connection, path: Path, patience: float) -> None:
     _refuse_foreign(connection, path)
-    connection.execute(f"PRAGMA page_size = {PAGE}")  # without effect on a file that has tables
+    connection.execute(f"PRAGMA page_size = {PAGE}")  # has no effect on a file that has tables
     _use_wal(connection, path, patience)
     for setting in ("synchronous = NORMAL", "secure_delete = OFF", "temp_store = MEMORY", "cache_size = -8192"):
         connection.execute(f"PRAGMA {setting}")
-    connection.execute("BEGIN IMMEDIATE")  # also the proof that the file can be written
+    connection.execute("BEGIN IMMEDIATE")  # also checks that the file is writable
     version = pragma(connection, "user_version")
     steps = (_TABLES + _INDEXES, _INDEXES, "")[version]
     for statement in steps.split(";"):
@@ -103,7 +103,7 @@ def _refuse_foreign(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _use_wal(connection: sqlite3.Connection, path: Path, patience: float) -> None:
-    """SQLite does not wait for a lock here, so two processes that start at once would disturb each other."""
+    """SQLite does not wait for a lock here, so two processes that start at the same time would fail."""
     end = time.monotonic() + patience
     while True:
         try:

@@ -1,4 +1,4 @@
-"""Tasks done on one connection: reads as they are, writes together in one transaction, all within the bounds of the file."""
+"""Runs tasks on one connection: reads directly, writes grouped in transactions, all within the limits of the file."""
 
 from __future__ import annotations
 
@@ -29,10 +29,9 @@ class Outcome(Struct, frozen=True):
 
 
 class Task(Struct, frozen=True):
-    """pages: how many of the file it may touch, 0 for a read. It may be run twice: the first time may be rolled back.
+    """pages: how many it may write, 0 for a read. It may run twice, if the first run is rolled back.
 
-    uses: owners and ids of the entries that it uses, or of items that they answered. now: when it was asked. is_deletion: the file
-    does not grow.
+    uses: owners and ids of the entries that it uses, or of their items. now: time of the call. is_deletion: the file does not grow.
     """
 
     work: Work
@@ -43,54 +42,51 @@ class Task(Struct, frozen=True):
 
     @property
     def room(self) -> int:
-        """Free pages that the file must have for it."""
+        """Free pages that the file must have."""
         return 0 if self.is_deletion else self.pages
 
 
 class StoreSession:
-    """May be used by any thread, but by one at a time.
-
-    at_once() never waits for another process or for the disk to be in sync; perform() and tidy() do.
-    """
+    """For any thread, one at a time. at_once() never waits for another process or for a sync of the disk; perform() and tidy() do."""
 
     def __init__(self, path: Path, bounds: FileBounds, max_age: float, patience: float) -> None:
         self._bounds = bounds
         self._patience = patience
-        self._unsaved = 0  # pages in the journal since it was last copied into the file, by guess
+        self._unsaved = 0  # estimate of the pages in the journal since the last checkpoint
         self._connection = connect(path, patience)
-        # SQLite would empty the journal within a commit, also in one of at_once().
+        # Otherwise SQLite would run a checkpoint within a commit, also in one of at_once().
         pragma(self._connection, "wal_autocheckpoint = 0")
         pragma(self._connection, f"journal_size_limit = {bounds.journal // 2}")
         self._pruner = Pruner(self._connection, bounds, max_age, self._write)
         self._wait(0)
-        # Open all the time: asking it costs half of asking by path, and it tells when somebody has removed the file.
+        # Open all the time: fstat costs half of stat, and shows when the file is removed.
         self._journal = os.open(f"{path}-wal", os.O_RDONLY)
 
     def fit(self) -> None:
-        """To be called once at the start: the file may be larger than the bound is now."""
+        """Called once at start: the file may be larger than the limit."""
         with self._patiently():
             self._pruner.shrink()
 
     def at_once(self, task: Task) -> Outcome | None:
-        """None if it would have to wait, or failed: then it is for perform() to do."""
+        """None if it would have to wait, or failed: then the caller uses perform()."""
         try:
             if not task.pages:
                 return self._read(task)
             if self._pruner.has_room(task.room) and self._begin(task.pages):
                 return Outcome(self._finish(task.work))
         except Exception:
-            return None  # perform() meets the same fault, and has the words for it
+            return None  # perform() meets the same error and reports it
         return None
 
     def at_once_if_small(self, task: Task) -> Outcome | None:
-        """The same, but None also for a read that comes to more than a caller may wait for."""
+        """The same, but None also for a large read."""
         connection, left = self._connection, _SMALL_READ
 
         def count(cursor: sqlite3.Cursor, row: tuple[Any, ...]) -> tuple[Any, ...]:
             nonlocal left
             left -= sum([len(value) for value in row if type(value) is bytes])
             if left < 0:
-                raise OverflowError("this read is for the thread")
+                raise OverflowError("this read is too large for the caller")
             return row
 
         longest = connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _SMALL_READ)
@@ -102,7 +98,7 @@ class StoreSession:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, longest)
 
     def perform(self, tasks: Sequence[Task]) -> list[Outcome]:
-        """One outcome for each, in order; what was written is safe when this returns."""
+        """One outcome for each, in order. What was written is durable when this returns."""
         with self._patiently():
             writes = [task for task in tasks if task.pages]
             written = iter([outcome for group in self._groups(writes) for outcome in self._written(group)])
@@ -112,7 +108,7 @@ class StoreSession:
         return self._unsaved >= self._bounds.checkpoint or self._pruner.is_due(now)
 
     def tidy(self, now: float) -> None:
-        """Copy the journal into the file, drop what is too old. Nobody waits for it: a fault is left to the next who does."""
+        """Checkpoint and remove expired entries. Errors are ignored here; the next task meets them."""
         with contextlib.suppress(sqlite3.Error, OSError, GatewayError), self._patiently():
             if self._unsaved >= self._bounds.checkpoint:
                 self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
@@ -121,7 +117,7 @@ class StoreSession:
 
     @property
     def is_lost(self) -> bool:
-        """Somebody has removed the file under it: what is written now, nobody will find again."""
+        """Whether the file was removed: what is written now is lost."""
         return os.fstat(self._journal).st_nlink == 0
 
     def close(self) -> None:
@@ -140,7 +136,7 @@ class StoreSession:
         pragma(self._connection, f"busy_timeout = {int(seconds * 1000)}")
 
     def _groups(self, tasks: list[Task]) -> Iterator[list[Task]]:
-        """As many at once as one transaction may hold."""
+        """As many as one transaction may hold."""
         group: list[Task] = []
         pages = 0
         for task in tasks:
@@ -160,7 +156,7 @@ class StoreSession:
     def _read_alone(self, task: Task) -> Outcome:
         try:
             return self._read(task)
-        except Exception as error:  # whoever asked gets it; the others must not suffer
+        except Exception as error:  # only the caller of this task gets it
             return Outcome(error=failures.while_running(error))
 
     def _written(self, group: list[Task]) -> list[Outcome]:
@@ -169,7 +165,7 @@ class StoreSession:
         except Exception as error:
             if failures.is_full(error):
                 return [self._alone(task, is_full=True) for task in group]
-            if failures.is_locked(error):  # alone they would wait as long in vain, one after the other
+            if failures.is_locked(error):  # alone, each would wait as long in vain
                 return [Outcome(error=failures.while_running(error)) for _ in group]
             if len(group) > 1:
                 return [self._alone(task) for task in group]
@@ -198,7 +194,7 @@ class StoreSession:
         return self._finish(work)
 
     def _begin(self, pages: int) -> bool:
-        """Whether the journal has room; looked at with the lock held, because other processes write to it too."""
+        """Whether the journal has room; checked with the lock held, because other processes write to it, too."""
         self._connection.execute("BEGIN IMMEDIATE")
         journal = os.fstat(self._journal)
         if journal.st_size + pages * FRAME > self._bounds.journal or not journal.st_nlink:
@@ -212,7 +208,7 @@ class StoreSession:
             result = work(self._connection)
             self._connection.execute("COMMIT")
         except BaseException:
-            # SQLite has rolled back by itself after some faults of the disk.
+            # SQLite has already rolled back after some disk errors.
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
-
-from msgspec.structs import replace
+from sqlite3 import Connection
+from typing import TypeVar
 
 from . import errors as failures
 from . import schema, statements
 from .base import Entry, Item, Status, parent_of
+from .eviction import Name
 from .pruning import bounds_of
-from .session import StoreSession, Task, Work
+from .session import StoreSession, Task
 from .writer_thread import StoreThread
+
+Result = TypeVar("Result")
 
 PATIENCE = 5.0  # seconds to wait while another process writes
 _TICK = 1e-6  # seconds; a double holds no finer ones since 1970
 
 
 class SqliteStore:
-    """Opens its file with the first question, in a thread of its own; a process may fork before that, not after."""
+    """Opens its file with the first call, in its own thread; a process may fork before that, not after."""
 
     def __init__(
         self,
@@ -40,76 +43,66 @@ class SqliteStore:
     async def put(self, entry: Entry) -> None:
         sizes = [len(entry.head), len(entry.input), len(entry.body), *(len(item.value) for item in entry.output)]
         pages = self._checked(sizes, len(entry.output))
-        now = self._now()
-        task = Task(lambda connection: statements.put(connection, entry, now), pages)
-        await self._use(task, entry.owner, entry.id, parent_of(entry) or entry.id)
+        uses = ((entry.owner, entry.id), (entry.owner, parent_of(entry) or entry.id))
+        await self._run(partial(statements.put, entry=entry, now=self._now()), pages, uses)
 
     async def get(self, owner: str, id: str) -> Entry | None:
-        found: Entry | None = await self._use(Task(lambda connection: statements.get(connection, owner, id)), owner, id)
-        return found
+        return await self._run(partial(statements.get, owner=owner, id=id), uses=((owner, id),))
 
     async def kind_of(self, owner: str, id: str) -> str:
-        kind: str = await self._use(Task(lambda connection: statements.kind_of(connection, owner, id)), owner, id)
-        return kind
+        return await self._run(partial(statements.kind_of, owner=owner, id=id), uses=((owner, id),))
 
     async def chain(self, owner: str, id: str) -> list[Entry] | None:
-        task = Task(lambda connection: statements.chain(connection, owner, id))
-        found: list[Entry] | None = await self._use(task, owner, id)
-        return found
+        return await self._run(partial(statements.chain, owner=owner, id=id), uses=((owner, id),))
 
     async def delete(self, owner: str, id: str) -> bool:
-        count: int = await self._ask(lambda connection: statements.count_items(connection, owner, id))
+        count = await self._run(partial(statements.count_items, owner=owner, conversation=id))
         pages = min(statements.pages_of((), 3 * count + 1), self._bounds.largest)
-        task = Task(lambda connection: statements.delete(connection, owner, id), pages, is_deletion=True)
-        was_there: bool = await self._worker.do(task)
-        return was_there
+        return await self._run(partial(statements.delete, owner=owner, id=id), pages, is_deletion=True)
 
     async def find_items(self, owner: str, ids: Sequence[str]) -> dict[str, bytes]:
-        task = Task(lambda connection: statements.find_items(connection, owner, ids))
-        found: dict[str, bytes] = await self._use(task, owner, *ids)
-        return found
+        uses = tuple((owner, id) for id in ids)
+        return await self._run(partial(statements.find_items, owner=owner, ids=ids), uses=uses)
 
     async def append(self, owner: str, conversation: str, items: Sequence[Item]) -> bool:
-        # Three trees know each item: the items by sequence, by conversation and by id.
+        # Three indexes have each item: by sequence, by conversation and by id.
         pages = self._checked([len(item.value) for item in items], 3 * len(items))
-        now = self._now()
-        task = Task(lambda connection: statements.append(connection, owner, conversation, items, now), pages)
-        was_there: bool = await self._use(task, owner, conversation)
-        return was_there
+        work = partial(statements.append, owner=owner, conversation=conversation, items=items, now=self._now())
+        return await self._run(work, pages, ((owner, conversation),))
 
     async def items(self, owner: str, conversation: str) -> list[Item]:
-        found: list[Item] = await self._ask(lambda connection: statements.items(connection, owner, conversation))
-        return found
+        return await self._run(partial(statements.items, owner=owner, conversation=conversation))
 
     async def delete_item(self, owner: str, conversation: str, id: str) -> bool:
-        was_there: bool = await self._ask(
-            lambda connection: statements.delete_item(connection, owner, conversation, id), statements.pages_of((), 3)
-        )
-        return was_there
+        work = partial(statements.delete_item, owner=owner, conversation=conversation, id=id)
+        return await self._run(work, statements.pages_of((), 3))
 
     async def touch(self, owner: str, id: str, alive: float) -> Status | None:
-        status: Status | None = await self._ask(
-            lambda connection: statements.touch(connection, owner, id, alive), statements.pages_of((), 0)
-        )
-        return status
+        return await self._run(partial(statements.touch, owner=owner, id=id, alive=alive), statements.pages_of((), 0))
 
     async def close(self) -> None:
         await self._worker.close()
 
-    def _ask(self, work: Work, pages: int = 0) -> Coroutine[Any, Any, Any]:
-        return self._worker.do(Task(work, pages))
-
-    def _use(self, task: Task, owner: str, *ids: str) -> Coroutine[Any, Any, Any]:
-        """The same for a task that counts as a use of these entries."""
-        return self._worker.do(replace(task, uses=tuple((owner, id) for id in ids), now=self._now()))
+    async def _run(
+        self,
+        work: Callable[[Connection], Result],
+        pages: int = 0,
+        uses: tuple[Name, ...] = (),
+        *,
+        is_deletion: bool = False,
+    ) -> Result:
+        """uses: entries, or items of them, that count as used."""
+        now = self._now() if uses else 0.0
+        result: Result = await self._worker.do(Task(work, pages, uses, now, is_deletion))
+        return result
 
     def _now(self) -> float:
-        """Later than before, also while the clock stands still or goes back: the order of uses is the order of these."""
+        """Strictly increasing, also if the clock is not: uses are ordered by it."""
         self._last = max(self._clock(), self._last + _TICK)
         return self._last
 
     def _checked(self, sizes: Sequence[int], ids: int) -> int:
-        """The pages a write may touch; a GatewayError where the bound leaves no place for it at all."""
+        """The pages that a write may touch. Raises GatewayError if it exceeds the limit."""
         pages = statements.pages_of(sizes, ids)
         if pages > self._bounds.largest:
             raise failures.too_large(pages * schema.PAGE, self._bounds.largest * schema.PAGE)

@@ -1,4 +1,4 @@
-"""What the store does to its tables, one function a question; whoever calls them holds the transaction."""
+"""The SQL of the store, one function per operation; the caller holds the transaction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .base import CONVERSATION, RUNNING, Entry, Item, Status, parent_of
 _COLUMNS = "owner, id, kind, status, created, alive, previous, conversation, keeper, head, input, output, body"
 _INSERT = f"INSERT INTO entries (key, previous_key, written, {_COLUMNS}) VALUES ({', '.join('?' * 16)})"
 _GET = f"SELECT {_COLUMNS} FROM entries WHERE key = ?"
-# Newest first, one row at a time: the walk of a chain that bites its own tail can be stopped.
+# Newest first, one row at a time, so that the walk of a cycle can be stopped.
 _CHAIN = f"""
 WITH RECURSIVE link (step, before) AS (
     SELECT place, previous_key FROM entries WHERE key = ?
@@ -57,11 +57,14 @@ def put(connection: Connection, entry: Entry, now: float) -> None:
     try:
         place = connection.execute(_INSERT, row).lastrowid
     except IntegrityError:
-        # Rare enough not to look for it first: an answer that was queued is put again when it is complete.
+        # Too rare to check first: a queued answer is stored again when it is complete.
         place = _place(connection, entry.owner, entry.id)
         if place is None:
             raise failures.key_taken() from None
-        _remove_answer(connection, place)
+        if entry.kind == CONVERSATION:
+            _remove_answer(connection, place)  # its items stay
+        else:
+            remove(connection, place)
         place = connection.execute(_INSERT, row).lastrowid
     if entry.output:
         connection.executemany(_OUTPUT_ID, [(key_of(entry.owner, item.id), place) for item in entry.output])
@@ -86,7 +89,7 @@ def chain(connection: Connection, owner: str, id: str) -> list[Entry] | None:
             return None
         entries[id] = entry = _entry(row)
         id = entry.previous
-        if not id:  # what comes above it is its conversation
+        if not id:  # its parent is its conversation
             break
     cursor.close()
     return None if id or not entries else list(reversed(entries.values()))
@@ -144,7 +147,7 @@ def touch(connection: Connection, owner: str, id: str, alive: float) -> Status |
 
 
 def remove(connection: Connection, place: int) -> int:
-    """The entry and all that belongs to it; how many pages that touched at most, free ones left out."""
+    """Remove the entry and its items; at most how many pages that wrote, without free ones."""
     owner, id, kind, count = _remove_answer(connection, place)
     if kind == CONVERSATION:
         question = "DELETE FROM items WHERE owner = ? AND conversation = ?"
@@ -153,18 +156,18 @@ def remove(connection: Connection, place: int) -> int:
 
 
 def key_of(owner: str, id: str) -> int:
-    """One of 2**64 numbers; two ids with the same are not expected, but must not be mistaken for each other."""
+    """A hash of 64 bits. Collisions are not expected, but must not mix up two ids."""
     digest = blake2b(f"{len(owner)} {owner}{id}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
 
 def pages_of(sizes: Iterable[int], ids: int) -> int:
-    """How many pages of the file a write of blobs of these sizes and so many ids may touch."""
+    """How many pages a write of blobs of these sizes and so many ids may touch."""
     return sum(sizes) // 4000 + ids + 6
 
 
 def _place(connection: Connection, owner: str, id: str, kind: str = "") -> int | None:
-    """Where the entry is, if it is of that kind; "" is any."""
+    """The row of the entry, if it has that kind; "" is any."""
     row = connection.execute(_PLACE, (key_of(owner, id), owner, id)).fetchone()
     if row is None or (kind and row[1] != kind):
         return None
@@ -191,7 +194,7 @@ def _entry(row: tuple[Any, ...]) -> Entry:
 
 
 def _items_beside(connection: Connection, owner: str, id: str) -> dict[str, bytes]:
-    """The item, and with one of an answer all others of that answer: they are often asked for together."""
+    """The item and, for one of an answer, all others of that answer: they are often needed together."""
     question = "SELECT output FROM output_ids JOIN entries USING (place) WHERE item_key = ? AND owner = ?"
     row = connection.execute(question, (key_of(owner, id), owner)).fetchone()
     beside = {} if row is None else {item.id: item.value for item in _unpack(row[0])}
@@ -203,7 +206,7 @@ def _items_beside(connection: Connection, owner: str, id: str) -> dict[str, byte
 
 
 def _remove_answer(connection: Connection, place: int) -> tuple[str, str, str, int]:
-    """Its owner, id and kind, and how many items it had; the items of a conversation stay."""
+    """Returns its owner, id, kind and number of items. The items of a conversation stay."""
     question = "SELECT owner, id, kind, output FROM entries WHERE place = ?"
     owner, id, kind, output = connection.execute(question, (place,)).fetchone()
     keys = [(key_of(owner, item.id), place) for item in _unpack(output)]

@@ -1,9 +1,9 @@
-"""Who does the tasks: the caller itself where that costs it next to nothing, else a thread.
+"""Runs tasks in the caller if that is cheap, else in a thread.
 
-A small write goes to the journal without waiting for the disk, like a line to a log; a read is mostly answered from memory. To
-hand such work to a thread costs more than the work. So when nobody else is at it, the caller does it at once. All that may take
-its time (another process has the lock, pruning, copying the journal, large entries, a slow disk) is for the thread, which takes
-everything that waits at once, writes it in one transaction and answers it with one call into the loop.
+A small write goes to the journal without waiting for the disk, like a line of a log, and most reads come from memory: a thread would cost more
+than the work. So the caller runs such a task itself if the session is free. Whatever may take time (a lock of another process, pruning, a
+checkpoint, large entries, a slow disk) runs in the thread, which takes all waiting tasks together, writes them in one transaction and
+reports them with one call into the event loop.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from . import errors as failures
 from .session import Outcome, StoreSession, Task
 
 _SMALL = 32  # pages that a caller may write itself
-_SLOW = 0.1  # seconds; a disk that takes longer is left to the thread for a while
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # how long, doubled each time it happens again
-_IDLE = 60.0  # seconds of silence after which the thread looks for something to tidy
+_SLOW = 0.1  # seconds; if the disk takes longer, only the thread uses it for a while
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0  # for how long, doubled each time
+_IDLE = 60.0  # seconds without tasks after which the thread tidies up
 
 _log = logging.getLogger("toolwire.memory.store")
 
@@ -36,7 +36,7 @@ _Answer: TypeAlias = tuple["asyncio.Future[Any]", Outcome]
 
 
 class StoreThread:
-    """Starts with the first task, so a process may fork before it. A session that cannot be opened is tried again each time."""
+    """Starts with the first task, so a process may fork before that. Opening the session is retried with each task."""
 
     def __init__(self, open_session: Callable[[], StoreSession], clock: Callable[[], float]) -> None:
         self._open_session = open_session
@@ -44,7 +44,7 @@ class StoreThread:
         self._waiting: queue.SimpleQueue[_Job] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._session: StoreSession | None = None
-        self._using = threading.Lock()  # held by whoever uses the session
+        self._using = threading.Lock()  # held while the session is used
         self._is_nudged = False
         self._slow_until = 0.0
         self._pause = _FIRST_PAUSE
@@ -52,7 +52,7 @@ class StoreThread:
         self._is_closed = False
 
     async def do(self, task: Task) -> Any:
-        """What the task returns; it is done also if the caller is cancelled meanwhile."""
+        """Returns the result of the task, which runs also if the caller is cancelled."""
         if self._is_closed:
             raise failures.closed()
         if task.pages <= _SMALL and self._using.acquire(blocking=False):
@@ -65,7 +65,7 @@ class StoreThread:
         return await self._hand_over(task)
 
     async def close(self) -> None:
-        """Everything asked before is done first."""
+        """Runs all earlier tasks first."""
         if self._thread is not None and not self._is_closed:
             stopped = self._hand_over(_STOP)
             self._is_closed = True
@@ -84,7 +84,7 @@ class StoreThread:
         else:
             self._pause = _FIRST_PAUSE
         if self._session.needs_tidying(self._clock()):
-            # The thread would wait for long if callers went on taking the session from under its nose.
+            # Otherwise callers could take the session again and again before the thread gets it.
             self._is_nudged = True
             self._hand_over(_NUDGE)
         return outcome
@@ -93,7 +93,7 @@ class StoreThread:
         future = asyncio.get_running_loop().create_future()
         self._waiting.put((task, future))
         if self._thread is None:
-            # A daemon, so that a store nobody closed does not hold up the end of the process.
+            # A daemon, so that a store that was not closed does not delay the exit of the process.
             self._thread = threading.Thread(target=self._run, name="toolwire-store", daemon=True)
             self._thread.start()
         return future
@@ -105,7 +105,7 @@ class StoreThread:
             is_stopping = bool(jobs) and jobs[-1][0] is _STOP
             ending = [jobs.pop()] if is_stopping else []
             with self._using:
-                # A read waits for no lock, so who asked it must not wait for writes that do.
+                # Reads need no lock, so they must not wait for writes that do.
                 self._finish([job for job in jobs if not job[0].pages])
                 self._finish([job for job in jobs if job[0].pages])
                 if self._session is not None and is_stopping:
@@ -118,7 +118,7 @@ class StoreThread:
     def _tidy(self, session: StoreSession) -> None:
         try:
             session.tidy(self._clock())
-        except Exception:  # the thread must live on; writes and reads do not depend on tidying
+        except Exception:  # the thread must survive; reads and writes do not depend on this
             if not self._has_failed:
                 self._has_failed = True
                 _log.exception("the store could not be tidied up")
@@ -128,7 +128,7 @@ class StoreThread:
             _answer([future for _, future in jobs], self._perform([task for task, _ in jobs]))
 
     def _take(self) -> list[_Job]:
-        """All that waits; nothing after a while of silence."""
+        """All waiting jobs; none after a while without any."""
         try:
             first = self._waiting.get(timeout=_IDLE)
         except queue.Empty:
@@ -142,7 +142,7 @@ class StoreThread:
                 self._session = None
             self._session = self._session or self._open_session()
             return self._session.perform(tasks)
-        except Exception as error:  # the thread must live on; whoever waits gets it
+        except Exception as error:  # the thread must survive; the callers get the error
             return [Outcome(error=failures.while_running(error)) for _ in tasks]
 
 
@@ -151,7 +151,7 @@ def _answer(futures: Sequence[asyncio.Future[Any]], outcomes: Sequence[Outcome])
     for future, outcome in zip(futures, outcomes, strict=True):
         answers[future.get_loop()].append((future, outcome))
     for loop, those in answers.items():
-        # A loop that was closed meanwhile has nobody left who waits.
+        # A loop that was closed meanwhile has no waiting callers.
         with contextlib.suppress(RuntimeError):
             loop.call_soon_threadsafe(_resolve, those)
 

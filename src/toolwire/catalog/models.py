@@ -32,6 +32,9 @@ class Catalog:
 
     async def route(self, model: str) -> Route:
         """Raises BadRequest (404) for a name without a route, or with only a default that cannot answer now."""
+        route = self.router.routes.get(model)
+        if route is not None and not route.is_guess:
+            return route
         route = await self._resolve(model)
         absence = self.backends[route.backend].absence if route.is_guess else None
         if absence is not None:

@@ -61,7 +61,7 @@ class Router:
         self._patterns = _patterns(aliases)
         self._alias_spellings = _Spellings(self._aliases)
         self._default = default
-        self._cache: dict[str, Route] = {}
+        self.routes: dict[str, Route] = {}  # cache of resolve(), cleared when a list changes
         self._listed: dict[str, dict[str, None]] = {backend: {} for backend in backends}
         self._spellings: dict[str, _Spellings] = {}
         self._prefixes = frozenset(backend.lower() for backend in backends)
@@ -79,13 +79,13 @@ class Router:
 
     def resolve(self, model: str) -> Route:
         """Raises BadRequest (404) for a name without a route. Caches, because clients use the same few names."""
-        route = self._cache.get(model)
+        route = self.routes.get(model)
         if route is None:
             route = self._apply_rules(model)
-            if len(self._cache) >= _MAX_CACHED:
-                self._cache.clear()
+            if len(self.routes) >= _MAX_CACHED:
+                self.routes.clear()
             if len(model) <= _MAX_LETTERS:
-                self._cache[model] = route
+                self.routes[model] = route
         return route
 
     def _apply_rules(self, model: str) -> Route:
@@ -118,7 +118,7 @@ class Router:
         """Replaces the model list of a back end."""
         if backend not in self._listed:
             raise InternalError(f"found models of {quote(backend)}, which is not a configured back end.")
-        self._cache.clear()
+        self.routes.clear()
         noted = dict.fromkeys(ids[:_MAX_LISTED])
         if noted != self._listed[backend]:
             self._spellings[backend] = _Spellings(noted)

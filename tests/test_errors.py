@@ -35,7 +35,7 @@ def test_each_class_has_its_status_and_code(kind: type[GatewayError], status: in
     assert (other.status, other.code, kind.status) == (418, "y", status)
 
 
-def test_a_sentence_has_everything() -> None:
+def test_the_full_message_has_all_parts() -> None:
     assert BadRequest("it is missing.", where="model", hint="Send one.").sentence() == "model: it is missing. Send one."
     assert BadRequest("no.").sentence() == "no."
 

@@ -154,7 +154,7 @@ def test_the_examples_of_the_page_load(tmp_path: Path) -> None:
         assert config.backends[0].name == name
 
 
-def test_what_a_back_end_refuses_is_left_out_and_told() -> None:
+def test_refused_members_are_dropped_and_reported() -> None:
     sampling = {"temperature": 0.5, "stop_sequences": ["x"], "top_k": 3}
     request = asking("messages", **sampling)
     body = json.loads(DIALECTS["chat"].encode_request(request, PLAIN_CHAT).body)
@@ -166,7 +166,7 @@ def test_what_a_back_end_refuses_is_left_out_and_told() -> None:
     ]
 
 
-def test_the_words_of_a_client_of_the_dialect_stay() -> None:
+def test_members_of_the_same_dialect_are_unchanged() -> None:
     body = json.loads(DIALECTS["chat"].encode_request(asking("chat", n=2, logprobs=True), GROQ).body)
     assert (body["n"], body["logprobs"]) == (2, True)
 

@@ -59,7 +59,7 @@ def test_the_gateway_does_not_find_itself(host: str) -> None:
     assert found(environ, own_port=8080)["anthropic"].base_url == f"http://{host}:18741"
 
 
-def test_its_own_port_is_not_asked() -> None:
+def test_its_own_port_is_skipped() -> None:
     servers = {"http://127.0.0.1:8080/v1/models": ["demo/echo-tools"]}
     assert list(found({}, servers)) == ["llamacpp"]
     assert found({}, servers, own_port=8080) == {}

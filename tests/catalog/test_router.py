@@ -247,7 +247,7 @@ def test_another_model_is_never_meant(name: str, listed: str) -> None:
 
 
 @pytest.mark.parametrize("effort", EFFORTS)
-def test_an_effort_is_told_apart_from_the_model(effort: str) -> None:
+def test_an_effort_is_split_from_the_model(effort: str) -> None:
     for name in (f"gpt-5.5-{effort}", f"gpt-5.5:{effort}", f"gpt-5.5({effort})", f"GPT-5.5-codex-{effort}"):
         assert spelled(name, "gpt-5.5") == ("gpt-5.5", effort)
     assert spelled(f"gpt-5.5-{effort}", "gpt-5.5", f"gpt-5.5-{effort}") == (f"gpt-5.5-{effort}", "")

@@ -40,7 +40,7 @@ def test_without_arguments_there_is_help(arguments: list[str], capsys: pytest.Ca
         (["doctor", "extra"], "extra"),
     ],
 )
-def test_an_error_is_one_sentence_and_exit_code_two(
+def test_an_error_is_one_line_and_exit_code_two(
     arguments: list[str], part: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

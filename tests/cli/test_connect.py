@@ -66,7 +66,7 @@ def test_every_client_is_shown(client: str, capsys: Shown) -> None:
         assert "demo/echo-tools" in shown
 
 
-def test_what_was_not_tried_with_the_client_is_said(capsys: Shown) -> None:
+def test_untested_settings_are_marked(capsys: Shown) -> None:
     run(["connect", "obsidian-copilot", "--url", NOBODY])
     run(["connect", "codex", "--url", NOBODY])
     assert capsys.readouterr().out.count("were not tested") == 1
@@ -119,7 +119,7 @@ def test_a_gateway_that_others_can_reach_has_a_key(capsys: Shown) -> None:
         (["codex", "--wrong"], "Run `toolwire --help`"),
     ],
 )
-def test_wrong_use_is_two_and_a_sentence(arguments: list[str], words: str, home: Path, capsys: Shown) -> None:
+def test_wrong_usage_is_one_line_and_exit_code_two(arguments: list[str], words: str, home: Path, capsys: Shown) -> None:
     assert run(["connect", *arguments]) == 2
     assert not list(home.iterdir())
     shown = capsys.readouterr()
@@ -224,7 +224,7 @@ def test_a_dialect_that_a_client_chooses_by_the_models_name(
     assert (alias in shown, "[models]" in shown) == (True, bool(alias))
 
 
-def test_a_missing_alias_is_told_by_the_check(demo: Process, capsys: Shown) -> None:
+def test_the_check_reports_a_missing_alias(demo: Process, capsys: Shown) -> None:
     flags = ["--url", f"http://127.0.0.1:{demo.port}", "--dialect", "responses", "--model", "demo/echo-tools"]
     assert run(["connect", "obsidian-copilot", *flags, "--check"]) == 1
     assert '"gpt-5-toolwire" = "demo/echo-tools"' in capsys.readouterr().out
@@ -266,7 +266,7 @@ def test_the_key_of_the_configuration_is_enough_to_check(locked: Gateway, home: 
     assert "k-secret-1" not in capsys.readouterr().out
 
 
-def test_an_unknown_model_is_said_with_near_names(demo: Process, capsys: Shown) -> None:
+def test_an_unknown_model_is_reported_with_similar_names(demo: Process, capsys: Shown) -> None:
     assert run(["connect", "codex", "--url", f"http://127.0.0.1:{demo.port}", "--model", "echo-tool", "--check"]) == 1
     shown = capsys.readouterr().out
     assert "WRONG status 404: " in shown
@@ -278,7 +278,7 @@ def test_a_gateway_that_does_not_run(capsys: Shown) -> None:
     assert "Start the gateway with: toolwire serve" in capsys.readouterr().out
 
 
-def test_the_key_itself_is_written_when_somebody_asks_for_it(home: Path, capsys: Shown) -> None:
+def test_the_key_is_written_with_write_key(home: Path, capsys: Shown) -> None:
     """VS Code sends headers of its file, but not a key of its file. A key may even hold our name."""
     key = "k-toolwire-secret-1"
     (home / "toolwire.toml").write_text(f'[server]\nport = {free_port()}\nkeys = ["{key}"]\n')

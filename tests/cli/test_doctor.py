@@ -62,7 +62,7 @@ def test_a_back_end_without_a_list_is_well_if_the_file_has_one() -> None:
 
 
 @pytest.mark.parametrize("kind", ["openai-chat", "anthropic", "gemini"])
-def test_a_back_end_is_asked_although_the_file_names_its_models(tmp_path: Path, kind: str) -> None:
+def test_a_back_end_is_queried_although_the_file_lists_its_models(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "toolwire.toml"
     path.write_text(f'[backends.c]\nkind = "{kind}"\nbase_url = "http://127.0.0.1:9"\nkey = "k"\nmodels = ["m"]\n')
     finding = next(one for one in asyncio.run(examine(path)) if one.subject == "back end c")

@@ -31,7 +31,7 @@ def shell(folder: Path, command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_main_leaves_with_the_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+def test_main_exits_with_the_code(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["nonsense"])
     assert caught.value.code == 2
@@ -57,14 +57,14 @@ def test_a_stream_may_be_closed(command: str, code: int, out: str, err: str, tmp
 
 
 @pytest.mark.parametrize("command", ["models --json", "connect", "--help"])
-def test_a_reader_that_leaves_is_no_fault(command: str, tmp_path: Path) -> None:
+def test_a_closed_pipe_is_no_error(command: str, tmp_path: Path) -> None:
     done = shell(tmp_path, f"TOOLWIRE {command} | true")
     assert (done.returncode, done.stderr) == (0, "")
 
 
 @needs_full
 @pytest.mark.parametrize("command", ["connect", "--help", "chat hi </dev/null"])
-def test_output_that_cannot_be_written_is_one_sentence(command: str, tmp_path: Path) -> None:
+def test_unwritable_output_is_one_line(command: str, tmp_path: Path) -> None:
     done = shell(tmp_path, f"TOOLWIRE {command} >{FULL}")
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("toolwire: the output cannot be written: ")
@@ -73,7 +73,7 @@ def test_output_that_cannot_be_written_is_one_sentence(command: str, tmp_path: P
 
 
 @needs_full
-def test_where_not_even_that_can_be_said_the_exit_code_stays(tmp_path: Path) -> None:
+def test_unwritable_stderr_leaves_the_exit_code(tmp_path: Path) -> None:
     assert shell(tmp_path, f"TOOLWIRE nonsense 2>{FULL}").returncode == 2
 
 

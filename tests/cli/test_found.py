@@ -65,7 +65,7 @@ def test_an_answer_without_end_is_not_read_to_its_end() -> None:
     assert probed(http(b" " * (5 * 1024 * 1024)))[0] is None
 
 
-def test_a_port_where_nobody_listens() -> None:
+def test_a_closed_port() -> None:
     async def main() -> None:
         async with listening(b"") as listener:
             port = listener.port

@@ -34,7 +34,7 @@ def test_the_first_request_can_be_pasted() -> None:
     assert json.loads(command[-1])["model"] == "demo/echo-tools"
 
 
-def test_keys_are_asked_for_and_not_shown() -> None:
+def test_keys_are_mentioned_and_not_shown() -> None:
     text = "\n".join(banner(Config(server=ServerConfig(keys=(Secret("tw-secret"),)))))
     assert "tw-secret" not in text
     assert "-H 'Authorization: Bearer YOUR_KEY'" in text

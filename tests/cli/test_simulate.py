@@ -59,7 +59,7 @@ def test_it_serves_a_script_and_keeps_a_journal(tmp_path: Path) -> None:
     assert what == ["opened", "result", "result", "call", "result", "end", "request"]
 
 
-def test_wrong_words_are_said_at_once(tmp_path: Path) -> None:
+def test_wrong_arguments_are_reported_at_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="found the fault"):
         cursor(fault=("nonsense",))
     with pytest.raises(ConfigError, match="cannot be read"):

@@ -161,7 +161,7 @@ def test_the_page_names_every_column_and_number(config: Path, capsys: pytest.Cap
     assert HOUR == 3600
 
 
-def test_a_store_that_cannot_be_used_is_told_to_its_owner(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unusable_store_is_reported(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (config.parent / "store.db").write_text("some words\n" * 100)
     assert run(["stats", "--config", str(config)]) == 2
     shown = capsys.readouterr()
@@ -172,7 +172,7 @@ def test_a_store_that_cannot_be_used_is_told_to_its_owner(config: Path, capsys: 
     )
 
 
-def test_a_store_that_is_damaged_inside_is_told_with_its_path(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_store_is_reported_with_its_path(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fill(config)
     path = config.parent / "store.db"
     data = path.read_bytes()

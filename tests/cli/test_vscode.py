@@ -114,7 +114,7 @@ def test_a_program_that_fails_is_quoted_without_its_control_characters(programs:
     assert "Reload" not in shown
 
 
-def test_one_that_is_no_program_is_told(programs: Programs, capsys: Shown) -> None:
+def test_a_missing_program_is_reported(programs: Programs, capsys: Shown) -> None:
     (programs.folder / "code").write_bytes(b"\x7fELF nonsense")
     (programs.folder / "code").chmod(stat.S_IRWXU)
     assert install() == 1

@@ -231,9 +231,7 @@ def test_asynchronous_tool_runner(gateway: Gateway, upstream: str, stream: bool)
 
 
 @pytest.mark.parametrize("upstream", UPSTREAMS)
-def test_a_lost_thread_is_told_in_the_words_that_runners_know(
-    gateway: Gateway, client: Anthropic, upstream: str
-) -> None:
+def test_a_lost_thread_has_the_error_that_runners_know(gateway: Gateway, client: Anthropic, upstream: str) -> None:
     talk = Talk(gateway.model(upstream), "hello")
     request = talk.request | {"tools": []}
     with pytest.raises(anthropic.NotFoundError) as caught:

@@ -130,7 +130,7 @@ def test_a_chat_keeps_its_history(gateway: Gateway, client: Any, upstream: str) 
 
 
 @each_upstream
-def test_thoughts_are_told_apart(gateway: Gateway, client: Any, upstream: str) -> None:
+def test_thoughts_are_separate_parts(gateway: Gateway, client: Any, upstream: str) -> None:
     config = types.GenerateContentConfig(
         thinking_config=types.ThinkingConfig(include_thoughts=True, thinking_budget=1024)
     )

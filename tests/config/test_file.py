@@ -301,7 +301,7 @@ def test_a_back_end_needs_a_kind() -> None:
     assert refused("[backends.x]\nkey = 'k'").startswith("toolwire.toml, line 1, backends.x: kind is missing; expected")
 
 
-def test_vs_code_is_asked_again_for_arguments_that_are_wrong() -> None:
+def test_vs_code_defaults_to_guard_retry() -> None:
     """Arguments that are no JSON arrive from there as {}."""
     assert backend('kind = "vscode"').guard == "retry"
     assert backend('kind = "vscode"\nguard = "check"').guard == "check"
@@ -327,7 +327,7 @@ def test_vs_code_is_the_default_where_it_was_written_or_nothing_else_was_found()
     assert with_backends(Config(backends=(found,)), ()).server.default == "vscode"
 
 
-def test_a_back_end_without_its_key_is_kept_and_says_so() -> None:
+def test_a_back_end_without_its_key_is_configured_as_missing() -> None:
     openai = backend('kind = "openai-chat"\nkey = "env:OPENAI_API_KEY"')
     assert not openai.key
     assert openai.missing == "OPENAI_API_KEY is not set"

@@ -10,7 +10,7 @@ import pytest
 from toolwire.config.secret import Resolver, Secret
 
 
-def test_a_secret_is_shown_only_when_asked() -> None:
+def test_a_secret_is_shown_only_by_reveal() -> None:
     secret = Secret("sk-hidden")
     assert secret.reveal() == "sk-hidden"
     for text in (repr(secret), str(secret), f"{secret}", f"{[secret]}"):

@@ -26,7 +26,7 @@ def test_what_may_be_a_secret_is_not_shown() -> None:
     assert "x-key" in repr(backend)
 
 
-def test_words_are_simulated_by_either_setting() -> None:
+def test_tools_are_simulated_by_either_setting() -> None:
     assert BackendConfig(name="x", kind="openai-chat", tools="simulate").is_simulated
     assert BackendConfig(name="x", kind="codex", tier="sentinel").is_simulated
     assert not BackendConfig(name="x", kind="cursor").is_simulated

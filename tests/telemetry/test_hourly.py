@@ -71,7 +71,7 @@ def test_every_number_of_a_record_has_its_place() -> None:
     assert all(getattr(doubled, name) == 2 * getattr(line.counts, name) for name in Counts.__struct_fields__)
 
 
-def test_who_leaves_and_who_never_got_to_a_back_end_is_no_failure_of_one() -> None:
+def test_disconnected_clients_and_unrouted_requests_are_no_errors() -> None:
     history = HourlyCounts(Clock())
     history.closed(record(outcome="client_gone"))
     history.closed(record(backend="", outcome="error", error="model_not_found"))
@@ -127,7 +127,7 @@ def test_models_that_clients_make_up_are_bounded() -> None:
     assert next(line.counts.requests for line in lines if line.model == "other") == 900
 
 
-def test_where_nobody_writes_the_oldest_go() -> None:
+def test_the_oldest_lines_are_evicted_when_none_is_written() -> None:
     clock = Clock()
     history = HourlyCounts(clock)
     for hour in range(60):

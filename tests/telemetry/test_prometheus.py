@@ -158,7 +158,7 @@ def test_a_request_that_found_no_back_end_has_a_word_for_it() -> None:
     assert found['pair_repairs_total{backend="none",kind="orphan"}'] == 1
 
 
-def test_the_name_asked_for_stands_in_where_none_was_sent() -> None:
+def test_the_requested_model_is_used_when_none_was_sent() -> None:
     found = counted_calls(Record(backend="b", model="asked", tally=Tally(made=1)))
     assert found['tool_calls_total{backend="b",model="asked"}'] == 1
 

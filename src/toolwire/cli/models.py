@@ -1,4 +1,4 @@
-"""`toolwire models`: every model that can be asked for, as backend/model, and the aliases of the file."""
+"""`toolwire models`: lists every model as backend/model, and the aliases of the file."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def asked(approvals: Approvals, write: Write) -> Decision | None:
     return asyncio.run(approvals.approve(event(), write))
 
 
-def test_who_need_not_be_asked() -> None:
+def test_calls_that_need_no_approval() -> None:
     assert asked(Approvals(), Write(changes_things=False)) is None
     assert asked(Approvals(is_all_allowed=True), Write()) is None
     approvals = Approvals()
@@ -70,7 +70,7 @@ def test_who_need_not_be_asked() -> None:
     assert asked(approvals, Write()) is None
 
 
-def test_where_nobody_can_be_asked_it_is_a_no() -> None:
+def test_without_a_user_calls_are_denied() -> None:
     decision = asked(Approvals(), Write())
     assert decision is not None
     assert not decision.is_allowed

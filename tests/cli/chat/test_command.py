@@ -81,7 +81,7 @@ def test_without_any_model_the_demo_answers_and_says_so(tmp_path: Path) -> None:
         (["hi", "--save", "no/such/folder.json"], "cannot be saved"),
     ],
 )
-def test_what_is_wrong_with_the_command_is_one_sentence(
+def test_wrong_arguments_are_one_line(
     arguments: list[str], part: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scripted(tmp_path, {"text": "Hello."})
@@ -114,7 +114,7 @@ def test_json_is_one_event_per_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_without_a_terminal_nobody_allows_anything(tmp_path: Path) -> None:
+def test_without_a_terminal_changes_are_denied(tmp_path: Path) -> None:
     scripted(tmp_path, WRITE, {"text": "Then not."})
     done = piped(tmp_path, "hi", "--json", "--allow-write")
     events = [json.loads(line) for line in done.stdout.splitlines()]
@@ -145,7 +145,7 @@ def test_an_interrupt_in_a_pipe_is_exit_code_130_and_saves(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_a_reader_that_leaves_ends_it_in_silence(tmp_path: Path) -> None:
+def test_a_closed_pipe_ends_it_silently(tmp_path: Path) -> None:
     scripted(tmp_path, {"text": "word " * 100, "pace": 0.02, "chunk": 5})
     command = [sys.executable, "-m", "toolwire", "chat", "hi"]
     with subprocess.Popen(
@@ -196,7 +196,7 @@ def test_the_page_tells_every_option_and_command() -> None:
 # On a terminal
 
 
-def test_a_person_talks_allows_and_leaves(tmp_path: Path) -> None:
+def test_a_user_chats_approves_and_exits(tmp_path: Path) -> None:
     scripted(tmp_path, {"text": "Hello."}, WRITE, {"text": "Written."})
     with typing(tmp_path, "--allow-write") as person:
         person.expect("model play/scripted")
@@ -276,7 +276,7 @@ def test_an_answer_is_stopped_and_the_conversation_goes_on(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_a_tool_is_stopped_and_told_as_interrupted(tmp_path: Path) -> None:
+def test_a_tool_is_stopped_and_reported_as_interrupted(tmp_path: Path) -> None:
     sleep = {"calls": [{"name": "shell", "arguments": {"command": "touch begun; sleep 30; touch ended"}}]}
     scripted(tmp_path, sleep, {"text": "It said: {{result:0}}"}, strict=True)
     with typing(tmp_path, "--allow-shell", "--yes", "--save", "kept.json") as person:
@@ -372,7 +372,7 @@ HOSTILE = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x9b5A\u202eback\r\x08over\x00"
 
 
 @pytest.mark.parametrize("columns", [80, pytest.param(20, marks=pytest.mark.slow)])
-def test_nobody_else_controls_the_terminal(tmp_path: Path, columns: int) -> None:
+def test_foreign_text_cannot_control_the_terminal(tmp_path: Path, columns: int) -> None:
     call = {
         "calls": [
             {"name": "write", "arguments": {"path": "a.txt", "content": HOSTILE}},

@@ -68,7 +68,7 @@ def on_a_screen(events: Iterable[LoopEvent]) -> str:
     return stream.getvalue()
 
 
-def test_in_a_pipe_words_and_the_rest_are_apart() -> None:
+def test_in_a_pipe_text_and_notes_are_separate() -> None:
     events = [
         StatusEvent(status="asking", detail="1"), ReasoningEvent(text="Hm"), ReasoningEvent(text="."), TextEvent(text="Let me look"),
         call(path="a"), result("one\ntwo\n\nthree\nfour\nfive", seconds=1.25), TextEvent(text="Done"), complete(),
@@ -92,7 +92,7 @@ def test_a_growing_call_is_one_line_that_stays_when_it_is_whole() -> None:
     assert "* read \x1b[0m" in raw
 
 
-def test_long_arguments_are_told_by_their_length() -> None:
+def test_long_arguments_show_their_length() -> None:
     clock, stream = Clock(), io.StringIO()
     terminal = Terminal(stream, has_screen=True)
     show = Display(terminal, terminal, clock)
@@ -139,7 +139,7 @@ def test_what_is_no_text_is_list_names() -> None:
     ("reason", "words"),
     [("max_iterations", "--max-iterations"), ("interrupted", "interrupted"), ("loop", "same calls")],
 )
-def test_an_unusual_end_is_told(reason: Ending, words: str) -> None:
+def test_an_unusual_end_is_reported(reason: Ending, words: str) -> None:
     note, usage = in_a_pipe([StatusEvent(status="last", detail=reason), complete(reason)])[1].splitlines()[1:]
     assert words in note
     assert usage.startswith("  1,200 tokens in")
@@ -150,7 +150,7 @@ def test_errors_are_on_a_line_of_their_own() -> None:
     assert SEQUENCE.sub("", raw).startswith("half a\nerror: It broke.\n")
 
 
-def test_whoever_waits_sees_for_what() -> None:
+def test_waiting_shows_what_is_running() -> None:
     clock, stream = Clock(), io.StringIO()
     terminal = Terminal(stream, has_screen=True)
     show = Display(terminal, terminal, clock)
@@ -171,7 +171,7 @@ def test_whoever_waits_sees_for_what() -> None:
     assert "running" not in rendered(stream.getvalue())
 
 
-def test_tokens_that_nobody_counted_are_not_told_as_none() -> None:
+def test_unknown_token_counts_are_not_shown() -> None:
     assert in_a_pipe([CompleteEvent(text="", reason="interrupted", iterations=1, usage=Usage())])[1] == (
         "interrupted\n  0.0 s, 0 calls\n"
     )

@@ -134,7 +134,7 @@ def test_tools_say_whether_they_change_things(commands: Commands, kept: Kept) ->
     assert write.startswith("! write: ")
 
 
-def test_a_conversation_is_kept_and_begun_anew(commands: Commands, kept: Kept, tmp_path: Path) -> None:
+def test_a_conversation_is_saved_and_a_new_one_started(commands: Commands, kept: Kept, tmp_path: Path) -> None:
     commands._session.answer("hi")
     commands.run(f"/save {tmp_path / 'a file'}")
     commands.run("/usage")

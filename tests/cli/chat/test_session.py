@@ -51,7 +51,7 @@ def test_answers_and_what_they_took(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", range(0, 24, 2))
-def test_an_interrupt_at_any_event_leaves_a_whole_conversation(place: int, tmp_path: Path) -> None:
+def test_an_interrupt_at_any_event_leaves_a_valid_conversation(place: int, tmp_path: Path) -> None:
     def interrupt(event: LoopEvent) -> None:
         if len(kept.events) == place + 1:
             signal.raise_signal(signal.SIGINT)
@@ -79,7 +79,7 @@ def test_a_back_end_that_takes_its_time_is_not_waited_for(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("patience", [0.0, 60.0])
-def test_a_second_interrupt_leaves_only_what_does_not_stop(patience: float, tmp_path: Path) -> None:
+def test_a_second_interrupt_exits_if_the_answer_does_not_stop(patience: float, tmp_path: Path) -> None:
     async def stubborn() -> str:
         """Does not want to stop at once."""
         try:
@@ -104,7 +104,7 @@ def test_a_second_interrupt_leaves_only_what_does_not_stop(patience: float, tmp_
                 talk.answer("go")
 
 
-def test_what_does_not_stop_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_does_not_stop_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def stubborn() -> str:
         """Does not want to stop at once."""
         try:
@@ -123,7 +123,7 @@ def test_what_does_not_stop_is_told_once(tmp_path: Path, monkeypatch: pytest.Mon
     assert kept.notes == ["the answer does not stop; Ctrl-C exits"]
 
 
-def test_a_person_is_asked_in_this_thread(tmp_path: Path) -> None:
+def test_approvals_are_decided_in_the_main_thread(tmp_path: Path) -> None:
     asked = list[str]()
 
     def decide(event: ToolCallEvent, tool: Tool) -> Decision:
@@ -147,7 +147,7 @@ def test_ctrl_c_at_a_question_stops_the_answer(tmp_path: Path) -> None:
         assert is_paired(talk.conversation)
 
 
-def test_what_cannot_be_asked_is_an_error_and_no_end(tmp_path: Path) -> None:
+def test_a_failed_request_does_not_end_the_session(tmp_path: Path) -> None:
     kept = Kept()
     with session(tmp_path, TURNS, tools=[look, look], reporter=kept) as talk:
         assert talk.answer("look") == "error"
@@ -155,7 +155,7 @@ def test_what_cannot_be_asked_is_an_error_and_no_end(tmp_path: Path) -> None:
     assert "several tools of one name" in kept.events[0].message
 
 
-def test_a_conversation_that_cannot_be_kept_is_told(tmp_path: Path) -> None:
+def test_a_conversation_that_cannot_be_saved_is_an_error(tmp_path: Path) -> None:
     with session(tmp_path, TURNS) as talk, pytest.raises(ConfigError, match="cannot be saved"):
         talk.save(tmp_path / "no" / "folder")
 

@@ -28,14 +28,14 @@ def names(options: ChatOptions) -> str:
     return list_names(asyncio.run(runnables_of(tuple(tools_of(options)))))
 
 
-def test_two_servers_of_one_name_are_told_apart() -> None:
+def test_two_servers_of_one_name_get_different_names() -> None:
     first, second = tools_of(ChatOptions(mcp=("python same.py", "python same.py --other")))
     assert isinstance(first, MCP)
     assert isinstance(second, MCP)
     assert (first.name, second.name) == ("same", "same_2")
 
 
-def test_nothing_is_allowed_that_was_not_asked_for(tmp_path: Path) -> None:
+def test_tools_follow_from_the_flags(tmp_path: Path) -> None:
     assert names(ChatOptions()) == ""
     assert names(ChatOptions(workspace=tmp_path)) == "read, list, glob, grep"
     assert names(ChatOptions(workspace=tmp_path, allow_write=True)) == "read, list, glob, grep, write, edit"
@@ -80,7 +80,7 @@ def test_the_demo_where_there_is_no_other() -> None:
     assert first(KEYLESS) == DEMO
 
 
-def test_a_list_is_asked_for(tmp_path: Path) -> None:
+def test_a_model_list_is_requested(tmp_path: Path) -> None:
     assert asyncio.run(first_model(play(tmp_path, [{"text": "a"}]))) == "play/scripted"
 
 

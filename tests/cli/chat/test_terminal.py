@@ -185,7 +185,7 @@ def test_colour_takes_no_room_in_the_prompt(monkeypatch: pytest.MonkeyPatch) -> 
     assert prompts == ["\1\x1b[1m\2> \1\x1b[0m\2"]
 
 
-def test_lines_are_remembered_for_nobody_else(tmp_path: Path) -> None:
+def test_the_history_file_is_private(tmp_path: Path) -> None:
     path = tmp_path / "state" / "history"
     lines = TypedLines(path)
     lines.remember("first")

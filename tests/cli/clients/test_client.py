@@ -25,7 +25,7 @@ from toolwire.errors import ConfigError
 TARGET = ConnectTarget(address="http://127.0.0.1:1", model="a/b", has_key=False)
 
 
-def test_words_are_filled_in_at_every_depth() -> None:
+def test_placeholders_are_filled_in_at_every_depth() -> None:
     words = TARGET.placeholders("messages")
     value = {"@model@": ["@v1@", ("@url@", ListItem("id", "@model@")), 1, None, True], "@ai-sdk/x": "@address@/@name@"}
     assert fill(value, words) == {
@@ -95,7 +95,7 @@ def test_none_removes() -> None:
 @pytest.mark.parametrize(
     ("data", "words"), [({"a": 1}, "a number"), ({"a": []}, "a list"), ({"a": None}, "null"), ({"a": "x"}, "a string")]
 )
-def test_what_has_no_place_is_said(data: Any, words: str) -> None:
+def test_misplaced_settings_are_reported(data: Any, words: str) -> None:
     with pytest.raises(ConfigError, match=f"found {words} at .*; expected an object"):
         merge(data, [Setting(("a", "b"), 1)])
     with pytest.raises(ConfigError, match=r"found an object at .*; expected a list"):

@@ -37,7 +37,7 @@ def test_what_is_no_list_is_no_list(body: bytes) -> None:
     assert seen(http(body))[0] == GatewayStatus(status=200)
 
 
-def test_nobody_there() -> None:
+def test_no_answer() -> None:
     assert look(f"http://127.0.0.1:{free_port()}", "") == GatewayStatus()
     assert seen(b"no http\r\n\r\n")[0] == GatewayStatus()
     assert seen(None, seconds=0.1)[0] == GatewayStatus()

@@ -26,7 +26,7 @@ def test_a_new_file_is_the_users_alone(tmp_path: Path) -> None:
     assert not plan(path, "json", SETTINGS).is_needed
 
 
-def test_the_file_as_it_was_is_kept_beside_it(tmp_path: Path) -> None:
+def test_a_backup_is_saved_beside_the_file(tmp_path: Path) -> None:
     path = tmp_path / "a.toml"
     path.write_text('model = "old"\n')
     path.chmod(0o640)
@@ -197,6 +197,6 @@ def test_a_file_that_is_there_may_have_any_name(tmp_path: Path) -> None:
         locate(nameless, tmp_path / "folder", {})
 
 
-def test_a_home_of_nobody_is_not_there() -> None:
+def test_an_unknown_home_folder_is_refused() -> None:
     with pytest.raises(ConfigError, match="found no folder"):
         locate(CODEX, Path("~nobody-of-this-name/config.toml"), {"HOME": "/h"})

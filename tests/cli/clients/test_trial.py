@@ -80,7 +80,7 @@ def answered(message: object) -> bytes:
     return http(json.dumps({"id": "1", "object": "chat.completion", "model": "m", "choices": [choice]}).encode())
 
 
-def test_text_without_a_call_is_said() -> None:
+def test_text_without_a_call_is_reported() -> None:
     outcome = tried(answered({"role": "assistant", "content": "It rains.\x1b[31m"}))
     assert outcome.is_good
     assert "answered with text and did not call the tool" in outcome.lines[0]

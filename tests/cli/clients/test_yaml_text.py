@@ -116,7 +116,7 @@ def test_a_place_that_yaml_files_do_not_have_is_refused() -> None:
         st.sampled_from(["a: 1", "b:", "  - x", "# c", "", "name: n", "models:", "- name: q", "  k: v"]), max_size=8
     )
 )
-def test_lines_are_kept_or_the_file_is_refused(lines: list[str]) -> None:
+def test_lines_are_unchanged_or_the_file_is_refused(lines: list[str]) -> None:
     before = "\n".join(lines)
     try:
         text = apply_settings(before, SETTINGS)

@@ -1,4 +1,4 @@
-"""Clients that are programs: their settings files, variables and windows, each as its makers document it."""
+"""Clients that are programs: their settings files, environment variables and steps, as their makers document them."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ CLAUDE_CODE = Client(
         ),
     ),
     proof="run",
-    notes="assumes a context of 1M tokens for a model it does not know; unset `ANTHROPIC_AUTH_TOKEN`, which goes before",
+    notes="assumes a context of 1M tokens for a model it does not know; unset `ANTHROPIC_AUTH_TOKEN`, which takes precedence",
     start="claude",
 )
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.tools.workspace.using import CANARY, Box, text_of
+from tests.tools.workspace.box import CANARY, Box, text_of
 from toolwire.tools.workspace import Limits
 
 _NAMES = st.sampled_from(

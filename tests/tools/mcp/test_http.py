@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.tools.mcp.sdk_server import BADLY_HEADED, HEADED, Everything
-from tests.tools.mcp.serving import over_http, run, text_of
+from tests.tools.mcp.servers import over_http, run, text_of
 from toolwire.errors import ConfigError
 from toolwire.tools.mcp import MCP, http
 

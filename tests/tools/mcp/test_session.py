@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.tools.mcp.serving import bare, run, text_of, with_sdk
+from tests.tools.mcp.servers import bare, run, text_of, with_sdk
 from toolwire.tools.context import Context
 from toolwire.tools.mcp import MCP
 from toolwire.tools.mcp.session import Session

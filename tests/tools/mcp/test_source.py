@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.server.harness import wait_until
-from tests.tools.mcp.serving import bare, is_running, run, text_of
+from tests.tools.mcp.servers import bare, is_running, run, text_of
 from toolwire.errors import ConfigError
 from toolwire.tools.base import Runnable, ToolSource
 from toolwire.tools.context import Context, Progress, serving

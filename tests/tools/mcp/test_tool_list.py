@@ -10,7 +10,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCRequest, JSONRPCResponse
 
 from tests.tools.mcp.bare_server import SPOILED
-from tests.tools.mcp.serving import bare, run, text_of
+from tests.tools.mcp.servers import bare, run, text_of
 from toolwire.tools.mcp import MCP
 from toolwire.tools.mcp.tool_list import MOST_TOOLS, ToolList
 

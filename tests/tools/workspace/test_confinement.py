@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.workspace.using import CANARY, Box, text_of
+from tests.tools.workspace.box import CANARY, Box, text_of
 from toolwire.errors import ConfigError
 from toolwire.tools.workspace.confinement import Root, read_all
 from toolwire.tools.workspace.messages import Refused

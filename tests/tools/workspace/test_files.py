@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tools.workspace.using import Box, text_of
+from tests.tools.workspace.box import Box, text_of
 from toolwire.tools.workspace import Limits, workspace
 from toolwire.tools.workspace.confinement import Root, Scope
 from toolwire.tools.workspace.files import Replacement, delete, replace_text, write

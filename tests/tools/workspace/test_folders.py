@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.workspace.using import Box
+from tests.tools.workspace.box import Box
 from toolwire.tools.workspace import Limits
 from toolwire.tools.workspace.confinement import Root, Scope
 from toolwire.tools.workspace.folders import Walk

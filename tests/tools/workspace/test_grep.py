@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.tools.workspace.using import CANARY, Box
+from tests.tools.workspace.box import CANARY, Box
 from toolwire.tools.workspace import Limits
 from toolwire.tools.workspace.grep import Hit, Query, find_lines
 from toolwire.tools.workspace.limits import Budget

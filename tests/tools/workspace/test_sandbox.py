@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tools.workspace.using import CANARY, Box
+from tests.tools.workspace.box import CANARY, Box
 from toolwire.errors import ConfigError
 from toolwire.tools.workspace import Shell
 from toolwire.tools.workspace.limits import Budget

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tools.workspace.using import Box, text_of
+from tests.tools.workspace.box import Box, text_of
 from toolwire.tools.workspace import Limits, Shell
 from toolwire.tools.workspace.shell import BoundedOutput
 

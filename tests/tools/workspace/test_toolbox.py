@@ -7,7 +7,7 @@ import jsonschema_rs
 import msgspec
 import pytest
 
-from tests.tools.workspace.using import Box
+from tests.tools.workspace.box import Box
 from toolwire.errors import ConfigError
 from toolwire.tools import Runnable
 from toolwire.tools.workspace import Shell, workspace

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.backends.cursor.local_running import answer, is_declined, read, shell, workspace_in
+from tests.backends.cursor.local.exec_results import answer, is_declined, read, shell, workspace_in
 from toolwire.backends.cursor.local.execs import KINDS, LocalTools
 from toolwire.backends.cursor.wire import agent
 from toolwire.backends.cursor.wire.execs import Exec

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.backends.cursor.local_running import answer, answers, shell, workspace_in
+from tests.backends.cursor.local.exec_results import answer, answers, shell, workspace_in
 from toolwire.backends.cursor.wire import agent
 from toolwire.tools.workspace.limits import Limits
 

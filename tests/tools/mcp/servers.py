@@ -1,4 +1,4 @@
-"""Servers for the tests: commands that start one, and one over HTTP in this very loop."""
+"""MCP servers for the tests: commands that start one, and one over HTTP in the running event loop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Execs run by the local tools of a workspace, and what they answered."""
+"""Runs execs with the local tools of a workspace and returns their results."""
 
 from __future__ import annotations
 

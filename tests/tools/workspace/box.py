@@ -1,4 +1,4 @@
-"""A workspace in a folder of its own, used as a loop would use it, with something outside that must not be touched."""
+"""A workspace in a temporary folder, with a file outside of it that no tool may touch."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class Box:
         return asyncio.run(self.start(name, **arguments))
 
     def text(self, name: str, /, **arguments: object) -> str:
-        """What the tool says; it must have worked."""
+        """The text of a result that must be a success."""
         output = self.use(name, **arguments)
         assert not output.is_error, output
         return text_of(output)
 
     def refusal(self, name: str, /, **arguments: object) -> str:
-        """What the tool says; it must have refused, in a sentence."""
+        """The text of a result that must be an error, and a sentence."""
         output = self.use(name, **arguments)
         assert output.is_error, output
         text = text_of(output)

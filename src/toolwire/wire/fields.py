@@ -85,6 +85,12 @@ def text_or_none(owner: JsonObject, key: str, where: str = "") -> str | None:
     raise wrong(f"{where}.{key}" if where else key, value, "a string")
 
 
+def text_in(owner: JsonObject, key: str) -> str:
+    """A string member; "" if it is missing or of another type."""
+    value = owner.get(key)
+    return value if isinstance(value, str) else ""
+
+
 def flag_or_none(owner: JsonObject, key: str, where: str = "") -> bool | None:
     value = owner.get(key)
     if value is None or isinstance(value, bool):

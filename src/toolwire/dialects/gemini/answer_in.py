@@ -11,12 +11,13 @@ from ...errors import UpstreamError
 from ...events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
 from ...types import Choice, Extra, Json, JsonObject, Opaque, Part, Reason, Reasoning, Refusal, Request, Text, ToolCall
 from ...wire.exact_json import BadJson, decode, encode
+from ...wire.fields import text_in
 from ...wire.sse import Frame
 from ..base import OTHER_CHOICES, cut, excerpt, garbage
 from ..shared.answer_in import Assembly, FrameDecoder, OpenPart, is_mark
 from ..shared.errors import error_details
 from .errors import stream_error
-from .shapes import NAME, REASONS, SIGNATURE, citations_in, logprobs_in, name_in, text_in, usage_in
+from .shapes import NAME, REASONS, SIGNATURE, citations_in, logprobs_in, name_in, usage_in
 
 _CANDIDATE = frozenset({"content", "finishReason", "index", "logprobsResult"})
 _TEXT = frozenset({"text", "thought", SIGNATURE})

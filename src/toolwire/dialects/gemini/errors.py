@@ -9,9 +9,9 @@ from typing import Any
 from ...errors import GatewayError, UpstreamError
 from ...types import JsonObject
 from ...wire.exact_json import BadJson, decode, encode
+from ...wire.fields import text_in
 from ..base import ModelLine
 from ..shared.errors import error_details, error_from
-from .shapes import text_in
 
 _BY_STATUS = {
     400: "INVALID_ARGUMENT",

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 from ...types import Citation, Json, JsonObject, Reason, Reasoning, ToolCall, Usage
 from ...wire.exact_json import object_of
+from ...wire.fields import text_in
 from ..base import count_of
 from ..shared.sealed_reasoning import is_sealed, seal
 
@@ -167,11 +168,6 @@ def citation_out(citation: Citation, text: str) -> JsonObject | None:
         if place is not None:
             value[key] = len(text[:place].encode("utf-8", "replace"))
     return value
-
-
-def text_in(value: JsonObject, key: str) -> str:
-    text = value.get(key)
-    return text if isinstance(text, str) else ""
 
 
 def _supported(support: JsonObject, chunks: list[JsonObject], data: bytes) -> list[Citation]:

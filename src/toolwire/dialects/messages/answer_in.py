@@ -11,6 +11,7 @@ from ...errors import UpstreamError
 from ...events import Answer, Event, Failed, Finished, Noted, PartEnded, Started, unfold
 from ...types import Choice, Extra, JsonObject, Opaque, Part, Reasoning, Request, Text, ToolCall
 from ...wire.exact_json import encode, object_of
+from ...wire.fields import text_in
 from ...wire.sse import Frame
 from ..base import cut, excerpt, garbage, is_count
 from ..shared.answer_in import FrameDecoder, OpenPart, is_mark, object_in
@@ -166,13 +167,13 @@ class MessagesStreamDecoder(FrameDecoder):
         self._next = max(self._next, index) + 1
         if block.get("type") == "tool_use":
             self._has_calls = True
-            if not _text(block, "name"):
+            if not text_in(block, "name"):
                 return events + self.fail(garbage(_NAMELESS))
-            if not _text(block, "id") or block.get("input") != {}:
+            if not text_in(block, "id") or block.get("input") != {}:
                 self.irregular = self.irregular or "a call without id or empty input"
         growing, started = self._assembly.start(_opening(block))
         opened = self._blocks[index] = _Block(growing, _given(block.get("input")))
-        opened.signature = _text(block, "signature")
+        opened.signature = text_in(block, "signature")
         events.append(started)
         for key in ("text", "thinking"):
             if block.get("type") == key and isinstance(text := block.get(key), str) and text:
@@ -380,7 +381,7 @@ def _opening(block: JsonObject) -> Part:
         case {"type": "redacted_thinking", "data": str(data)}:
             return Reasoning(text="", redacted=data)
         case {"type": "tool_use"}:
-            return ToolCall(id=_text(block, "id"), name=_text(block, "name"), raw="", extra=_rest(block))
+            return ToolCall(id=text_in(block, "id"), name=text_in(block, "name"), raw="", extra=_rest(block))
         case _:
             return Opaque(dialect=NAME, value=block)
 
@@ -392,7 +393,7 @@ def _whole(block: JsonObject) -> Part:
             found = [citation_in(item) for item in citations] if isinstance(citations, list) else []
             return Text(text=text, citations=tuple(filter(None, found)))
         case {"type": "thinking", "thinking": str(text)}:
-            return Reasoning(text=text, signature=_text(block, "signature") or None)
+            return Reasoning(text=text, signature=text_in(block, "signature") or None)
         case {"type": "redacted_thinking", "data": str(data)}:
             return Reasoning(text="", redacted=data)
         case {"type": "tool_use"}:
@@ -400,7 +401,9 @@ def _whole(block: JsonObject) -> Part:
             raw = given if isinstance(given, str) else "{}" if given is None else encode(given).decode()
             raw = raw if raw.strip() else "{}"
             args = given if isinstance(given, dict) else object_of(raw)
-            return ToolCall(id=_text(block, "id"), name=_text(block, "name"), raw=raw, args=args, extra=_rest(block))
+            return ToolCall(
+                id=text_in(block, "id"), name=text_in(block, "name"), raw=raw, args=args, extra=_rest(block)
+            )
         case _:
             return Opaque(dialect=NAME, value=block)
 
@@ -414,7 +417,7 @@ def _is_opening(message: JsonObject) -> bool:
     """Whether a message has what every one has, at its start or whole."""
     usage = message.get("usage")
     is_counted = isinstance(usage, dict) and all(is_count(usage.get(key)) for key in ("input_tokens", "output_tokens"))
-    return is_counted and message.get("role") == "assistant" and all(_text(message, key) for key in ("id", "model"))
+    return is_counted and message.get("role") == "assistant" and all(text_in(message, key) for key in ("id", "model"))
 
 
 def _given(value: Any) -> str:
@@ -445,8 +448,3 @@ def _index(value: JsonObject) -> int | None:
     if isinstance(index, str) and index.isascii() and index.isdigit() and len(index) < 10:
         return int(index)
     return index if isinstance(index, int) else None
-
-
-def _text(value: JsonObject, key: str) -> str:
-    text = value.get(key)
-    return text if isinstance(text, str) else ""

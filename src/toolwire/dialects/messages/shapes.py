@@ -8,6 +8,7 @@ from msgspec import Struct, json
 
 from ...types import Citation, JsonObject, Reason, ToolCall, Usage
 from ...wire.exact_json import object_of
+from ...wire.fields import text_in
 from ..base import count_of
 
 NAME = "messages"
@@ -92,13 +93,8 @@ def citation_in(value: Any) -> Citation | None:
     if not isinstance(value, dict):
         return None
     return Citation(
-        url=_text(value, "url"),
-        title=_text(value, "title") or _text(value, "document_title"),
-        quote=_text(value, "cited_text"),
+        url=text_in(value, "url"),
+        title=text_in(value, "title") or text_in(value, "document_title"),
+        quote=text_in(value, "cited_text"),
         extra={NAME: value},
     )
-
-
-def _text(value: JsonObject, key: str) -> str:
-    text = value.get(key)
-    return text if isinstance(text, str) else ""

@@ -11,7 +11,7 @@ from ...events import Event, Noted, PartEnded, PartStarted
 from ...types import Extra, Json, JsonObject, Opaque, Tool
 from ...wire.exact_json import encode
 from ..shared.sealed_reasoning import MARK, is_sealed
-from ..shared.web_search import NOTHING, PastSearch, SearchHit, SearchOutcome, WebSearch, hits_text
+from ..shared.web_search import NOTHING, PastSearch, SearchHit, SearchOutcome, WebSearch, hits_text, texts_in
 from .shapes import NAME
 
 _UNHEARD = ("user_location",)
@@ -31,8 +31,8 @@ def wanted(tool: Tool) -> WebSearch | None:
         return None
     uses = value.get("max_uses")
     return WebSearch(
-        allowed=_texts(value.get("allowed_domains")),
-        blocked=_texts(value.get("blocked_domains")),
+        allowed=texts_in(value.get("allowed_domains")),
+        blocked=texts_in(value.get("blocked_domains")),
         max_uses=uses if isinstance(uses, int) and not isinstance(uses, bool) and uses > 0 else None,
         unheard=tuple(name for name in _UNHEARD if value.get(name)),
     )
@@ -122,7 +122,3 @@ def _unsealed(value: Json) -> str:
         return b64decode(value[len(MARK) :], validate=True).decode()
     except (Base64Error, ValueError):
         return ""
-
-
-def _texts(value: Json) -> tuple[str, ...]:
-    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()

@@ -9,11 +9,12 @@ import msgspec
 from ...events import Event, Finished, Noted, emptied
 from ...types import Choice, JsonObject, Opaque, Part, Reasoning, Refusal, Request, Text, ToolCall
 from ...wire.exact_json import encode
+from ...wire.fields import text_in
 from ...wire.sse import Frame
 from ..base import cut, excerpt, garbage
 from ..shared.answer_in import FrameDecoder, OpenCallPart, OpenPart, is_mark, object_in
 from .body_in import NAMELESS, body_events, failure, is_counted, members, reason_of, started
-from .open_items import CALLS, OpenItem, OpenItems, matched, same_part, text_in
+from .open_items import CALLS, OpenItem, OpenItems, matched, same_part
 from .shapes import NAME, call_in, citation_in, parts_in, read_delta, usage_in
 
 _HOT = (b'{"type":"response.output_text.delta"', b'{"type":"response.function_call_arguments.delta"')

@@ -9,6 +9,7 @@ from ...errors import UpstreamError
 from ...events import Answer, Event, Failed, Finished, PartEnded, Started, unfold
 from ...types import Choice, JsonObject, Reason, Request, ToolCall
 from ...wire.exact_json import encode
+from ...wire.fields import text_in
 from ..base import cut, excerpt, garbage, is_count
 from ..shared.errors import error_details, error_from
 from .shapes import NAME, parts_in, usage_in
@@ -53,7 +54,7 @@ def _with_own_ids(output: list[Any]) -> list[JsonObject]:
     items = []
     for item in output:
         if isinstance(item, dict):
-            item_id = _text(item, "id")
+            item_id = text_in(item, "id")
             items.append(item if item_id not in taken else {**item, "id": ""})
             taken.add(item_id)
     return items
@@ -65,7 +66,7 @@ def _is_complete(item: JsonObject) -> bool:
         return False
     is_call = item.get("type") == "function_call"
     needed = ("id", "call_id", "name", "arguments") if is_call else ("id",)
-    return all(_text(item, key).strip() for key in needed)
+    return all(text_in(item, key).strip() for key in needed)
 
 
 def _is_known(piece: Any) -> bool:
@@ -110,8 +111,3 @@ def failure(value: Any, body: bytes) -> UpstreamError:
     details = value if isinstance(value, dict) else {"message": value} if isinstance(value, str) else {}
     status = _CODES.get(str(details.get("code")), 502)
     return error_from(status, {"error": details}, body, {})
-
-
-def _text(value: JsonObject, key: str) -> str:
-    text = value.get(key)
-    return text if isinstance(text, str) else ""

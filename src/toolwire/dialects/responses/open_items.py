@@ -12,6 +12,7 @@ from typing import Any
 
 from ...types import JsonObject, Part, ToolCall
 from ...wire.exact_json import object_of
+from ...wire.fields import text_in
 from ..shared.answer_in import OpenPart
 
 CALLS = ("function_call", "custom_tool_call")
@@ -158,8 +159,3 @@ def same_part(whole: list[Part], part: Part) -> Part | None:
         if type(found) is type(part) and getattr(found, "is_summary", None) == is_summary:
             return whole.pop(place)
     return None
-
-
-def text_in(value: JsonObject, key: str) -> str:
-    text = value.get(key)
-    return text if isinstance(text, str) else ""

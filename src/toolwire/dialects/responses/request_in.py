@@ -301,7 +301,7 @@ def _tool(item: JsonObject, where: str, namespace: str, is_searching: bool) -> T
     name = need_name(item, "name", where)
     description = text_or_none(item, "description", where)
     is_deferred = is_searching and (flag_or_none(item, "defer_loading", where) or False)
-    label = flat(namespace, name)
+    label = flat(namespace, name) if namespace else name
     if kind == "custom":
         return Tool(
             name=name,

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from ...types import Citation, Extra, JsonObject, Opaque, Part, Reasoning, Refusal, Text, ToolCall, Usage
 from ...wire.exact_json import encode, object_of, typed_decoder
+from ...wire.fields import text_in
 from ..base import count_of
 
 NAME = "responses"
@@ -32,7 +33,7 @@ read_delta = typed_decoder(DeltaEvent).decode
 
 def parts_in(item: JsonObject) -> list[Part]:
     """The parts of one whole output item, in order."""
-    item_id = _text(item, "id")
+    item_id = text_in(item, "id")
     match item.get("type"):
         case "message":
             if isinstance(words := item.get("content"), str):
@@ -56,29 +57,29 @@ def call_in(item: JsonObject) -> ToolCall:
     members = {key: value for key, value in item.items() if key not in _CALL}
     extra: Extra = {NAME: members} if members else {}
     return ToolCall(
-        id=_text(item, "call_id") or _text(item, "id"),
-        name=_text(item, "name"),
+        id=text_in(item, "call_id") or text_in(item, "id"),
+        name=text_in(item, "name"),
         raw=raw,
         args=None if is_custom else object_of(raw),
-        item_id=_text(item, "id"),
+        item_id=text_in(item, "id"),
         kind="custom" if is_custom else "function",
-        namespace=_text(item, "namespace"),
+        namespace=text_in(item, "namespace"),
         extra=extra,
     )
 
 
 def thoughts_in(item: JsonObject) -> list[str]:
     """The texts of a reasoning item, in order."""
-    return [_text(piece, "text") for key in ("summary", "content") for piece in _objects(item, key)]
+    return [text_in(piece, "text") for key in ("summary", "content") for piece in _objects(item, key)]
 
 
 def reasoning_in(item: JsonObject) -> list[Part]:
     """One part per summary or text; the last one has the encrypted content."""
-    item_id = _text(item, "id")
+    item_id = text_in(item, "id")
     parts: list[Reasoning] = []
     for key, is_summary in (("summary", True), ("content", False)):
         for piece in _objects(item, key):
-            text = _text(piece, "text")
+            text = text_in(piece, "text")
             parts.append(Reasoning(text=text, item_id=item_id, is_summary=is_summary, extra={NAME: {}}))
     encrypted = item.get("encrypted_content")
     encrypted = encrypted if isinstance(encrypted, str) else None
@@ -94,8 +95,8 @@ def citation_in(value: Any) -> Citation | None:
         return None
     start, end = value.get("start_index"), value.get("end_index")
     return Citation(
-        url=_text(value, "url"),
-        title=_text(value, "title") or _text(value, "filename"),
+        url=text_in(value, "url"),
+        title=text_in(value, "title") or text_in(value, "filename"),
         start=start if isinstance(start, int) else None,
         end=end if isinstance(end, int) else None,
         extra={NAME: value},
@@ -136,8 +137,3 @@ def _content_in(piece: JsonObject, item_id: str) -> Part:
 def _objects(owner: JsonObject, key: str) -> list[JsonObject]:
     given = owner.get(key)
     return [item for item in given if isinstance(item, dict)] if isinstance(given, list) else []
-
-
-def _text(value: JsonObject, key: str) -> str:
-    text = value.get(key)
-    return text if isinstance(text, str) else ""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ...events import Event, Noted, PartEnded, PartStarted
 from ...types import Extra, Json, JsonObject, Opaque, Tool
-from ..shared.web_search import PastSearch, SearchHit, SearchOutcome, WebSearch, hits_text
+from ..shared.web_search import PastSearch, SearchHit, SearchOutcome, WebSearch, hits_text, texts_in
 from .shapes import NAME
 
 _UNHEARD = ("user_location", "search_context_size")
@@ -22,8 +22,8 @@ def wanted(tool: Tool) -> WebSearch | None:
     filters = value.get("filters")
     filters = filters if isinstance(filters, dict) else {}
     return WebSearch(
-        allowed=_texts(filters.get("allowed_domains")),
-        blocked=_texts(filters.get("blocked_domains")),
+        allowed=texts_in(filters.get("allowed_domains")),
+        blocked=texts_in(filters.get("blocked_domains")),
         unheard=tuple(name for name in _UNHEARD if value.get(name) and value[name] not in _USUAL),
     )
 
@@ -82,7 +82,7 @@ class _Shown:
 def _query_in(action: Json) -> str:
     """The query of the model, or the address that it opened."""
     action = action if isinstance(action, dict) else {}
-    words = [action.get("query"), *_texts(action.get("queries")), action.get("pattern"), action.get("url")]
+    words = [action.get("query"), *texts_in(action.get("queries")), action.get("pattern"), action.get("url")]
     return "; ".join(dict.fromkeys(word for word in words if isinstance(word, str) and word))
 
 
@@ -94,7 +94,3 @@ def _found_in(item: JsonObject) -> str | None:
     urls = [source.get("url") for source in sources if isinstance(source, dict)] if isinstance(sources, list) else []
     hits = [SearchHit("", url) for url in urls if isinstance(url, str)]
     return hits_text(hits) if hits else None
-
-
-def _texts(value: Json) -> tuple[str, ...]:
-    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()

@@ -40,15 +40,7 @@ _MOST = 100  # losses by members of one request: their names are the client's ch
 _SAME = frozenset({"chat", "responses"})
 # Members that decoders read in part: the rest of them is reported member by member.
 _PARTLY_READ = frozenset(
-    [
-        "generationConfig",
-        "output_config",
-        "reasoning",
-        "stream_options",
-        "text",
-        "thinking",
-        "toolConfig",
-    ]
+    ["generationConfig", "output_config", "reasoning", "stream_options", "text", "thinking", "toolConfig"]
 )
 _IDLE: dict[str, dict[str, tuple[Json, ...]]] = {
     "chat": {

@@ -11,7 +11,7 @@ from typing import Literal, Protocol, TypeAlias
 from msgspec import Struct
 
 from ...events import Event
-from ...types import Extra, Message, Opaque, Part, Text, Tool, ToolCall, ToolResult
+from ...types import Extra, Json, Message, Opaque, Part, Text, Tool, ToolCall, ToolResult
 from ...wire.exact_json import encode
 
 Fault: TypeAlias = Literal["", "invalid", "too_long", "too_many", "used_up", "unavailable"]
@@ -110,6 +110,11 @@ def with_past_searches(
                 message.with_parts(tuple(part if search is None else _words(search) for part, search in parts))
             )
     return tuple(whole)
+
+
+def texts_in(value: Json) -> tuple[str, ...]:
+    """The strings of an array."""
+    return tuple(item for item in value if isinstance(item, str)) if isinstance(value, list) else ()
 
 
 class _Calls:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from toolwire.backends.codex.transport.process import start
-from toolwire.backends.codex.worker import Worker
+from toolwire.backends.codex.worker import AppServerWorker
 from toolwire.types import JsonObject
 from toolwire.wire import json_rpc as rpc
 
@@ -28,9 +28,9 @@ def environment() -> tuple[dict[str, str], str]:
     return {"PATH": os.environ.get("PATH", os.defpath), name: value}, mark
 
 
-async def worker(folder: Path, *options: str, environ: dict[str, str] | None = None) -> Worker:
+async def worker(folder: Path, *options: str, environ: dict[str, str] | None = None) -> AppServerWorker:
     channel = await start(fake(*options), folder, environ or environment()[0])
-    made = Worker(channel, refuse)
+    made = AppServerWorker(channel, refuse)
     await made.introduce({"clientInfo": {"name": "test", "version": "0"}}, 10)
     return made
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.backends.codex.processes import all_gone
 from tests.backends.codex.starting import environment, fake
-from toolwire.backends.codex.host import Host, catalogue_of, plain
+from toolwire.backends.codex.host import CodexHost, catalogue_of, plain
 from toolwire.config.file import BackendConfig
 from toolwire.errors import ConfigError, GatewayError, UpstreamError
 
@@ -36,7 +36,9 @@ def _started(folder: Path, **config: Any) -> tuple[dict[str, Any], Path]:
     """The settings of an app-server that was started, and its home (which is gone)."""
 
     async def main() -> tuple[dict[str, Any], Path]:
-        made = Host(BackendConfig(name="c", kind="codex", **{"command": fake(), **config}), environment()[0], folder)
+        made = CodexHost(
+            BackendConfig(name="c", kind="codex", **{"command": fake(), **config}), environment()[0], folder
+        )
         try:
             (await made.pool.lease()).release(is_good=True)
             assert made.home is not None
@@ -104,7 +106,7 @@ def test_one_that_says_nothing_and_one_that_is_no_codex_are_told(
     monkeypatch.setattr("toolwire.backends.codex.host._INTRODUCTION", 0.2)
 
     async def error(*options: str) -> GatewayError:
-        host = Host(BackendConfig(name="c", kind="codex", command=fake(*options)), environment()[0], tmp_path)
+        host = CodexHost(BackendConfig(name="c", kind="codex", command=fake(*options)), environment()[0], tmp_path)
         try:
             with pytest.raises(GatewayError) as caught:
                 await host.pool.lease()
@@ -124,7 +126,7 @@ def test_one_that_says_nothing_and_one_that_is_no_codex_are_told(
 def test_one_that_listens_elsewhere_has_no_folder(tmp_path: Path) -> None:
     async def main() -> None:
         config = BackendConfig(name="c", kind="codex", command=("ws://127.0.0.1:9",), config={"base_instructions": "x"})
-        host = Host(config, {}, tmp_path)
+        host = CodexHost(config, {}, tmp_path)
         with pytest.raises(UpstreamError, match="no app-server was reached"):
             await host.pool.lease()
         assert (host.home, host.work, host.base_instructions) == (None, "/", "x")
@@ -136,7 +138,7 @@ def test_one_that_listens_elsewhere_has_no_folder(tmp_path: Path) -> None:
 
 def test_a_folder_that_was_cleaned_away_is_made_again(tmp_path: Path) -> None:
     async def main() -> None:
-        host = Host(BackendConfig(name="c", kind="codex", command=fake(), workers=1), environment()[0], tmp_path)
+        host = CodexHost(BackendConfig(name="c", kind="codex", command=fake(), workers=1), environment()[0], tmp_path)
         first = await host.pool.lease()
         assert host.home is not None
         shutil.rmtree(host.home.folder)
@@ -157,7 +159,7 @@ def test_where_the_list_of_models_finds_no_room_the_owner_is_told_and_nothing_is
     command = (sys.executable, "-S", "-E", str(program), "app-server")
 
     async def main() -> None:
-        host = Host(BackendConfig(name="c", kind="codex", command=command), environment()[0], tmp_path / "cache")
+        host = CodexHost(BackendConfig(name="c", kind="codex", command=command), environment()[0], tmp_path / "cache")
         with pytest.raises(UpstreamError, match="no folder for Codex could be made"):
             await host.pool.lease()
         await host.close()
@@ -173,7 +175,7 @@ def test_closing_does_not_wait_for_one_that_never_introduces_itself(tmp_path: Pa
     command = (sys.executable, "-S", str(sleeping), *(["app-server"] if program == "printing" else []))
 
     async def main() -> None:
-        host = Host(BackendConfig(name="c", kind="codex", command=command, workers=2), environ, tmp_path / "cache")
+        host = CodexHost(BackendConfig(name="c", kind="codex", command=command, workers=2), environ, tmp_path / "cache")
         waiting = [asyncio.create_task(host.pool.lease()) for _ in range(6)]
         await asyncio.sleep(0.2)
         async with asyncio.timeout(5):
@@ -206,7 +208,9 @@ def test_what_the_settings_keep_secret_is_not_told(tmp_path: Path) -> None:
 
     async def main() -> str:
         command = (sys.executable, "-S", str(program))
-        host = Host(BackendConfig(name="c", kind="codex", command=command, config=config), environ, tmp_path / "cache")
+        host = CodexHost(
+            BackendConfig(name="c", kind="codex", command=command, config=config), environ, tmp_path / "cache"
+        )
         with pytest.raises(UpstreamError) as caught:
             await host.pool.lease()
         await host.close()

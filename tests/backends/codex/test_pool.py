@@ -16,8 +16,8 @@ import pytest
 
 from tests.backends.codex.processes import marked, zombies
 from tests.backends.codex.starting import environment, worker
-from toolwire.backends.codex.pool import Lease, Limits, Pool, memory_of
-from toolwire.backends.codex.worker import Worker
+from toolwire.backends.codex.pool import Lease, WorkerLimits, WorkerPool, memory_of
+from toolwire.backends.codex.worker import AppServerWorker
 from toolwire.backends.sessions import SessionLost
 from toolwire.errors import UpstreamError
 
@@ -27,14 +27,14 @@ pytestmark = pytest.mark.slow
 class Stage:
     """A pool on fake app-servers; failures are the starts that are still to fail."""
 
-    def __init__(self, folder: Path, size: int = 2, limits: Limits | None = None) -> None:
+    def __init__(self, folder: Path, size: int = 2, limits: WorkerLimits | None = None) -> None:
         self.environ, self.mark = environment()
         self.starts = 0
         self.failures = 0
         self._folder = folder
-        self.pool = Pool(self._start, size, limits)
+        self.pool = WorkerPool(self._start, size, limits)
 
-    async def _start(self) -> Worker:
+    async def _start(self) -> AppServerWorker:
         self.starts += 1
         if self.failures:
             self.failures -= 1
@@ -207,7 +207,7 @@ def test_one_that_has_had_enough_threads_is_drained_and_replaced(tmp_path: Path)
         assert stage.pool.workers == [new.worker]
         assert stage.starts == 2
 
-    played(Stage(tmp_path, size=1, limits=Limits(threads=3)), play)
+    played(Stage(tmp_path, size=1, limits=WorkerLimits(threads=3)), play)
 
 
 def test_one_that_has_grown_is_replaced(tmp_path: Path) -> None:
@@ -219,7 +219,7 @@ def test_one_that_has_grown_is_replaced(tmp_path: Path) -> None:
             lease.release(is_good=True)
         assert (await stage.pool.lease()).worker is not lease.worker
 
-    played(Stage(tmp_path, size=1, limits=Limits(memory=1 << 20)), play)
+    played(Stage(tmp_path, size=1, limits=WorkerLimits(memory=1 << 20)), play)
 
 
 def test_whoever_leaves_while_it_starts_does_not_stop_the_start(tmp_path: Path) -> None:

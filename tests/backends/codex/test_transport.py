@@ -14,7 +14,7 @@ from tests.backends.codex.listening import listening
 from tests.backends.codex.starting import environment, fake
 from toolwire.backends.codex.transport.process import start
 from toolwire.backends.codex.transport.websocket import connect
-from toolwire.backends.codex.worker import Channel
+from toolwire.backends.codex.worker import AppServerChannel
 from toolwire.backends.sessions import SessionLost
 
 pytestmark = pytest.mark.slow
@@ -23,7 +23,7 @@ _LONG = "é" * 50_000
 
 
 @asynccontextmanager
-async def opened(kind: str, folder: Path) -> AsyncIterator[Channel]:
+async def opened(kind: str, folder: Path) -> AsyncIterator[AppServerChannel]:
     if kind == "process":
         yield await start(fake(), folder, environment()[0])
         return
@@ -31,7 +31,7 @@ async def opened(kind: str, folder: Path) -> AsyncIterator[Channel]:
         yield await connect(listener.address)
 
 
-async def _line(channel: Channel) -> dict[str, object]:
+async def _line(channel: AppServerChannel) -> dict[str, object]:
     data = b""
     while not data.endswith(b"\n"):
         data += await channel.receive()
@@ -39,7 +39,7 @@ async def _line(channel: Channel) -> dict[str, object]:
     return found
 
 
-async def _flooded(channel: Channel) -> None:
+async def _flooded(channel: AppServerChannel) -> None:
     """More than fits into any pipe, so that it must be heard of when nobody reads."""
     for _ in range(3):
         await channel.send(b"{}\n" * 100_000)

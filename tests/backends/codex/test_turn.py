@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tests.backends.codex.asking import Stage, answered, calls_of, played, read, request, text_of, with_results
 from tests.backends.codex.starting import journal
-from toolwire.backends.codex.turn import COUNT, LONG_SILENCE, SILENCE, Ending
+from toolwire.backends.codex.turn import COUNT, LONG_SILENCE, SILENCE, AnswerEnd
 from toolwire.backends.codex.wire.versions import Version, abilities_of
 from toolwire.errors import UpstreamError
 from toolwire.events import Failed
@@ -138,9 +138,9 @@ def test_a_call_of_another_turn_is_refused_and_not_told(tmp_path: Path) -> None:
     assert "nobody waits for this turn" in said["error"]["message"]
 
 
-def ending(minor: int) -> Ending:
+def ending(minor: int) -> AnswerEnd:
     version = Version(0, minor)
-    return Ending(version, abilities_of(version))
+    return AnswerEnd(version, abilities_of(version))
 
 
 def count(total: int) -> dict[str, object]:

@@ -13,7 +13,7 @@ import pytest
 from tests.backends.codex.scripted import Scripted
 from tests.backends.codex.starting import environment, fake, journal, refuse, worker
 from toolwire.backends.codex.transport.process import start
-from toolwire.backends.codex.worker import Heard, Refused, Thread, Worker
+from toolwire.backends.codex.worker import AppServerWorker, Heard, RequestRefused, Thread
 from toolwire.backends.sessions import SessionLost
 from toolwire.wire import json_rpc as rpc
 
@@ -29,7 +29,7 @@ async def _heard(thread: Thread) -> list[str]:
     return found
 
 
-async def _begun(made: Worker, word: str) -> Thread:
+async def _begun(made: AppServerWorker, word: str) -> Thread:
     thread = await made.open("thread/start", {})
     await made.ask("turn/start", {"threadId": thread.id, "input": [{"type": "text", "text": f"DO={word}"}]})
     return thread
@@ -57,7 +57,7 @@ def test_a_refusal_is_raised_with_its_own_words(tmp_path: Path) -> None:
         finally:
             await made.close()
 
-    with pytest.raises(Refused, match="unknown variant `no/such`"):
+    with pytest.raises(RequestRefused, match="unknown variant `no/such`"):
         asyncio.run(main())
 
 
@@ -109,12 +109,12 @@ def test_its_death_is_heard_by_every_thread_and_every_request(tmp_path: Path) ->
 
     heard, results = asyncio.run(main())
     assert [one[-1] for one in heard] == ["gone"] * 3
-    assert all(isinstance(result, SessionLost | Refused) for result in results)
+    assert all(isinstance(result, SessionLost | RequestRefused) for result in results)
 
 
 def test_one_that_does_not_introduce_itself_runs_into_its_time(tmp_path: Path) -> None:
     async def main() -> None:
-        made = Worker(await start(fake("--mute"), tmp_path, environment()[0]), refuse)
+        made = AppServerWorker(await start(fake("--mute"), tmp_path, environment()[0]), refuse)
         with pytest.raises(TimeoutError):
             await made.introduce({}, 0.1)
         await made.close()
@@ -144,12 +144,12 @@ def test_a_dropped_thread_is_not_listened_to_and_its_calls_are_refused(tmp_path:
 async def _refused(answer: object) -> str:
     """What is said of this answer to a request for a thread."""
     channel = Scripted()
-    made = Worker(channel, refuse)
+    made = AppServerWorker(channel, refuse)
     opening = asyncio.create_task(made.open("thread/start", {}))
     id = (await channel.heard())["id"]
     channel.say(answer if isinstance(answer, bytes) else json.dumps({"id": id, "result": answer}).encode() + b"\n")
     try:
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(RequestRefused) as caught:
             await opening
         assert made.is_alive
         return str(caught.value)
@@ -174,13 +174,13 @@ def test_a_refusal_whose_reason_is_no_text_has_none() -> None:
 def test_a_thread_that_is_open_already_is_not_given_to_another(tmp_path: Path) -> None:
     async def main() -> None:
         channel = Scripted()
-        made = Worker(channel, refuse)
+        made = AppServerWorker(channel, refuse)
         opening = [asyncio.create_task(made.open("thread/start", {})) for _ in range(2)]
         await channel.heard()
         for id in (1, 2):
             channel.tell(id=id, result={"thread": {"id": "t"}})
         thread = await opening[0]
-        with pytest.raises(Refused, match="open already"):
+        with pytest.raises(RequestRefused, match="open already"):
             await opening[1]
         channel.tell(method="m", params={"threadId": "t"})
         assert await thread.next() == rpc.RpcNotification(method="m", params={"threadId": "t"})
@@ -193,7 +193,7 @@ async def _ended(*said: bytes) -> tuple[str, int]:
     """Why a worker that hears this has given up, and how many answers of its own it has made."""
     channel = Scripted()
     channel.is_deaf = True
-    made = Worker(channel, refuse)
+    made = AppServerWorker(channel, refuse)
     waiting = asyncio.create_task(made.ask("initialize", {}))
     for data in said:
         channel.say(data)
@@ -212,7 +212,7 @@ def test_one_that_writes_anything_but_messages_is_given_up_at_once() -> None:
 def test_a_banner_is_passed_over(tmp_path: Path) -> None:
     async def main() -> None:
         channel = Scripted()
-        made = Worker(channel, refuse)
+        made = AppServerWorker(channel, refuse)
         for _ in range(10):
             channel.say(b"a line\n" * 500 + b'{"method":"m"}\n')
         asking = asyncio.create_task(made.ask("initialize", {}))
@@ -241,7 +241,7 @@ def test_a_result_that_nobody_takes_runs_into_its_time() -> None:
     async def main() -> None:
         channel = Scripted()
         channel.is_deaf = True
-        made = Worker(channel, refuse)
+        made = AppServerWorker(channel, refuse)
         with pytest.raises(TimeoutError):
             await made.reply(1, {}, 0.01)
         await made.close()
@@ -273,7 +273,7 @@ def test_what_nobody_reads_is_not_kept_without_end(monkeypatch: pytest.MonkeyPat
 def test_messages_of_no_thread_are_nobodys() -> None:
     async def main() -> None:
         channel = Scripted()
-        made = Worker(channel, refuse)
+        made = AppServerWorker(channel, refuse)
         for id in (b"null", b"[]", b"{}", b"7", *_DEEP):
             channel.say(b'{"method":"m","params":{"threadId":%b}}\n' % id)
             channel.say(b'{"id":9,"method":"item/tool/call","params":{"threadId":%b}}\n' % id)

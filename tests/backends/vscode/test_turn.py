@@ -11,9 +11,9 @@ from tests.backends.vscode.stage import used
 from tests.backends.vscode.window_frames import chat, heard, hello, listed, parts
 from toolwire.backends.sessions import SessionLost
 from toolwire.backends.vscode.token_limit import LEAST
-from toolwire.backends.vscode.turn import COUNTED, ESTIMATED, Turn, TurnTimeouts, estimate, measured, prompt_of
+from toolwire.backends.vscode.turn import COUNTED, ESTIMATED, TurnTimeouts, WindowTurn, estimate, measured, prompt_of
 from toolwire.backends.vscode.window import Window
-from toolwire.backends.vscode.wire.names import Names
+from toolwire.backends.vscode.wire.names import VSCodeToolNames
 from toolwire.backends.vscode.wire.shapes import (
     CallPart,
     Cancel,
@@ -40,8 +40,8 @@ DONE = End(id="r", cancelled=False)
 USAGE = DataPart(mime="usage", data=used(5, 6)["data"])
 
 
-def turn_in(window: Window, first: float = 5.0, idle: float = 5.0) -> Turn:
-    return Turn(window, listed(), chat(), Names(), TurnTimeouts(first=first, idle=idle, count=0.02))
+def turn_in(window: Window, first: float = 5.0, idle: float = 5.0) -> WindowTurn:
+    return WindowTurn(window, listed(), chat(), VSCodeToolNames(), TurnTimeouts(first=first, idle=idle, count=0.02))
 
 
 def request(max_tokens: int | None = None, stop: tuple[str, ...] = ()) -> Request:
@@ -55,13 +55,13 @@ def played(play: Callable[[Window], Awaitable[None]]) -> None:
     asyncio.run(main())
 
 
-async def asked(window: Window, turn: Turn, given: Request | None = None) -> asyncio.Task[list[Event]]:
+async def asked(window: Window, turn: WindowTurn, given: Request | None = None) -> asyncio.Task[list[Event]]:
     beginning = asyncio.create_task(turn.begin(given or request()))
     assert isinstance(await heard(window), Chat)
     return beginning
 
 
-async def rest(turn: Turn) -> list[Event]:
+async def rest(turn: WindowTurn) -> list[Event]:
     events: list[Event] = []
     while not turn.is_over:
         events += await turn.more()
@@ -191,7 +191,10 @@ def test_a_failure_in_mid_answer_is_its_last_event() -> None:
 
 def test_a_window_that_goes_before_the_first_part_can_be_replaced_and_later_not() -> None:
     async def play(window: Window) -> None:
-        early, late = turn_in(window), Turn(window, listed(), chat("s"), Names(), TurnTimeouts(first=5, idle=5))
+        early, late = (
+            turn_in(window),
+            WindowTurn(window, listed(), chat("s"), VSCodeToolNames(), TurnTimeouts(first=5, idle=5)),
+        )
         beginning, other = await asked(window, early), await asked(window, late)
         window.hear(parts("s"), 10)
         await other

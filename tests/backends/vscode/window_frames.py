@@ -18,7 +18,7 @@ from toolwire.backends.vscode.wire.shapes import (
     ListedModel,
     Parts,
     TextPart,
-    Unknown,
+    UnknownFrame,
 )
 
 
@@ -39,7 +39,7 @@ def parts(request_id: str, seq: int = 0, text: str = "a") -> Parts:
     return Parts(id=request_id, seq=seq, parts=(TextPart(text=text),))
 
 
-async def heard(window: Window) -> FromGateway | Unknown:
+async def heard(window: Window) -> FromGateway | UnknownFrame:
     text = await asyncio.wait_for(window.outbox.next(), 1)
     assert text is not None
     return decode_gateway(text)

@@ -30,15 +30,15 @@ from ..sessions import (
     SessionLost,
 )
 from . import kept_threads as kept
-from .host import Host, Program
-from .kept_threads import Kept
+from .host import CodexHost, Program
+from .kept_threads import StoredThread
 from .pool import Lease, died
-from .turn import Turn
+from .turn import CodexTurn
 from .wire.errors import UnseenCalls
 from .wire.request_out import losses_of, offered, opening
-from .wire.settings import Setup
+from .wire.settings import ThreadSetup
 from .wire.usage import rate_limit_headers
-from .worker import Refused, Worker
+from .worker import AppServerWorker, RequestRefused
 
 _LISTED = 300.0  # seconds that a list of models is good for
 _LISTING = 15.0  # 0.89 tries for 5 to reach its maker first
@@ -58,11 +58,11 @@ class CodexBackend(Backend):
         self, config: BackendConfig, environ: Mapping[str, str] | None = None, folder: Path | None = None
     ) -> None:
         self.name = config.name
-        self.host = Host(config, os.environ if environ is None else environ, folder)
+        self.host = CodexHost(config, os.environ if environ is None else environ, folder)
         self._config = config
         self._timeouts = AnswerTimeouts(first=config.first_byte_timeout, idle=config.idle_timeout)
-        self._parking: Parking[Turn] = Parking(self._let_go)
-        self._kept: Parking[Kept] = Parking(self._drop, seconds=kept.SECONDS, most=kept.MOST)
+        self._parking: Parking[CodexTurn] = Parking(self._let_go)
+        self._kept: Parking[StoredThread] = Parking(self._drop, seconds=kept.SECONDS, most=kept.MOST)
         self._cleanup = BackgroundTasks()
         self._is_closing = False
         self._listing = asyncio.Lock()
@@ -140,8 +140,8 @@ class CodexBackend(Backend):
             raise
         return self._reply(turn, request, first, losses)
 
-    async def _begun(self, lease: Lease, request: Request, may_resume: bool) -> tuple[Turn, Any]:
-        turn: Turn | None = None
+    async def _begun(self, lease: Lease, request: Request, may_resume: bool) -> tuple[CodexTurn, Any]:
+        turn: CodexTurn | None = None
         try:
             program = self.host.program(lease.worker)
             if not program.tier.is_native and offered(request):
@@ -154,7 +154,7 @@ class CodexBackend(Backend):
             )
             places = kept.places_of(begun, request) if begun.is_kept else []
             lease, thread = await self._thread_at(places, lease)
-            turn = Turn(lease, program, self._timeouts)
+            turn = CodexTurn(lease, program, self._timeouts)
             turn.place = places[0] if places else None
             await turn.begin(begun, request, thread)
         except BaseException:
@@ -165,8 +165,8 @@ class CodexBackend(Backend):
             raise
         return turn, begun.losses
 
-    def _setup(self, worker: Worker, program: Program) -> Setup:
-        return Setup(
+    def _setup(self, worker: AppServerWorker, program: Program) -> ThreadSetup:
+        return ThreadSetup(
             cwd=self.host.work,
             base_instructions=self.host.base_instructions,
             settings=self.host.thread_settings(program),
@@ -175,7 +175,7 @@ class CodexBackend(Backend):
             keeps=self.host.keeps and worker.can_keep,
         )
 
-    async def _thread_at(self, places: list[ResumePoint], lease: Lease) -> tuple[Lease, Kept | None]:
+    async def _thread_at(self, places: list[ResumePoint], lease: Lease) -> tuple[Lease, StoredThread | None]:
         """The thread that an earlier request of this conversation has left, and a lease of its worker in place of this one."""
         found = kept.taken(self._kept, places) if len(self._kept) else None
         if found is None:
@@ -189,12 +189,12 @@ class CodexBackend(Backend):
         self._cleanup.start(self._drop(found))
         return lease, None
 
-    async def _drop(self, thread: Kept) -> None:
+    async def _drop(self, thread: StoredThread) -> None:
         """Codex forgets it."""
         await asyncio.wait([thread.resting])
         thread.worker.drop(thread.thread)
         if thread.worker.is_alive and not self._is_closing:
-            with suppress(SessionLost, Refused, TimeoutError):
+            with suppress(SessionLost, RequestRefused, TimeoutError):
                 await thread.worker.ask("thread/delete", {"threadId": thread.thread.id}, _LISTING)
         if self.host.home is not None:
             self.host.home.forget_thread(thread.thread.id)
@@ -217,7 +217,7 @@ class CodexBackend(Backend):
         self._cleanup.start(self._let_go(turn))
         return None
 
-    def _reply(self, turn: Turn, request: Request, first: list[Event], losses: Any) -> RunReply:
+    def _reply(self, turn: CodexTurn, request: Request, first: list[Event], losses: Any) -> RunReply:
         delivery = Delivery(turn, lambda turn: self._settle(turn, request), self._abandon)
         return RunReply(
             events=delivery.events(first),
@@ -227,7 +227,7 @@ class CodexBackend(Backend):
             stop=delivery.stop,
         )
 
-    def _settle(self, turn: Turn, request: Request) -> None:
+    def _settle(self, turn: CodexTurn, request: Request) -> None:
         """An answer has ended: the turn waits for results, or is over."""
         if turn.is_waiting and turn.program.tier.is_held:
             self._parking.park(turn, resume_point_after(request, turn.calls))
@@ -236,13 +236,13 @@ class CodexBackend(Backend):
         else:
             self._cleanup.start(self._let_go(turn))
 
-    def _abandon(self, turn: Turn) -> None:
+    def _abandon(self, turn: CodexTurn) -> None:
         self._cleanup.start(self._let_go(turn))
 
-    async def _let_go(self, turn: Turn) -> None:
+    async def _let_go(self, turn: CodexTurn) -> None:
         await turn.leave(self.host.home)
 
-    async def _left(self, beginning: asyncio.Task[tuple[Turn, Any]]) -> None:
+    async def _left(self, beginning: asyncio.Task[tuple[CodexTurn, Any]]) -> None:
         """A turn that began when nobody waited for it any more."""
         await asyncio.wait([beginning])
         if not beginning.cancelled() and beginning.exception() is None:
@@ -262,7 +262,7 @@ class CodexBackend(Backend):
                         break
         except SessionLost as error:
             raise died(error) from None
-        except (Refused, TimeoutError) as error:
+        except (RequestRefused, TimeoutError) as error:
             why = str(error) or f"nothing came within {_LISTING:.0f} seconds"
             raise UpstreamError(
                 f"Codex gave no list of its models: {why}.",

@@ -21,14 +21,14 @@ from ...wire import json_rpc as rpc
 from ...wire.exact_json import encode, object_of
 from ..sessions import SessionLost
 from .home import Home, no_room
-from .pool import Limits, Pool
+from .pool import WorkerLimits, WorkerPool
 from .transport.process import is_secret_name, shown, start
 from .transport.websocket import connect, is_address
 from .wire.approvals import declined
 from .wire.request_out import initialize_params
 from .wire.settings import bare_settings, flat, merged, provider_settings, switched_on, switches_tools, toml
 from .wire.versions import Abilities, Tier, Version, abilities_of, tier_for, version_of
-from .worker import Channel, Refused, Worker
+from .worker import AppServerChannel, AppServerWorker, RequestRefused
 
 COMMAND = ("codex", "app-server")
 # Of ours, not of Codex: what the model is told before all else; Codex has words of its own there.
@@ -60,13 +60,13 @@ class Program(Struct, frozen=True, kw_only=True):
         return f"Codex {self.version}, tier {self.tier.name}{prompt}"
 
 
-class Host:
+class CodexHost:
     """Nothing is made or started before the first lease."""
 
     def __init__(self, config: BackendConfig, environ: Mapping[str, str], folder: Path | None = None) -> None:
         self.command = config.command or COMMAND
         self.is_remote = is_address(self.command)
-        self.pool = Pool(self._start, 1 if self.is_remote else config.workers, Limits())
+        self.pool = WorkerPool(self._start, 1 if self.is_remote else config.workers, WorkerLimits())
         self._config = config
         self._environ = environ
         self._folder = folder
@@ -83,7 +83,7 @@ class Host:
     def work(self) -> str:
         return str(self._home.work) if self._home is not None else "/"
 
-    def program(self, worker: Worker) -> Program:
+    def program(self, worker: AppServerWorker) -> Program:
         """Raises ConfigError where it is no Codex, or has not the tier that the owner wants."""
         wanted = "sentinel" if self._config.is_simulated else self._config.tier
         return _program(str(worker.about.get("userAgent") or ""), wanted, self.base_instructions is None)
@@ -134,17 +134,17 @@ class Host:
             await asyncio.to_thread(self._home.remove)
             self._home = None
 
-    async def _start(self) -> Worker:
+    async def _start(self) -> AppServerWorker:
         """One after the other: two that make the databases of one folder at once get in each other's way (seen with 0.166)."""
         async with self._starting:
             return await self._introduced()
 
-    async def _introduced(self) -> Worker:
-        worker = Worker(await self._channel(), _answer, self._config.name)
+    async def _introduced(self) -> AppServerWorker:
+        worker = AppServerWorker(await self._channel(), _answer, self._config.name)
         try:
             await worker.introduce(initialize_params(__version__), _INTRODUCTION)
             self.program(worker)
-        except (SessionLost, Refused, TimeoutError) as error:
+        except (SessionLost, RequestRefused, TimeoutError) as error:
             await worker.close()
             self._last_words = worker.channel.last_words()
             raise _not_started(error) from None
@@ -153,7 +153,7 @@ class Host:
             raise
         return worker
 
-    async def _channel(self) -> Channel:
+    async def _channel(self) -> AppServerChannel:
         if self.is_remote:
             return await connect(self.command[0], self._config.key.reveal())
         if self._home is not None and not self._home.is_there:
@@ -270,7 +270,7 @@ def _answer(asked: rpc.RpcRequest) -> JsonObject:
     return declined(asked.method).message(asked.id) or rpc.refusal(asked.id, {"code": -32601, "message": "not here"})
 
 
-def _not_started(error: SessionLost | Refused | TimeoutError) -> UpstreamError:
+def _not_started(error: SessionLost | RequestRefused | TimeoutError) -> UpstreamError:
     if isinstance(error, TimeoutError):
         why = f"it did not introduce itself within {_INTRODUCTION:.0f} seconds."
     else:

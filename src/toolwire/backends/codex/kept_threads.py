@@ -20,8 +20,8 @@ from ...types import Json, Request
 from ...wire.exact_json import encode
 from ..continuation import ResumePoint
 from ..sessions import Parking, SessionLost
-from .wire.request_out import Opening, cache_key
-from .worker import Refused, Thread, Worker
+from .wire.request_out import ThreadOpening, cache_key
+from .worker import AppServerWorker, RequestRefused, Thread
 
 SECONDS = 600.0  # providers keep a prompt for some minutes
 MOST = 64  # threads; each takes about 2 MB of Codex's memory
@@ -29,11 +29,11 @@ MOST_USES = 50  # requests of one thread; 0.166 takes 5 ms longer for each time 
 _REVERTING = 10.0  # seconds; it takes some 25 ms
 
 
-class Kept(Struct, eq=False):
+class StoredThread(Struct, eq=False):
     """A thread and how to take it back: turn_id is the turn to drop, count the items of its floor. uses: requests so far. resting
     ends when the turn has."""
 
-    worker: Worker
+    worker: AppServerWorker
     thread: Thread
     turn_id: str
     count: int
@@ -46,13 +46,13 @@ class Kept(Struct, eq=False):
         try:
             params = {"threadId": self.thread.id, "beforeTurnId": self.turn_id}
             await self.worker.ask("thread/revert", params, _REVERTING)
-        except (SessionLost, Refused, TimeoutError):
+        except (SessionLost, RequestRefused, TimeoutError):
             return False
         self.thread.ready()  # what was said of earlier turns
         return True
 
 
-def places_of(opening: Opening, request: Request) -> list[ResumePoint]:
+def places_of(opening: ThreadOpening, request: Request) -> list[ResumePoint]:
     """Where a thread for this request may wait: the place of the whole conversation first, then of ever less of it."""
     digest = blake2b(digest_size=16)
     _add(digest, [opening.params, opening.turn, cache_key(request)])
@@ -63,7 +63,7 @@ def places_of(opening: Opening, request: Request) -> list[ResumePoint]:
     return places[::-1]
 
 
-def taken(kept: Parking[Kept], places: list[ResumePoint]) -> Kept | None:
+def taken(kept: Parking[StoredThread], places: list[ResumePoint]) -> StoredThread | None:
     """The thread that has most of the conversation already."""
     for place in places:
         if (found := kept.take(place)) is not None:

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from ...errors import GatewayError, UpstreamError
 from ..sessions import SessionLost
-from .worker import Worker
+from .worker import AppServerWorker
 
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
@@ -30,7 +30,7 @@ _MAX_PROCESSES = 64  # whose memory is added up
 _LOOKING = 10  # threads between two looks at the memory
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class WorkerLimits(Struct, frozen=True, kw_only=True):
     """When a worker has had enough; 0 is never."""
 
     threads: int = 200
@@ -40,7 +40,7 @@ class Limits(Struct, frozen=True, kw_only=True):
 class Lease:
     """A worker for one turn; give it back exactly once."""
 
-    def __init__(self, pool: Pool, slot: _Slot, worker: Worker) -> None:
+    def __init__(self, pool: WorkerPool, slot: _Slot, worker: AppServerWorker) -> None:
         self.worker = worker
         self._pool = pool
         self._slot = slot
@@ -59,20 +59,22 @@ class Lease:
         self._pool._take_back(self._slot, self.worker, is_good=is_good)
 
 
-class Pool:
+class WorkerPool:
     """start makes a worker that is ready, or raises GatewayError with what is wrong. Belongs to one event loop."""
 
-    def __init__(self, start: Callable[[], Awaitable[Worker]], size: int, limits: Limits | None = None) -> None:
+    def __init__(
+        self, start: Callable[[], Awaitable[AppServerWorker]], size: int, limits: WorkerLimits | None = None
+    ) -> None:
         self._start = start
-        self._limits = limits or Limits()
+        self._limits = limits or WorkerLimits()
         self._slots = [_Slot() for _ in range(max(1, size))]
-        self._busy: dict[Worker, int] = {}  # of all that are running, also those in retirement
-        self._looked: dict[Worker, int] = {}  # how many threads each had opened at the last look at its memory
+        self._busy: dict[AppServerWorker, int] = {}  # of all that are running, also those in retirement
+        self._looked: dict[AppServerWorker, int] = {}  # how many threads each had opened at the last look at its memory
         self._closing: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
     @property
-    def workers(self) -> list[Worker]:
+    def workers(self) -> list[AppServerWorker]:
         return list(self._busy)
 
     @property
@@ -93,7 +95,7 @@ class Pool:
         self._busy[worker] += 1
         return Lease(self, slot, worker)
 
-    def lease_of(self, worker: Worker) -> Lease | None:
+    def lease_of(self, worker: AppServerWorker) -> Lease | None:
         """For one that a thread lives in; None where it gets no new turns any more."""
         slot = next((slot for slot in self._slots if slot.worker is worker and worker.is_alive), None)
         if slot is None or self._is_closed:
@@ -129,7 +131,7 @@ class Pool:
         pause = slot.pause()
         return _PAUSING + pause if pause > 0 else _STARTING - 0.5 + index / 1000
 
-    async def _started_or_other(self, slot: _Slot) -> tuple[_Slot, Worker]:
+    async def _started_or_other(self, slot: _Slot) -> tuple[_Slot, AppServerWorker]:
         """Where it does not start, one that runs has to do."""
         try:
             return slot, await self._started(slot)
@@ -139,7 +141,7 @@ class Pool:
                     return other, other.worker
             raise
 
-    async def _started(self, slot: _Slot) -> Worker:
+    async def _started(self, slot: _Slot) -> AppServerWorker:
         """All who want the same slot wait for the same start; whoever leaves does not stop it."""
         if slot.starting is None:
             slot.starting = asyncio.create_task(self._start_in(slot))
@@ -154,7 +156,7 @@ class Pool:
             raise _closed()
         return starting.result()
 
-    async def _start_in(self, slot: _Slot) -> Worker:
+    async def _start_in(self, slot: _Slot) -> AppServerWorker:
         try:
             pause = slot.pause()
             if pause > _PATIENCE and slot.error is not None:
@@ -171,7 +173,7 @@ class Pool:
         self._busy[worker] = 0
         return worker
 
-    def _take_back(self, slot: _Slot, worker: Worker, *, is_good: bool) -> None:
+    def _take_back(self, slot: _Slot, worker: AppServerWorker, *, is_good: bool) -> None:
         if worker not in self._busy:  # everything was closed meanwhile
             return
         self._busy[worker] -= 1
@@ -193,7 +195,7 @@ class Pool:
         if not self._busy[worker]:
             self._close_soon(worker)
 
-    def _is_enough(self, worker: Worker) -> bool:
+    def _is_enough(self, worker: AppServerWorker) -> bool:
         if 0 < self._limits.threads <= worker.opened:
             return True
         if not self._limits.memory or worker.opened - self._looked.get(worker, 0) < _LOOKING:
@@ -201,7 +203,7 @@ class Pool:
         self._looked[worker] = worker.opened
         return memory_of(worker.channel.pid) > self._limits.memory
 
-    def _close_soon(self, worker: Worker) -> None:
+    def _close_soon(self, worker: AppServerWorker) -> None:
         if self._busy.pop(worker, None) is None:
             return
         self._looked.pop(worker, None)
@@ -240,7 +242,7 @@ def _closed() -> UpstreamError:
     return UpstreamError("this back end is closed.", status=503, code="closed")
 
 
-def _look_at(task: asyncio.Task[Worker]) -> None:
+def _look_at(task: asyncio.Task[AppServerWorker]) -> None:
     """A failure that nobody waits for any more is not to be complained about."""
     if not task.cancelled():
         task.exception()
@@ -265,8 +267,8 @@ class _Slot:
     """A place for one worker, and what is known of how well it goes."""
 
     def __init__(self) -> None:
-        self.worker: Worker | None = None
-        self.starting: asyncio.Task[Worker] | None = None
+        self.worker: AppServerWorker | None = None
+        self.starting: asyncio.Task[AppServerWorker] | None = None
         self.waiting = 0
         self.error: GatewayError | None = None
         self._failures = 0

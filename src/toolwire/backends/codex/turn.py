@@ -22,14 +22,14 @@ from ..continuation import ResumePoint
 from ..sessions import AnswerTimeouts, BackgroundTasks, SessionLost, read_first
 from .home import Home
 from .host import Program
-from .kept_threads import MOST_USES, Kept
+from .kept_threads import MOST_USES, StoredThread
 from .pool import Lease, died
-from .wire.answer_in import TurnDecoder
+from .wire.answer_in import CodexTurnDecoder
 from .wire.errors import refused
-from .wire.names import Names
-from .wire.request_out import Opening, tool_answer
+from .wire.names import CodexToolNames
+from .wire.request_out import ThreadOpening, tool_answer
 from .wire.versions import Abilities, Version
-from .worker import Declined, Heard, Refused, Thread
+from .worker import Declined, Heard, RequestRefused, Thread
 
 COUNT = "thread/tokenUsage/updated"
 SILENCE = 0.15  # seconds after a call in which another one would have begun
@@ -43,7 +43,7 @@ _SKIPPED = (
 _ERRED = 2.0  # after an error that ends the turn; 0.130 says nothing more of one that never began
 
 
-class Ending:
+class AnswerEnd:
     """For one turn; begin() for each of its answers. is_raw: raw items are told, and with them all calls of a response; a thread that
     was resumed has none, and tells a call only when the one before it has its result."""
 
@@ -74,7 +74,7 @@ class Ending:
             self._is_counted = True
 
 
-class Turn:
+class CodexTurn:
     """Whoever has it must leave() it, whatever happens."""
 
     def __init__(self, lease: Lease, program: Program, timeouts: AnswerTimeouts) -> None:
@@ -84,15 +84,15 @@ class Turn:
         self._lease = lease
         self._timeouts = timeouts
         self._thread: Thread | None = None
-        self._decoder = TurnDecoder("")
-        self._names = Names()
+        self._decoder = CodexTurnDecoder("")
+        self._names = CodexToolNames()
         self._stopping: Stopping | None = None
         self._is_kept = False  # the thread can serve another request
         self._count = 0  # items that were put into it
         self._uses = 1  # requests that it has served, with this one
         self.place: ResumePoint | None = None  # where the thread waits for the next request
         self._is_running = False  # Codex works, or waits for results
-        self._ending = Ending(program.version, program.abilities)
+        self._ending = AnswerEnd(program.version, program.abilities)
         self._results: dict[str, ToolResult] = {}  # that Codex has not asked for yet
         self._has_erred = False
         self._is_faulty = False  # it was the app-server that failed
@@ -123,14 +123,14 @@ class Turn:
         """What the account may still use, as far as it was told."""
         return self._lease.worker.limits
 
-    async def begin(self, opening: Opening, request: Request, kept: Kept | None = None) -> None:
+    async def begin(self, opening: ThreadOpening, request: Request, kept: StoredThread | None = None) -> None:
         """kept: a thread that has the first part of the conversation already. Raises UpstreamError where Codex does not take it."""
         worker, program = self._lease.worker, self.program
         start = kept.count if kept is not None else 0
         self._uses = kept.uses + 1 if kept is not None else 1
         self._names = opening.names
         self._count = len(opening.inject)
-        self._ending = Ending(program.version, program.abilities, is_raw=opening.method == "thread/start")
+        self._ending = AnswerEnd(program.version, program.abilities, is_raw=opening.method == "thread/start")
         try:
             self._is_kept = opening.is_kept
             self._thread = thread = kept.thread if kept is not None else await self._opened(opening)
@@ -139,9 +139,9 @@ class Turn:
                 await worker.ask("thread/inject_items", opening.injection(thread.id, start), _STARTING)
             self._is_running = True
             started = await worker.ask("turn/start", opening.turn_of(thread.id), _STARTING)
-        except (SessionLost, Refused, TimeoutError) as error:
+        except (SessionLost, RequestRefused, TimeoutError) as error:
             raise self._fault(error) from None
-        self._decoder = TurnDecoder(thread.id, _turn_id(started), model=request.model, names=opening.names)
+        self._decoder = CodexTurnDecoder(thread.id, _turn_id(started), model=request.model, names=opening.names)
         self._listen(request)
 
     async def first(self) -> list[Event]:
@@ -176,7 +176,7 @@ class Turn:
             raise self._fault(error) from None
         return self._kept(events)
 
-    def keep(self, cleanup: BackgroundTasks) -> Kept | None:
+    def keep(self, cleanup: BackgroundTasks) -> StoredThread | None:
         """The thread for the next request, in place of leave(): the turn is stopped and the worker freed in the background.
         None where the thread is of no use."""
         if not self._is_kept or self._thread is None or self._is_faulty or not self._lease.worker.is_alive:
@@ -184,7 +184,7 @@ class Turn:
         if self._uses >= MOST_USES:
             return None
         resting = cleanup.start(self._rest(self._thread))
-        return Kept(self._lease.worker, self._thread, self._decoder.turn_id, self._count, self._uses, resting)
+        return StoredThread(self._lease.worker, self._thread, self._decoder.turn_id, self._count, self._uses, resting)
 
     async def leave(self, home: Home | None) -> None:
         """Codex stops, and forgets; the worker is free when this returns."""
@@ -201,12 +201,12 @@ class Turn:
             self._forget(home)
             self._lease.release(is_good=not self._is_faulty)
 
-    async def _opened(self, opening: Opening) -> Thread:
-        """Raises SessionLost, Refused or TimeoutError."""
+    async def _opened(self, opening: ThreadOpening) -> Thread:
+        """Raises SessionLost, RequestRefused or TimeoutError."""
         worker = self._lease.worker
         try:
             return await worker.open(opening.method, opening.params, _STARTING)
-        except Refused:
+        except RequestRefused:
             if not opening.is_kept:
                 raise
             thread = await worker.open(opening.method, opening.unkept(), _STARTING)
@@ -298,7 +298,7 @@ class Turn:
             self._taken(message)
         if self._is_running and self._lease.worker.is_alive:
             params = {"threadId": thread.id, "turnId": self._decoder.turn_id}
-            with suppress(Refused):  # it has ended meanwhile
+            with suppress(RequestRefused):  # it has ended meanwhile
                 await self._lease.worker.ask("turn/interrupt", params, _LEAVING)
 
     async def _drop(self, thread: Thread) -> None:
@@ -309,7 +309,7 @@ class Turn:
         method = "thread/unsubscribe" if abilities.unsubscribe else "" if abilities.ephemeral else "thread/archive"
         method = "thread/delete" if self._is_kept else method
         if method:
-            with suppress(Refused):  # one without a turn has nothing to be archived
+            with suppress(RequestRefused):  # one without a turn has nothing to be archived
                 await worker.ask(method, {"threadId": thread.id}, _LEAVING)
 
     def _forget(self, home: Home | None) -> None:
@@ -321,9 +321,9 @@ class Turn:
         if self._is_kept:
             home.forget_thread(self._thread.id)
 
-    def _fault(self, error: SessionLost | Refused | TimeoutError) -> UpstreamError:
+    def _fault(self, error: SessionLost | RequestRefused | TimeoutError) -> UpstreamError:
         match error:
-            case Refused():
+            case RequestRefused():
                 return refused(error.error)
             case SessionLost():
                 self._is_faulty = True

@@ -18,7 +18,7 @@ from ...wire import json_rpc as rpc
 from ..sessions import SessionLost
 
 
-class Channel(Protocol):
+class AppServerChannel(Protocol):
     """Messages are JSON texts, one a line in both directions."""
 
     @property
@@ -35,7 +35,7 @@ class Channel(Protocol):
         """Why it ended, as a sentence that every client may read: nothing secret, and nothing of what others asked."""
 
     def skipped_tools(self) -> frozenset[str]:
-        """Names of clients' tools that its log says it did not offer to the model; empty where there is no log to read."""
+        """CodexToolNames of clients' tools that its log says it did not offer to the model; empty where there is no log to read."""
 
     def last_words(self) -> str:
         """What it said last, for the owner alone; "" where nothing is known."""
@@ -64,7 +64,7 @@ _TOOL_CALL = "item/tool/call"
 _NOISE = "codex/event/"  # 0.89 says everything a second time, in its older words
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """The app-server answered a request with an error; the text is its own."""
 
     def __init__(self, method: str, error: JsonObject) -> None:
@@ -120,10 +120,10 @@ class _Pending(Struct, eq=False):
     request_id: str = ""
 
 
-class Worker:
+class AppServerWorker:
     """Made with a channel that is open; introduce() comes first. name: of the back end, for the trace."""
 
-    def __init__(self, channel: Channel, answerer: Answerer, name: str = "codex") -> None:
+    def __init__(self, channel: AppServerChannel, answerer: Answerer, name: str = "codex") -> None:
         self.channel = channel
         self._name = name
         self.about: JsonObject = {}  # what it said of itself
@@ -144,13 +144,13 @@ class Worker:
         return self.fault is None
 
     async def introduce(self, params: JsonObject, seconds: float) -> None:
-        """Raises SessionLost, Refused or TimeoutError."""
+        """Raises SessionLost, RequestRefused or TimeoutError."""
         about = await self.ask("initialize", params, seconds)
         self.about = about if isinstance(about, dict) else {}
         await self._send(rpc.notification("initialized"))
 
     async def ask(self, method: str, params: JsonObject, seconds: float = ANSWER_SECONDS) -> Json:
-        """Raises SessionLost, Refused or TimeoutError."""
+        """Raises SessionLost, RequestRefused or TimeoutError."""
         return await self._ask(method, params, seconds, opens=False)
 
     async def open(self, method: str, params: JsonObject, seconds: float = ANSWER_SECONDS) -> Thread:
@@ -246,7 +246,7 @@ class Worker:
         if pending is None or pending.future.done():
             return
         if answer.error is not None:
-            pending.future.set_exception(Refused(pending.method, answer.error))
+            pending.future.set_exception(RequestRefused(pending.method, answer.error))
         elif not pending.opens:
             pending.future.set_result(answer.result)
         else:
@@ -256,7 +256,7 @@ class Worker:
         self.opened += 1
         if not thread.id or thread.id in self._threads:
             error = {"message": "the answer names no thread, or one that is open already."}
-            pending.future.set_exception(Refused(pending.method, error))
+            pending.future.set_exception(RequestRefused(pending.method, error))
             return
         self._threads[thread.id] = thread
         thread.request_id = pending.request_id

@@ -16,11 +16,11 @@ from ...types import Request
 from .. import budget
 from ..base import Backend, EventReply, Model
 from ..sessions import Delivery, RunReply, SessionLost
-from .turn import Turn, TurnTimeouts
+from .turn import TurnTimeouts, WindowTurn
 from .window import Window
 from .wire.errors import MISSING, needs_consent, no_model, no_window, own_model, window_lost
 from .wire.models import find, listing
-from .wire.request_out import asked
+from .wire.request_out import chat_request
 from .wire.shapes import MARK, NAME, ListedModel
 
 _MOST_CONVERSATIONS = 4096  # whose window is remembered; the one that has been silent for longest goes first
@@ -162,15 +162,15 @@ class VSCodeBackend(Backend):
         window, model = picked.window, picked.model
         if model.key in window.refused:
             raise needs_consent(model.key)
-        sent = asked(request, model, id=new_id("gen_"))
-        turn = Turn(window, model, sent.chat, sent.names, self._timeouts)
+        sent = chat_request(request, model, id=new_id("gen_"))
+        turn = WindowTurn(window, model, sent.chat, sent.names, self._timeouts)
         try:
             first = await turn.begin(request)
         except BaseException:
             turn.leave()
             raise
         self.hub.stick(conversation, window)
-        delivery = Delivery(turn, Turn.leave, Turn.leave)
+        delivery = Delivery(turn, WindowTurn.leave, WindowTurn.leave)
         return RunReply(events=delivery.events(first), losses=sent.losses, how=_how(picked), stop=delivery.stop)
 
 

@@ -19,7 +19,7 @@ from ...wire.exact_json import encode
 from ..base import Backend
 from ..mounts import SHUTDOWN, GatewayAccess, Receive, Scope, Send
 from .backend import VSCodeBackend
-from .session import Pace, Session
+from .session import Pace, WindowSession
 from .token import VARIABLE, bridge_token, is_token, token_path
 from .wire.frames import MAX_FRAME
 
@@ -36,7 +36,7 @@ class Bridge:
         self.pace = Pace()
         self._gateway = gateway
         self._backends = [backend for backend in backends if isinstance(backend, VSCodeBackend)]
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, WindowSession] = {}
         for backend in self._backends:
             backend.hub.changed = partial(_report_models, gateway, backend)
 
@@ -63,7 +63,7 @@ class Bridge:
             return
         await send({"type": "websocket.accept"})
         shutdown: asyncio.Event = scope.get("extensions", {}).get(SHUTDOWN, {}).get("event") or asyncio.Event()
-        await Session(self, self._gateway, self.pace).run(receive, send, shutdown)
+        await WindowSession(self, self._gateway, self.pace).run(receive, send, shutdown)
 
     def describe(self) -> bytes:
         """The connected windows: versions, and how many models each lends."""
@@ -74,7 +74,7 @@ class Bridge:
         ]
         return encode({"windows": lines})
 
-    def join(self, session: Session) -> None:
+    def join(self, session: WindowSession) -> None:
         """A window that reconnects replaces its old connection. Raises BadRequest where too many are connected."""
         old = self._sessions.pop(session.window.id, None)
         if old is not None:
@@ -85,7 +85,7 @@ class Bridge:
         for backend in self._backends:
             backend.hub.join(session.window)
 
-    def leave(self, session: Session) -> None:
+    def leave(self, session: WindowSession) -> None:
         if self._sessions.get(session.window.id) is session:
             del self._sessions[session.window.id]
         for backend in self._backends:

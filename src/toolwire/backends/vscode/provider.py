@@ -21,7 +21,7 @@ from ..mounts import GatewayAccess
 from .window import Window
 from .wire.answer_out import PartsEncoder
 from .wire.errors import refused
-from .wire.frames import Bad
+from .wire.frames import BadWindowFrame
 from .wire.request_in import request_of
 from .wire.shapes import NAME, Ask, End, Offer, OfferedModel
 
@@ -180,7 +180,7 @@ class _PacedSender:
 def request_from(frame: Ask) -> Request:
     try:
         return request_of(frame, OWNER)
-    except Bad as fault:
+    except BadWindowFrame as fault:
         raise BadRequest(str(fault)) from None
 
 

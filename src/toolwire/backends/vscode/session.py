@@ -16,7 +16,7 @@ from ..mounts import GatewayAccess, Receive, Send
 from .provider import ModelProvider
 from .window import Window
 from .wire.errors import refused
-from .wire.frames import Bad, decode_window
+from .wire.frames import BadWindowFrame, decode_window
 from .wire.shapes import (
     VERSION,
     Ask,
@@ -32,7 +32,7 @@ from .wire.shapes import (
     Ping,
     Pong,
     Stop,
-    Unknown,
+    UnknownFrame,
     Welcome,
 )
 
@@ -61,16 +61,16 @@ class Pace(Struct, frozen=True, kw_only=True):
 class Windows(Protocol):
     """The connected windows (bridge.py)."""
 
-    def join(self, session: Session) -> None: ...
+    def join(self, session: WindowSession) -> None: ...
 
     def models_changed(self) -> None: ...
 
-    def leave(self, session: Session) -> None: ...
+    def leave(self, session: WindowSession) -> None: ...
 
     async def is_own_model(self, model: str) -> bool: ...
 
 
-class Closed(Exception):
+class SessionClosed(Exception):
     """The connection ends. by_window: the window has closed it."""
 
     def __init__(self, code: int, reason: str, *, by_window: bool = False) -> None:
@@ -80,7 +80,7 @@ class Closed(Exception):
         self.by_window = by_window
 
 
-class Session:
+class WindowSession:
     """One connection. Belongs to one event loop."""
 
     window: Window
@@ -98,10 +98,10 @@ class Session:
     async def run(self, receive: Receive, send: Send, shutdown: asyncio.Event) -> None:
         try:
             await self._welcome(receive)
-        except Closed as fault:
+        except SessionClosed as fault:
             await self._close(fault, send)
             return
-        end = Closed(_GOING_AWAY, "the gateway is stopping; connect again.")
+        end = SessionClosed(_GOING_AWAY, "the gateway is stopping; connect again.")
         try:
             end = await self._until_closed(receive, send, shutdown)
         finally:  # also when the server cancels this at the end of its shutdown
@@ -118,22 +118,22 @@ class Session:
             async with asyncio.timeout(self._pace.hello):
                 text = await _text(receive)
         except TimeoutError:
-            raise Closed(_POLICY, f"no hello came within {self._pace.hello:g} seconds.") from None
+            raise SessionClosed(_POLICY, f"no hello came within {self._pace.hello:g} seconds.") from None
         try:
             frame = decode_window(text)
-        except Bad as fault:
-            raise Closed(_BAD_DATA, str(fault)) from None
+        except BadWindowFrame as fault:
+            raise SessionClosed(_BAD_DATA, str(fault)) from None
         if not isinstance(frame, Hello):
-            raise Closed(_POLICY, "the first frame is not a hello.")
+            raise SessionClosed(_POLICY, "the first frame is not a hello.")
         if frame.v != VERSION:
             why = f"the window speaks version {frame.v}, this gateway {VERSION}: install the extension of this gateway."
-            raise Closed(_POLICY, why)
+            raise SessionClosed(_POLICY, why)
         self.window = Window(frame)
         self.provider = ModelProvider(self.window, self._gateway, self._windows.is_own_model, self._pace.frame)
         try:
             self._windows.join(self)
         except BadRequest as error:
-            raise Closed(_TRY_LATER, error.message) from None
+            raise SessionClosed(_TRY_LATER, error.message) from None
         starter = os.environ.get(STARTED_BY, "")
         if not _STARTER.fullmatch(starter):
             starter = ""
@@ -141,8 +141,8 @@ class Session:
         self.window.say(Welcome(v=VERSION, gateway=__version__, pid=pid, started_by=starter))
         self._log("info", f"connected: VS Code {quote(frame.vscode)}, extension {quote(frame.extension)}")
 
-    async def _until_closed(self, receive: Receive, send: Send, shutdown: asyncio.Event) -> Closed:
-        """Runs until one of these tasks raises Closed."""
+    async def _until_closed(self, receive: Receive, send: Send, shutdown: asyncio.Event) -> SessionClosed:
+        """Runs until one of these tasks raises SessionClosed."""
         work = (
             self._read(receive),
             self._write(send),
@@ -160,7 +160,7 @@ class Session:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         fault = next(iter(done)).exception()
-        if not isinstance(fault, Closed):
+        if not isinstance(fault, SessionClosed):
             raise fault or AssertionError("none of these returns")
         return fault
 
@@ -171,10 +171,10 @@ class Session:
             self._received_at = clock.time()
             try:
                 frame = decode_window(text)
-            except Bad as fault:
+            except BadWindowFrame as fault:
                 self._skip_bad(text, fault)
                 continue
-            if isinstance(frame, Unknown):
+            if isinstance(frame, UnknownFrame):
                 self._log_unknown(frame.type)
             else:
                 self._take(frame, len(text))
@@ -197,13 +197,13 @@ class Session:
             case Pong():
                 pass  # any frame counts as a reply to a ping
             case Hello():
-                raise Closed(_POLICY, "a second hello came.")
+                raise SessionClosed(_POLICY, "a second hello came.")
 
-    def _skip_bad(self, text: str, fault: Bad) -> None:
+    def _skip_bad(self, text: str, fault: BadWindowFrame) -> None:
         """Fails the request that the frame is about, and no other one."""
         self._bad += 1
         if self._bad > _MAX_BAD:
-            raise Closed(_BAD_DATA, f"{_MAX_BAD} frames could not be decoded, the last because {fault}")
+            raise SessionClosed(_BAD_DATA, f"{_MAX_BAD} frames could not be decoded, the last because {fault}")
         if self._bad <= _MAX_LOGGED:
             self._log("warning", f"sent a frame that cannot be decoded: {fault}")
         if (found := _REQUEST_ID.match(text)) is None:
@@ -220,12 +220,12 @@ class Session:
             while (text := await outbox.next()) is not None:
                 await send({"type": "websocket.send", "text": text})
         except OSError:
-            raise Closed(1006, "the connection was lost", by_window=True) from None
-        raise Closed(_GOING_AWAY, "the window is gone.")
+            raise SessionClosed(1006, "the connection was lost", by_window=True) from None
+        raise SessionClosed(_GOING_AWAY, "the window is gone.")
 
     async def _watch(self) -> None:
         await self.window.outbox.full.wait()
-        raise Closed(_NOT_READING, "the window does not read what it is sent.")
+        raise SessionClosed(_NOT_READING, "the window does not read what it is sent.")
 
     async def _ping(self) -> None:
         """Any frame after a ping counts as its answer."""
@@ -233,7 +233,7 @@ class Session:
         for number in count(1):
             await asyncio.sleep(self._pace.ping)
             if self._received_at < pinged_at:
-                raise Closed(_NO_PONG, f"the window did not answer a ping within {self._pace.ping:g} seconds.")
+                raise SessionClosed(_NO_PONG, f"the window did not answer a ping within {self._pace.ping:g} seconds.")
             pinged_at = clock.time()
             self.window.say(Ping(n=number))
 
@@ -249,13 +249,13 @@ class Session:
         self.window.is_leaving = True
         while not (self.window.is_idle and self.provider.is_idle):
             await asyncio.sleep(0.05)
-        raise Closed(_GOING_AWAY, "the gateway is stopping; connect again.")
+        raise SessionClosed(_GOING_AWAY, "the gateway is stopping; connect again.")
 
     async def _wait_for_replacement(self) -> None:
         await self._replaced.wait()
-        raise Closed(_REPLACED, "the window has connected again.")
+        raise SessionClosed(_REPLACED, "the window has connected again.")
 
-    async def _close(self, end: Closed, send: Send) -> None:
+    async def _close(self, end: SessionClosed, send: Send) -> None:
         self._log("info" if end.by_window or end.code == _GOING_AWAY else "warning", f"disconnected: {end.reason}")
         if not end.by_window:
             await send({"type": "websocket.close", "code": end.code, "reason": end.reason})
@@ -274,5 +274,7 @@ class Session:
 async def _text(receive: Receive) -> str:
     message = await receive()
     if message["type"] == "websocket.disconnect":
-        raise Closed(message.get("code", 1005), message.get("reason") or "it closed the connection", by_window=True)
+        raise SessionClosed(
+            message.get("code", 1005), message.get("reason") or "it closed the connection", by_window=True
+        )
     return str(message["text"])

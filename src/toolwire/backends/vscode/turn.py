@@ -23,7 +23,7 @@ from .token_limit import Limiting
 from .window import Window
 from .wire.answer_in import AnswerDecoder
 from .wire.errors import CONSENT, MISSING, window_lost
-from .wire.names import Names
+from .wire.names import VSCodeToolNames
 from .wire.shapes import (
     CallPart,
     Chat,
@@ -56,10 +56,12 @@ class TurnTimeouts(AnswerTimeouts, frozen=True, kw_only=True):
     count: float = COUNT_SECONDS
 
 
-class Turn:
+class WindowTurn:
     """Whoever has it must leave() it, whatever happens."""
 
-    def __init__(self, window: Window, model: ListedModel, chat: Chat, names: Names, timeouts: TurnTimeouts) -> None:
+    def __init__(
+        self, window: Window, model: ListedModel, chat: Chat, names: VSCodeToolNames, timeouts: TurnTimeouts
+    ) -> None:
         self.window = window
         self.is_over = False
         self._model = model

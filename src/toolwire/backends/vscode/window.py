@@ -12,7 +12,7 @@ from ...errors import BadRequest
 from ...telemetry import wire_trace
 from ..sessions import SessionLost
 from .queues import MAX_INBOX, Heard, Inbox, Outbox
-from .wire.frames import MAX_FRAME, Bad, encode
+from .wire.frames import MAX_FRAME, BadWindowFrame, encode
 from .wire.models import lent
 from .wire.shapes import (
     Cancel,
@@ -196,5 +196,5 @@ def _kind(frame: FromGateway | Heard) -> str:
 def _written(chat: Chat) -> str:
     try:
         return encode(chat)
-    except Bad as fault:
+    except BadWindowFrame as fault:
         raise BadRequest(f"the request cannot be sent to VS Code: {fault}", code="invalid_request") from None

@@ -11,7 +11,7 @@ from tests.backends.codex.listening import listening
 from tests.backends.codex.starting import refuse
 from tests.wire.test_websocket import served
 from toolwire.backends.codex.transport.websocket import connect, is_address
-from toolwire.backends.codex.worker import Worker
+from toolwire.backends.codex.worker import AppServerWorker
 from toolwire.backends.sessions import SessionLost
 from toolwire.errors import UpstreamError
 from toolwire.wire.websocket import PING, TEXT
@@ -28,7 +28,7 @@ def test_only_an_address_alone_is_one() -> None:
 def test_a_turn_over_it_is_as_over_a_pipe() -> None:
     async def main() -> tuple[list[str], list[bytes], str]:
         async with listening() as listener:
-            made = Worker(await connect(f"{listener.address}/rpc?x=1", "t0ken"), refuse)
+            made = AppServerWorker(await connect(f"{listener.address}/rpc?x=1", "t0ken"), refuse)
             await made.introduce({}, 10)
             thread = await made.open("thread/start", {})
             await made.ask("turn/start", {"threadId": thread.id, "input": []})
@@ -50,7 +50,7 @@ def test_a_turn_over_it_is_as_over_a_pipe() -> None:
 def test_its_end_is_heard_with_its_reason() -> None:
     async def main() -> str:
         async with listening() as listener:
-            made = Worker(await connect(listener.address), refuse)
+            made = AppServerWorker(await connect(listener.address), refuse)
             thread = await made.open("thread/start", {})
             await made.ask("turn/start", {"threadId": thread.id, "input": [{"type": "text", "text": "DO=die"}]})
             while not isinstance(message := await thread.next(), SessionLost):

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.backends.event_contract import check_events
-from toolwire.backends.codex.wire.answer_in import TurnDecoder
-from toolwire.backends.codex.wire.approvals import Reply
-from toolwire.backends.codex.wire.names import Names
+from toolwire.backends.codex.wire.answer_in import CodexTurnDecoder
+from toolwire.backends.codex.wire.approvals import ServerRequestReply
+from toolwire.backends.codex.wire.names import CodexToolNames
 from toolwire.events import Event, Failed, Finished, Noted, PartEnded
 from toolwire.types import Loss, Reasoning, Text, ToolCall
 from toolwire.wire.json_rpc import LineReader, RpcNotification, RpcRequest, RpcResponse
@@ -39,10 +39,10 @@ class Session:
 
     def __init__(self, version: str, case: str) -> None:
         self.answers: list[list[Event]] = []
-        self.replies: list[tuple[RpcRequest, Reply]] = []
-        self.decoders: list[TurnDecoder] = []
+        self.replies: list[tuple[RpcRequest, ServerRequestReply]] = []
+        self.decoders: list[CodexTurnDecoder] = []
         self._asked: dict[int, dict[str, Any]] = {}  # requests of the client, by id
-        self._names: dict[str, Names] = {}  # by thread
+        self._names: dict[str, CodexToolNames] = {}  # by thread
         self._lines = LineReader()
         for record in records(version, case):
             if record["dir"] == "client":
@@ -62,7 +62,7 @@ class Session:
         if message["method"] == "turn/start":
             thread = message["params"]["threadId"]
             if self._names and not any(d.thread_id == thread and not d.is_over for d in self.decoders):
-                self._open(TurnDecoder(thread, model="m", names=self._names.get(thread)))
+                self._open(CodexTurnDecoder(thread, model="m", names=self._names.get(thread)))
         elif message["method"] == "turn/interrupt":
             self._settle()
             for decoder in self.decoders:
@@ -81,7 +81,7 @@ class Session:
                 self.answers[number] += reply.events
                 self.replies.append((message, reply))
 
-    def _open(self, decoder: TurnDecoder, events: list[Event] | None = None) -> None:
+    def _open(self, decoder: CodexTurnDecoder, events: list[Event] | None = None) -> None:
         self.decoders.append(decoder)
         self.answers.append(events or [])
 
@@ -102,10 +102,10 @@ class Session:
             self._open(*latest.follow())
 
 
-def _names(params: dict[str, Any]) -> Names:
+def _names(params: dict[str, Any]) -> CodexToolNames:
     tools = params.get("dynamicTools", [])
     flat = [inner for tool in tools for inner in tool.get("tools", [tool])]
-    return Names(tool["name"] for tool in flat)
+    return CodexToolNames(tool["name"] for tool in flat)
 
 
 def shown(events: list[Event]) -> list[str]:

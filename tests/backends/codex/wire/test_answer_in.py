@@ -12,8 +12,8 @@ import pytest
 
 from tests.backends.codex.wire.recorded import VERSIONS, Session, cases, records, shown
 from tests.backends.event_contract import check_events
-from toolwire.backends.codex.wire.answer_in import TurnDecoder
-from toolwire.backends.codex.wire.names import Names
+from toolwire.backends.codex.wire.answer_in import CodexTurnDecoder
+from toolwire.backends.codex.wire.names import CodexToolNames
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, Started
 from toolwire.types import Loss, Reasoning, Text, ToolCall
@@ -159,25 +159,25 @@ def test_rate_limits_are_kept() -> None:
 THREAD, TURN = "t", "u"
 
 
-def tell(decoder: TurnDecoder, method: str, **params: Any) -> list[Event]:
+def tell(decoder: CodexTurnDecoder, method: str, **params: Any) -> list[Event]:
     return decoder.told(method, {"threadId": THREAD, "turnId": TURN, **params})
 
 
-def raw(decoder: TurnDecoder, **item: Any) -> list[Event]:
+def raw(decoder: CodexTurnDecoder, **item: Any) -> list[Event]:
     return tell(decoder, "rawResponseItem/completed", item=item)
 
 
-def raw_call(decoder: TurnDecoder, call_id: str, name: str, arguments: str) -> list[Event]:
+def raw_call(decoder: CodexTurnDecoder, call_id: str, name: str, arguments: str) -> list[Event]:
     return raw(decoder, type="function_call", call_id=call_id, name=name, arguments=arguments)
 
 
-def ask(decoder: TurnDecoder, id: int, call_id: str, tool: str, arguments: object) -> list[Event]:
+def ask(decoder: CodexTurnDecoder, id: int, call_id: str, tool: str, arguments: object) -> list[Event]:
     params = {"threadId": THREAD, "turnId": TURN, "callId": call_id, "tool": tool, "arguments": arguments}
     return decoder.asked(id, "item/tool/call", params).events
 
 
-def decoder_of(*tools: str, turn: str = TURN) -> TurnDecoder:
-    return TurnDecoder(THREAD, turn, model="m", names=Names(tools))
+def decoder_of(*tools: str, turn: str = TURN) -> CodexTurnDecoder:
+    return CodexTurnDecoder(THREAD, turn, model="m", names=CodexToolNames(tools))
 
 
 def test_arguments_are_what_the_model_wrote_to_the_byte() -> None:
@@ -253,7 +253,7 @@ def test_calls_that_codex_answers_itself_are_losses() -> None:
     ]
 
 
-def own_calls(decoder: TurnDecoder, count: int, name: str, arguments: str, output: str) -> list[Event]:
+def own_calls(decoder: CodexTurnDecoder, count: int, name: str, arguments: str, output: str) -> list[Event]:
     events: list[Event] = []
     for number in range(count):
         events += raw_call(decoder, f"c{number}", name, arguments)
@@ -343,8 +343,8 @@ def test_a_filtered_answer_is_a_refusal_with_its_text() -> None:
 
 
 def test_names_that_codex_would_refuse_come_back_as_the_clients() -> None:
-    names = Names(["mcp__files__read"])
-    decoder = TurnDecoder(THREAD, TURN, names=names)
+    names = CodexToolNames(["mcp__files__read"])
+    decoder = CodexTurnDecoder(THREAD, TURN, names=names)
     (call,) = [
         event
         for event in raw_call(decoder, "c", names.written("mcp__files__read"), "{}")
@@ -386,7 +386,7 @@ def test_reasoning_that_was_not_streamed_is_told_at_its_end() -> None:
 
 
 def test_messages_of_other_threads_and_turns_are_passed_over() -> None:
-    decoder = TurnDecoder(THREAD)
+    decoder = CodexTurnDecoder(THREAD)
     # What is put into a thread is told of under a turn id of its own, before the turn begins.
     assert raw_call(decoder, "c", "f", "{}") == []
     assert decoder.told("turn/started", {"threadId": "another", "turn": {"id": "x"}}) == []
@@ -448,7 +448,7 @@ def test_arguments_that_nest_too_deep_to_be_written_are_no_object() -> None:
         """Read here, and written further down, where there is less room."""
         if frames:
             return deeper(frames - 1, depth)
-        return TurnDecoder("t", "u", names=Names(["f"])).asked(1, "item/tool/call", read[depth]).events
+        return CodexTurnDecoder("t", "u", names=CodexToolNames(["f"])).asked(1, "item/tool/call", read[depth]).events
 
     read: dict[int, dict[str, Any]] = {}
     for depth in range(1000, 850, -1):
@@ -487,13 +487,13 @@ _ODD: list[Any] = [None, True, -1, 10**400, Decimal("1.5"), "", "x", "\ud800", [
 @pytest.mark.parametrize(
     ("version", "case", "names"),
     [
-        ("0.89.0", "05_reasoning", Names()),
-        ("0.166.0", "05_reasoning", Names()),
-        ("0.166.0", "10_error_500", Names()),
-        ("0.166.0", "54_dynamic_parallel_raw_events", Names(["get_weather"])),
+        ("0.89.0", "05_reasoning", CodexToolNames()),
+        ("0.166.0", "05_reasoning", CodexToolNames()),
+        ("0.166.0", "10_error_500", CodexToolNames()),
+        ("0.166.0", "54_dynamic_parallel_raw_events", CodexToolNames(["get_weather"])),
     ],
 )
-def test_whatever_stands_in_a_member_the_answer_keeps_the_rules(version: str, case: str, names: Names) -> None:
+def test_whatever_stands_in_a_member_the_answer_keeps_the_rules(version: str, case: str, names: CodexToolNames) -> None:
     messages = [
         record["msg"]
         for record in records(version, case)
@@ -509,11 +509,13 @@ def test_whatever_stands_in_a_member_the_answer_keeps_the_rules(version: str, ca
             tried.add((message["method"], place))
             for odd in _ODD:
                 changed = _with(message, ("params", *place), odd)
-                _played([*messages[:number], changed, *messages[number + 1 :]], TurnDecoder(thread, turn, names=names))
+                _played(
+                    [*messages[:number], changed, *messages[number + 1 :]], CodexTurnDecoder(thread, turn, names=names)
+                )
     assert len(tried) > 10
 
 
-def _played(messages: list[dict[str, Any]], decoder: TurnDecoder) -> None:
+def _played(messages: list[dict[str, Any]], decoder: CodexTurnDecoder) -> None:
     events: list[Event] = []
     for message in messages:
         if "id" in message:

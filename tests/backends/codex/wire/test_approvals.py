@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolwire.backends.codex.wire.approvals import DECLINED, Reply, declined, stray
+from toolwire.backends.codex.wire.approvals import DECLINED, ServerRequestReply, declined, stray
 
 
 @pytest.mark.parametrize("method", sorted(DECLINED))
@@ -25,8 +25,8 @@ def test_what_is_not_known_is_refused_by_an_error(method: str) -> None:
 
 
 def test_a_call_that_waits_has_no_answer_yet() -> None:
-    assert Reply().is_held
-    assert Reply().message(0) is None
+    assert ServerRequestReply().is_held
+    assert ServerRequestReply().message(0) is None
 
 
 def test_a_call_that_nobody_waits_for_is_refused() -> None:

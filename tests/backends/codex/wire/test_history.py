@@ -17,7 +17,7 @@ from toolwire.backends.codex.wire.history import (
     told_as_text,
     way_of,
 )
-from toolwire.backends.codex.wire.names import Names
+from toolwire.backends.codex.wire.names import CodexToolNames
 from toolwire.backends.codex.wire.versions import Version, abilities_of
 from toolwire.types import (
     Media,
@@ -34,7 +34,7 @@ from toolwire.types import (
 
 
 def items_of(asked: Request) -> list[dict[str, Any]]:
-    return history_of(asked, Names(tool.name for tool in asked.tools)).items
+    return history_of(asked, CodexToolNames(tool.name for tool in asked.tools)).items
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_items_are_those_that_the_recorded_client_sent(version: str, case: str, 
 
 def test_instructions_before_all_else_are_told_apart_and_later_ones_stay_in_place() -> None:
     asked = request(message("system", "A"), message("developer", "B"), message("user", "hi"), message("system", "C"))
-    history = history_of(asked, Names())
+    history = history_of(asked, CodexToolNames())
     assert history.instructions == "A\n\nB"
     assert [(item["role"], item["content"][0]["text"]) for item in history.items] == [
         ("user", "hi"),
@@ -64,7 +64,7 @@ def test_instructions_before_all_else_are_told_apart_and_later_ones_stay_in_plac
 
 
 def test_somebody_must_have_spoken() -> None:
-    history = history_of(request(message("system", "A"), message("system", "B")), Names())
+    history = history_of(request(message("system", "A"), message("system", "B")), CodexToolNames())
     assert history.instructions == "A"
     assert [item["role"] for item in history.items] == ["user"]
     assert [loss.feature for loss in history.losses] == ["role.system"]
@@ -95,7 +95,7 @@ def test_sources_are_left_out_because_codex_would_drop_what_it_does_not_know() -
         parts=(Text(text="see"), Media(kind="file", mime="application/pdf", data="JVBERi0=", name="a.pdf")),
         source=Source("responses", source),
     )
-    history = history_of(request(given), Names())
+    history = history_of(request(given), CodexToolNames())
     kinds = [piece["type"] for piece in history.items[0]["content"]]
     assert kinds == ["input_text", "input_text"]
     assert "a.pdf" in history.items[0]["content"][1]["text"]

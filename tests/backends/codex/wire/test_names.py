@@ -1,4 +1,4 @@
-"""Names of tools that Codex takes, and the client's own back from them."""
+"""CodexToolNames of tools that Codex takes, and the client's own back from them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.backends.codex.wire.recorded import records
-from toolwire.backends.codex.wire.names import BUILT_IN, Names, skipped_tool
+from toolwire.backends.codex.wire.names import BUILT_IN, CodexToolNames, skipped_tool
 
 NAMES = st.lists(
     st.sampled_from(["a", "a.b", "a_b", "mcp", "mcp__x", "mcp__x__y", "client_mcp__x", "client_a_b", "shell", "é"])
@@ -20,7 +20,7 @@ NAMES = st.lists(
 
 @given(NAMES, st.sampled_from([frozenset(), BUILT_IN]))
 def test_every_name_is_legal_is_nobody_elses_and_comes_back(given_names: list[str], taken: frozenset[str]) -> None:
-    names = Names(given_names, taken)
+    names = CodexToolNames(given_names, taken)
     written = [names.written(name) for name in given_names]
     assert len(set(written)) == len(given_names) == len(names)
     assert all(re.fullmatch(r"(?!mcp__|mcp\Z)[a-zA-Z0-9_-]+", name) and name not in taken for name in written)
@@ -29,23 +29,23 @@ def test_every_name_is_legal_is_nobody_elses_and_comes_back(given_names: list[st
 
 
 def test_names_that_codex_takes_stay() -> None:
-    assert Names(["get_weather", "a-b"]).written("get_weather") == "get_weather"
+    assert CodexToolNames(["get_weather", "a-b"]).written("get_weather") == "get_weather"
 
 
 def test_names_that_the_recorded_server_refused_are_not_sent() -> None:
     refused = {"has space", "a.b", "mcp__x"}
-    assert Names(["mcp"]).written("mcp") == "client_mcp"  # 0.166.0: "dynamic tool name is reserved: mcp"
+    assert CodexToolNames(["mcp"]).written("mcp") == "client_mcp"  # 0.166.0: "dynamic tool name is reserved: mcp"
     messages = [record["msg"] for record in records("0.166.0", "48_dynamic_tool_bad_names")]
     asked = {m["id"]: m["params"]["dynamicTools"][0]["name"] for m in messages if m.get("method") == "thread/start"}
     assert refused <= {
         asked[m["id"]] for m in messages if "error" in m and m["error"]["message"].startswith("dynamic tool name")
     }
-    names = Names(refused)
+    names = CodexToolNames(refused)
     assert refused.isdisjoint(map(names.written, refused))
 
 
 def test_a_name_that_no_tool_has_any_more_is_written_like_the_others() -> None:
-    names = Names(["f"])
+    names = CodexToolNames(["f"])
     assert names.written("mcp__gone") == "client_mcp__gone"
     assert names.written("gone") == "gone"
     assert names.known("never") == "never"
@@ -54,7 +54,7 @@ def test_a_name_that_no_tool_has_any_more_is_written_like_the_others() -> None:
 
 def test_names_stay_as_short_as_providers_want_them() -> None:
     long = ["mcp__server__" + "x" * 51, "mcp__server__" + "x" * 50 + "y"]
-    names = Names(long)
+    names = CodexToolNames(long)
     written = [names.written(name) for name in long]
     assert [len(name) for name in written] == [64, 64]
     assert [names.known(name) for name in written] == long

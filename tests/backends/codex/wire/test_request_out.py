@@ -19,7 +19,7 @@ from toolwire.backends.codex.wire.request_out import (
     tool_answer,
     turn_members,
 )
-from toolwire.backends.codex.wire.settings import Setup
+from toolwire.backends.codex.wire.settings import ThreadSetup
 from toolwire.backends.codex.wire.versions import BY_NAME, Abilities, Tier, Version, abilities_of
 from toolwire.types import Loss, Media, Output, Request, Sampling, Text, Thinking, Tool, ToolChoice, ToolResult
 
@@ -31,10 +31,12 @@ SCHEMA = {
     "additionalProperties": False,
 }
 TOOL = Tool(name="get_weather", description="weather by city", schema=SCHEMA)
-SETUP = Setup(cwd="/home/gw/work", base_instructions="You are a model.")
+SETUP = ThreadSetup(cwd="/home/gw/work", base_instructions="You are a model.")
 
 
-def thread_start(asked: Request, tier: Tier, abilities: Abilities, setup: Setup) -> tuple[dict[str, Any], list[Loss]]:
+def thread_start(
+    asked: Request, tier: Tier, abilities: Abilities, setup: ThreadSetup
+) -> tuple[dict[str, Any], list[Loss]]:
     """The params of a thread, and the losses that come with its tools."""
     made = opening(asked, tier, abilities, setup)
     params = {name: value for name, value in made.params.items() if name not in ("threadId", "history")}
@@ -107,11 +109,13 @@ def test_a_thread_with_tools_that_takes_no_items_is_told_the_conversation_as_tex
 
 
 def test_base_instructions_stay_unless_the_owner_says_otherwise() -> None:
-    params, _ = thread_start(asking(), BY_NAME["replay"], NEW, Setup(cwd="/w"))
+    params, _ = thread_start(asking(), BY_NAME["replay"], NEW, ThreadSetup(cwd="/w"))
     assert "baseInstructions" not in params
     assert "developerInstructions" not in params
     assert (
-        thread_start(asking(), BY_NAME["replay"], NEW, Setup(cwd="/w", base_instructions=""))[0]["baseInstructions"]
+        thread_start(asking(), BY_NAME["replay"], NEW, ThreadSetup(cwd="/w", base_instructions=""))[0][
+            "baseInstructions"
+        ]
         == ""
     )
 
@@ -196,10 +200,10 @@ def test_how_much_to_think(thinking: Thinking | None, members: dict[str, str]) -
 
 def test_the_model_and_how_much_it_says_are_passed() -> None:
     asked = replace(asking(output=Output(verbosity="low")), model="gpt")
-    params, _ = thread_start(asked, BY_NAME["replay"], NEW, Setup(cwd="/w", settings={"a": {"b": 1}}))
+    params, _ = thread_start(asked, BY_NAME["replay"], NEW, ThreadSetup(cwd="/w", settings={"a": {"b": 1}}))
     assert params["model"] == turn_members(asked, [])["model"] == "gpt"
     assert params["config"] == {"a.b": 1, "model_verbosity": "low"}
-    own = Setup(cwd="/w", settings={"model_verbosity": "high"})
+    own = ThreadSetup(cwd="/w", settings={"model_verbosity": "high"})
     assert thread_start(asked, BY_NAME["replay"], NEW, own)[0]["config"] == {"model_verbosity": "high"}
 
 

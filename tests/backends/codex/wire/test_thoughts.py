@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolwire.backends.codex.wire.thoughts import Thoughts
+from toolwire.backends.codex.wire.thoughts import CodexReasoning
 from toolwire.dialects.shared.answer_in import Assembly
 from toolwire.events import Event, PartEnded
 from toolwire.types import Reasoning
@@ -14,7 +14,7 @@ def parts(events: list[Event]) -> list[tuple[str, str, bool, str | None]]:
 
 
 def test_a_part_ends_where_the_next_begins_and_the_last_waits() -> None:
-    thoughts = Thoughts(Assembly())
+    thoughts = CodexReasoning(Assembly())
     events = thoughts.grow("r", "summary", 0, "a") + thoughts.grow("r", "summary", 1, "b")
     assert parts(events) == [("r", "a", True, None)]
     assert thoughts.complete("r", {"summary": ["a", "b"]}) == []
@@ -23,13 +23,13 @@ def test_a_part_ends_where_the_next_begins_and_the_last_waits() -> None:
 
 
 def test_without_a_raw_item_the_last_part_ends_with_what_follows() -> None:
-    thoughts = Thoughts(Assembly())
+    thoughts = CodexReasoning(Assembly())
     events = thoughts.grow("r", "thought", 0, "a") + thoughts.complete("r", {})
     assert parts(events + thoughts.end()) == [("r", "a", False, None)]
 
 
 def test_a_proof_never_goes_to_another_item() -> None:
-    thoughts = Thoughts(Assembly())
+    thoughts = CodexReasoning(Assembly())
     thoughts.grow("r", "summary", 0, "a")
     thoughts.complete("r", {})
     events = thoughts.grow("s", "summary", 0, "b")
@@ -37,19 +37,19 @@ def test_a_proof_never_goes_to_another_item() -> None:
 
 
 def test_a_proof_alone_is_a_part() -> None:
-    thoughts = Thoughts(Assembly())
+    thoughts = CodexReasoning(Assembly())
     assert thoughts.complete("r", {"summary": []}) == []
     assert parts(thoughts.prove("r", "proof")) == [("r", "", True, "proof")]
     assert thoughts.grow("r", "summary", 0, "late") == []
 
 
 def test_an_item_without_text_and_proof_is_nothing() -> None:
-    thoughts = Thoughts(Assembly())
+    thoughts = CodexReasoning(Assembly())
     assert thoughts.complete("r", {"summary": None}) + thoughts.prove("r", None) == []
 
 
 def test_a_proof_that_names_no_item_belongs_to_the_one_that_waits() -> None:
-    thoughts = Thoughts(Assembly())
+    thoughts = CodexReasoning(Assembly())
     thoughts.grow("r", "summary", 0, "a")
     thoughts.complete("r", {})
     assert parts(thoughts.prove("", "proof")) == [("r", "a", True, "proof")]

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from toolwire.backends.codex.wire.usage import Meter, rate_limit_headers, usage_in
+from toolwire.backends.codex.wire.usage import CodexTokenMeter, rate_limit_headers, usage_in
 from toolwire.types import Usage
 
 ONE = {
@@ -28,11 +28,11 @@ TWICE = Usage(input=200, output=40, cached=80, cache_written=14, reasoning=10)
 
 
 def test_nothing_was_counted() -> None:
-    assert Meter().usage() is None
+    assert CodexTokenMeter().usage() is None
 
 
 def test_responses_are_added_up_and_trusted_first() -> None:
-    meter = Meter()
+    meter = CodexTokenMeter()
     meter.thread({"total": TWO, "last": ONE})
     meter.response(ONE)
     assert meter.usage() == USED
@@ -41,13 +41,13 @@ def test_responses_are_added_up_and_trusted_first() -> None:
 
 
 def test_a_threads_total_counts_from_where_the_answer_began() -> None:
-    meter = Meter()
+    meter = CodexTokenMeter()
     meter.thread({"total": TWO, "last": ONE})
     assert meter.usage() == USED
 
 
 def test_the_same_count_twice_is_counted_once() -> None:
-    meter = Meter()
+    meter = CodexTokenMeter()
     meter.thread({"total": ONE, "last": ONE})
     meter.thread({"total": ONE, "last": ONE})
     assert meter.usage() == USED
@@ -56,14 +56,14 @@ def test_the_same_count_twice_is_counted_once() -> None:
 
 
 def test_a_last_count_of_nothing_belongs_to_an_answer_that_was_cut() -> None:
-    meter = Meter()
+    meter = CodexTokenMeter()
     meter.thread({"total": ONE, "last": {"inputTokens": 0}})
     assert meter.usage() == USED
 
 
 @pytest.mark.parametrize("value", [None, 7, [], {}, {"total": 7}, {"total": None, "last": ONE}])
 def test_what_is_no_count_is_none(value: object) -> None:
-    meter = Meter()
+    meter = CodexTokenMeter()
     meter.thread(value)
     assert meter.usage() is None
 
@@ -74,13 +74,13 @@ def test_counts_that_can_be_none_are_zero() -> None:
 
 def test_the_next_answer_counts_from_where_the_last_one_ended() -> None:
     """Its first count is the last one told again."""
-    meter = Meter()
+    meter = CodexTokenMeter()
     meter.thread({"total": ONE, "last": ONE})
     following = meter.follow()
     following.thread({"total": ONE, "last": ONE})
     following.thread({"total": TWO, "last": ONE})
     assert following.usage() == USED
-    assert Meter().follow().usage() is None
+    assert CodexTokenMeter().follow().usage() is None
 
 
 def test_what_is_known_is_told_and_nothing_else() -> None:

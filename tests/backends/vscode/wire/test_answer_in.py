@@ -13,7 +13,7 @@ from tests.backends.vscode.wire.agreed import answer_parts, from_window
 from toolwire.backends.vscode.wire import shapes as bridge
 from toolwire.backends.vscode.wire.answer_in import AnswerDecoder
 from toolwire.backends.vscode.wire.frames import decode_window
-from toolwire.backends.vscode.wire.names import Names
+from toolwire.backends.vscode.wire.names import VSCodeToolNames
 from toolwire.backends.vscode.wire.usage import usage_part
 from toolwire.calls.arguments import Invalid, Valid, judge
 from toolwire.calls.schemas import Schemas
@@ -41,7 +41,7 @@ def heard(
     last: bridge.End | bridge.Failure = END,
     *,
     sends_usage: bool = False,
-    names: Names | None = None,
+    names: VSCodeToolNames | None = None,
 ) -> list[Event]:
     """Every frame goes over the wire, and by the schema."""
     decoder = AnswerDecoder("r1", model="copilot/m", names=names, sends_usage=sends_usage)
@@ -76,7 +76,7 @@ def test_text_and_calls() -> None:
 
 
 def test_names_are_the_clients() -> None:
-    names = Names(["a.b"])
+    names = VSCodeToolNames(["a.b"])
     events = heard([[call(names.wire("a.b"), {})]], names=names)
     (part,) = fold(events).parts_of(0)
     assert isinstance(part, ToolCall)

@@ -1,4 +1,4 @@
-"""Frames: what is written validates and reads back as it was; what is no frame is Bad, and nothing else."""
+"""Frames: what is written validates and reads back as it was; what is no frame is an error, and nothing else."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toolwire.backends.vscode.wire import shapes as bridge
 from toolwire.backends.vscode.wire.frames import (
     MAX_FRAME,
     WHOLE,
-    Bad,
+    BadWindowFrame,
     decode_gateway,
     decode_window,
     encode,
@@ -102,8 +102,8 @@ def test_half_of_a_surrogate_pair_survives() -> None:
 
 
 def test_what_only_a_newer_version_knows_is_passed_over() -> None:
-    assert decode_window('{"type":"dance","id":"r1"}') == bridge.Unknown(type="dance")
-    assert decode_gateway('{"type":"hello"}') == bridge.Unknown(type="hello")
+    assert decode_window('{"type":"dance","id":"r1"}') == bridge.UnknownFrame(type="dance")
+    assert decode_gateway('{"type":"hello"}') == bridge.UnknownFrame(type="hello")
     assert decode_window('{"type":"focus","focused":true,"since":3}') == bridge.Focus(focused=True)
     parts = '[{"t":"smell"},{"t":"text","text":"hi","bold":true},{"t":"result","id":"1","parts":[{"t":"smell"}]}]'
     message = f'{{"role":"user","parts":{parts}}}'
@@ -135,7 +135,7 @@ def test_what_only_a_newer_version_knows_is_passed_over() -> None:
     ids=range(14),
 )
 def test_what_is_no_frame_is_bad(text: str) -> None:
-    with pytest.raises(Bad) as caught:
+    with pytest.raises(BadWindowFrame) as caught:
         decode_window(text)
     assert len(str(caught.value)) < 400
 
@@ -145,7 +145,7 @@ def test_a_frame_that_nests_too_deep_is_bad_when_it_is_written() -> None:
     for _ in range(100_000):
         deep = {"a": deep}
     call = bridge.CallPart(id="1", name="f", input=deep)
-    with pytest.raises(Bad):
+    with pytest.raises(BadWindowFrame):
         encode(bridge.Parts(id="r1", seq=0, parts=(call,)))
 
 
@@ -168,13 +168,13 @@ HOSTILE = st.recursive(
 def test_hostile_objects_are_frames_or_bad(kind: str, members: dict[str, Any]) -> None:
     text = encode_json({**members, "type": kind}).decode()
     for read in (decode_window, decode_gateway):
-        with suppress(Bad):
+        with suppress(BadWindowFrame):
             assert read(text) is not None
 
 
 @given(st.text() | st.binary())
 def test_hostile_text_is_bad_or_a_frame(text: str | bytes) -> None:
-    with suppress(Bad):
+    with suppress(BadWindowFrame):
         assert decode_window(text) is not None
 
 

@@ -21,8 +21,8 @@ from tests.backends.vscode.wire.conversations import (
 from tests.backends.vscode.wire.pictures import PNG, image
 from toolwire.backends.vscode.wire import shapes as bridge
 from toolwire.backends.vscode.wire.frames import encode as encode_frame
-from toolwire.backends.vscode.wire.history import History
-from toolwire.backends.vscode.wire.names import Names
+from toolwire.backends.vscode.wire.history import ChatHistory
+from toolwire.backends.vscode.wire.names import VSCodeToolNames
 from toolwire.types import (
     Loss,
     Media,
@@ -41,7 +41,7 @@ def told(
     *messages: Message, losses: list[Loss] | None = None, can_see: bool = True, origin: str = "chat"
 ) -> tuple[bridge.ChatMessage, ...]:
     request = Request(model="m", messages=messages, origin=origin)
-    history = History(request, Names(), [] if losses is None else losses, can_see=can_see)
+    history = ChatHistory(request, VSCodeToolNames(), [] if losses is None else losses, can_see=can_see)
     for index, message in enumerate(messages):
         history.tell(message, f"messages[{index}]")
     return history.messages()

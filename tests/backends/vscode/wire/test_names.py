@@ -1,4 +1,4 @@
-"""Names of tools: legal for Copilot, each its own, and back again."""
+"""VSCodeToolNames of tools: legal for Copilot, each its own, and back again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.backends.vscode.wire.names import Names
+from toolwire.backends.vscode.wire.names import VSCodeToolNames
 
 LEGAL = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 NAMES = st.text(max_size=70) | st.sampled_from(["a.b", "a_b", "a/b", "", "x" * 64, "x" * 65, "größe", "a\ud800"])
@@ -15,7 +15,7 @@ NAMES = st.text(max_size=70) | st.sampled_from(["a.b", "a_b", "a/b", "", "x" * 6
 
 @given(st.lists(NAMES, max_size=12))
 def test_H052_H053_names_come_back(given_names: list[str]) -> None:
-    names = Names(given_names)
+    names = VSCodeToolNames(given_names)
     written = {name: names.wire(name) for name in given_names}
     assert all(LEGAL.fullmatch(name) for name in written.values())
     assert len(set(written.values())) == len(written)
@@ -25,21 +25,21 @@ def test_H052_H053_names_come_back(given_names: list[str]) -> None:
 
 @given(NAMES, st.lists(NAMES, max_size=5))
 def test_a_name_alone_decides_what_it_becomes(name: str, others: list[str]) -> None:
-    alone = Names([name]).wire(name)
-    among = Names([*others, name]).wire(name)
-    is_taken = alone in {Names([other]).wire(other) for other in others if other != name}
+    alone = VSCodeToolNames([name]).wire(name)
+    among = VSCodeToolNames([*others, name]).wire(name)
+    is_taken = alone in {VSCodeToolNames([other]).wire(other) for other in others if other != name}
     assert among == alone or is_taken
-    assert Names().wire(name) == alone
+    assert VSCodeToolNames().wire(name) == alone
 
 
 def test_a_name_that_looks_like_anothers_keeps_it() -> None:
-    marked = Names().wire("a.b")
-    names = Names(["a.b", marked])
+    marked = VSCodeToolNames().wire("a.b")
+    names = VSCodeToolNames(["a.b", marked])
     assert names.wire(marked) == marked
     assert names.client(names.wire("a.b")) == "a.b"
     assert names.wire("a.b") != marked
 
 
 def test_a_name_that_is_not_ours_stays() -> None:
-    assert Names(["a"]).client("b") == "b"
-    assert Names().wire("get_weather") == "get_weather"
+    assert VSCodeToolNames(["a"]).client("b") == "b"
+    assert VSCodeToolNames().wire("get_weather") == "get_weather"

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 
 from tests.backends.vscode.wire.agreed import MODEL, asks, from_gateway, from_window
 from toolwire.backends.vscode.wire import shapes as bridge
-from toolwire.backends.vscode.wire.frames import Bad, decode_window
+from toolwire.backends.vscode.wire.frames import BadWindowFrame, decode_window
 from toolwire.backends.vscode.wire.request_in import request_of
-from toolwire.backends.vscode.wire.request_out import asked
+from toolwire.backends.vscode.wire.request_out import chat_request
 from toolwire.errors import BadRequest
 from toolwire.types import (
     Media,
@@ -113,7 +113,7 @@ def test_data_is_a_medium_or_rides_beside() -> None:
     ]
     assert len(request.messages[0].parts) == 3
     assert request.messages[1].parts == (Text(text="a"),)
-    back = asked(request, MODEL, id="r2").chat.messages[1]
+    back = chat_request(request, MODEL, id="r2").chat.messages[1]
     assert back.parts == (text("a"), data(mime="stateful_marker", data="QQ=="))
 
 
@@ -146,7 +146,7 @@ def test_what_cannot_be_written_again_is_bad() -> None:
     for _ in range(100_000):
         deep = {"a": deep}
     ask = bridge.Ask(id="r1", model="m", messages=(said("assistant", bridge.CallPart(id="1", name="f", input=deep)),))
-    with pytest.raises(Bad):
+    with pytest.raises(BadWindowFrame):
         request_of(ask)
 
 
@@ -159,4 +159,4 @@ def test_any_ask_is_a_request_that_can_be_asked_elsewhere(ask: bridge.Ask) -> No
         call.raw for message in request.messages for call in message.parts if isinstance(call, ToolCall) and call.args
     )
     with suppress(BadRequest):
-        from_gateway(asked(request, MODEL, id="r2").chat)
+        from_gateway(chat_request(request, MODEL, id="r2").chat)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from tests.backends.vscode.wire.agreed import MODEL, from_gateway, objects
 from tests.backends.vscode.wire.conversations import MESSAGES, assistant, call, result, user, words
 from tests.backends.vscode.wire.pictures import PNG, image
-from toolwire.backends.vscode.wire.request_out import Asked, asked
+from toolwire.backends.vscode.wire.request_out import ChatRequest, chat_request
 from toolwire.errors import BadRequest
 from toolwire.types import Loss, Message, Output, Request, Role, Sampling, Text, Thinking, Tool, ToolChoice
 
@@ -21,14 +21,14 @@ HI = (user("Hi"),)
 A, B = Tool(name="a", description="does a", schema={"type": "object"}), Tool(name="b")
 
 
-def sent(messages: tuple[Message, ...] = HI, **members: Any) -> Asked:
+def sent(messages: tuple[Message, ...] = HI, **members: Any) -> ChatRequest:
     """By the schema."""
-    made = asked(Request(model="m", messages=messages, **members), MODEL, id="r1")
+    made = chat_request(Request(model="m", messages=messages, **members), MODEL, id="r1")
     from_gateway(made.chat)
     return made
 
 
-def features(made: Asked) -> list[str]:
+def features(made: ChatRequest) -> list[str]:
     return [loss.feature for loss in made.losses]
 
 
@@ -201,19 +201,19 @@ def test_H072_tools_that_speak_of_long_integers_are_a_loss() -> None:
 
 def test_a_model_that_sees_no_images_gets_none() -> None:
     request = Request(model="m", messages=(user("look", image("image/png", PNG)),))
-    blind = asked(request, replace(MODEL, can_see_images=False), id="r1")
+    blind = chat_request(request, replace(MODEL, can_see_images=False), id="r1")
     assert Loss("media.image", "messages[0]", "this model sees no images") in blind.losses
-    seeing = asked(request, MODEL, id="r1")
+    seeing = chat_request(request, MODEL, id="r1")
     assert words(seeing.chat.messages[0])[2] == "data image/png"
 
 
 def test_a_model_that_calls_no_tools_is_a_loss_where_there_are_some() -> None:
     request = Request(model="m", messages=HI, tools=(A,))
-    (loss,) = asked(request, replace(MODEL, can_call_tools=False), id="r1").losses
+    (loss,) = chat_request(request, replace(MODEL, can_call_tools=False), id="r1").losses
     assert loss.feature == "tools"
     assert 'tools = "simulate"' in loss.why
     for quiet, told in ((Request(model="m", messages=HI), False), (request, True), (request, None)):
-        assert asked(quiet, replace(MODEL, can_call_tools=told), id="r1").losses == ()
+        assert chat_request(quiet, replace(MODEL, can_call_tools=told), id="r1").losses == ()
 
 
 def test_what_cannot_be_written_is_the_clients_fault() -> None:
@@ -243,7 +243,7 @@ def test_any_request_is_a_frame_or_refused(
 ) -> None:
     request = Request(model="m", messages=tuple(messages), tools=tuple(tools), tool_choice=choice)
     try:
-        made = asked(request, MODEL, id="r1")
+        made = chat_request(request, MODEL, id="r1")
     except BadRequest:
         assert not any(map(_says, messages))
         return

@@ -25,7 +25,7 @@ CALLED = {
 KINDS = [
     kind
     for kind in vars(bridge).values()
-    if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and kind not in (msgspec.Struct, bridge.Unknown)
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and kind not in (msgspec.Struct, bridge.UnknownFrame)
 ]
 
 

@@ -73,7 +73,7 @@ def is_secret_name(name: str) -> bool:
 
 
 class ChildProcess:
-    """A Channel to a process that we have started."""
+    """A AppServerChannel to a process that we have started."""
 
     def __init__(self, process: asyncio.subprocess.Process, command: tuple[str, ...], secrets: Iterable[str]) -> None:
         assert process.stdin is not None

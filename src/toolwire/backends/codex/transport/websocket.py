@@ -51,7 +51,7 @@ async def connect(address: str, token: str = "") -> WebSocket:
 
 
 class WebSocket:
-    """A Channel to a process that somebody else has started."""
+    """A AppServerChannel to a process that somebody else has started."""
 
     pid = 0
 

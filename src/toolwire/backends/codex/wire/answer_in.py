@@ -28,11 +28,11 @@ from ....events import Event, Failed, Finished, Noted, Started
 from ....types import Choice, JsonObject, Loss, Reason, Text, ToolCall, Usage
 from ....wire.exact_json import BadJson, decode, encode
 from ....wire.json_rpc import Id
-from .approvals import TOOL_CALL, Reply, declined, stray
+from .approvals import TOOL_CALL, ServerRequestReply, declined, stray
 from .errors import error_of, gone, incomplete_reason, stuck, unreached, unseen_calls
-from .names import Names
-from .thoughts import Thoughts
-from .usage import Meter
+from .names import CodexToolNames
+from .thoughts import CodexReasoning
+from .usage import CodexTokenMeter
 
 _ENDS: dict[str, Reason] = {"max_output_tokens": "length", "content_filter": "refused"}
 _MOST_DECLINED = 50
@@ -42,7 +42,7 @@ _DECLINED = "Codex asked a person, and there is none: the answer was no"
 _MOST_OWN = {"call.arguments": 5, "call.name": 5, "call.own": 50}
 
 
-class Call(Struct, kw_only=True):
+class CodexCall(Struct, kw_only=True):
     """A call that waits for its result. request_id is the server's request for it, None until that has come, and for good where
     the result takes another way. is_told: an answer has shown it to the client."""
 
@@ -53,24 +53,26 @@ class Call(Struct, kw_only=True):
     is_told: bool = False
 
 
-class TurnDecoder:
+class CodexTurnDecoder:
     """Give it every message of its thread; what is not of its turn is passed over. After is_over only calls are still noted."""
 
-    def __init__(self, thread_id: str, turn_id: str = "", *, model: str = "", names: Names | None = None) -> None:
+    def __init__(
+        self, thread_id: str, turn_id: str = "", *, model: str = "", names: CodexToolNames | None = None
+    ) -> None:
         self.thread_id = thread_id
         self.turn_id = turn_id  # "" until turn/started tells it; items that are put into a thread are told of before, under another id
         self.is_over = False
-        self.calls: dict[str, Call] = {}
+        self.calls: dict[str, CodexCall] = {}
         self.rate_limits: JsonObject | None = None
         self.retries = 0  # that Codex made by itself before anything was said
         self._model = model
-        self._names = names or Names()
+        self._names = names or CodexToolNames()
         self._assembly = Assembly()
-        self._thoughts = Thoughts(self._assembly)
+        self._thoughts = CodexReasoning(self._assembly)
         self._texts: dict[str, OpenPart] = {}  # open ones, by item
         self._ended: set[str] = set()  # items whose text is all told
         self._raws: dict[str, JsonObject] = {}  # raw calls that may be ours, or Codex's own
-        self._meter = Meter()
+        self._meter = CodexTokenMeter()
         self._losses: list[Loss] = []
         self._own_calls: Counter[str] = Counter()
         self._responses = 0  # of the model, by the count of its tokens
@@ -104,7 +106,7 @@ class TurnDecoder:
             return []
         return heard(self, params)
 
-    def asked(self, id: Id, method: str, params: JsonObject) -> Reply:
+    def asked(self, id: Id, method: str, params: JsonObject) -> ServerRequestReply:
         """A request of the server's. A call of a client's tool waits; everything else is declined."""
         if method != TOOL_CALL:
             return declined(method)
@@ -113,7 +115,7 @@ class TurnDecoder:
             return stray()
         events = self._called(call_id, self._names.known(_text(params, "tool")), params.get("arguments"))
         self.calls[call_id].request_id = id
-        return Reply(events=events)
+        return ServerRequestReply(events=events)
 
     def declined(self, method: str, params: JsonObject) -> list[Event]:
         """A request of the server's that was answered with a no: reported with the next event."""
@@ -129,9 +131,9 @@ class TurnDecoder:
         """Nothing more will come: the program or its pipe has ended."""
         return [] if self.is_over else self._fail(self._fault or error or gone())
 
-    def follow(self) -> tuple[TurnDecoder, list[Event]]:
+    def follow(self) -> tuple[CodexTurnDecoder, list[Event]]:
         """The next answer of the same turn, and its first events, if there were calls that came too late for this one."""
-        other = TurnDecoder(self.thread_id, self.turn_id, model=self._model, names=self._names)
+        other = CodexTurnDecoder(self.thread_id, self.turn_id, model=self._model, names=self._names)
         other.calls, other.rate_limits = self.calls, self.rate_limits
         other._meter = self._meter.follow()
         events: list[Event] = []
@@ -238,7 +240,7 @@ class TurnDecoder:
             return self._finish("stop")
         if raw is None:
             return self._fail(unseen_calls(self._responses))
-        call = Call(id=_text(raw, "call_id"), name=_text(raw, "name"), raw=_text(raw, "arguments"))
+        call = CodexCall(id=_text(raw, "call_id"), name=_text(raw, "name"), raw=_text(raw, "arguments"))
         return [*self._tell(call), *self._finish("stop")]
 
     def _called(self, call_id: str, name: str, arguments: object) -> list[Event]:
@@ -247,10 +249,10 @@ class TurnDecoder:
             return []
         raw = self._raws.get(call_id)
         written = _json(arguments) if raw is None else _text(raw, "arguments")
-        self.calls[call_id] = Call(id=call_id, name=name, raw=written)
+        self.calls[call_id] = CodexCall(id=call_id, name=name, raw=written)
         return [] if self.is_over else self._tell(self.calls[call_id])
 
-    def _tell(self, call: Call) -> list[Event]:
+    def _tell(self, call: CodexCall) -> list[Event]:
         events = self._begin() + self._thoughts.end()
         item_id = _text(self._raws.get(call.id, {}), "id")
         growing, started = self._assembly.start(ToolCall(id=call.id, name=call.name, raw="", item_id=item_id))
@@ -309,18 +311,18 @@ class TurnDecoder:
         return [*events, Failed(error=error)]
 
 
-_Heard: TypeAlias = Callable[[TurnDecoder, JsonObject], list[Event]]
+_Heard: TypeAlias = Callable[[CodexTurnDecoder, JsonObject], list[Event]]
 _HEARD: dict[str, _Heard] = {
-    "item/completed": TurnDecoder._item_done,
-    "item/agentMessage/delta": TurnDecoder._delta,
-    "item/reasoning/summaryPartAdded": TurnDecoder._summary,
-    "item/reasoning/summaryTextDelta": TurnDecoder._summary,
-    "item/reasoning/textDelta": TurnDecoder._reasoning,
-    "rawResponseItem/completed": TurnDecoder._raw_item,
-    "rawResponse/completed": TurnDecoder._response_done,
-    "thread/tokenUsage/updated": TurnDecoder._counted,
-    "error": TurnDecoder._erred,
-    "turn/completed": TurnDecoder._turn_done,
+    "item/completed": CodexTurnDecoder._item_done,
+    "item/agentMessage/delta": CodexTurnDecoder._delta,
+    "item/reasoning/summaryPartAdded": CodexTurnDecoder._summary,
+    "item/reasoning/summaryTextDelta": CodexTurnDecoder._summary,
+    "item/reasoning/textDelta": CodexTurnDecoder._reasoning,
+    "rawResponseItem/completed": CodexTurnDecoder._raw_item,
+    "rawResponse/completed": CodexTurnDecoder._response_done,
+    "thread/tokenUsage/updated": CodexTurnDecoder._counted,
+    "error": CodexTurnDecoder._erred,
+    "turn/completed": CodexTurnDecoder._turn_done,
 }
 
 

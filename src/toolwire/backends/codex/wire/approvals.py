@@ -23,7 +23,7 @@ DECLINED: dict[str, JsonObject] = {
 }
 
 
-class Reply(Struct, frozen=True, kw_only=True):
+class ServerRequestReply(Struct, frozen=True, kw_only=True):
     """What to answer to a request: a result or an error. Neither: it waits, and is answered when the client has a result."""
 
     result: JsonObject | None = None
@@ -41,13 +41,13 @@ class Reply(Struct, frozen=True, kw_only=True):
         return None if self.result is None else result(id, self.result)
 
 
-def declined(method: str) -> Reply:
+def declined(method: str) -> ServerRequestReply:
     """The answer to any request that is not a call of the client's tools."""
     if (answer := DECLINED.get(method)) is not None:
-        return Reply(result=answer)
-    return Reply(error={"code": _NOT_DONE, "message": f"toolwire has no answer to {quote(method)}."})
+        return ServerRequestReply(result=answer)
+    return ServerRequestReply(error={"code": _NOT_DONE, "message": f"toolwire has no answer to {quote(method)}."})
 
 
-def stray() -> Reply:
+def stray() -> ServerRequestReply:
     """The answer to a call in a thread or turn that nobody waits for."""
-    return Reply(error={"code": _NOT_DONE, "message": "nobody waits for this turn any more."})
+    return ServerRequestReply(error={"code": _NOT_DONE, "message": "nobody waits for this turn any more."})

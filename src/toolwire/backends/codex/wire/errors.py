@@ -29,7 +29,7 @@ _OFFLINE = "waiting for network"
 _LOGIN = "Log in with `codex login`, or give this back end a provider with a key."
 
 
-class Fault(Struct, frozen=True, kw_only=True):
+class CodexFault(Struct, frozen=True, kw_only=True):
     """status 0: the one that the fault itself carries, or 502."""
 
     status: int = 0
@@ -39,44 +39,44 @@ class Fault(Struct, frozen=True, kw_only=True):
 
 
 # codexErrorInfo, as a word or as the only key of an object.
-BY_INFO: dict[str, Fault] = {
-    "internalServerError": Fault(status=500, is_retryable=True),
-    "serverOverloaded": Fault(status=503, code="overloaded", is_retryable=True),
-    "rateLimitExceeded": Fault(status=429, code="rate_limited", is_retryable=True),
-    "usageLimitExceeded": Fault(status=429, code="insufficient_quota"),
-    "sessionBudgetExceeded": Fault(status=429, code="insufficient_quota"),
-    "contextWindowExceeded": Fault(status=400, code="context_length_exceeded"),
-    "unauthorized": Fault(status=401, code="authentication_failed", hint=_LOGIN),
-    "badRequest": Fault(status=400),
-    "modelNotFound": Fault(status=404, code="model_not_found"),
-    "flexUnavailable": Fault(status=503, code="overloaded", is_retryable=True),
-    "policyCapacityUnavailable": Fault(status=503, code="overloaded", is_retryable=True),
-    "cyberPolicy": Fault(status=400, code="refused_by_policy"),
-    "misalignmentPolicyViolation": Fault(status=400, code="refused_by_policy"),
-    "tooManyDenials": Fault(code="interrupted"),
-    "httpConnectionFailed": Fault(is_retryable=True),
-    "responseStreamConnectionFailed": Fault(is_retryable=True),
-    "responseStreamDisconnected": Fault(code="upstream_cut", is_retryable=True),
-    "responseTooManyFailedAttempts": Fault(is_retryable=True),
+BY_INFO: dict[str, CodexFault] = {
+    "internalServerError": CodexFault(status=500, is_retryable=True),
+    "serverOverloaded": CodexFault(status=503, code="overloaded", is_retryable=True),
+    "rateLimitExceeded": CodexFault(status=429, code="rate_limited", is_retryable=True),
+    "usageLimitExceeded": CodexFault(status=429, code="insufficient_quota"),
+    "sessionBudgetExceeded": CodexFault(status=429, code="insufficient_quota"),
+    "contextWindowExceeded": CodexFault(status=400, code="context_length_exceeded"),
+    "unauthorized": CodexFault(status=401, code="authentication_failed", hint=_LOGIN),
+    "badRequest": CodexFault(status=400),
+    "modelNotFound": CodexFault(status=404, code="model_not_found"),
+    "flexUnavailable": CodexFault(status=503, code="overloaded", is_retryable=True),
+    "policyCapacityUnavailable": CodexFault(status=503, code="overloaded", is_retryable=True),
+    "cyberPolicy": CodexFault(status=400, code="refused_by_policy"),
+    "misalignmentPolicyViolation": CodexFault(status=400, code="refused_by_policy"),
+    "tooManyDenials": CodexFault(code="interrupted"),
+    "httpConnectionFailed": CodexFault(is_retryable=True),
+    "responseStreamConnectionFailed": CodexFault(is_retryable=True),
+    "responseStreamDisconnected": CodexFault(code="upstream_cut", is_retryable=True),
+    "responseTooManyFailedAttempts": CodexFault(is_retryable=True),
 }
 # Sentences that come with no more than "other", or with nothing.
-BY_WORDS: tuple[tuple[re.Pattern[str], Fault], ...] = (
-    (re.compile(r"^Missing environment variable"), Fault(status=401, code="authentication_failed")),
-    (re.compile(r"rate limit", re.IGNORECASE), Fault(status=429, code="rate_limited", is_retryable=True)),
-    (re.compile(r"\bquota\b|usage limit", re.IGNORECASE), Fault(status=429, code="insufficient_quota")),
+BY_WORDS: tuple[tuple[re.Pattern[str], CodexFault], ...] = (
+    (re.compile(r"^Missing environment variable"), CodexFault(status=401, code="authentication_failed")),
+    (re.compile(r"rate limit", re.IGNORECASE), CodexFault(status=429, code="rate_limited", is_retryable=True)),
+    (re.compile(r"\bquota\b|usage limit", re.IGNORECASE), CodexFault(status=429, code="insufficient_quota")),
     (
         re.compile(r"overloaded|experiencing high demand|at capacity", re.IGNORECASE),
-        Fault(status=503, code="overloaded", is_retryable=True),
+        CodexFault(status=503, code="overloaded", is_retryable=True),
     ),
     (
         re.compile(r"context window|context length|context_length_exceeded", re.IGNORECASE),
-        Fault(status=400, code="context_length_exceeded"),
+        CodexFault(status=400, code="context_length_exceeded"),
     ),
-    (re.compile(r"^error sending request"), Fault(code="upstream_unreachable", is_retryable=True)),
-    (re.compile(r"^stream closed before|idle timeout waiting"), Fault(code="upstream_cut", is_retryable=True)),
+    (re.compile(r"^error sending request"), CodexFault(code="upstream_unreachable", is_retryable=True)),
+    (re.compile(r"^stream closed before|idle timeout waiting"), CodexFault(code="upstream_cut", is_retryable=True)),
     (
         re.compile(r"not logged in|re-?authenticate|log in again", re.IGNORECASE),
-        Fault(status=401, code="authentication_failed", hint=_LOGIN),
+        CodexFault(status=401, code="authentication_failed", hint=_LOGIN),
     ),
 )
 # By what a call that Codex answered itself is recorded as.
@@ -86,8 +86,8 @@ _STUCK = {
     "call.own": "they were for tools of its own",
 }
 _PASSING = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
-_UNKNOWN = Fault()
-_BROKEN_OFF = Fault(is_retryable=True)
+_UNKNOWN = CodexFault()
+_BROKEN_OFF = CodexFault(is_retryable=True)
 
 
 def error_of(value: JsonObject) -> UpstreamError:
@@ -162,13 +162,13 @@ def gone(why: str = "") -> UpstreamError:
     return error
 
 
-def _error(fault: Fault | None, status: int, message: str) -> UpstreamError:
+def _error(fault: CodexFault | None, status: int, message: str) -> UpstreamError:
     words = _tidy(message)
     if fault is None:
         unknown = _BROKEN_OFF if message.startswith(_CUT) else _UNKNOWN
         fault = next((fault for pattern, fault in BY_WORDS if pattern.search(words)), unknown)
         if status:
-            fault = Fault(status=status, code=error_code(status, {}, words), is_retryable=status in _PASSING)
+            fault = CodexFault(status=status, code=error_code(status, {}, words), is_retryable=status in _PASSING)
     actual = fault.status or status or 502
     is_named = fault.code != "upstream_error" or bool(fault.status)
     return UpstreamError(

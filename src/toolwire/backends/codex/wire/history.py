@@ -18,7 +18,7 @@ from ....dialects.shared.requests import with_listener
 from ....profiles import RESPONSES, Profile
 from ....types import JsonObject, Loss, Message, Output, Request, Sampling
 from ....wire.exact_json import encode
-from .names import Names
+from .names import CodexToolNames
 from .versions import Abilities
 
 Way: TypeAlias = Literal["inject", "inject_before", "resume", "text"]
@@ -32,7 +32,7 @@ _PREFACE = (
 _GO_ON = "Go on."
 
 
-class History(Struct, frozen=True, kw_only=True):
+class CodexHistory(Struct, frozen=True, kw_only=True):
     """instructions stand before all else; items are the rest of the conversation."""
 
     instructions: str
@@ -47,14 +47,14 @@ def way_of(abilities: Abilities, *, has_tools: bool) -> Way:
     return "resume" if abilities.resume_history and not (has_tools and abilities.dynamic_tools) else "text"
 
 
-def history_of(request: Request, names: Names) -> History:
+def history_of(request: Request, names: CodexToolNames) -> CodexHistory:
     """The Responses dialect writes it; sources are left out, because what they hold is not all known to Codex."""
     losses: list[Loss] = []
     messages = tuple(_plain(message) for message in with_listener(request.messages, losses))
     bare = Request(model=request.model, messages=messages, sampling=Sampling(), output=Output())
     body = body_of(bare, _PROFILE, losses)
     items = [_written(item, names) for item in body["input"]]
-    return History(instructions=body.get("instructions", ""), items=items, losses=tuple(losses))
+    return CodexHistory(instructions=body.get("instructions", ""), items=items, losses=tuple(losses))
 
 
 def split_input(items: list[JsonObject]) -> tuple[list[JsonObject], list[JsonObject]]:
@@ -98,7 +98,7 @@ def _plain(message: Message) -> Message:
     return replace(message, source=None, extra={})
 
 
-def _written(item: JsonObject, names: Names) -> JsonObject:
+def _written(item: JsonObject, names: CodexToolNames) -> JsonObject:
     if item.get("type") == "function_call":
         return {**item, "name": names.written(item["name"])}
     if item.get("role") == "system":

@@ -41,7 +41,7 @@ BUILT_IN = RESERVED | frozenset(
 )
 
 
-class Names:
+class CodexToolNames:
     """The client's names of its tools, and what Codex knows them by; a name that no tool has is written in the same way.
 
     taken are names that Codex does not offer to the model for a client.

@@ -11,9 +11,9 @@ from ....dialects.shared.media.data import data_url
 from ....dialects.shared.media.text import placeholder, text_of
 from ....dialects.shared.requests import foreign_members, whole_schema, with_failure
 from ....types import JsonObject, Loss, Media, Part, Request, Text, Tool, ToolResult
-from .history import History, Way, history_of, losses_of_way, split_input, told_as_text, way_of
-from .names import BUILT_IN, RESERVED, Names
-from .settings import Setup, flat
+from .history import CodexHistory, Way, history_of, losses_of_way, split_input, told_as_text, way_of
+from .names import BUILT_IN, RESERVED, CodexToolNames
+from .settings import ThreadSetup, flat
 from .versions import Abilities, Tier
 
 NAME = "codex"
@@ -43,7 +43,7 @@ _CACHE_KEY = "prompt_cache_key"
 _NO_MEMBER = "Codex has no such setting"
 
 
-class Opening(Struct, frozen=True, kw_only=True):
+class ThreadOpening(Struct, frozen=True, kw_only=True):
     """All that is sent to have one request answered: method with params, then inject if there is any, then turn.
 
     inject and turn want the id of the thread: see injection() and turn_of(). names are what the answer's calls are read by.
@@ -53,7 +53,7 @@ class Opening(Struct, frozen=True, kw_only=True):
     params: JsonObject
     inject: list[JsonObject]
     turn: JsonObject
-    names: Names
+    names: CodexToolNames
     losses: tuple[Loss, ...]
 
     @property
@@ -82,7 +82,7 @@ def initialize_params(version: str = "0") -> JsonObject:
     }
 
 
-def opening(request: Request, tier: Tier, abilities: Abilities, setup: Setup) -> Opening:
+def opening(request: Request, tier: Tier, abilities: Abilities, setup: ThreadSetup) -> ThreadOpening:
     names = names_of(request, tier, abilities, setup)
     history = history_of(request, names)
     has_tools = bool(offered(request)) and tier.is_native
@@ -93,7 +93,7 @@ def opening(request: Request, tier: Tier, abilities: Abilities, setup: Setup) ->
     if way == "resume" and inject:
         method, params = "thread/resume", {"threadId": _NO_THREAD, "history": inject, **params}
         inject = []
-    return Opening(
+    return ThreadOpening(
         method=method,
         params=params,
         inject=inject,
@@ -134,11 +134,11 @@ def tool_answer(result: ToolResult, abilities: Abilities) -> JsonObject:
     return {"contentItems": said + images, "success": not result.is_error}
 
 
-def names_of(request: Request, tier: Tier, abilities: Abilities, setup: Setup) -> Names:
-    """Names of the tools that are offered; with none of them offered, calls are not the client's."""
+def names_of(request: Request, tier: Tier, abilities: Abilities, setup: ThreadSetup) -> CodexToolNames:
+    """CodexToolNames of the tools that are offered; with none of them offered, calls are not the client's."""
     tools = offered(request) if tier.is_native else []
     taken = RESERVED if abilities.bare and not setup.has_built_ins else BUILT_IN
-    return Names((tool.name for tool in tools), taken | setup.skipped)
+    return CodexToolNames((tool.name for tool in tools), taken | setup.skipped)
 
 
 def offered(request: Request) -> list[Tool]:
@@ -180,7 +180,7 @@ def losses_of(request: Request) -> list[Loss]:
 
 
 def _thread(
-    request: Request, tier: Tier, abilities: Abilities, setup: Setup, history: History, names: Names
+    request: Request, tier: Tier, abilities: Abilities, setup: ThreadSetup, history: CodexHistory, names: CodexToolNames
 ) -> tuple[JsonObject, list[Loss]]:
     params: JsonObject = {
         "cwd": setup.cwd,
@@ -209,7 +209,7 @@ def _thread(
     return params, losses
 
 
-def _settings(request: Request, abilities: Abilities, setup: Setup) -> JsonObject:
+def _settings(request: Request, abilities: Abilities, setup: ThreadSetup) -> JsonObject:
     settings = flat(setup.settings)
     if request.output.verbosity in _VERBOSITIES:
         settings.setdefault("model_verbosity", request.output.verbosity)
@@ -219,7 +219,7 @@ def _settings(request: Request, abilities: Abilities, setup: Setup) -> JsonObjec
     return settings
 
 
-def _tool(tool: Tool, names: Names, abilities: Abilities) -> JsonObject:
+def _tool(tool: Tool, names: CodexToolNames, abilities: Abilities) -> JsonObject:
     kind = {"type": "function"} if abilities.typed_tools else {}
     return {
         **kind,

@@ -20,7 +20,7 @@ _PROVIDER = "toolwire"
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
-class Setup(Struct, frozen=True, kw_only=True):
+class ThreadSetup(Struct, frozen=True, kw_only=True):
     """What the owner and the back end settle for a thread, beside the request.
 
     base_instructions None leaves Codex its own. settings hold for this thread alone, by dotted keys. has_built_ins: the owner's settings may switch tools of Codex

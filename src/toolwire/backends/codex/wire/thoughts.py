@@ -11,7 +11,7 @@ from ....types import JsonObject, Reasoning
 RESPONSES = "responses"  # the dialect whose reasoning it is: proofs go back there
 
 
-class Thoughts:
+class CodexReasoning:
     """One part a summary or text of an item; a part ends where the next begins."""
 
     def __init__(self, assembly: Assembly) -> None:

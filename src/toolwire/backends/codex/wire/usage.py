@@ -22,7 +22,7 @@ _LONGEST = 20  # digits of a rate limit
 _LIMIT_MEMBERS = {"usedPercent": "used-percent", "windowDurationMins": "window-minutes", "resetsAt": "reset-at"}
 
 
-class Meter:
+class CodexTokenMeter:
     """What each response says of itself is added up; where responses say nothing, it is what the thread's total has grown by."""
 
     def __init__(self, before: Usage | None = None) -> None:
@@ -30,9 +30,9 @@ class Meter:
         self._before = before
         self._total = before or Usage()
 
-    def follow(self) -> Meter:
+    def follow(self) -> CodexTokenMeter:
         """For the next answer of the same turn, which begins with the last count told again (0.89 to 0.130)."""
-        return Meter(None if self._before is None else self._total)
+        return CodexTokenMeter(None if self._before is None else self._total)
 
     def response(self, value: object) -> None:
         if isinstance(value, dict):

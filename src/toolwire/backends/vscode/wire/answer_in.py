@@ -17,7 +17,7 @@ from ....types import Choice, Json, Loss, Opaque, Reason, Reasoning, Refusal, Te
 from ....wire.exact_json import BadJson, encode
 from .errors import cancelled, error_of, is_cancelled, is_too_long, refusal_in, window_lost
 from .frames import DIGITS, loses_digits
-from .names import Names
+from .names import VSCodeToolNames
 from .shapes import NAME, AnswerPart, CallPart, DataPart, End, Failure, Parts, TextPart, ThinkingPart
 from .usage import MIMES, usage_in
 
@@ -31,13 +31,15 @@ class AnswerDecoder:
     sends_usage: a whole answer is sure to end with its usage (see usage.sends_usage).
     """
 
-    def __init__(self, id: str, *, model: str = "", names: Names | None = None, sends_usage: bool = False) -> None:
+    def __init__(
+        self, id: str, *, model: str = "", names: VSCodeToolNames | None = None, sends_usage: bool = False
+    ) -> None:
         self.id = id
         self.is_over = False
         self.usage: Usage | None = None
         self.has_usage = False  # whether a data part of that kind came, readable or not
         self._model = model
-        self._names = names or Names()
+        self._names = names or VSCodeToolNames()
         self._sends_usage = sends_usage
         self._assembly = Assembly()
         self._open: OpenPart | None = None  # a text, a thought, or a call without arguments

@@ -116,7 +116,10 @@ class PartsEncoder:
     def _finish(self, usage: Usage | None) -> list[Parts | End | Refused]:
         if usage is not None:
             self._tell(usage_part(usage))
-        frames: list[Parts | End | Refused] = [*self._flush(), End(id=self.id, cancelled=False)]
+        frames: list[Parts | End | Refused] = [
+            *self._flush(),
+            End(id=self.id, cancelled=False),
+        ]
         self.is_over = True
         return frames
 

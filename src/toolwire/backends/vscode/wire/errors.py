@@ -38,71 +38,73 @@ _OPEN = "Open VS Code with the toolwire extension and wait until toolwire in its
 _SIGN_IN = "Sign in to GitHub Copilot in VS Code: click the account or the Copilot icon there."
 
 
-class Kind(Struct, frozen=True, kw_only=True):
+class VSCodeFault(Struct, frozen=True, kw_only=True):
     status: int
     code: str
     what: str
     hint: str = ""
 
 
-CONSENT = Kind(status=403, code="consent_required", what="VS Code has not allowed this model to be used", hint=ALLOW)
-_FORBIDDEN = Kind(
+CONSENT = VSCodeFault(
+    status=403, code="consent_required", what="VS Code has not allowed this model to be used", hint=ALLOW
+)
+_FORBIDDEN = VSCodeFault(
     status=403,
     code="permission_denied",
     what="the model's provider in VS Code denied the request",
     hint="Check the account and the plan that this provider uses, or choose another model.",
 )
-_RATE = Kind(
+_RATE = VSCodeFault(
     status=429,
     code="rate_limited",
     what="the model's provider in VS Code limits the rate",
     hint="Wait a little before the next request, or choose another model.",
 )
-_QUOTA = Kind(
+_QUOTA = VSCodeFault(
     status=429,
     code="insufficient_quota",
     what="the Copilot plan of this user is used up",
     hint="Click the Copilot icon in VS Code's status bar to see the plan, or choose a model that is included in it.",
 )
-MISSING = Kind(
+MISSING = VSCodeFault(
     status=404,
     code="model_not_found",
     what="the VS Code window does not have this model",
     hint='See which it has: ask for the list of models, or run "Chat: Manage Language Models" in VS Code.',
 )
-_CONTEXT = Kind(
+_CONTEXT = VSCodeFault(
     status=400,
     code="context_length_exceeded",
     what="the conversation is longer than the model in VS Code takes",
     hint="Send less: shorten the conversation, or offer fewer tools.",
 )
-_SIGNED_OUT = Kind(
+_SIGNED_OUT = VSCodeFault(
     status=401, code="authentication_failed", what="nobody is signed in, or the sign-in has expired", hint=_SIGN_IN
 )
-_IMAGE = Kind(
+_IMAGE = VSCodeFault(
     status=400,
     code="invalid_media",
     what="VS Code could not decode an image of this request",
     hint="Send it as a whole PNG, JPEG, GIF or WebP.",
 )
-_REFUSED = Kind(status=400, code="upstream_error", what="the model's provider in VS Code refused the request")
-_OTHER = Kind(status=502, code="upstream_error", what="the request failed in VS Code")
+_REFUSED = VSCodeFault(status=400, code="upstream_error", what="the model's provider in VS Code refused the request")
+_OTHER = VSCodeFault(status=502, code="upstream_error", what="the request failed in VS Code")
 
 # What VS Code itself says when its user refuses; versions of the extension before refused_by_user send only this text.
 _REFUSED_CONSENT = re.compile(r"Language model '[^']{1,300}' cannot be used by '[^']{1,300}'\.?")
 
-BY_NAME: dict[str, Kind] = {
+BY_NAME: dict[str, VSCodeFault] = {
     "NoPermissions": _FORBIDDEN,  # by the provider; a refusal by the user is recognised before this table is read
     "Blocked": _RATE,
     "NotFound": MISSING,
     "ChatRateLimited": _RATE,
     "ChatQuotaExceeded": _QUOTA,
 }
-BY_CODE: dict[str, Kind] = {  # of a server's own error object
+BY_CODE: dict[str, VSCodeFault] = {  # of a server's own error object
     "model_not_supported": MISSING,
     "model_max_prompt_tokens_exceeded": _CONTEXT,
 }
-BY_WORDS: tuple[tuple[re.Pattern[str], Kind], ...] = tuple(
+BY_WORDS: tuple[tuple[re.Pattern[str], VSCodeFault], ...] = tuple(
     (re.compile(pattern, re.IGNORECASE), kind)
     for pattern, kind in (
         (r"invalid tool name|toolmode\.required is not|more than 128 tools|invalid request: no messages", _REFUSED),
@@ -207,7 +209,7 @@ _CODES: dict[int, Literal["NoPermissions", "Blocked", "NotFound", "Unknown"]] = 
 }
 
 
-def _error(kind: Kind, words: str) -> UpstreamError:
+def _error(kind: VSCodeFault, words: str) -> UpstreamError:
     said = f": it says {quote(words)}" if words else ""
     return UpstreamError(f"{kind.what}{said}.", status=kind.status, code=kind.code, hint=kind.hint)
 
@@ -222,12 +224,12 @@ def _from_status(status: int, body: str) -> UpstreamError:
     return error
 
 
-def _by_code(body: str) -> Kind | None:
+def _by_code(body: str) -> VSCodeFault | None:
     code = error_details(object_of(body)).get("code")
     return BY_CODE.get(code) if isinstance(code, str) else None
 
 
-def _by_words(words: str, status: int = 0) -> Kind | None:
+def _by_words(words: str, status: int = 0) -> VSCodeFault | None:
     """With a status only kinds of it: the words may be the client's own, the name of a tool say, and never change who must act."""
     kinds = ((pattern, kind) for pattern, kind in BY_WORDS if status in (0, kind.status))
     return next((kind for pattern, kind in kinds if pattern.search(words)), None)

@@ -1,7 +1,7 @@
 """VS Code bridge: frames read and written.
 
 A reader passes over members, parts and roles that it does not know, so that either side may be newer; a frame of a type that it does
-not know comes back as Unknown. Numbers are exact: integers of any length, decimals as they were written.
+not know comes back as UnknownFrame. Numbers are exact: integers of any length, decimals as they were written.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ....types import Json, JsonObject
 from ....wire.exact_json import BadJson
 from ....wire.exact_json import decode as decode_json
 from ....wire.exact_json import encode as encode_json
-from .shapes import FromGateway, FromWindow, Part, Unknown
+from .shapes import FromGateway, FromWindow, Part, UnknownFrame
 
 MAX_FRAME: Final = 32 << 20  # bytes
 
@@ -27,28 +27,28 @@ WHOLE: Final = 2**53  # integers up to here survive JavaScript
 DIGITS: Final = "numbers are doubles in VS Code: integers beyond 2**53 lose digits"
 
 
-class Bad(ValueError):
+class BadWindowFrame(ValueError):
     """Not a frame of this protocol; the text says what was found, and holds nothing secret or long."""
 
 
-def decode_window(text: str | bytes) -> FromWindow | Unknown:
-    """Raises Bad, and nothing else, for what is no frame of a window."""
-    frame: FromWindow | Unknown = _decoded(text, FromWindow, _WINDOW)
+def decode_window(text: str | bytes) -> FromWindow | UnknownFrame:
+    """Raises BadWindowFrame, and nothing else, for what is no frame of a window."""
+    frame: FromWindow | UnknownFrame = _decoded(text, FromWindow, _WINDOW)
     return frame
 
 
-def decode_gateway(text: str | bytes) -> FromGateway | Unknown:
-    """Raises Bad, and nothing else, for what is no frame of the gateway."""
-    frame: FromGateway | Unknown = _decoded(text, FromGateway, _GATEWAY)
+def decode_gateway(text: str | bytes) -> FromGateway | UnknownFrame:
+    """Raises BadWindowFrame, and nothing else, for what is no frame of the gateway."""
+    frame: FromGateway | UnknownFrame = _decoded(text, FromGateway, _GATEWAY)
     return frame
 
 
 def encode(frame: FromWindow | FromGateway) -> str:
-    """Raises Bad where it holds what JSON cannot, or nests too deep."""
+    """Raises BadWindowFrame where it holds what JSON cannot, or nests too deep."""
     try:
         return _written(frame).decode()
     except BadJson as fault:
-        raise Bad(f"the frame cannot be written: {fault}.") from None
+        raise BadWindowFrame(f"the frame cannot be written: {fault}.") from None
 
 
 def loses_digits(value: Json) -> bool:
@@ -87,9 +87,9 @@ def _decoded(text: str | bytes, union: Any, tags: frozenset[str]) -> Any:
     value = _object(text)
     kind = value.get("type")
     if not isinstance(kind, str):
-        raise Bad('the frame has no "type"; expected a text there.')
+        raise BadWindowFrame('the frame has no "type"; expected a text there.')
     if kind not in tags:
-        return Unknown(type=kind[:60])
+        return UnknownFrame(type=kind[:60])
     try:
         return msgspec.convert(value, union)
     except (msgspec.ValidationError, RecursionError):
@@ -101,20 +101,20 @@ def _convert_known(value: JsonObject, union: Any, kind: str) -> Any:
     try:
         return msgspec.convert(_known(value), union)
     except msgspec.ValidationError as fault:
-        raise Bad(f"the frame {quote(kind)} is not as expected: {quote(str(fault))}.") from None
+        raise BadWindowFrame(f"the frame {quote(kind)} is not as expected: {quote(str(fault))}.") from None
     except RecursionError:
-        raise Bad(f"the frame {quote(kind)} nests too deep.") from None
+        raise BadWindowFrame(f"the frame {quote(kind)} nests too deep.") from None
 
 
 def _object(text: str | bytes) -> JsonObject:
     if len(text) > MAX_FRAME:
-        raise Bad(f"the frame takes {len(text)} bytes; {MAX_FRAME} is the most.")
+        raise BadWindowFrame(f"the frame takes {len(text)} bytes; {MAX_FRAME} is the most.")
     try:
         value = decode_json(text)
     except BadJson as fault:
-        raise Bad(f"the frame is not JSON: {quote(str(fault))}.") from None
+        raise BadWindowFrame(f"the frame is not JSON: {quote(str(fault))}.") from None
     if not isinstance(value, dict):
-        raise Bad("the frame is JSON, but not an object.")
+        raise BadWindowFrame("the frame is JSON, but not an object.")
     return value
 
 

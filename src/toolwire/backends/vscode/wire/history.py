@@ -35,7 +35,7 @@ from ....types import (
 from ....wire.exact_json import encode, object_of
 from .frames import DIGITS, loses_digits
 from .images import TYPES, is_plain, objection
-from .names import Names
+from .names import VSCodeToolNames
 from .shapes import NAME, CallPart, ChatMessage, DataPart, ResultPart, TextPart
 from .shapes import Part as WirePart
 
@@ -61,10 +61,10 @@ class _Turn(Struct, kw_only=True):
     parts: list[WirePart] = field(default_factory=list)
 
 
-class History:
+class ChatHistory:
     """Told message by message; messages() is the whole."""
 
-    def __init__(self, request: Request, names: Names, losses: list[Loss], *, can_see: bool = True) -> None:
+    def __init__(self, request: Request, names: VSCodeToolNames, losses: list[Loss], *, can_see: bool = True) -> None:
         # As from another dialect, whoever asks: what a window can show is ours to see to.
         self._courier = Courier(replace(request, origin=""), _PROFILE, NAME, _TAKES, losses)
         self._names = names

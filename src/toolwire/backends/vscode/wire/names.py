@@ -16,7 +16,7 @@ _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]")
 _MARK = 8  # letters of a hash
 
 
-class Names:
+class VSCodeToolNames:
     """The client's names of its tools, and those that VS Code is told; a name that no tool has is written in the same way."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:

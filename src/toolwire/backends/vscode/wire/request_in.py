@@ -29,7 +29,7 @@ from ....types import (
     ToolResult,
 )
 from ....wire.exact_json import BadJson, encode
-from .frames import Bad
+from .frames import BadWindowFrame
 from .shapes import NAME, Ask, AskMessage, CallPart, DataPart, OfferedTool, ResultPart, TextPart, ThinkingPart
 from .shapes import Part as WirePart
 
@@ -40,7 +40,7 @@ _FLEETING = frozenset({"cache_control", "usage", "token_usage"})  # of no use to
 
 
 def request_of(ask: Ask, owner: str = "") -> Request:
-    """Raises Bad for what cannot be written again."""
+    """Raises BadWindowFrame for what cannot be written again."""
     options = {key: value for key, value in ask.options.items() if not key.startswith(_PRIVATE)}
     effort = options.get("reasoning_effort")
     others = {key: value for key, value in options.items() if key not in _KNOWN}
@@ -101,7 +101,7 @@ def _raw(value: Json) -> str:
     try:
         return encode(value).decode()
     except BadJson as fault:
-        raise Bad(f"the arguments of a call cannot be written: {fault}.") from None
+        raise BadWindowFrame(f"the arguments of a call cannot be written: {fault}.") from None
 
 
 def _result(part: ResultPart) -> ToolResult:

@@ -19,8 +19,8 @@ from ....errors import BadRequest
 from ....types import JsonObject, Loss, Media, Message, Request, Text, Tool
 from ....wire.exact_json import BadJson
 from .frames import DIGITS, loses_digits
-from .history import History
-from .names import Names
+from .history import ChatHistory
+from .names import VSCodeToolNames
 from .shapes import NAME, Chat, ChatMessage, ListedModel, OfferedTool
 
 MAX_TOOLS = 128
@@ -32,19 +32,19 @@ _GO_ON = "Go on from where your last message stops."
 _OPTIONS = ("temperature", "frequency_penalty", "presence_penalty")
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class ChatRequest(Struct, frozen=True, kw_only=True):
     """names are what the answer's calls are read by; tools are those that the model is offered."""
 
     chat: Chat
-    names: Names
+    names: VSCodeToolNames
     tools: tuple[Tool, ...]
     losses: tuple[Loss, ...]
 
 
-def asked(request: Request, model: ListedModel, *, id: str, justification: str = JUSTIFICATION) -> Asked:
+def chat_request(request: Request, model: ListedModel, *, id: str, justification: str = JUSTIFICATION) -> ChatRequest:
     """Raises BadRequest for what nobody could be asked."""
     losses: list[Loss] = []
-    names = Names(
+    names = VSCodeToolNames(
         tool.name for tool in request.tools
     )  # of all of them: a choice must not change the words of the history
     tools = tuple(_fitting(offered(request), losses))
@@ -63,7 +63,7 @@ def asked(request: Request, model: ListedModel, *, id: str, justification: str =
     except BadJson as fault:
         raise BadRequest(f"the request cannot be written as JSON: {fault}.", code="invalid_json") from None
     losses += _choice_losses(request, tools) + losses_of(request)
-    return Asked(chat=chat, names=names, tools=tools, losses=tuple(dict.fromkeys(losses)))
+    return ChatRequest(chat=chat, names=names, tools=tools, losses=tuple(dict.fromkeys(losses)))
 
 
 def offered(request: Request) -> list[Tool]:
@@ -115,11 +115,11 @@ def losses_of(request: Request) -> list[Loss]:
 
 
 def _messages(
-    request: Request, model: ListedModel, names: Names, tools: tuple[Tool, ...], losses: list[Loss]
+    request: Request, model: ListedModel, names: VSCodeToolNames, tools: tuple[Tool, ...], losses: list[Loss]
 ) -> tuple[ChatMessage, ...]:
     given = with_listener(request.messages, losses)
     head, _ = split_head(given)
-    history = History(request, names, losses, can_see=model.can_see_images is not False)
+    history = ChatHistory(request, names, losses, can_see=model.can_see_images is not False)
     instructions = [_words(message, f"messages[{index}]", losses) for index, message in enumerate(head)]
     if text := "\n\n".join(filter(str.strip, instructions)):
         history.note(label_instruction(text))
@@ -147,7 +147,7 @@ def _fitting(tools: list[Tool], losses: list[Loss]) -> list[Tool]:
     return tools[:MAX_TOOLS]
 
 
-def _tool(tool: Tool, names: Names) -> OfferedTool:
+def _tool(tool: Tool, names: VSCodeToolNames) -> OfferedTool:
     return OfferedTool(name=names.wire(tool.name), description=tool.description or "", schema=whole_schema(tool.schema))
 
 

@@ -212,7 +212,7 @@ class Refused(Struct, frozen=True, kw_only=True, tag_field="type", tag="error"):
     message: str
 
 
-class Unknown(Struct, frozen=True, kw_only=True):
+class UnknownFrame(Struct, frozen=True, kw_only=True):
     """A frame of a newer version: to be logged, and passed over."""
 
     type: str

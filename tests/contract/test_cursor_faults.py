@@ -27,8 +27,8 @@ from tests.backends.cursor.stage import (
 )
 from toolwire.backends.cursor.simulator import (
     ERRORS,
+    FAILURES,
     PLACES,
-    TROUBLES,
     MakeCall,
     Say,
     Settings,
@@ -46,7 +46,7 @@ MODEL = play([Say(BEFORE), MakeCall("look", {"city": "Rome"})], [Say(AFTER)])
 PATIENT = replace(QUICK, first=20.0, idle=20.0, silent=20.0)
 HASTY = replace(QUICK, first=1.2, idle=1.2, silent=0.9, heartbeats=4)
 PARKED = Settings(heartbeat=0.1, parked_seconds=0.2)
-PLAIN = [name for name in TROUBLES if name != "error:NAME"]
+PLAIN = [name for name in FAILURES if name != "error:NAME"]
 SLOW = ("stall", "silence")
 # What a client is told of a trouble, and whether it may ask again where nothing was seen.
 TOLD = {

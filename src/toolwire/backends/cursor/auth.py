@@ -1,6 +1,6 @@
-"""The owner's token, or the one that the owner's API key is exchanged for. There is no login here: what is not given is not had.
+"""The owner's access token, or the one that the owner's API key is exchanged for. There is no login here.
 
-A token or key that came from a file is read again when it is refused, because another program may have renewed it there.
+A token or key from a file is read again when it is refused, because another program may have renewed it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,23 @@ from ...errors import UpstreamError
 from ...wire.exact_json import object_of
 from ..http.connection import TransportError
 from ..http.transport import Timeouts, Transport
-from .transport.target import EXCHANGE, USER_AGENT, ServiceTarget, bare_token, beginning, judged, with_owners
+from .transport.target import (
+    EXCHANGE,
+    USER_AGENT,
+    ServiceTarget,
+    bare_token,
+    ignore_failure,
+    read_refusal,
+    with_owner_headers,
+    with_retryable,
+)
 
-_RENEW_BEFORE = 300.0  # seconds before the end
-_LEAST = 30.0  # seconds that an exchanged token is used, whatever it says of itself
-_ASSUMED = 3000.0  # seconds that one lives which does not say; an hour is the shortest that was reported
-_LONGEST_TOKEN = 64 * 1024
-_SECONDS = 20.0
-_LAST_SECOND = 1 << 37
+_RENEW_BEFORE = 300.0  # seconds before it expires
+_MIN_SECONDS = 30.0  # that an exchanged token is used, whatever its claims are
+_DEFAULT_SECONDS = 3000.0  # of a token without an expiry; an hour is the shortest that was reported
+_MAX_TOKEN = 64 * 1024
+_TIMEOUT = 20.0
+_MAX_EXPIRY = 1 << 37
 _POLICY = "sign_in_policy_violation"
 _BAD_KEY = "bad_key"
 
@@ -36,7 +45,7 @@ class _Claims(Struct, frozen=True):
 
 
 class Credentials:
-    """For one event loop. A key that looks like a JWT is a token and used as it is; any other one is exchanged."""
+    """For one event loop. A key that looks like a JWT is used as a token; any other key is exchanged."""
 
     def __init__(
         self,
@@ -58,7 +67,7 @@ class Credentials:
         self._exchanging: asyncio.Task[str] | None = None
 
     async def token(self) -> str:
-        """Raises UpstreamError where none can be had."""
+        """Raises UpstreamError if there is none."""
         if not self._key:
             raise UpstreamError(
                 "this back end has no key.",
@@ -69,11 +78,11 @@ class Credentials:
         if not self.is_exchanged:
             return self._key.reveal()
         if not self._token or self._clock() >= self._renew_at:
-            return await self._exchanged()
+            return await self._exchange_once()
         return self._token.reveal()
 
     def refused(self, token: str = "") -> bool:
-        """The service did not take it: whether the next one will be another. Only the token in use is dropped, not a newer one."""
+        """After the service refused a token: whether the next one differs. Only the current token is dropped, not a newer one."""
         if not self.is_exchanged:
             return token != self._key.reveal() or self._read_again()
         if not token or token == self._token.reveal():
@@ -81,7 +90,7 @@ class Credentials:
         return True
 
     def _read_again(self) -> bool:
-        """Whether the owner's file has another secret now."""
+        """Whether the owner's file has a new secret."""
         self._source = self._source.read_again()
         before, self._key = self._key, Secret(bare_token(self._source.reveal()))
         return before != self._key
@@ -91,11 +100,11 @@ class Credentials:
             self._exchanging.cancel()
             await asyncio.wait([self._exchanging])
 
-    async def _exchanged(self) -> str:
-        """All who need one wait for the same exchange; whoever leaves does not stop it."""
+    async def _exchange_once(self) -> str:
+        """Concurrent requests wait for the same exchange; cancelling one of them does not stop it."""
         if self._exchanging is None:
             self._exchanging = asyncio.create_task(self._exchange())
-            self._exchanging.add_done_callback(_look_at)
+            self._exchanging.add_done_callback(ignore_failure)
         exchanging = self._exchanging
         await asyncio.wait([exchanging])
         if exchanging.cancelled():
@@ -104,37 +113,39 @@ class Credentials:
 
     async def _exchange(self) -> str:
         try:
-            token = await self._asked()
+            token = await self._request_token()
         except TransportError as error:
-            raise judged(error) from None
+            raise with_retryable(error) from None
         finally:
             self._exchanging = None
         now = self._clock()
         expires_at = expiry_of(token)
         self._token = Secret(token)
-        self._renew_at = now + _ASSUMED if expires_at is None else max(expires_at - _RENEW_BEFORE, now + _LEAST)
+        self._renew_at = (
+            now + _DEFAULT_SECONDS if expires_at is None else max(expires_at - _RENEW_BEFORE, now + _MIN_SECONDS)
+        )
         return token
 
-    async def _asked(self) -> str:
+    async def _request_token(self) -> str:
         try:
-            return token_in(*await self._ask())
+            return token_in(*await self._post())
         except UpstreamError as error:
             if error.code != _BAD_KEY or not self._read_again():
                 raise
-        return token_in(*await self._ask())
+        return token_in(*await self._post())
 
-    async def _ask(self) -> tuple[int, bytes]:
+    async def _post(self) -> tuple[int, bytes]:
         headers = {
             "authorization": f"Bearer {self._key.reveal()}",
             "content-type": "application/json",
             "accept": "application/json",
             "user-agent": USER_AGENT,
         }
-        timeouts = Timeouts(connect=self._target.connect_timeout, first_byte=_SECONDS, idle=_SECONDS)
+        timeouts = Timeouts(connect=self._target.connect_timeout, first_byte=_TIMEOUT, idle=_TIMEOUT)
         url = self._target.url(EXCHANGE)
-        headers = with_owners(headers, self._target)
+        headers = with_owner_headers(headers, self._target)
         response = await self._transport.send("POST", url, headers, b"{}", timeouts=timeouts)
-        return response.status, await beginning(response)
+        return response.status, await read_refusal(response)
 
 
 def looks_like_token(text: str) -> bool:
@@ -142,8 +153,8 @@ def looks_like_token(text: str) -> bool:
 
 
 def expiry_of(token: str) -> float | None:
-    """When a JWT says that it ends, in seconds of the clock; unverified, and None for whatever does not say."""
-    pieces = token.split(".") if len(token) <= _LONGEST_TOKEN else []
+    """The expiry of a JWT in Unix seconds, unverified; None if there is none."""
+    pieces = token.split(".") if len(token) <= _MAX_TOKEN else []
     if len(pieces) != 3:
         return None
     digits = pieces[1].rstrip("=").replace("-", "+").replace("_", "/")
@@ -151,20 +162,20 @@ def expiry_of(token: str) -> float | None:
         claims = msgspec.json.decode(binascii.a2b_base64(digits + "=" * (-len(digits) % 4)), type=_Claims)
     except (ValueError, RecursionError, msgspec.MsgspecError):
         return None
-    return claims.exp if 0 < claims.exp < _LAST_SECOND else None
+    return claims.exp if 0 < claims.exp < _MAX_EXPIRY else None
 
 
 def token_in(status: int, body: bytes) -> str:
-    """The token in the answer to an exchange. Raises UpstreamError, with nothing of the answer in it that may be secret."""
+    """The token in the answer of an exchange. Raises UpstreamError without any secret of the answer."""
     if status == 200:
         token = (object_of(body.decode("utf-8", "replace")) or {}).get("accessToken")
-        if isinstance(token, str) and 0 < len(token) <= _LONGEST_TOKEN and token.isascii() and token.isprintable():
+        if isinstance(token, str) and 0 < len(token) <= _MAX_TOKEN and token.isascii() and token.isprintable():
             return token
         raise UpstreamError(
-            "the exchange of the API key gave no access token.",
+            "the exchange of the API key returned no access token.",
             status=502,
             code="upstream_garbage",
-            hint="Check base_url; a proxy in between may also have answered in its place.",
+            hint="Check base_url; a proxy may also have answered in its place.",
         )
     raise _refusal(status, body)
 
@@ -182,19 +193,13 @@ def _refusal(status: int, body: bytes) -> UpstreamError:
             f"the API key was refused with status {status}.",
             status=401,
             code=_BAD_KEY,
-            hint="Make a new key in the settings of your account, and set it as key of this back end.",
+            hint="Create a new key in the settings of your account, and set it as key of this back end.",
         )
-    passes = status in (408, 429) or status >= 500
+    is_retryable = status in (408, 429) or status >= 500
     return UpstreamError(
         f"the exchange of the API key failed with status {status}.",
         status=status if status == 429 else 502,
         code="rate_limited" if status == 429 else "upstream_error",
         hint="Check base_url of this back end." if status == 404 else "",
-        retryable=passes,
+        retryable=is_retryable,
     )
-
-
-def _look_at(task: asyncio.Task[str]) -> None:
-    """A failure that nobody waits for any more is not to be complained about."""
-    if not task.cancelled():
-        task.exception()

@@ -15,9 +15,9 @@ from ...types import Message, Text
 _ZONES = "/zoneinfo/"
 _ZONE = re.compile(r"[A-Za-z0-9_+-]+(?:/[A-Za-z0-9_+-]+){0,2}")
 _HEAD = re.compile(r"ref: refs/heads/([^\s\0]{1,200})\s*")
-_LONGEST_HEAD = 4096
-_SEARCHED = 100_000  # characters of a message
-# How agent clients name the folder they work in: Claude Code, OpenCode and others, and Codex.
+_MAX_HEAD = 4096
+_MAX_SEARCHED = 100_000  # characters of a message
+# How agent clients state their working directory: Claude Code, OpenCode and others, and Codex.
 _FOLDER = re.compile(r"(?:[Ww]orking directory:|[Cc]wd:|<cwd>)\s{0,9}(/[^\s<>\"'`]{1,1000})")
 
 
@@ -36,29 +36,29 @@ def this_machine(environ: Mapping[str, str] = os.environ) -> Machine:
 
 
 def folder_of(messages: Iterable[Message]) -> str:
-    """Where the client works, if it says so in its instructions or at the beginning of the conversation; else ""."""
+    """The client's working directory, from its instructions or first messages; "" if it states none."""
     for message in messages:
         if message.role == "assistant":
             break
         for part in message.parts:
-            if isinstance(part, Text) and (found := _FOLDER.search(part.text[:_SEARCHED])):
+            if isinstance(part, Text) and (found := _FOLDER.search(part.text[:_MAX_SEARCHED])):
                 return found[1].rstrip(".,;")
     return ""
 
 
 def branches_in(workspace: Path) -> dict[str, str]:
-    """The branch of the repository in a folder, by its path; read, because git itself would run what its configuration names."""
+    """The branch of the repository in a folder, by its path. Git is not run, because its configuration can start programs."""
     head = workspace / ".git" / "HEAD"
     try:
         with head.open(encoding="utf-8", errors="replace") as file:
-            found = _HEAD.fullmatch(file.read(_LONGEST_HEAD))
+            found = _HEAD.fullmatch(file.read(_MAX_HEAD))
     except OSError:
         return {}
     return {str(workspace): found[1] if found else ""}
 
 
 def _time_zone(environ: Mapping[str, str]) -> str:
-    """Its name in the database of zones, as TZ or the system has it; UTC where neither says."""
+    """The name in the time zone database, from TZ or the system; UTC if neither has it."""
     named = environ.get("TZ", "").removeprefix(":")
     if not named:
         try:

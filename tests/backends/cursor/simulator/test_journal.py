@@ -45,6 +45,6 @@ def test_every_run_counts_for_itself() -> None:
 def test_times_go_on() -> None:
     journal = Journal()
     journal.note("a")
-    journal.asked("2", "/x", 404)
+    journal.request("2", "/x", 404)
     assert 0 <= journal.entries[0].at <= journal.entries[1].at <= journal.now
     assert journal.requests == [("2", "/x", 404)]

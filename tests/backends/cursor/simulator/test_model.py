@@ -9,7 +9,7 @@ import pytest
 from tests.backends.cursor.simulator.client import Client, blobs_of, opening, tool
 from tests.backends.cursor.simulator.playing import TRANSPORTS, played
 from tests.programs.stage import calling, prompt, reading, telling
-from toolwire.backends.cursor.simulator import Obliging, demo, prompted
+from toolwire.backends.cursor.simulator import DefaultModel, demo, prompted
 
 TOOLS = [tool("client_read"), tool("write_it")]
 TASK = prompt(
@@ -45,7 +45,7 @@ def test_a_new_run_goes_on_from_its_history() -> None:
     ]
     blobs = blobs_of(history)
     client, journal = played(
-        model=Obliging(),
+        model=DefaultModel(),
         first=opening(roots=blobs, action={"resume_action": {}}, tools=TOOLS),
         tools=TOOLS,
         prepare=lambda c: c.blobs.update(blobs),
@@ -75,11 +75,11 @@ def test_the_demo_model_calls_the_tool_that_fits_and_tells_its_result() -> None:
 
 
 def test_without_tools_the_demo_model_talks() -> None:
-    client, _ = played(model=Obliging(), first=opening("hi"), tools=[])
+    client, _ = played(model=DefaultModel(), first=opening("hi"), tools=[])
     assert "You said" in client.text
 
 
 def test_what_a_model_cannot_do_is_an_error_of_the_run() -> None:
     broken = base64.b64encode(b"{").decode()
-    client, _ = played(model=Obliging(), first=opening(f"[[script:{broken}]]"), tools=[])
+    client, _ = played(model=DefaultModel(), first=opening(f"[[script:{broken}]]"), tools=[])
     assert client.error["code"] == "internal"

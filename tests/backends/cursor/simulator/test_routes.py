@@ -23,7 +23,7 @@ from tests.backends.cursor.simulator.client import (
 )
 from tests.backends.cursor.simulator.playing import QUICK, TRANSPORTS, played
 from toolwire.backends.cursor.simulator import API_KEY, TOKEN, Settings, Simulator
-from toolwire.backends.cursor.simulator.routes import Passes
+from toolwire.backends.cursor.simulator.routes import TokenRegistry
 from toolwire.backends.cursor.simulator.settings import RunRefused
 from toolwire.backends.cursor.wire import agent
 
@@ -149,14 +149,14 @@ def test_frames_that_no_client_may_send(data: bytes) -> None:
     assert asyncio.run(main()).error["code"] == "invalid_argument"
 
 
-def refusal(passes: Passes, token: str) -> str:
+def refusal(passes: TokenRegistry, token: str) -> str:
     with pytest.raises(RunRefused) as caught:
         passes.check(f"Bearer {token}")
     return caught.value.error.name
 
 
 def test_a_token_says_when_it_expires() -> None:
-    passes = Passes(Settings(token_seconds=100))
+    passes = TokenRegistry(Settings(token_seconds=100))
     status, body = passes.exchange(f"Bearer {API_KEY}")
     header, claims, signature = body["accessToken"].split(".")
     decoded = json.loads(base64.urlsafe_b64decode(claims + "=" * (-len(claims) % 4)))
@@ -166,13 +166,13 @@ def test_a_token_says_when_it_expires() -> None:
 
 
 def test_a_token_expires() -> None:
-    passes = Passes(Settings(token_seconds=-1))
+    passes = TokenRegistry(Settings(token_seconds=-1))
     _, body = passes.exchange(f"Bearer {API_KEY}")
     assert refusal(passes, body["accessToken"]) == "ERROR_AUTH_TOKEN_EXPIRED"
 
 
 def test_a_refresh_token_is_as_good_as_a_key() -> None:
-    passes = Passes(Settings())
+    passes = TokenRegistry(Settings())
     _, first = passes.exchange(f"Bearer {API_KEY}")
     status, second = passes.exchange(f"Bearer {first['refreshToken']}")
     assert status == 200
@@ -180,7 +180,7 @@ def test_a_refresh_token_is_as_good_as_a_key() -> None:
 
 
 def test_who_may_not_come_in() -> None:
-    passes = Passes(Settings())
+    passes = TokenRegistry(Settings())
     passes.check(f"Bearer {TOKEN}")
     assert refusal(passes, "nobody") == "ERROR_UNAUTHORIZED"
     assert refusal(passes, API_KEY) == "ERROR_UNAUTHORIZED"
@@ -190,7 +190,7 @@ def test_who_may_not_come_in() -> None:
 
 
 def test_a_policy_may_bar_the_sign_in() -> None:
-    status, body = Passes(Settings(is_sign_in_barred=True)).exchange(f"Bearer {API_KEY}")
+    status, body = TokenRegistry(Settings(is_sign_in_barred=True)).exchange(f"Bearer {API_KEY}")
     assert (status, body["message"]) == (403, "sign_in_policy_violation")
 
 

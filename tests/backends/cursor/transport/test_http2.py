@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from toolwire.backends.cursor.transport.http2 import BUDGET, Farewell, Flood, Http2Connection, Misfit, Sieve
+from toolwire.backends.cursor.transport.http2 import BUDGET, FrameFilter, FrameFlood, GoAway, Http2Connection, NotHttp2
 from toolwire.backends.cursor.transport.stream import Http2Limits, Http2Stream
 from toolwire.errors import UpstreamError
 
@@ -131,7 +131,7 @@ def test_a_flood_is_named_as_one() -> None:
         connection.data_received(frame(6, b"pingping", flags=1) * (BUDGET + 1))
         error = await fate(stream)
         assert isinstance(error, UpstreamError)
-        assert error.message == "server:1 sent 2000 HTTP/2 frames that carry no data; the connection is given up."
+        assert error.message == "server:1 sent 2000 HTTP/2 frames without data; the connection was closed."
 
     asyncio.run(main())
 
@@ -217,14 +217,14 @@ EMPTY_SETTINGS = encoded(4, b"")
 GOODBYE = encoded(7, (5).to_bytes(4, "big") + (11).to_bytes(4, "big") + b"calm down")
 
 
-def sieved(data: bytes, cuts: list[int]) -> tuple[bytes, list[Farewell]]:
-    sieve, passed, farewells = Sieve(), b"", []
+def filtered(data: bytes, cuts: list[int]) -> tuple[bytes, list[GoAway]]:
+    filter_, passed, goaways = FrameFilter(), b"", []
     places = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
     for start, stop in pairwise(places):
-        plain, found = sieve.feed(data[start:stop])
+        plain, found = filter_.feed(data[start:stop])
         passed += plain
-        farewells += found
-    return passed, farewells
+        goaways += found
+    return passed, goaways
 
 
 @given(
@@ -235,72 +235,72 @@ def test_only_farewells_are_taken_out_however_the_bytes_are_cut(
     frames: list[tuple[int, bytes]], cuts: list[int]
 ) -> None:
     data = EMPTY_SETTINGS + b"".join(encoded(kind, payload) for kind, payload in frames)
-    passed, farewells = sieved(data, cuts)
+    passed, goaways = filtered(data, cuts)
     assert passed == EMPTY_SETTINGS + b"".join(encoded(kind, payload) for kind, payload in frames if kind != 7)
-    assert len(farewells) == sum(kind == 7 for kind, _ in frames)
+    assert len(goaways) == sum(kind == 7 for kind, _ in frames)
 
 
 def test_a_farewell_is_read() -> None:
     data = EMPTY_SETTINGS + GOODBYE + encoded(6, b"pingping")
     for cut in range(len(data)):
-        assert sieved(data, [cut]) == (EMPTY_SETTINGS + encoded(6, b"pingping"), [Farewell(5, 11, "calm down")])
+        assert filtered(data, [cut]) == (EMPTY_SETTINGS + encoded(6, b"pingping"), [GoAway(5, 11, "calm down")])
 
 
 @pytest.mark.parametrize(
     ("payload", "expected"),
     [
-        (b"", Farewell(0, 1)),
-        (b"\xff" * 8, Farewell(0x7FFFFFFF, 0xFFFFFFFF)),
-        (bytes(8) + b"x" * 5000, Farewell(0, 0, "x" * 200)),
+        (b"", GoAway(0, 1)),
+        (b"\xff" * 8, GoAway(0x7FFFFFFF, 0xFFFFFFFF)),
+        (bytes(8) + b"x" * 5000, GoAway(0, 0, "x" * 200)),
     ],
 )
-def test_an_odd_farewell_is_bounded(payload: bytes, expected: Farewell) -> None:
-    assert sieved(EMPTY_SETTINGS + encoded(7, payload), []) == (EMPTY_SETTINGS, [expected])
+def test_an_odd_farewell_is_bounded(payload: bytes, expected: GoAway) -> None:
+    assert filtered(EMPTY_SETTINGS + encoded(7, payload), []) == (EMPTY_SETTINGS, [expected])
 
 
 @pytest.mark.parametrize("data", [b"SSH-2.0-x", b"\xff" * 9, GOODBYE, EMPTY_SETTINGS + encoded(0, b"x" * 16385)])
 def test_what_is_no_http_2_is_found_in_its_first_bytes(data: bytes) -> None:
-    with pytest.raises(Misfit):
-        Sieve().feed(data)
+    with pytest.raises(NotHttp2):
+        FrameFilter().feed(data)
 
 
 def test_frames_without_data_are_counted_however_they_are_cut() -> None:
     for kind in (1, 3, 4, 6, 8, 9, 200):
-        sieve = Sieve()
-        sieve.feed(EMPTY_SETTINGS)
-        with pytest.raises(Flood):
-            sieve.feed(encoded(kind, b"12345678") * BUDGET)
-        sieve = Sieve()
-        sieve.feed(EMPTY_SETTINGS)
+        filter_ = FrameFilter()
+        filter_.feed(EMPTY_SETTINGS)
+        with pytest.raises(FrameFlood):
+            filter_.feed(encoded(kind, b"12345678") * BUDGET)
+        filter_ = FrameFilter()
+        filter_.feed(EMPTY_SETTINGS)
         for _ in range(BUDGET - 1):
             for place in (slice(0, 4), slice(4, None)):
-                sieve.feed(encoded(kind, b"12345678")[place])
-        with pytest.raises(Flood):
-            sieve.feed(encoded(kind, b"12345678"))
+                filter_.feed(encoded(kind, b"12345678")[place])
+        with pytest.raises(FrameFlood):
+            filter_.feed(encoded(kind, b"12345678"))
 
 
 @pytest.mark.parametrize("payload", [b"", b"1234567"])
 def test_data_of_a_few_bytes_a_frame_is_a_flood(payload: bytes) -> None:
-    sieve = Sieve()
-    with pytest.raises(Flood):
-        sieve.feed(EMPTY_SETTINGS + encoded(0, payload, 1) * BUDGET)
+    filter_ = FrameFilter()
+    with pytest.raises(FrameFlood):
+        filter_.feed(EMPTY_SETTINGS + encoded(0, payload, 1) * BUDGET)
 
 
 def test_padding_is_no_data() -> None:
     frame = bytearray(encoded(0, b"\xff" + bytes(255), 1))
     frame[4] = 0x8
-    with pytest.raises(Flood):
-        Sieve().feed(EMPTY_SETTINGS + bytes(frame) * BUDGET)
+    with pytest.raises(FrameFlood):
+        FrameFilter().feed(EMPTY_SETTINGS + bytes(frame) * BUDGET)
 
 
 def test_data_and_refills_pay_for_frames() -> None:
-    sieve = Sieve()
-    sieve.feed(EMPTY_SETTINGS)
+    filter_ = FrameFilter()
+    filter_.feed(EMPTY_SETTINGS)
     for _ in range(10):
-        sieve.feed(encoded(6, b"pingping") * 1000)
-        sieve.feed(encoded(0, b"x" * 8080, 1))
+        filter_.feed(encoded(6, b"pingping") * 1000)
+        filter_.feed(encoded(0, b"x" * 8080, 1))
     for _ in range(3):
-        sieve.refill()
-        sieve.feed(encoded(6, b"pingping") * BUDGET)
-    with pytest.raises(Flood):
-        sieve.feed(EMPTY_SETTINGS)
+        filter_.refill()
+        filter_.feed(encoded(6, b"pingping") * BUDGET)
+    with pytest.raises(FrameFlood):
+        filter_.feed(EMPTY_SETTINGS)

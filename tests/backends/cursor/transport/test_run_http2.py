@@ -355,7 +355,7 @@ def test_a_status_becomes_its_error(status: int, told: int) -> None:
 
 @pytest.mark.parametrize("is_endless", [True, False])
 def test_a_refusal_is_read_up_to_a_limit_in_size_and_time(is_endless: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolwire.backends.cursor.transport.stream._REFUSING", 0.05)
+    monkeypatch.setattr("toolwire.backends.cursor.transport.stream._REFUSAL_SECONDS", 0.05)
 
     async def refusing(call: Call) -> None:
         call.head(403)

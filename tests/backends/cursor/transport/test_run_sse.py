@@ -172,7 +172,7 @@ def test_a_slow_reader_stops_the_server() -> None:
 
 
 def test_an_append_that_fails_ends_the_run_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolwire.backends.cursor.transport.run_sse._LAST_WORDS", 0.05)
+    monkeypatch.setattr("toolwire.backends.cursor.transport.run_sse._REPLY_SECONDS", 0.05)
 
     async def main() -> None:
         halves = Halves()
@@ -193,7 +193,7 @@ def test_an_append_that_fails_ends_the_run_with_its_reason(monkeypatch: pytest.M
 
 
 def test_heartbeats_do_not_keep_a_run_alive_that_takes_no_messages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolwire.backends.cursor.transport.run_sse._LAST_WORDS", 0.1)
+    monkeypatch.setattr("toolwire.backends.cursor.transport.run_sse._REPLY_SECONDS", 0.1)
     update: Any = {"heartbeat": {}}
     heartbeat = agent.AgentServerMessage(interaction_update=update).SerializeToString()
 

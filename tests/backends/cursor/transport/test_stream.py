@@ -8,7 +8,7 @@ import pytest
 from h2.errors import ErrorCodes
 
 from tests.garbage import held_by_cycles
-from toolwire.backends.cursor.transport.stream import Http2Limits, Http2Stream, word_of
+from toolwire.backends.cursor.transport.stream import Http2Limits, Http2Stream, code_name
 from toolwire.backends.http.connection import Kind, TransportError
 from toolwire.errors import UpstreamError
 
@@ -133,8 +133,8 @@ def test_trailers_without_a_failure_are_nothing() -> None:
 
 
 def test_a_number_has_a_word() -> None:
-    assert word_of(7) == "REFUSED_STREAM"
-    assert word_of(4000) == "error 4000"
+    assert code_name(7) == "REFUSED_STREAM"
+    assert code_name(4000) == "error 4000"
 
 
 def test_a_stream_that_failed_is_in_no_cycle_with_its_readers() -> None:

@@ -18,7 +18,7 @@ from toolwire.backends.cursor.transport.target import (
     bare_token,
     headers_of,
     unary,
-    unwrapped,
+    unwrap,
 )
 from toolwire.backends.http.transport import Transport
 from toolwire.config.secret import Secret
@@ -154,14 +154,14 @@ def test_an_empty_answer_is_an_empty_message(body: bytes) -> None:
 
 def test_an_error_in_an_envelope_is_that_error() -> None:
     with pytest.raises(UpstreamError) as caught:
-        unwrapped(end(ConnectFault("unauthenticated", "no")))
+        unwrap(end(ConnectFault("unauthenticated", "no")))
     assert caught.value.status == 401
 
 
 @pytest.mark.parametrize("body", [b"\x00\x00", b"\x00\xff\xff\xff\xff", b"\x03\x00\x00\x00\x01x"])
 def test_a_broken_envelope_is_an_upstream_error(body: bytes) -> None:
     with pytest.raises(UpstreamError) as caught:
-        unwrapped(body)
+        unwrap(body)
     assert caught.value.status in (502, 503)
 
 

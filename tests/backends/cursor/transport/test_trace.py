@@ -61,4 +61,4 @@ def test_bytes_are_text() -> None:
 
 def test_what_is_no_message_is_said() -> None:
     assert client_message(b"") == ("an empty message", {})
-    assert server_message(b"\xff") == ("something that is no message", None)
+    assert server_message(b"\xff") == ("an invalid message", None)

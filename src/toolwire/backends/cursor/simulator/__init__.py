@@ -1,9 +1,9 @@
-"""A server that speaks Cursor's Agent API on loopback, faithful in what it asks and in what it refuses."""
+"""A simulator of Cursor's Agent API on loopback, with the requests and refusals of the real service."""
 
 from __future__ import annotations
 
 from .journal import CallRecord, Journal, JournalEntry, Run
-from .model import Brain, Obliging, demo, prompted
+from .model import BackendModel, DefaultModel, demo, prompted
 from .script import (
     AskPerson,
     Checkpoint,
@@ -31,7 +31,7 @@ from .script import (
     play,
 )
 from .server import Simulator
-from .settings import API_KEY, ERRORS, PLACES, TOKEN, TROUBLES, Settings, SimulatorFaults, parse
+from .settings import API_KEY, ERRORS, FAILURES, PLACES, TOKEN, Settings, SimulatorFaults, parse
 
 __all__ = [
     "Simulator",
@@ -41,7 +41,7 @@ __all__ = [
     "SimulatorFaults",
     "ERRORS",
     "PLACES",
-    "TROUBLES",
+    "FAILURES",
     "parse",
     "Journal",
     "Run",
@@ -54,8 +54,8 @@ __all__ = [
     "ModelScript",
     "play",
     "load",
-    "Brain",
-    "Obliging",
+    "BackendModel",
+    "DefaultModel",
     "demo",
     "prompted",
     "Step",

@@ -1,4 +1,4 @@
-"""What the real server refuses, and how: headers, the opening message, the history in its blobs, the tools."""
+"""The refusals of the real server (headers, first message, history, tools), and what of a run reaches the model."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check_headers(headers: Mapping[str, str], settings: Settings) -> None:
 
 
 def check_opening(request: Any, settings: Settings) -> None:
-    """The AgentRunRequest, before anything is fetched."""
+    """Checks the AgentRunRequest before anything is fetched."""
     if not request.HasField("conversation_state"):
         raise refused("invalid_argument", "Conversation state is required")
     if not request.HasField("action") or request.action.WhichOneof("action") is None:
@@ -57,7 +57,7 @@ def check_opening(request: Any, settings: Settings) -> None:
 
 
 def _check_context(action: Any) -> None:
-    """In the strict reading a run begins with all that the client's environment is, and nothing empty counts as complete."""
+    """In strict mode the first message must contain the client's complete environment."""
     fields = action.DESCRIPTOR.fields_by_name
     if "request_context" not in fields or not action.HasField("request_context"):
         raise refused("invalid_argument", "Request context is required")
@@ -68,7 +68,7 @@ def _check_context(action: Any) -> None:
 
 
 def model_of(request: Any) -> str:
-    """requested_model goes before the older model_details."""
+    """requested_model takes precedence over the older model_details."""
     return str(request.requested_model.model_id or request.model_details.model_id)
 
 
@@ -83,7 +83,7 @@ def check_blob_id(blob_id: bytes) -> None:
 
 
 def message_in(blob_id: bytes, data: bytes) -> JsonObject:
-    """The message of a blob: the data must be what the id says, and of the shape the prompt is made of."""
+    """The message in a blob, whose data must match its id and be a valid prompt message."""
     if hashlib.sha256(data).digest() != blob_id:
         raise blob_missing(blob_id)
     try:
@@ -102,7 +102,7 @@ def message_in(blob_id: bytes, data: bytes) -> JsonObject:
 
 
 def check_history(messages: Sequence[JsonObject]) -> None:
-    """Calls and results pair up, one to one and in order; a provider that is told otherwise refuses without a word."""
+    """Calls and results must pair up in order; otherwise a provider refuses without a message."""
     open_calls: set[str] = set()
     seen: set[str] = set()
     for message in messages:
@@ -125,7 +125,7 @@ def check_history(messages: Sequence[JsonObject]) -> None:
 
 
 def offered(definitions: Sequence[Any]) -> tuple[Offered, ...]:
-    """The client's tools; raises for those that a provider would not take."""
+    """The client's tools. Raises RunRefused for tools that a provider refuses."""
     tools = tuple(_offered(definition) for definition in definitions)
     names = [tool.name for tool in tools]
     for name in names:
@@ -163,7 +163,7 @@ def _schema(definition: Any) -> JsonObject:
 
 
 def plain_value(value: Any) -> Any:
-    """A protobuf Value as JSON; numbers stay the doubles they are."""
+    """A protobuf Value as JSON; all numbers are floats."""
     kind = value.WhichOneof("kind")
     if kind == "struct_value":
         return {name: plain_value(inner) for name, inner in value.struct_value.fields.items()}
@@ -200,7 +200,7 @@ def _bad_model(model: str) -> Error:
 
 
 def _numbers(version: str) -> list[int]:
-    """The date or the digits that it starts with; a build after that says nothing about its age."""
+    """The leading date or number of a version, without its build."""
     found = re.search(r"\d+(?:\.\d+)*", version)
     return [int(number) for number in found[0].split(".")] if found else []
 
@@ -209,7 +209,7 @@ _USER = 2
 
 
 def seen_by(request: Any, context: Any, run: Run, headers: Mapping[str, str]) -> Seen:
-    """A system message among the blobs is fetched and dropped: the model has the vendor's own."""
+    """Input of the model. System messages among the blobs are dropped: the model has the vendor's own."""
     action = request.action.user_message_action
     said = [*action.prepend_user_messages, *([action.user_message] if action.HasField("user_message") else [])]
     history = [message for message in run.messages if message["role"] != "system"]
@@ -230,7 +230,7 @@ def seen_by(request: Any, context: Any, run: Run, headers: Mapping[str, str]) ->
 
 
 def rules_in(context: Any) -> Iterator[str]:
-    """Rules that reach the model always: global ones of the user, and the rule of the cloud."""
+    """Rules that always reach the model: global rules of the user, and the cloud rule."""
     for rule in context.rules:
         if rule.type.HasField("global") and rule.source == _USER:
             yield rule.content

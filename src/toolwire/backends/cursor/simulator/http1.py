@@ -1,4 +1,4 @@
-"""One request and its answer, whichever HTTP carries them."""
+"""One HTTP request and its answer, and HTTP/1.1 as the simulator serves it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ....types import JsonObject
 
 
 class Hungup(Exception):
-    """The client is gone."""
+    """The client has disconnected."""
 
 
 class HttpExchange(ABC):
-    """status is 0 until the answer has started."""
+    """status is 0 until the answer starts."""
 
     version: str
     method: str
@@ -27,7 +27,7 @@ class HttpExchange(ABC):
 
     @abstractmethod
     async def read(self) -> bytes:
-        """The next piece of the body; b"" when the client has said all it will. Raises Hungup."""
+        """The next piece of the body, b"" at its end. Raises Hungup."""
 
     @abstractmethod
     async def start(self, status: int, headers: dict[str, str], *, is_last: bool = False) -> None:
@@ -42,7 +42,7 @@ class HttpExchange(ABC):
 
     @abstractmethod
     async def cut(self, how: str) -> None:
-        """End it badly: drop, reset or goaway."""
+        """Break the connection: drop, reset or goaway."""
 
     async def body(self) -> bytes:
         pieces = []
@@ -51,7 +51,7 @@ class HttpExchange(ABC):
         return b"".join(pieces)
 
     async def answer(self, status: int, content_type: str, body: bytes) -> None:
-        """A whole answer at once."""
+        """Send a complete answer."""
         await self.start(status, {"content-type": content_type, "content-length": str(len(body))}, is_last=not body)
         if body:
             await self.write(body)
@@ -81,7 +81,7 @@ class Http1Exchange(HttpExchange):
         self._is_chunked = self.headers.get("transfer-encoding", "").lower() == "chunked"
         self._left = int(self.headers.get("content-length", "0"))
         self._is_read = asyncio.Event()
-        self.ahead = b""  # the first byte of the next request, where it came early
+        self.ahead = b""  # the first byte of the next request, if it came early
         self._is_counted = False
         self.is_whole = False
         self.must_close = self.headers.get("connection", "").lower() == "close"
@@ -96,7 +96,7 @@ class Http1Exchange(HttpExchange):
         return piece
 
     async def watch(self) -> None:
-        """Comes back when the client goes away while it is answered."""
+        """Returns when the client disconnects during the answer."""
         await self._is_read.wait()
         with contextlib.suppress(ConnectionError):
             self.ahead = await self._reader.read(1)
@@ -104,7 +104,7 @@ class Http1Exchange(HttpExchange):
                 await asyncio.Event().wait()
 
     async def drain(self) -> bool:
-        """Whether the body is read to its end: who closes before that may destroy the answer on its way."""
+        """Whether the body could be read to its end: closing before that may destroy the answer."""
         try:
             async with asyncio.timeout(_DRAIN_SECONDS):
                 await self.body()
@@ -161,20 +161,20 @@ class Http1Exchange(HttpExchange):
 async def serve_http1(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handler: Handler, ahead: bytes
 ) -> None:
-    """ahead was read already. Until the client or an answer closes the connection."""
+    """Serves until the client or an answer closes the connection. ahead: bytes that were already read."""
     while True:
         try:
             exchange = Http1Exchange(ahead + await reader.readuntil(b"\r\n\r\n"), reader, writer)
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, ValueError):
             return
-        await _handled(exchange, handler)
+        await _handle(exchange, handler)
         if exchange.must_close or not exchange.is_whole or not await exchange.drain():
             return
         ahead = exchange.ahead
 
 
-async def _handled(exchange: Http1Exchange, handler: Handler) -> None:
-    """The handler ends when the client goes."""
+async def _handle(exchange: Http1Exchange, handler: Handler) -> None:
+    """Run the handler; cancel it when the client disconnects."""
     handling = asyncio.ensure_future(handler(exchange))
     watching = asyncio.ensure_future(exchange.watch())
     try:

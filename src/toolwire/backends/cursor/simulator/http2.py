@@ -1,4 +1,4 @@
-"""HTTP/2 as the simulator serves it: many exchanges on one connection, with prior knowledge."""
+"""HTTP/2 as the simulator serves it: many requests on one connection, without TLS."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Http2Exchange(HttpExchange):
         self.headers = {name: value for name, value in headers.items() if not name.startswith(":")}
         self._link = link
         self._stream = stream
-        self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue()  # None: gone
+        self._pieces: asyncio.Queue[bytes | None] = asyncio.Queue()  # None: disconnected
         self._is_read = False
         self._is_finished = False
         self.task: asyncio.Task[None] | None = None
@@ -34,7 +34,7 @@ class Http2Exchange(HttpExchange):
         self._pieces.put_nowait(data)
 
     def hang_up(self) -> None:
-        """The stream is reset or the connection lost."""
+        """The stream was reset or the connection lost."""
         self.feed(None)
         if self.task is not None:
             self.task.cancel()
@@ -82,7 +82,7 @@ class Http2Exchange(HttpExchange):
 
 
 class _Link:
-    """The connection under the exchanges."""
+    """The connection of the exchanges."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handler: Handler) -> None:
         configuration = h2.config.H2Configuration(client_side=False, header_encoding="utf-8")
@@ -107,7 +107,7 @@ class _Link:
             await self._end()
 
     def guard(self, act: Any, *arguments: Any, **named: Any) -> None:
-        """What the connection no longer allows means that the client is gone."""
+        """A protocol error while sending means that the client has disconnected."""
         try:
             act(*arguments, **named)
         except h2.exceptions.ProtocolError:
@@ -123,7 +123,7 @@ class _Link:
             raise Hungup
 
     async def room(self, stream: int) -> int:
-        """How many bytes may be sent now; waits for one."""
+        """How many bytes may be sent now, waiting for at least one."""
         while True:
             try:
                 size = min(self.http.local_flow_control_window(stream), self.http.max_outbound_frame_size)
@@ -176,7 +176,7 @@ class _Link:
 async def serve_http2(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, handler: Handler, ahead: bytes
 ) -> None:
-    """ahead was read already. Until the connection ends; every exchange on it ends with it."""
+    """Serves until the connection and all its exchanges end. ahead: bytes that were already read."""
     await _Link(reader, writer, handler).serve(ahead)
 
 

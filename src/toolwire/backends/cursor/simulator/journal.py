@@ -1,4 +1,4 @@
-"""What the simulator has seen, for tests to ask and for people to read."""
+"""A record of everything that the simulator received, for tests and people."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ....types import JsonObject
 
 
 class CallRecord(Struct, kw_only=True):
-    """One exec that the client had to answer."""
+    """One exec for the client."""
 
     id: int
     exec_id: str
     kind: str
-    call_id: str = ""  # as it was sent
+    call_id: str = ""  # as sent
     name: str = ""
     args: JsonObject = {}
     sent_at: float = 0.0
@@ -27,12 +27,12 @@ class CallRecord(Struct, kw_only=True):
     answers: int = 0
     is_closed: bool = False
     heartbeats: list[float] = []
-    result: str = ""  # the member of the result that was set
+    result: str = ""  # the member that was set in the result
     text: str = ""
 
 
 class Run(Struct, kw_only=True):
-    """One run, from its opening to its end. at and all times are seconds since the simulator was made."""
+    """One run. All times are seconds since the start of the simulator."""
 
     number: int
     transport: Literal["run", "sse"]
@@ -44,10 +44,10 @@ class Run(Struct, kw_only=True):
     action: str = ""
     model: str = ""
     request: Any = None  # the AgentRunRequest
-    opening: bytes = b""  # the first message to the byte
+    opening: bytes = b""  # the bytes of the first message
     roots: list[bytes] = []
     fetched: int = 0
-    messages: list[JsonObject] = []  # the root messages, the system's included
+    messages: list[JsonObject] = []  # the root messages, including those of the system
     user_text: str = ""
     tools: list[str] = []
     rules: list[str] = []
@@ -64,7 +64,7 @@ class Run(Struct, kw_only=True):
 
     @property
     def results(self) -> dict[str, int]:
-        """How often each call was answered, by its id as it was sent."""
+        """How often each call was answered, by its id."""
         return {call.call_id: call.answers for call in self.calls}
 
 
@@ -76,7 +76,7 @@ class JournalEntry(Struct, kw_only=True):
 
 
 class Journal:
-    """runs in the order of their opening; offences are what no good client does, refused or not."""
+    """runs in the order of their start. offences: violations of the protocol, refused or not."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.runs: list[Run] = []
@@ -111,12 +111,12 @@ class Journal:
             run.offences.append(why)
         self.note("offence", run, why=why)
 
-    def asked(self, version: str, path: str, status: int) -> None:
+    def request(self, version: str, path: str, status: int) -> None:
         self.requests.append((version, path, status))
         self.note("request", http=version, path=path, status=status)
 
     def close(self, run: Run, state: Literal["ended", "refused", "gone", "cut"], error: str = "") -> None:
-        """The first end of a run is its end."""
+        """Only the first call for a run counts."""
         if run.state == "open":
             run.state, run.error, run.ended_at = state, error, self.now
             self.note("end", run, state=state, error=error)

@@ -1,7 +1,7 @@
-"""Models of toolwire inside the simulator: the demo model for people, the scripted one for tests of real clients.
+"""Back ends of toolwire as models of the simulator: the demo model for people, the scripted one for tests of real clients.
 
-Whatever answers requests in events can play: it is asked for one answer, its calls go out, and the results are put to the conversation
-before it is asked again. So it does not matter whether a run is parked at a call or a new one brings the whole history.
+A back end that answers in events gives one answer; its calls are sent to the client, and the results are added to the conversation
+before the next answer. So a parked run and a new run with the whole history behave alike.
 """
 
 from __future__ import annotations
@@ -37,9 +37,8 @@ ALIAS = "client_"
 _MARK = "[[script:"
 
 
-class Brain:
-    """A back end as the model. alias: what a client puts before the names of its tools where they are taken; the model knows
-    them without it."""
+class BackendModel:
+    """A back end as the model. alias: the prefix of tool names that are taken; the model sees them without it."""
 
     def __init__(self, backend: Backend, *, alias: str = ALIAS, is_one_by_one: bool = False) -> None:
         self._backend = backend
@@ -54,7 +53,7 @@ class Brain:
             request = Request(model=seen.model, messages=tuple(messages), tools=tools, stream=True)
             folder = Folder()
             try:
-                await _listen(self._backend, request, folder)
+                await _read_answer(self._backend, request, folder)
                 answer = folder.answer()
             except GatewayError as error:
                 yield Fail(code="internal", message=error.sentence())
@@ -73,10 +72,10 @@ class Brain:
             for batch in self._batches(calls, names):
                 results += yield batch
             paired = zip(calls, results, strict=True)
-            messages.append(Message(role="tool", parts=tuple(_told(call, result) for call, result in paired)))
-        told = answer.finished.usage
-        if told is not None:
-            yield EndTurn(TurnUsage(told.input, told.output, told.cached, told.cache_written, told.reasoning))
+            messages.append(Message(role="tool", parts=tuple(_tool_result(call, result) for call, result in paired)))
+        usage = answer.finished.usage
+        if usage is not None:
+            yield EndTurn(TurnUsage(usage.input, usage.output, usage.cached, usage.cache_written, usage.reasoning))
 
     def _batches(self, calls: Sequence[ToolCall], names: dict[str, str]) -> list[MakeCalls]:
         steps = tuple(MakeCall(names.get(call.name, call.name), call.args or {}, call.id) for call in calls)
@@ -105,25 +104,25 @@ class Brain:
                 return Text(text=str(part.get("text", "")))
 
 
-def demo() -> Brain:
-    """Picks a tool by words, calls it with plausible arguments, tells what it said."""
-    return Brain(Demo())
+def demo() -> BackendModel:
+    """Picks a tool by the prompt, calls it with plausible arguments, and reports its result."""
+    return BackendModel(Demo())
 
 
-def prompted() -> Brain:
-    """Does what a script in the prompt says, [[script:BASE64]], as the scripted back end does."""
-    return Brain(Scripted("simulator"))
+def prompted() -> BackendModel:
+    """Plays a script in the prompt, [[script:BASE64]], like the scripted back end."""
+    return BackendModel(Scripted("simulator"))
 
 
-class Obliging:
-    """The script of the prompt where there is one, else the demo model."""
+class DefaultModel:
+    """The script in the prompt if there is one, else the demo model."""
 
     def start(self, seen: Seen) -> AsyncGenerator[Step, list[ClientResult]]:
         said = [str(part.get("text", "")) for message in seen.messages for part in parts_of(message)]
         return (prompted() if any(_MARK in text for text in said) else demo()).start(seen)
 
 
-async def _listen(backend: Backend, request: Request, folder: Folder) -> None:
+async def _read_answer(backend: Backend, request: Request, folder: Folder) -> None:
     reply: Any = await backend.open(request, is_verbatim=False)
     if not isinstance(reply, EventReply):
         raise GatewayError("this back end does not answer in events")
@@ -132,7 +131,7 @@ async def _listen(backend: Backend, request: Request, folder: Folder) -> None:
             folder.send(event)
 
 
-def _told(call: ToolCall, result: ClientResult) -> ToolResult:
+def _tool_result(call: ToolCall, result: ClientResult) -> ToolResult:
     images = [Media(kind="image", mime=mime, data=base64.b64encode(data).decode()) for mime, data in result.images]
     return ToolResult(
         call_id=call.id, parts=(Text(text=result.text), *images), is_error=result.is_error, name=call.name

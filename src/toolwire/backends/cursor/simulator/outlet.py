@@ -23,7 +23,7 @@ class RunWriter:
     def __init__(self, exchange: HttpExchange, faults: SimulatorFaults) -> None:
         self.faults = faults
         self.is_silent = False
-        self.trouble_made = ""  # the fault that broke the stream
+        self.failure = ""  # the fault that broke the stream
         self._exchange = exchange
         self._lock = asyncio.Lock()
         self._may_zip = "gzip" in exchange.headers.get("connect-accept-encoding", "")
@@ -47,7 +47,7 @@ class RunWriter:
         await self._write(end(None if error is None else error.as_fault(), is_zipped=self._zips))
         await self._exchange.finish()
 
-    async def trouble(self, how: str) -> None:
+    async def fail(self, how: str) -> None:
         """Raises StreamBroken, or never returns."""
         if how in ("stall", "silence"):
             self.is_silent = how == "silence"
@@ -57,7 +57,7 @@ class RunWriter:
             "huge_frame": b"\x00\x40\x00\x00\x00" + b"\x0a" * 100,
             "junk_frame": frame(b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"),
         }
-        self.trouble_made = how
+        self.failure = how
         with contextlib.suppress(Hungup):
             if how in frames:
                 await self._write(frames[how])

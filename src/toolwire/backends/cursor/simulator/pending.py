@@ -1,4 +1,4 @@
-"""What the server has asked of the client and waits for: execs, blobs, questions. What is not answered never moves on."""
+"""Requests of the server that the client must answer: execs, blobs and questions. The run waits for each answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STREAMED = "shell_stream"
 
 
 class Pending:
-    """The client's answers, put to what they answer. Everything that answers nothing is an offence."""
+    """Matches the client's answers with the requests. An answer without a request is an offence."""
 
     def __init__(self, run: Run, journal: Journal, *, needs_close: bool) -> None:
         self._run = run
@@ -39,22 +39,24 @@ class Pending:
     def exec(self, message: Any) -> None:
         """An ExecClientMessage."""
         if message.id not in self._execs:
-            return self._offend(f"a result for the exec {message.id}, which was never sent")
+            return self._record_offence(f"a result for the exec {message.id}, which was never sent")
         record, future, parts = self._execs[message.id]
         field = message.WhichOneof("message")
         if message.exec_id != record.exec_id:
-            return self._offend(f"a result for the exec {message.id} with the exec_id {message.exec_id!r}")
+            return self._record_offence(f"a result for the exec {message.id} with the exec_id {message.exec_id!r}")
         if field is None or record.kind not in _answered_by(field):
-            return self._offend(f"{field} for the exec {message.id}, which was {record.kind}_args")
+            return self._record_offence(f"{field} for the exec {message.id}, which was {record.kind}_args")
         is_stream = record.kind == _STREAMED
         if record.answers and (not is_stream or record.is_closed):
             record.answers += 1
-            return self._offend(f"result {record.answers} for the exec {message.id} ({record.kind} {record.call_id!r})")
+            return self._record_offence(
+                f"result {record.answers} for the exec {message.id} ({record.kind} {record.call_id!r})"
+            )
         record.answers = 1
         record.answered_at = self._journal.now
         parts.append(getattr(message, field))
         if not is_stream and not self._needs_close:
-            self._settle(record, future, parts)
+            self._complete(record, future, parts)
         return None
 
     def control(self, message: Any) -> None:
@@ -62,34 +64,34 @@ class Pending:
         field = message.WhichOneof("message") or ""
         number = getattr(message, field).id if field else 0
         if number not in self._execs:
-            return self._offend(f"{field} for the exec {number}, which was never sent")
+            return self._record_offence(f"{field} for the exec {number}, which was never sent")
         record, future, parts = self._execs[number]
         if field == "heartbeat":
             record.heartbeats.append(self._journal.now)
         elif field == "throw":
-            self._thrown(record, future, message.throw)
+            self._throw(record, future, message.throw)
         elif field == "stream_close":
             if record.is_closed:
-                return self._offend(f"a second stream_close for the exec {number}")
+                return self._record_offence(f"a second stream_close for the exec {number}")
             record.is_closed = True
             if parts and not future.done():
-                self._settle(record, future, parts)
+                self._complete(record, future, parts)
         return None
 
     def other(self, kind: str, number: int, answer: Any) -> None:
         future = self._others.get((kind, number))
         if future is None or future.done():
             why = "was never asked" if future is None else "is answered already"
-            return self._offend(f"an answer to {kind} {number}, which {why}")
+            return self._record_offence(f"an answer to {kind} {number}, which {why}")
         future.set_result(answer)
         return None
 
-    def _thrown(self, record: CallRecord, future: asyncio.Future[ClientResult], throw: Any) -> None:
+    def _throw(self, record: CallRecord, future: asyncio.Future[ClientResult], throw: Any) -> None:
         record.answers += 1
         record.result = "thrown"
         record.text = throw.error
         if record.answers > 1:
-            self._offend(f"throw after a result for the exec {record.id}")
+            self._record_offence(f"throw after a result for the exec {record.id}")
         elif not future.done():
             result = ClientResult(
                 call_id=record.call_id,
@@ -101,33 +103,33 @@ class Pending:
             )
             future.set_result(result)
 
-    def _settle(self, record: CallRecord, future: asyncio.Future[ClientResult], parts: list[Any]) -> None:
+    def _complete(self, record: CallRecord, future: asyncio.Future[ClientResult], parts: list[Any]) -> None:
         result = _result(record, parts)
         record.result, record.text = result.kind, result.text[:2000]
         detail = {"exec": record.id, "call_id": record.call_id, "result": result.kind, "text": record.text[:200]}
         self._journal.note("result", self._run, **detail)
         if record.kind == "mcp" and result.kind == "error":
-            # A member for the client's own faults: a tool that failed is a success with is_error.
+            # The error member is for faults of the client: a failed tool is a success with is_error.
             future.set_exception(refused("internal", f"Tool execution failed: {result.text[:200]}"))
         elif not future.done():
             future.set_result(result)
 
-    def _offend(self, why: str) -> None:
+    def _record_offence(self, why: str) -> None:
         self._journal.offence(why, self._run)
 
 
 def exec_message(record: CallRecord, args: Any) -> Any:
-    """The AgentServerMessage that asks for it."""
+    """The AgentServerMessage with this exec."""
     field: Any = {f"{record.kind}_args": args}
     try:
         inner: Any = agent.ExecServerMessage(id=record.id, exec_id=record.exec_id, **field)
     except (ValueError, TypeError) as fault:
-        raise RunRefused(refused("internal", f"the model asked for what there is not: {fault}").error) from None
+        raise RunRefused(refused("internal", f"the model requested an invalid exec: {fault}").error) from None
     return agent.AgentServerMessage(exec_server_message=inner)
 
 
 def _answered_by(field: str) -> tuple[str, ...]:
-    """The kinds that a result answers; a shell's stream may end with the result of a shell."""
+    """The kinds that a result answers. A shell_stream may end with a shell_result."""
     if field == _STREAMED:
         return (_STREAMED,)
     return ("shell", _STREAMED) if field == "shell_result" else (field.removesuffix("_result"),)
@@ -149,7 +151,7 @@ def _result(record: CallRecord, parts: list[Any]) -> ClientResult:
         streamed = [part for part in parts if part.DESCRIPTOR.name == "ShellStream"]
         texts = [part.stdout.data for part in streamed if part.WhichOneof("event") == "stdout"]
     else:
-        texts = [_words(last, kind)]
+        texts = [_text_of(last, kind)]
         is_error = kind not in ("success", "")
     return ClientResult(
         call_id=record.call_id,
@@ -162,8 +164,8 @@ def _result(record: CallRecord, parts: list[Any]) -> ClientResult:
     )
 
 
-def _words(message: Any, kind: str | None) -> str:
-    """The first texts of a result, whatever its type: content, output, error, reason."""
+def _text_of(message: Any, kind: str | None) -> str:
+    """The first text of a result of any type: content, output, error, reason."""
     inner = getattr(message, kind) if kind else message
     if not hasattr(inner, "DESCRIPTOR"):
         return str(inner)

@@ -1,4 +1,4 @@
-"""The steps of a model, played on the wire."""
+"""Sends the steps of a model to the client."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ _QUERY_ENDINGS = ("_request_query", "_interaction_query", "_args")
 
 
 class TurnEnd(Exception):
-    """turn_ended is out: what is left is the end of the stream."""
+    """turn_ended was sent; only the end of the stream is missing."""
 
 
 class Player:
-    """Plays one run. said and calls are the assistant message that the server keeps of it."""
+    """Plays the steps of one run, and collects the assistant message that the server stores."""
 
     def __init__(self, out: RunWriter, pending: Pending, run: Run, journal: Journal, settings: Settings) -> None:
         self.out = out
@@ -58,7 +58,7 @@ class Player:
         self._journal = journal
         self._settings = settings
         self._kept: list[JsonObject] = []  # parts of the assistant's message
-        self._since = 0  # how many of them there were when the last results came
+        self._since = 0  # their number when the last results came
         self._numbers = 0
         self._blobs = 0
         self._has_queried = False
@@ -94,9 +94,9 @@ class Player:
             case Fail():
                 raise RunRefused(ERRORS[step.error] if step.error else Error(code=step.code, message=step.message))
             case Disconnect():
-                await self.out.trouble(step.how)
+                await self.out.fail(step.how)
             case Stall():
-                await self.out.trouble("silence" if step.is_silent else "stall")
+                await self.out.fail("silence" if step.is_silent else "stall")
             case With():
                 self.out.faults = step.faults
             case Raw():
@@ -106,22 +106,22 @@ class Player:
         return []
 
     async def at(self, place: str) -> None:
-        """Whatever is to go wrong here goes wrong."""
+        """Apply the fault that is configured for this place."""
         how = self.faults.at.get(place, "")
         if how.startswith("error:"):
             raise RunRefused(ERRORS[how.removeprefix("error:")])
         if how:
-            await self.out.trouble(how)
+            await self.out.fail(how)
 
     async def ask(self, kind: str, args: Any, *, call_id: str = "", name: str = "") -> ClientResult:
-        """One exec and its answer."""
+        """Send one exec and wait for its answer."""
         record = self._record(kind, call_id, name)
         answer = self._pending.expect(record)
         await self.out.send(exec_message(record, args))
         return await answer
 
     async def blob(self, blob_id: bytes) -> bytes:
-        """What the client has under this id; b"" where it has nothing."""
+        """Fetch a blob from the client; b"" if it has none."""
         self._blobs += 1
         answer = self._pending.expect_other("get_blob", self._blobs)
         await self._send(kv_server_message={"id": self._blobs, "get_blob_args": {"blob_id": blob_id}})
@@ -129,37 +129,37 @@ class Player:
         return bytes((await answer).blob_data)
 
     async def finish(self) -> None:
-        """The end of a turn whose model did not make one."""
-        await self._never_end()
+        """End a turn whose model did not."""
+        await self._stall_if_endless()
         await self._set_blob(SetBlob())
         await self._checkpoint(Checkpoint())
         words = len(self._run.said) // 4 + 1
         await self.end(TurnUsage(input=1000, output=words, cache_read=600, reasoning=0))
 
-    async def _never_end(self) -> None:
-        """What was seen after results on a run that had been parked."""
+    async def _stall_if_endless(self) -> None:
+        """The fault `endless`, as seen on the real server after the results of a parked run."""
         if self._is_endless:
             if self.faults.endless == "text":
                 await self._set_blob(SetBlob({"role": "assistant", "content": self._kept[self._since :]}))
-            await self.out.trouble("stall")
+            await self.out.fail("stall")
 
     @property
     def _is_endless(self) -> bool:
         return bool(self.faults.endless and self._since)
 
     async def end(self, usage: TurnUsage | None) -> None:
-        await self._never_end()
+        await self._stall_if_endless()
         if not self.faults.no_turn_ended:
-            told: Any = {}
+            counts: Any = {}
             if usage is not None and not self.faults.empty_usage:
-                told = {
+                counts = {
                     "input_tokens": usage.input,
                     "output_tokens": usage.output,
                     "cache_read_tokens": usage.cache_read,
                     "cache_write_tokens": usage.cache_write,
                     "reasoning_tokens": usage.reasoning,
                 }
-            await self._update(turn_ended=told)
+            await self._update(turn_ended=counts)
         await self.at("end")
         raise TurnEnd
 
@@ -188,7 +188,7 @@ class Player:
         await self._update(thinking_completed={"thinking_duration_ms": 7})
 
     async def _call(self, step: MakeCalls) -> list[ClientResult]:
-        """All execs are out before the first result is waited for."""
+        """Send all execs, then wait for the results."""
         if self.faults.native:
             await self.play(Native(self.faults.native))
         copies = range(max(1, self.faults.calls))
@@ -217,7 +217,7 @@ class Player:
         return results[:: len(copies)]
 
     def _fill(self, out: _Out) -> None:
-        """How the call is written: names and ids have their forms."""
+        """Encode the call, with the configured forms of names and ids."""
         call = out.call
         tool = next((tool for tool in self.tools if call.name in (tool.name, tool.tool_name)), None)
         provider = tool.provider if tool is not None else "unknown"
@@ -294,7 +294,7 @@ class Player:
     def _native_id(self, step: Native) -> JsonObject:
         fields = agent.ExecServerMessage.DESCRIPTOR.fields_by_name
         if f"{step.kind}_args" not in fields:
-            raise refused("internal", f"the model asked for the exec {step.kind!r}, which there is not")
+            raise refused("internal", f"the model requested the unknown exec {step.kind!r}")
         inner = fields[f"{step.kind}_args"].message_type
         has_id = inner is not None and "tool_call_id" in inner.fields_by_name
         return {"tool_call_id": step.call_id or _new_id()} if has_id else {}
@@ -314,7 +314,7 @@ class Player:
 
 
 class _Out(Struct):
-    """A call on its way."""
+    """A call that is being made."""
 
     call: MakeCall
     wire_id: str = ""
@@ -323,7 +323,7 @@ class _Out(Struct):
 
 
 def value_of(value: Any) -> Any:
-    """JSON as a protobuf Value: every number a double."""
+    """JSON as a protobuf Value, with all numbers as doubles."""
     match value:
         case None:
             return agent.Value(null_value=0)
@@ -341,7 +341,7 @@ def value_of(value: Any) -> Any:
 
 
 def _with_id(call: MakeCall, copy: int) -> MakeCall:
-    """Every copy has an id of its own."""
+    """Each copy gets its own id."""
     return replace(call, call_id=f"{call.call_id or _new_id()}{f'_{copy}' if copy else ''}")
 
 
@@ -359,7 +359,7 @@ def _pieces(text: str, count: int) -> list[str]:
 
 
 def _number(message: Any, field: str) -> int:
-    """An answer has the number of its question, whatever they are called."""
+    """A response has the field number of its query."""
     return int(message.DESCRIPTOR.fields_by_name[field].number)
 
 
@@ -368,4 +368,4 @@ def _query_field(kind: str) -> str:
     for ending in _QUERY_ENDINGS:
         if f"{kind}{ending}" in fields:
             return f"{kind}{ending}"
-    raise refused("internal", f"the model asked the question {kind!r}, which there is not")
+    raise refused("internal", f"the model asked the unknown question {kind!r}")

@@ -1,4 +1,4 @@
-"""The methods of the service: which path is what, with which content type, and for whom."""
+"""The methods of the service: paths, content types, tokens, and runs in two halves."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ _SECRET = ("authorization", "cookie")
 
 
 class Routes:
-    """Answers one exchange after the other; runs of RunSSE are found again by their request id."""
+    """Answers HTTP requests. Appends find their RunSSE by its request id."""
 
     def __init__(self, world: SimulatorState, faults: SimulatorFaults | Sequence[SimulatorFaults]) -> None:
-        self.passes = Passes(world.settings)
+        self.tokens = TokenRegistry(world.settings)
         self._world = world
         self._faults = faults
         self._appends: dict[str, Appends] = {}
@@ -54,7 +54,7 @@ class Routes:
         except Hungup:
             pass
         finally:
-            self._world.journal.asked(exchange.version, exchange.path, exchange.status)
+            self._world.journal.request(exchange.version, exchange.path, exchange.status)
 
     async def _answer(self, exchange: HttpExchange) -> None:
         methods: dict[str, tuple[Sequence[str], Callable[[HttpExchange], Awaitable[None]]]] = {
@@ -112,7 +112,7 @@ class Routes:
         return None
 
     async def _begin(self, exchange: HttpExchange, request_id: str, transport: Any) -> SimulatedRun | None:
-        """None if it is refused before a run begins."""
+        """None if the run is refused at once."""
         journal = self._world.journal
         faults = self._faults_of(len(journal.runs))
         headers = {name: value for name, value in exchange.headers.items() if name not in _SECRET}
@@ -130,7 +130,7 @@ class Routes:
             journal.close(run, "refused", f"status {faults.status}")
             return None
         try:
-            self.passes.check(exchange.headers.get("authorization", ""))
+            self.tokens.check(exchange.headers.get("authorization", ""))
         except RunRefused as refusal:
             journal.close(run, "refused", str(refusal))
             await _end(exchange, refusal.error)
@@ -138,7 +138,7 @@ class Routes:
         return SimulatedRun(exchange, run, self._world, faults)
 
     async def _append(self, exchange: HttpExchange) -> None:
-        self.passes.check(exchange.headers.get("authorization", ""))
+        self.tokens.check(exchange.headers.get("authorization", ""))
         try:
             request = agent.BidiAppendRequest.FromString(await exchange.body())
             data = bytes(request.data_binary) or bytes.fromhex(request.data)
@@ -150,7 +150,7 @@ class Routes:
         await exchange.start(200, {"content-type": "application/proto"}, is_last=True)
 
     async def _appends_of(self, request_id: str) -> Appends:
-        """An append may overtake the request that opens its run, but not by much."""
+        """An append may arrive shortly before the request that opens its run."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._world.settings.append_wait), self._is_opened:
                 await self._is_opened.wait_for(lambda: request_id in self._appends)
@@ -159,7 +159,7 @@ class Routes:
         return self._appends[request_id]
 
     async def _models(self, exchange: HttpExchange) -> None:
-        self.passes.check(exchange.headers.get("authorization", ""))
+        self.tokens.check(exchange.headers.get("authorization", ""))
         await exchange.body()
         models: Any = [
             {"model_id": name, "display_model_id": name, "display_name": name.title()}
@@ -173,7 +173,7 @@ class Routes:
         return await exchange.answer(200, "application/proto", body)
 
     async def _config(self, exchange: HttpExchange) -> None:
-        self.passes.check(exchange.headers.get("authorization", ""))
+        self.tokens.check(exchange.headers.get("authorization", ""))
         await exchange.body()
         own = f"http://{exchange.headers.get('host', '127.0.0.1')}"
         urls = {"agentUrl": own, "agentnUrl": own}
@@ -181,7 +181,7 @@ class Routes:
 
     async def _exchange(self, exchange: HttpExchange) -> None:
         await exchange.body()
-        status, body = self.passes.exchange(exchange.headers.get("authorization", ""))
+        status, body = self.tokens.exchange(exchange.headers.get("authorization", ""))
         self._world.journal.exchanges += status == 200
         await exchange.answer_json(status, body)
 
@@ -205,28 +205,28 @@ async def _read_into(turn: SimulatedRun, exchange: HttpExchange) -> None:
 
 
 async def _end(exchange: HttpExchange, error: Error) -> None:
-    """A stream that is over before it begins: errors come in its end frame, whatever the status."""
+    """A stream with only an end frame, which carries the error."""
     await exchange.start(200, {"content-type": "application/connect+proto"})
     await exchange.write(end(error.as_fault()))
     await exchange.finish()
 
 
 async def _fail(exchange: HttpExchange, error: Error) -> None:
-    """The error of a unary method has a status."""
+    """The error of a unary method has an HTTP status."""
     await exchange.answer_json(_STATUS.get(error.code, 500), fault_object(error.as_fault()))
 
 
-class Passes:
+class TokenRegistry:
     """The tokens of one simulator."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._issued: dict[str, float] = {}  # token -> when it expires
+        self._issued: dict[str, float] = {}  # token -> expiry
         self._refreshing: set[str] = set()
         self.revoked: set[str] = set()
 
     def check(self, authorization: str) -> None:
-        """Raises RunRefused for who is not known, or no longer."""
+        """Raises RunRefused for an unknown or expired token."""
         token = authorization.removeprefix("Bearer ")
         if token in self.revoked or (token not in self._settings.tokens and token not in self._issued):
             raise RunRefused(ERRORS["unauthorized"])
@@ -234,7 +234,7 @@ class Passes:
             raise RunRefused(ERRORS["token_expired"])
 
     def exchange(self, authorization: str) -> tuple[int, JsonObject]:
-        """Status and body; a refresh token is as good as a key."""
+        """Status and body. A refresh token is accepted like a key."""
         key = authorization.removeprefix("Bearer ")
         if key not in self._settings.api_keys and key not in self._refreshing:
             return 401, {"code": "unauthenticated", "message": "Invalid API key"}
@@ -257,7 +257,7 @@ def _encoded(value: JsonObject) -> str:
 
 
 class Appends:
-    """Numbers start at 0 and have no gaps. is_ordered: what comes too early is kept until its turn."""
+    """The client's messages over RunSSE: numbered from 0, without gaps. is_ordered: early ones wait for their turn."""
 
     def __init__(self, turn: SimulatedRun, *, is_ordered: bool) -> None:
         self._turn = turn
@@ -267,7 +267,7 @@ class Appends:
         self._is_closed = False
 
     def take(self, number: int, data: bytes) -> None:
-        """Raises RunRefused for a number that is not the next."""
+        """Raises RunRefused for an unexpected number."""
         if self._is_closed:
             raise refused("not_found", "The run of this request id is over")
         if number < self._next or number in self._early:

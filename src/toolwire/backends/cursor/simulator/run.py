@@ -1,4 +1,4 @@
-"""One run from its first message to the end frame: the checks, the blobs, the context, and then the model."""
+"""One simulated run: checks the first message, fetches blobs and context, and plays the model up to the end frame."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .settings import ERRORS, Error, RunRefused, Settings, SimulatorFaults, refu
 
 
 class SimulatorState(Struct):
-    """What all runs of one simulator share."""
+    """State that all runs of one simulator share."""
 
     settings: Settings
     model: SimulatedModel
@@ -42,7 +42,7 @@ class SimulatorState(Struct):
 
 
 class SimulatedRun:
-    """receive and half_close take what the client sends; serve answers until the end."""
+    """receive() and half_close() take the client's messages; serve() answers until the end."""
 
     def __init__(self, exchange: HttpExchange, run: Run, world: SimulatorState, faults: SimulatorFaults) -> None:
         self.run = run
@@ -53,7 +53,7 @@ class SimulatedRun:
         self._player = Player(self._out, self._pending, run, world.journal, world.settings)
         loop = asyncio.get_running_loop()
         self._opening: asyncio.Future[Any] = loop.create_future()
-        self._broken: asyncio.Future[None] = loop.create_future()  # by the client
+        self._broken: asyncio.Future[None] = loop.create_future()  # set when the client breaks the run
         self.is_over = False
 
     def receive(self, data: bytes) -> None:
@@ -86,8 +86,8 @@ class SimulatedRun:
         return None
 
     def half_close(self) -> None:
-        """The client will say no more, so what is still to be asked stays without an answer."""
-        if not self.is_over and not self._out.trouble_made:
+        """The client sends no more, so open requests will not be answered."""
+        if not self.is_over and not self._out.failure:
             self._world.journal.offence("half closed before the end", self.run)
             self._break(refused("internal", "No exec result"))
 
@@ -95,7 +95,7 @@ class SimulatedRun:
         self._break(error)
 
     async def serve(self) -> None:
-        """Until the end frame, or until the client is gone."""
+        """Runs until the end frame, or until the client disconnects."""
         journal = self._world.journal
         tasks = [asyncio.create_task(self._play()), asyncio.create_task(self._beat())]
         try:
@@ -103,16 +103,16 @@ class SimulatedRun:
             await asyncio.wait({tasks[0], self._broken}, return_when=asyncio.FIRST_COMPLETED)
             first = self._broken if self._broken.done() else tasks[0]
             error = first.exception()
-            await _stopped(tasks)
+            await _cancel(tasks)
             self.is_over = True
             await self._end(error)
         except (asyncio.CancelledError, Hungup):
-            made = self._out.trouble_made
+            made = self._out.failure
             journal.close(self.run, "cut" if made else "gone", made)
             raise
         finally:
             self.is_over = True
-            await _stopped(tasks)
+            await _cancel(tasks)
 
     async def _end(self, error: BaseException | None) -> None:
         journal = self._world.journal
@@ -121,9 +121,9 @@ class SimulatedRun:
                 await self._out.end()
                 journal.close(self.run, "ended")
             case RunRefused():
-                told = error.error
-                journal.close(self.run, "refused", f"{told.code}: {told.message} {told.name}".strip())
-                await self._out.end(told)
+                refusal = error.error
+                journal.close(self.run, "refused", f"{refusal.code}: {refusal.message} {refusal.name}".strip())
+                await self._out.end(refusal)
             case StreamBroken():
                 journal.close(self.run, "cut", str(error))
             case Hungup():
@@ -135,7 +135,7 @@ class SimulatedRun:
 
     async def _play(self) -> None:
         request = await self._opening
-        self._note(request)
+        self._record(request)
         check_headers(self._exchange.headers, self._world.settings)
         check_opening(request, self._world.settings)
         if self._out.faults.poison or request.conversation_id in self._world.poisoned:
@@ -143,7 +143,7 @@ class SimulatedRun:
             raise RunRefused(ERRORS["bare"])
         await self._player.at("open")
         if request.action.user_message_action.HasField("conversation_history"):
-            await self._out.trouble("stall")
+            await self._out.fail("stall")
         await self._fetch()
         context = await self._context()
         seen = seen_by(request, context, self.run, self._exchange.headers)
@@ -159,7 +159,7 @@ class SimulatedRun:
         elif kind != "prewarm_request":
             self._break(refused("invalid_argument", "First message must be run_request"))
 
-    def _note(self, request: Any) -> None:
+    def _record(self, request: Any) -> None:
         run = self.run
         run.request = request
         run.conversation_id = request.conversation_id
@@ -180,7 +180,7 @@ class SimulatedRun:
             self.run.messages.append(message)
             self._world.journal.note("root", self.run, message=message)
         check_history(self.run.messages)
-        # The echo of the server has the user's entries blanked.
+        # The server's checkpoint leaves the user's entries blank.
         pairs = zip(self.run.roots, self.run.messages, strict=True)
         self._player.roots = [b"" if message["role"] == "user" else root for root, message in pairs]
 
@@ -198,7 +198,7 @@ class SimulatedRun:
         return context
 
     async def _follow(self, seen: Seen) -> None:
-        """The model's steps, and its answers back into it."""
+        """Play the model's steps, and pass the results back to it."""
         steps = self._world.model.start(seen)
         results: list[ClientResult] | None = None
         try:
@@ -219,7 +219,7 @@ class SimulatedRun:
     def _break(self, error: RunRefused) -> None:
         if not self._broken.done():
             self._broken.set_exception(error)
-            self._broken.exception()  # the run may be over, and nobody there to ask
+            self._broken.exception()  # retrieved, because the run may be over
 
     async def _beat(self) -> None:
         beat: Any = {"heartbeat": {}}
@@ -234,7 +234,7 @@ async def _next(
     steps: Generator[Step, list[ClientResult], None] | AsyncGenerator[Step, list[ClientResult]],
     results: list[ClientResult] | None,
 ) -> Step | None:
-    """None at the end; a model starts with nothing."""
+    """The next step, None at the end. results is None at the start."""
     try:
         if isinstance(steps, Generator):
             return next(steps) if results is None else steps.send(results)
@@ -243,7 +243,7 @@ async def _next(
         return None
 
 
-async def _stopped(tasks: list[asyncio.Task[None]]) -> None:
+async def _cancel(tasks: list[asyncio.Task[None]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

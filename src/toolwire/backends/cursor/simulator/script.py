@@ -1,8 +1,12 @@
-"""Scripts for the simulator: what its model does, as a file of TOML, JSON or JSON lines.
+"""The steps of a simulated model, and scripts of them as TOML, JSON or JSON lines.
 
-A script is a list of turns, and a turn a list of steps. One turn is one answer of the model: text, and calls if it makes any. A run
-begins with the turn after as many as the history has answers; when the results of a turn's calls are there, the next turn follows in the
-same run; a turn without calls ends it. Past the last turn comes the last one again.
+A script is a list of turns, and a turn is a list of steps. One turn is one answer of the model: text, and possibly calls. A run starts
+with the turn whose number is the number of answers in the history. After the results of a turn's calls, the next turn follows in the
+same run; a turn without calls ends it. The last turn is repeated.
+
+In Python a model is a generator of steps. The results of a step are sent into it: `results = yield MakeCall("read", {"path": "a"})` waits
+for the client's result and gives a list of ClientResult; other steps give an empty list. When the generator ends, the turn ends
+regularly: blob, checkpoint, turn_ended, end of the stream.
 
     [[turns]]
     steps = [
@@ -67,12 +71,12 @@ class ModelScript(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def play(*turns: list[Step] | Step) -> ModelScript:
-    """A script in Python: a turn is a list of steps, or one step."""
+    """A script in Python: each turn is a list of steps, or one step."""
     return ModelScript(tuple(ScriptTurn(tuple(turn) if isinstance(turn, list) else (turn,)) for turn in turns))
 
 
 def load(path: Path) -> ModelScript:
-    """Raises ConfigError with what is wrong."""
+    """Raises ConfigError."""
     try:
         data = path.read_bytes()
         script = msgspec.convert(_value(path, data), ModelScript)
@@ -86,7 +90,7 @@ def load(path: Path) -> ModelScript:
 
 
 def filled(step: Step, texts: list[str]) -> Step:
-    """The step with the results that it quotes."""
+    """The step with the placeholders for results replaced."""
     written = msgspec.to_builtins(step)
     return msgspec.convert(_filled(written, texts), type(step))
 
@@ -128,7 +132,7 @@ def _quoted(texts: list[str], number: int, pattern: str | None) -> str:
 
 
 class Say(Struct, frozen=True, tag="say", tag_field="do", forbid_unknown_fields=True):
-    """Text, in that many deltas."""
+    """Text in so many deltas."""
 
     text: str
     pieces: int = 3
@@ -142,7 +146,7 @@ class Think(Struct, frozen=True, tag="think", tag_field="do", forbid_unknown_fie
 
 
 class MakeCall(Struct, frozen=True, tag="call", tag_field="do", forbid_unknown_fields=True):
-    """A call of a tool that the client offered, or of one that it did not: models do that."""
+    """A call of a tool, which the client may not have offered: models do that."""
 
     name: str
     args: JsonObject = {}
@@ -151,15 +155,15 @@ class MakeCall(Struct, frozen=True, tag="call", tag_field="do", forbid_unknown_f
 
 
 class MakeCalls(Struct, frozen=True, tag="together", tag_field="do", forbid_unknown_fields=True):
-    """Several calls that are all out before the first result is waited for."""
+    """Several calls that are sent before the first result."""
 
     calls: tuple[MakeCall, ...]
     late: float = 0.0  # seconds between two execs
-    is_late_announced: bool = True  # tool_call_started of all of them comes with the first
+    is_late_announced: bool = True  # all are announced with the first
 
 
 class Native(Struct, frozen=True, tag="native", tag_field="do", forbid_unknown_fields=True):
-    """One of the vendor's own tools: kind is the exec's name without "_args", as in "shell_stream"."""
+    """A built-in tool: kind is the exec's name without "_args", such as "shell_stream"."""
 
     kind: str
     args: dict[str, Any] = {}
@@ -167,14 +171,14 @@ class Native(Struct, frozen=True, tag="native", tag_field="do", forbid_unknown_f
 
 
 class AskPerson(Struct, frozen=True, tag="query", tag_field="do", forbid_unknown_fields=True):
-    """A question to the person: kind is the query's name without its ending, as in "web_search"."""
+    """A question to a person: kind is the query's name without its ending, such as "web_search"."""
 
     kind: str = "web_search"
     args: dict[str, Any] = {}
 
 
 class SetBlob(Struct, frozen=True, tag="set_blob", tag_field="do", forbid_unknown_fields=True):
-    """A message of the conversation is left with the client; None is what the model said so far."""
+    """Store a message at the client; None stores the model's output so far."""
 
     message: JsonObject | None = None
 
@@ -197,13 +201,13 @@ class TurnUsage(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EndTurn(Struct, frozen=True, tag="ended", tag_field="do", forbid_unknown_fields=True):
-    """The turn is over; no usage is what the server sent until the summer of 2026."""
+    """End the turn. The server sent no usage until the summer of 2026."""
 
     usage: TurnUsage | None = None
 
 
 class Fail(Struct, frozen=True, tag="fail", tag_field="do", forbid_unknown_fields=True):
-    """The end frame with an error; error is a name of faults.ERRORS and goes before the rest."""
+    """An end frame with an error; error is a key of ERRORS and takes precedence."""
 
     error: str = ""
     code: str = "internal"
@@ -211,25 +215,25 @@ class Fail(Struct, frozen=True, tag="fail", tag_field="do", forbid_unknown_field
 
 
 class Disconnect(Struct, frozen=True, tag="drop", tag_field="do", forbid_unknown_fields=True):
-    """The end of the connection, in one of the ways of faults.TROUBLES."""
+    """Break the connection in one of the ways of FAILURES."""
 
     how: str = "drop"
 
 
 class Stall(Struct, frozen=True, tag="stall", tag_field="do", forbid_unknown_fields=True):
-    """Nothing more ever, but heartbeats; or not even these."""
+    """Only heartbeats follow, or nothing at all."""
 
     is_silent: bool = False
 
 
 class With(Struct, frozen=True, tag="with", tag_field="do", forbid_unknown_fields=True):
-    """From here on in this run, these faults."""
+    """These faults apply to the rest of the run."""
 
     faults: SimulatorFaults
 
 
 class Raw(Struct, frozen=True, tag="raw", tag_field="do", forbid_unknown_fields=True):
-    """An AgentServerMessage in hexadecimal, as it is."""
+    """An AgentServerMessage in hexadecimal."""
 
     data: str
 
@@ -254,7 +258,7 @@ Step: TypeAlias = (
 
 
 class ClientResult(Struct, frozen=True, kw_only=True):
-    """What the client answered. kind: the member of the result that was set, as in "success" or "rejected"; "thrown" for a throw."""
+    """The client's answer. kind: the member that was set, such as "success" or "rejected"; "thrown" for a throw."""
 
     call_id: str
     name: str
@@ -262,11 +266,11 @@ class ClientResult(Struct, frozen=True, kw_only=True):
     text: str = ""
     is_error: bool = False
     images: tuple[tuple[str, bytes], ...] = ()  # type and bytes
-    messages: tuple[Any, ...] = ()  # the result messages as they came
+    messages: tuple[Any, ...] = ()  # the result messages as received
 
 
 class Offered(Struct, frozen=True, kw_only=True):
-    """A tool of the client's."""
+    """A tool of the client."""
 
     name: str
     tool_name: str
@@ -276,7 +280,7 @@ class Offered(Struct, frozen=True, kw_only=True):
 
 
 class Seen(Struct, frozen=True, kw_only=True):
-    """All that reaches the model. The messages have the shape of the blobs; the last one is the user's, unless the run is resumed."""
+    """Input of the model. Messages have the form of the blobs; the last one is the user's, unless the run is resumed."""
 
     messages: tuple[JsonObject, ...] = ()
     user_text: str = ""
@@ -299,7 +303,7 @@ class Seen(Struct, frozen=True, kw_only=True):
 
     @property
     def results(self) -> list[str]:
-        """The text of every tool result in the prompt, in order."""
+        """The text of every tool result, in order."""
         return [
             result_text(part.get("result"))
             for message in self.messages
@@ -319,7 +323,7 @@ class SimulatedModel(Protocol):
 
 
 def parts_of(message: JsonObject) -> list[JsonObject]:
-    """A string is one text."""
+    """The parts of a message whose content may be a string."""
     content = message.get("content")
     if isinstance(content, str):
         return [{"type": "text", "text": content}]

@@ -1,4 +1,4 @@
-"""The simulator: one port that speaks HTTP/1.1 and HTTP/2, told apart by the first bytes of a connection."""
+"""The simulator: one port for HTTP/1.1 and HTTP/2, distinguished by the first bytes of a connection."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Self
 from .http1 import serve_http1
 from .http2 import serve_http2
 from .journal import Journal
-from .model import Obliging
+from .model import DefaultModel
 from .routes import Routes
 from .run import SimulatorState
 from .script import SimulatedModel
@@ -23,9 +23,9 @@ _HOST = "127.0.0.1"
 
 
 class Simulator:
-    """`async with Simulator(model=...) as simulator:` and then simulator.url; simulator.journal says what came.
+    """`async with Simulator(model=...) as simulator:` and then simulator.url; simulator.journal records what happened.
 
-    faults as a list are for one run each, in order; later runs have none.
+    A list of faults has one entry per run; later runs have none.
     """
 
     def __init__(
@@ -38,7 +38,9 @@ class Simulator:
         journal: Path | None = None,
     ) -> None:
         self.journal = Journal(journal)
-        self._world = SimulatorState(settings=settings or Settings(), model=model or Obliging(), journal=self.journal)
+        self._world = SimulatorState(
+            settings=settings or Settings(), model=model or DefaultModel(), journal=self.journal
+        )
         self._faults = faults
         self._port = port
         self._server: asyncio.Server | None = None
@@ -55,7 +57,7 @@ class Simulator:
 
     @property
     def connections(self) -> int:
-        """How many are open."""
+        """The number of open connections."""
         return len(self._connections)
 
     @property
@@ -65,8 +67,8 @@ class Simulator:
         return self._routes
 
     def revoke(self, token: str) -> None:
-        """From now on this token is unknown."""
-        self.routes.passes.revoked.add(token)
+        """Refuse this token from now on."""
+        self.routes.tokens.revoked.add(token)
 
     async def start(self) -> None:
         self._routes = Routes(self._world, self._faults)
@@ -74,7 +76,7 @@ class Simulator:
         self._port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
-        """No task and no socket is left."""
+        """Stop all tasks and close all sockets."""
         if self._server is not None:
             self._server.close()
         connections = list(self._connections)

@@ -1,4 +1,8 @@
-"""How this simulator is set up: whom it knows, which models it has, how strict it is."""
+"""Settings of the simulator, the faults it can produce on request, and the errors of the real server.
+
+A fault is written NAME or NAME=VALUE: a member of SimulatorFaults (`gzip`, `calls=3`, `late=0.2`), or a failure at a place of the turn
+(`drop=text`, `stall=parked`, `error:rate_limited=open`).
+"""
 
 from __future__ import annotations
 
@@ -27,69 +31,69 @@ MODELS = (
 
 
 class Settings(Struct, frozen=True, kw_only=True):
-    """The defaults are what is known of the real server; what is not known is the kinder way."""
+    """The defaults are what is known of the real server, and otherwise lenient."""
 
-    heartbeat: float = 1.0  # seconds, as it was seen on the real server
+    heartbeat: float = 1.0  # seconds, as seen on the real server
     api_keys: tuple[str, ...] = (API_KEY,)
-    tokens: tuple[str, ...] = (TOKEN,)  # which never expire
-    token_seconds: float = 3600.0  # how long a token lives that was given for an API key
+    tokens: tuple[str, ...] = (TOKEN,)  # these never expire
+    token_seconds: float = 3600.0  # lifetime of a token exchanged for an API key
     is_sign_in_barred: bool = False  # the exchange ends with sign_in_policy_violation
     models: tuple[str, ...] = MODELS
     knows_every_model: bool = False
-    minimum_version: str = ""  # as in cli-2026.01.09
-    needs_context: bool = False  # refuses runs whose first message has no request context, or an empty one
-    has_precheck: bool = True  # asks before every call whether the tool is allowed
-    needs_close: bool = False  # a result counts only when its stream is closed
-    orders_appends: bool = False  # appends may overtake each other
-    append_wait: float = 1.0  # seconds for the RunSSE of an append to appear
-    is_enveloped: bool = False  # the list of models comes in an envelope
-    parked_seconds: float = 0.05  # until a trouble of a parked run happens
+    minimum_version: str = ""  # such as cli-2026.01.09
+    needs_context: bool = False  # refuses runs without a request context in the first message
+    has_precheck: bool = True  # sends a precheck before every call
+    needs_close: bool = False  # a result counts only after its stream_close
+    orders_appends: bool = False  # accepts appends in any order
+    append_wait: float = 1.0  # seconds that an append waits for its RunSSE
+    is_enveloped: bool = False  # sends the list of models in an envelope
+    parked_seconds: float = 0.05  # until the failure of a parked run
     http2_config: int = 2
 
 
 PLACES = ("open", "text", "call", "parked", "result", "end")
-TROUBLES = {
-    "stall": "nothing more but heartbeats",
-    "silence": "nothing more, not even heartbeats",
-    "drop": "the connection is cut",
-    "close": "the answer ends as if all were well, but without an end frame",
-    "reset": "the stream is reset (on HTTP/1.1 the connection is cut)",
-    "goaway": "GOAWAY, then the connection is closed (on HTTP/1.1 it is just closed)",
-    "half_frame": "a frame that stops in the middle, then the end of the answer",
-    "huge_frame": "a frame that claims to have a gibibyte",
-    "junk_frame": "a frame that is no message",
+FAILURES = {
+    "stall": "only heartbeats follow",
+    "silence": "nothing follows, not even heartbeats",
+    "drop": "the connection is dropped",
+    "close": "the answer ends regularly, but without an end frame",
+    "reset": "the stream is reset (on HTTP/1.1 the connection is dropped)",
+    "goaway": "GOAWAY, then the connection is closed (on HTTP/1.1 it is only closed)",
+    "half_frame": "an incomplete frame, then the end of the answer",
+    "huge_frame": "a frame with a length of one gibibyte",
+    "junk_frame": "a frame that is not a message",
     "error:NAME": "the end frame with one of the errors",
 }
 
 
 class SimulatorFaults(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The defaults are a server that does everything right."""
+    """The defaults are a server without faults."""
 
-    calls: int = 1  # every call comes so often, with an id each
-    late: float = 0.0  # seconds until the next of them
+    calls: int = 1  # every call is sent so often, each with its own id
+    late: float = 0.0  # seconds between them
     newline_ids: bool = False  # two ids in tool_call_id
     prefixed_names: bool = False  # mcp_<provider>_<tool>
-    native: str = ""  # this exec comes before every call, whatever tools are allowed
-    query: str = ""  # this question comes before the first text
+    native: str = ""  # this exec is sent before every call, whatever tools are allowed
+    query: str = ""  # this question is sent before the first text
     repeat_exec: bool = False  # the same exec is sent twice
-    text_as_blob: bool = False  # no text deltas: the answer is only left as a blob
+    text_as_blob: bool = False  # no text deltas: the answer is only stored as a blob
     endless: Literal["", "text", "nothing"] = (
-        ""  # after results: the text only as a blob, or none, then heartbeats for ever
+        ""  # after results: the text only as a blob, or no text, then only heartbeats
     )
-    think_tags: bool = False  # thinking comes as <think> in the text
+    think_tags: bool = False  # thinking is sent as <think> in the text
     empty_usage: bool = False  # turn_ended without numbers
     no_turn_ended: bool = False
-    gzip: bool = False  # where the client allows it
-    split: bool = False  # every byte is written on its own
+    gzip: bool = False  # if the client accepts it
+    split: bool = False  # writes every byte separately
     slow: float = 0.0  # seconds before every message
-    unknown: bool = False  # messages and members that nobody knows in between
-    poison: bool = False  # the conversation id is poisoned: bare resource_exhausted, now and ever after
-    status: int = 0  # this HTTP status and no more, in place of a stream
-    at: dict[str, str] = {}  # place -> trouble
+    unknown: bool = False  # unknown messages and fields in between
+    poison: bool = False  # refuses this conversation id with a bare resource_exhausted, for good
+    status: int = 0  # answers with this HTTP status instead of a stream
+    at: dict[str, str] = {}  # place -> failure
 
 
 class Error(Struct, frozen=True, kw_only=True):
-    """number 0 is a bare error: no details."""
+    """number 0: without details."""
 
     code: str
     number: int = 0
@@ -184,34 +188,34 @@ ERRORS: dict[str, Error] = {
 
 
 def parse(names: list[str] | tuple[str, ...]) -> SimulatorFaults:
-    """The faults of a command line; raises BadRequest for what there is not."""
+    """The faults of a command line. Raises BadRequest for an unknown one."""
     members: dict[str, Any] = {}
-    troubles: dict[str, str] = {}
+    failures: dict[str, str] = {}
     for written in names:
         name, _, value = written.partition("=")
-        if is_trouble(name):
+        if is_failure(name):
             if value and value not in PLACES:
                 raise _unknown(written)
-            troubles[value or "text"] = name
+            failures[value or "text"] = name
         elif name in SimulatorFaults.__struct_fields__ and name != "at":
             members[name] = value or True
         else:
             raise _unknown(written)
     try:
-        return msgspec.convert({**members, "at": troubles}, SimulatorFaults, strict=False)
+        return msgspec.convert({**members, "at": failures}, SimulatorFaults, strict=False)
     except msgspec.ValidationError as fault:
         raise BadRequest(f"a fault has the wrong value: {quote(str(fault))}.", code="bad_fault") from None
 
 
-def is_trouble(name: str) -> bool:
-    """Whether something can be made to happen at a place by this name."""
+def is_failure(name: str) -> bool:
+    """Whether this is the name of a failure at a place."""
     kind, _, error = name.partition(":")
-    return error in ERRORS if kind == "error" else name in TROUBLES
+    return error in ERRORS if kind == "error" else name in FAILURES
 
 
 def _unknown(written: str) -> BadRequest:
     members = [name for name in SimulatorFaults.__struct_fields__ if name != "at"]
-    known = ", ".join([*members, *(f"{trouble}=PLACE" for trouble in TROUBLES)])
+    known = ", ".join([*members, *(f"{failure}=PLACE" for failure in FAILURES)])
     return BadRequest(
         f"found the fault {quote(written)}; expected one of {known}; places: {', '.join(PLACES)}; "
         f"errors: {', '.join(ERRORS)}.",

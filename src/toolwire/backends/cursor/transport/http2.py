@@ -1,9 +1,16 @@
-"""HTTP/2 for requests that talk both ways: one connection, many streams.
+"""HTTP/2 for full-duplex requests: one connection, many streams.
 
-The connection's own window opens as bytes arrive, so that a stream that nobody reads stops itself and no other one. What we send
-waits for the window and for the socket. A server that says goodbye gets no new streams; those it has seen go on. While a stream
-is open the server is pinged, and one that sends nothing at all after a ping is taken for dead. A request side is never closed
-before the reply has ended.
+The connection's window opens as bytes arrive, so that an unread stream stops only itself. Sending waits for the window and for the
+socket. After GOAWAY a connection gets no new streams; those that the server has seen continue. While a stream is open the server is
+pinged, and a server that sends nothing after a ping is considered dead. The request is never ended before the reply.
+
+GOAWAY frames are removed before the h2 engine sees them, because it takes one for the end of all streams. By the protocol only
+streams that the server has not seen end, and a run that waits for a tool result must survive a load balancer that wants its connection
+back. The engine also checks the size of a frame only when it has all of it, so it would wait for a server of another protocol.
+
+Frames are counted, too. Each costs the engine about ten microseconds, and a server can send millions of legal frames without data
+(settings, pings, window updates). So there is a budget: a frame costs one, data earns one per eight bytes, and our own requests earn
+the frames that they cause. A server that exhausts the budget is disconnected.
 """
 
 from __future__ import annotations
@@ -24,20 +31,20 @@ from msgspec import Struct
 from ....errors import UpstreamError, quote
 from ...http.connection import Kind, TransportError
 from ..wire.errors import error_of_status
-from .stream import ONLY_HTTP_2, Http2Limits, Http2Stream, word_of
+from .stream import HTTP2_ONLY, Http2Limits, Http2Stream, code_name
 
 _CONNECTION_WINDOW = 1 << 24
-_MAX_UNREAD_ANSWERS = 1 << 20  # bytes that a server may make us write without reading any
-_UPDATES = 2  # window updates that a server sends for a frame of ours, for the stream and for the connection
-_LEAVING = 1.0
+_MAX_UNREAD_ANSWERS = 1 << 20  # bytes that we write while the server reads none
+_UPDATES = 2  # window updates for each of our frames: of the stream and of the connection
+_CLOSE_SECONDS = 1.0
 _FIRST_USE = 1.0
 _PING = b"toolwire"
 
 
 class Http2Connection(asyncio.Protocol):
-    """ready once the server has told its settings, or has failed by fault; closed when the socket is gone.
+    """ready: the server has sent its settings, or fault is set. closed: the socket is closed.
 
-    on_lost is told once, when the connection takes no more streams: it may go on with those it has.
+    on_lost is called once, when the connection takes no more streams; its open streams may continue.
     """
 
     def __init__(self, peer: str, limits: Http2Limits, on_lost: Callable[[Http2Connection], None]) -> None:
@@ -50,24 +57,24 @@ class Http2Connection(asyncio.Protocol):
         self.transport: asyncio.Transport | None = None
         self._on_lost: Callable[[Http2Connection], None] | None = on_lost
         self._engine = _engine(limits)
-        self._sieve = Sieve()
+        self._filter = FrameFilter()
         self._streams: dict[int, Http2Stream] = {}
-        self._received = 0  # bytes that the connection's window has not been opened for yet
+        self._received = 0  # bytes for which the connection's window was not opened yet
         self._is_new = True
         self._can_write = True
-        self._story = ""
-        self._asked: float | None = None
+        self._reason = ""
+        self._pinged_at: float | None = None
         self._idle_since = self.loop.time()
         self._timer: asyncio.TimerHandle | None = None
 
     @property
     def has_room(self) -> bool:
-        """One more stream fits; False for ever once the connection is on its way out."""
+        """One more stream fits; always False once the connection is closing."""
         allowed = min(self.limits.streams, self._engine.remote_settings.max_concurrent_streams)
         return self._on_lost is not None and len(self._streams) < allowed
 
     def open(self, headers: list[tuple[str, str]]) -> Http2Stream:
-        """Only where there is room."""
+        """Only if has_room."""
         number = self._engine.get_next_available_stream_id()
         self._engine.send_headers(number, headers)
         stream = self._streams[number] = Http2Stream(self, number)
@@ -77,8 +84,8 @@ class Http2Connection(asyncio.Protocol):
         return stream
 
     def close(self) -> None:
-        """Say goodbye and go, without waiting for the server."""
-        self._lose(self.failure("cut", "was left: the connection was closed on this side."))
+        """Send GOAWAY and close, without waiting for the server."""
+        self._lose(self.failure("cut", "lost the connection: it was closed on this side."))
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # streams get no other
         self.transport = transport
@@ -90,29 +97,29 @@ class Http2Connection(asyncio.Protocol):
         self._flush()
 
     def data_received(self, data: bytes) -> None:
-        self._asked = None
+        self._pinged_at = None
         if self._is_new and data.startswith(b"HTTP/1."):
-            return self._lose(error_of_status(ONLY_HTTP_2, b""))
+            return self._lose(error_of_status(HTTP2_ONLY, b""))
         self._is_new = False
         try:
-            data, farewells = self._sieve.feed(data)
+            data, goaways = self._filter.feed(data)
             events = self._engine.receive_data(data)
-        except Flood:
-            problem = f"sent {BUDGET} HTTP/2 frames that carry no data; the connection is given up."
+        except FrameFlood:
+            problem = f"sent {BUDGET} HTTP/2 frames without data; the connection was closed."
             return self._lose(self.failure("protocol", problem))
-        except (Misfit, ProtocolError) as error:
-            return self._lose(self.failure("protocol", f"broke the rules of HTTP/2: {quote(str(error))}."))
+        except (NotHttp2, ProtocolError) as error:
+            return self._lose(self.failure("protocol", f"violated HTTP/2: {quote(str(error))}."))
         for event in events:
             self._handle(event)
-        for farewell in farewells:
-            self._take_leave(farewell)
+        for goaway in goaways:
+            self._handle_goaway(goaway)
         self._flush()
         if self.transport is not None and self.transport.get_write_buffer_size() > _MAX_UNREAD_ANSWERS:
-            self._lose(self.failure("protocol", "sends without reading what it gets."))
+            self._lose(self.failure("protocol", "sends without reading."))
         return None
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._lose(self.failure("cut", f"closed the connection{self._story}."))
+        self._lose(self.failure("cut", f"closed the connection{self._reason}."))
         self.transport = None
         _settle(self.closed)
 
@@ -131,11 +138,11 @@ class Http2Connection(asyncio.Protocol):
 
     def write(self, stream: Http2Stream, data: bytes) -> None:
         self._engine.send_data(stream.number, data)
-        self._sieve.refill(_UPDATES)
+        self._filter.refill(_UPDATES)
         self._flush()
 
     def open_window(self, stream: Http2Stream, size: int) -> None:
-        with suppress(ProtocolError, KeyError):  # it has ended meanwhile, in bytes that came but were not handled yet
+        with suppress(ProtocolError, KeyError):  # it ended in bytes that were received and not handled yet
             self._engine.increment_flow_control_window(size, stream.number)
         self._flush()
 
@@ -179,7 +186,7 @@ class Http2Connection(asyncio.Protocol):
         return None
 
     def _become_ready(self) -> None:
-        """Whoever asked for the connection may have left by now; then it is idle from the beginning."""
+        """The request that needed the connection may be gone; then the connection is idle from the start."""
         if not self.ready.done():
             self.ready.set_result(None)
             self._timer = self.loop.call_later(max(self.limits.idle, _FIRST_USE), self._tick)
@@ -194,25 +201,24 @@ class Http2Connection(asyncio.Protocol):
         for stream in self._streams.values():
             stream.wake_writer()
 
-    def _take_leave(self, farewell: Farewell) -> None:
-        words = f" {quote(farewell.words)}" if farewell.words else ""
-        self._story = f" after it had said goodbye: {word_of(farewell.code)}{words}"
+    def _handle_goaway(self, goaway: GoAway) -> None:
+        text = f" {quote(goaway.text)}" if goaway.text else ""
+        self._reason = f" after GOAWAY: {code_name(goaway.code)}{text}"
         self._retire()
-        error: UpstreamError = error_of_status(ONLY_HTTP_2, b"")
-        if farewell.code != ErrorCodes.HTTP_1_1_REQUIRED:
-            told = f"said goodbye before it took the request: {word_of(farewell.code)}{words}."
-            error = self.failure("cut", told)
-        for stream in [stream for number, stream in self._streams.items() if number > farewell.last]:
+        error: UpstreamError = error_of_status(HTTP2_ONLY, b"")
+        if goaway.code != ErrorCodes.HTTP_1_1_REQUIRED:
+            error = self.failure("cut", f"sent GOAWAY before it accepted the request: {code_name(goaway.code)}{text}.")
+        for stream in [stream for number, stream in self._streams.items() if number > goaway.last]:
             stream.fail(error)
         if not self._streams:
             self._lose(error)
 
     def _tick(self) -> None:
-        """One timer for pings, silence and idleness."""
+        """The timer for pings, silence and idle connections."""
         if self._timer is not None:
             self._timer.cancel()
         now = self.loop.time()
-        self._sieve.refill()
+        self._filter.refill()
         if self._streams:
             pause = self._ping(now)
         else:
@@ -224,10 +230,10 @@ class Http2Connection(asyncio.Protocol):
         return None
 
     def _ping(self, now: float) -> float:
-        """Seconds until the next look, 0 where the server has been silent for too long."""
-        if self._asked is None:
-            self._asked = now
-        left = self._asked + self.limits.silence - now
+        """Seconds until the next check, 0 after the server was silent for too long."""
+        if self._pinged_at is None:
+            self._pinged_at = now
+        left = self._pinged_at + self.limits.silence - now
         if left <= 0:
             problem = f"sent nothing for {self.limits.silence:g} s after a ping."
             self._lose(self.failure("idle_timeout", problem))
@@ -247,7 +253,7 @@ class Http2Connection(asyncio.Protocol):
             on_lost(self)
 
     def _lose(self, error: UpstreamError) -> None:
-        """Every stream hears of it, and the socket goes."""
+        """Fail every stream and close the socket."""
         self.fault = self.fault or error
         _settle(self.ready)
         self._retire()
@@ -262,8 +268,8 @@ class Http2Connection(asyncio.Protocol):
             self._engine.close_connection()
         self._flush()
         transport.close()
-        farewell = self.loop.call_later(_LEAVING, transport.abort)
-        self.closed.add_done_callback(lambda _: farewell.cancel())
+        abort = self.loop.call_later(_CLOSE_SECONDS, transport.abort)
+        self.closed.add_done_callback(lambda _: abort.cancel())
 
 
 def _engine(limits: Http2Limits) -> h2.connection.H2Connection:
@@ -287,8 +293,8 @@ def _settle(future: asyncio.Future[None]) -> None:
 _HEAD = 9
 _SETTINGS = 4
 _GOAWAY = 7
-_LARGEST = 16384  # bytes of a frame: as the protocol has it where nobody has asked for more
-_KEPT = 8 + 200  # of a farewell: the two numbers, and as much of its words as anybody reads
+_MAX_FRAME = 16384  # the default of the protocol
+_GOAWAY_SIZE = 8 + 200  # bytes that are read: the two numbers, and the start of the text
 _PROTOCOL_ERROR = 1
 _DATA = 0
 _PADDED = 0x8
@@ -297,43 +303,43 @@ _BYTES_PER_FRAME = 8
 BUDGET = 2000  # frames
 
 
-class Farewell(Struct, frozen=True):
-    """last is the highest stream that the server has seen."""
+class GoAway(Struct, frozen=True):
+    """last: the highest stream that the server has seen."""
 
     last: int
     code: int
-    words: str = ""
+    text: str = ""
 
 
-class Misfit(ValueError):
+class NotHttp2(ValueError):
     """These bytes are not HTTP/2."""
 
 
-class Flood(Misfit):
-    """More frames without data than the server may send."""
+class FrameFlood(NotHttp2):
+    """The server has sent too many frames without data."""
 
 
-class Sieve:
-    """Frames from the server, cut anywhere."""
+class FrameFilter:
+    """Takes GOAWAY out of the server's bytes, which may be cut anywhere, and counts frames."""
 
     def __init__(self) -> None:
         self._is_first = True
         self._head = bytearray()
-        self._left = 0  # bytes of the present frame still to come
-        self._farewell: bytearray | None = None
+        self._left = 0  # bytes of the current frame still to come
+        self._goaway: bytearray | None = None
         self._budget = BUDGET
 
     def refill(self, frames: int = BUDGET) -> None:
-        """The server may send so many frames more, up to the whole budget."""
+        """Allow so many frames more, up to the whole budget."""
         self._budget = min(BUDGET, self._budget + frames)
 
-    def feed(self, data: bytes) -> tuple[bytes, list[Farewell]]:
-        """The bytes without their farewells, and those. Up to eight bytes, a frame's cut head, wait for the next call.
+    def feed(self, data: bytes) -> tuple[bytes, list[GoAway]]:
+        """The bytes without GOAWAY frames, and those. Up to eight bytes, an incomplete head, wait for the next call.
 
-        Raises Misfit, and Flood where the budget is used up.
+        Raises NotHttp2, and FrameFlood after the budget is used up.
         """
         passed = bytearray()
-        farewells: list[Farewell] = []
+        goaways: list[GoAway] = []
         position = 0
         while position < len(data):
             if self._left == 0:
@@ -341,14 +347,14 @@ class Sieve:
             piece = data[position : position + self._left]
             position += len(piece)
             self._left -= len(piece)
-            if self._farewell is None:
+            if self._goaway is None:
                 passed += piece
             else:
-                self._farewell += piece[: _KEPT - len(self._farewell)]
+                self._goaway += piece[: _GOAWAY_SIZE - len(self._goaway)]
                 if self._left == 0:
-                    farewells.append(_farewell_of(bytes(self._farewell)))
-                    self._farewell = None
-        return bytes(passed), farewells
+                    goaways.append(_parse_goaway(bytes(self._goaway)))
+                    self._goaway = None
+        return bytes(passed), goaways
 
     def _read_head(self, data: bytes, position: int, passed: bytearray) -> int:
         head = self._head
@@ -359,7 +365,7 @@ class Sieve:
             self._check(head[3])
             self._count(head[3], head[4])
             if head[3] == _GOAWAY:
-                self._farewell = bytearray()
+                self._goaway = bytearray()
             else:
                 passed += head
             head.clear()
@@ -367,9 +373,9 @@ class Sieve:
 
     def _check(self, kind: int) -> None:
         if self._is_first and kind != _SETTINGS:
-            raise Misfit(f"its first frame has the type {kind}; expected its settings")
-        if self._left > _LARGEST:
-            raise Misfit(f"a frame has {self._left} bytes; at most {_LARGEST} are allowed")
+            raise NotHttp2(f"its first frame has the type {kind}; expected its settings")
+        if self._left > _MAX_FRAME:
+            raise NotHttp2(f"a frame has {self._left} bytes; at most {_MAX_FRAME} are allowed")
         self._is_first = False
 
     def _count(self, kind: int, flags: int) -> None:
@@ -378,11 +384,11 @@ class Sieve:
             self.refill(size // _BYTES_PER_FRAME)
         self._budget -= 1
         if self._budget < 0:
-            raise Flood(f"{BUDGET} frames without data")
+            raise FrameFlood(f"{BUDGET} frames without data")
 
 
-def _farewell_of(payload: bytes) -> Farewell:
+def _parse_goaway(payload: bytes) -> GoAway:
     if len(payload) < 8:
-        return Farewell(0, _PROTOCOL_ERROR)
+        return GoAway(0, _PROTOCOL_ERROR)
     last = int.from_bytes(payload[:4], "big") & 0x7FFFFFFF
-    return Farewell(last, int.from_bytes(payload[4:8], "big"), payload[8:].decode("utf-8", "replace"))
+    return GoAway(last, int.from_bytes(payload[4:8], "big"), payload[8:].decode("utf-8", "replace"))

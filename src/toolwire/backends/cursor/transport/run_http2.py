@@ -1,4 +1,4 @@
-"""Run: one full-duplex HTTP/2 stream a turn, many of them on one connection."""
+"""The run transport: one full-duplex HTTP/2 stream per run, many of them on one connection."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ...http.connection import TransportError
 from ...http.proxy import choose_proxy
 from ...http.transport import HttpTarget as Address
 from ...http.transport import parse_target
-from .channel import Gone, RunChannel
+from .channel import Gone, RunChannel, bad_stream, run_ended
 from .http2 import Http2Connection
 from .stream import Http2Limits, Http2Stream
-from .target import RUN, Attempt, ServiceTarget, garbage, headers_of
+from .target import RUN, Attempt, ServiceTarget, headers_of
 
-_OTHER_WAY = 'Set transport = "sse" for this back end; that works over HTTP/1.1 and through proxies.'
-_LEAVING = 2.0
-# They belong to one hop, or are said by HTTP/2 in another way; a server refuses a request that has them.
+_USE_SSE = 'Set transport = "sse" for this back end; that works over HTTP/1.1 and through proxies.'
+_CLOSE_SECONDS = 2.0
+# Hop-by-hop headers, and those that HTTP/2 expresses in another way; servers refuse a request with them.
 _HOP = frozenset(
     {"host", "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade", "content-length"}
 )
@@ -32,7 +32,7 @@ _Key: TypeAlias = tuple[str, str, int]
 
 
 class Http2Connections:
-    """The HTTP/2 connections of one event loop: few a host, many streams on each."""
+    """The HTTP/2 connections of one event loop: few per host, many streams on each."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class Http2Connections:
         self._is_closed = False
 
     async def stream(self, url: str, headers: Mapping[str, str], connect_timeout: float) -> Http2Stream:
-        """A POST whose body is still to be sent. Raises UpstreamError."""
+        """A POST whose body follows. Raises UpstreamError."""
         address = parse_target(url)
         self._check(address)
         fields = [(":method", "POST"), (":scheme", address.scheme), (":authority", address.host_header)]
@@ -61,13 +61,13 @@ class Http2Connections:
         return (await self._connection(address, connect_timeout)).open(fields)
 
     async def reach(self, url: str, connect_timeout: float) -> None:
-        """Whether streams could be opened there. Raises UpstreamError."""
+        """Connect without a stream. Raises UpstreamError."""
         address = parse_target(url)
         self._check(address)
         await self._connection(address, connect_timeout)
 
     async def close(self) -> None:
-        """Every connection is gone when this returns, with the streams on it."""
+        """Close every connection with its streams, and wait for it."""
         self._is_closed = True
         dialling = list(self._dialling.values())
         for task in dialling:
@@ -77,10 +77,10 @@ class Http2Connections:
         for connection in live:
             connection.close()
         if live:
-            await asyncio.wait([connection.closed for connection in live], timeout=_LEAVING)
+            await asyncio.wait([connection.closed for connection in live], timeout=_CLOSE_SECONDS)
 
     async def _connection(self, address: Address, seconds: float) -> Http2Connection:
-        """All who need a new one wait for the same, and hear of the same failure; whoever leaves does not stop it."""
+        """Concurrent requests wait for the same new connection; cancelling one of them does not stop it."""
         key = (address.scheme, address.host, address.port)
         while True:
             for connection in self._open.get(key, ()):
@@ -89,20 +89,20 @@ class Http2Connections:
             dialling = self._dialling.get(key)
             if dialling is None or dialling.done():
                 dialling = self._dialling[key] = asyncio.create_task(self._dial(address, key, seconds))
-                dialling.add_done_callback(lambda task: self._dialled(key, task))
+                dialling.add_done_callback(lambda task: self._forget_dial(key, task))
             await asyncio.wait([dialling])
             if dialling.cancelled():
                 raise _closed()
             dialling.result()
 
-    def _dialled(self, key: _Key, task: asyncio.Task[None]) -> None:
+    def _forget_dial(self, key: _Key, task: asyncio.Task[None]) -> None:
         if self._dialling.get(key) is task:
             del self._dialling[key]
         if not task.cancelled():
-            task.exception()  # nobody may be there any more to hear of it
+            task.exception()  # retrieved, because all waiting requests may be gone
 
     async def _dial(self, address: Address, key: _Key, seconds: float) -> None:
-        """Up to the server's settings: before them nobody knows how much it takes at once."""
+        """Up to the server's settings, which contain its limits."""
         race = Race(address.host, address.port, self._resolve)
         try:
             async with asyncio.timeout(seconds):
@@ -153,7 +153,7 @@ class Http2Connections:
         proxy = choose_proxy(self._environ, address.scheme, address.host, address.port)
         if proxy is not None:
             problem = f"{address.address} is behind the proxy {proxy.address}, which the run transport cannot use."
-            raise _unsuited(problem)
+            raise _http2_required(problem)
 
     def _tls(self) -> ssl.SSLContext:
         if self._ssl_context is None:
@@ -175,20 +175,20 @@ class Http2Channel:
         try:
             await self._stream.send(frame(message))
         except UpstreamError as error:
-            # A run that has just ended takes nothing more: what it said before is the answer, and receive() tells how it ended.
-            if self._decoder.is_ended or not self._stream.has_news:
+            # A run that has just ended accepts nothing more; receive() returns its last messages and its end.
+            if self._decoder.is_ended or not self._stream.is_readable:
                 raise Gone(error) from None
 
     async def receive(self) -> list[ConnectFrame | ConnectEnd]:
         while True:
             try:
                 if self._decoder.is_ended:
-                    raise ended()
+                    raise run_ended()
                 data = await self._stream.read()
                 items: list[ConnectFrame | ConnectEnd] = self._decoder.feed(data) if data else [*self._decoder.close()]
             except BadConnectStream as broken:
                 self._stream.reset()
-                raise Gone(garbage(broken)) from None
+                raise Gone(bad_stream(broken)) from None
             except UpstreamError as error:
                 raise Gone(error) from None
             if items:
@@ -202,7 +202,7 @@ class Http2Channel:
 
 
 async def open_run(connections: Http2Connections, target: ServiceTarget, attempt: Attempt, first: bytes) -> RunChannel:
-    """The run, with its first message on the way. Raises Gone; what the server says against it may also come with receive()."""
+    """The run, with its first message being sent. Raises Gone; a refusal may also come with receive()."""
     try:
         stream = await connections.stream(target.url(RUN), headers_of(target, attempt, "run"), target.connect_timeout)
     except UpstreamError as error:
@@ -216,25 +216,21 @@ async def open_run(connections: Http2Connections, target: ServiceTarget, attempt
     return channel
 
 
-def ended() -> UpstreamError:
-    return UpstreamError("the run has ended; there is nothing more to receive.", status=502, code="upstream_cut")
-
-
 def _closed() -> UpstreamError:
     return UpstreamError("this back end is closed.", status=503, code="closed")
 
 
-def _unsuited(problem: str) -> UpstreamError:
-    return UpstreamError(problem, status=502, code="http2_required", hint=_OTHER_WAY)
+def _http2_required(problem: str) -> UpstreamError:
+    return UpstreamError(problem, status=502, code="http2_required", hint=_USE_SSE)
 
 
 def _without_http2(peer: str) -> UpstreamError:
-    return _unsuited(f"{peer} does not offer HTTP/2 in the TLS handshake, which the run transport needs.")
+    return _http2_required(f"{peer} does not offer HTTP/2 in the TLS handshake, which the run transport needs.")
 
 
 def _dial_error(error: OSError, peer: str, seconds: float, story: str) -> UpstreamError:
     if isinstance(error, TimeoutError):
-        message = f"{peer} did not take a connection with HTTP/2 in {seconds:g} s.{story}"
+        message = f"{peer} did not accept an HTTP/2 connection in {seconds:g} s.{story}"
         return TransportError("connect_timeout", message, sent=False)
     if isinstance(error, ssl.SSLError) and "NO_APPLICATION_PROTOCOL" in (error.reason or ""):
         return _without_http2(peer)

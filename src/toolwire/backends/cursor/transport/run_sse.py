@@ -1,9 +1,9 @@
-"""RunSSE and BidiAppend: a run in two halves over plain HTTP/1.1, for networks that carry nothing else.
+"""The sse transport: a run in two halves over HTTP/1.1 (RunSSE and BidiAppend), for networks without HTTP/2.
 
-The reply of RunSSE is the one half: it stays open for the whole run. The other is a short request for every message, numbered from 0
-without a hole, heartbeats included; one at a time, so that they arrive in order. A message of which nobody knows whether it arrived
-is the end of the run: neither leaving out nor repeating a number is safe. But a run that has just ended refuses what was on its
-way to it, so a message that fails does not cut the reply short: what it still says comes first, and for a moment it is waited for.
+The reply of RunSSE stays open for the whole run. Each message to the server is a request of its own, numbered from 0 without gaps,
+heartbeats included, and sent one at a time to keep the order. If it is unknown whether a message arrived, the run ends: neither
+skipping nor repeating a number is safe. But a run that has just ended refuses messages that were on the way, so a failed message does
+not cut the reply: for a moment the reply may still send its last messages.
 """
 
 from __future__ import annotations
@@ -16,21 +16,30 @@ from ....wire.connect import BadConnectStream, ConnectDecoder, ConnectEnd, Conne
 from ...http.connection import TransportError
 from ...http.transport import Response, Timeouts, Transport
 from ..wire import agent
-from .channel import Gone, RunChannel
-from .run_http2 import ended
-from .target import APPEND, RUN_SSE, Attempt, ServiceTarget, check, garbage, headers_of, judged, unary
+from .channel import Gone, RunChannel, bad_stream, run_ended
+from .target import (
+    APPEND,
+    RUN_SSE,
+    Attempt,
+    ServiceTarget,
+    check_response,
+    headers_of,
+    ignore_failure,
+    unary,
+    with_retryable,
+)
 
-# Seconds that the first message gives RunSSE to arrive, where the server is silent until there is news.
+# Seconds that the first message waits for RunSSE, in case the server sends no header until there is data.
 _HEAD_START = 0.25
-_LAST_WORDS = 1.0  # seconds that the reply has to end by itself where a message has failed
-_OVER = 404  # the status of a message to a run that is no more
-_APPENDING = 60.0  # seconds, and one more for each of
-_SLOWEST = 128 * 1024  # bytes
-_HEARTBEAT = ConnectFrame(b"\x0a\x02\x6a\x00")  # which comes on and on, also where no message arrives any more
+_REPLY_SECONDS = 1.0  # for the reply to end by itself after a message failed
+_ENDED = 404  # the status for a message to a run that has ended
+_APPEND_SECONDS = 60.0  # and one more for each
+_BYTES_PER_SECOND = 128 * 1024
+_HEARTBEAT = ConnectFrame(b"\x0a\x02\x6a\x00")  # sent even if no message arrives any more
 
 
 class SseChannel:
-    """A RunChannel in two halves; made by open_sse()."""
+    """A RunChannel in two halves; created by open_sse()."""
 
     how = "sse"
 
@@ -45,9 +54,9 @@ class SseChannel:
         self._response: Response | None = None
         self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._appending: asyncio.Task[None] | None = None
-        self._waited = 0.0  # seconds since a message failed, without a word of the server's but heartbeats
+        self._waited = 0.0  # seconds since a message failed in which only heartbeats came
         self._failed: asyncio.Future[UpstreamError] = asyncio.get_running_loop().create_future()
-        # Whoever waits for it may be cancelled, it is not: a read that is cancelled takes the connection with it.
+        # A task of its own, because cancelling a read closes the connection.
         self._reading: asyncio.Task[bytes] = asyncio.create_task(self._begin(headers_of(target, attempt, "stream")))
 
     async def start(self, first: bytes) -> None:
@@ -58,7 +67,7 @@ class SseChannel:
         await self.send(first)
 
     async def send(self, message: bytes) -> None:
-        """One that is cancelled is delivered all the same, before the next. One that fails is told by receive()."""
+        """A cancelled message is still delivered, before the next one. receive() reports a failed one."""
         async with self._sending:
             await self._delivered()
             if self._error is None and not self._failed.done():
@@ -71,7 +80,7 @@ class SseChannel:
     async def receive(self) -> list[ConnectFrame | ConnectEnd]:
         while True:
             if self._decoder.is_ended:
-                raise Gone(ended())
+                raise Gone(run_ended())
             data = await self._read()
             if not data and (reason := self._reason) is not None:
                 self._fail(reason)
@@ -79,15 +88,15 @@ class SseChannel:
             try:
                 items: list[ConnectFrame | ConnectEnd] = self._decoder.feed(data) if data else [*self._decoder.close()]
             except BadConnectStream as broken:
-                self._fail(garbage(broken))
-                raise Gone(garbage(broken)) from None
+                self._fail(bad_stream(broken))
+                raise Gone(bad_stream(broken)) from None
             if any(item != _HEARTBEAT for item in items):
                 self._waited = 0.0
             if items:
                 return items
 
     def abort(self) -> None:
-        self._fail(UpstreamError("the run was given up on this side.", status=502, code="upstream_cut"))
+        self._fail(UpstreamError("the run was closed on this side.", status=502, code="upstream_cut"))
 
     async def close(self) -> None:
         self.abort()
@@ -101,7 +110,7 @@ class SseChannel:
         if not self._reading.done():
             loop = asyncio.get_running_loop()
             began = loop.time()
-            await asyncio.wait([self._reading], timeout=max(0.0, _LAST_WORDS - self._waited))
+            await asyncio.wait([self._reading], timeout=max(0.0, _REPLY_SECONDS - self._waited))
             self._waited += loop.time() - began
         if not self._reading.done():
             self._fail(self._failed.result())
@@ -118,19 +127,19 @@ class SseChannel:
 
     @property
     def _reason(self) -> UpstreamError | None:
-        """Why a message failed, where that is more than the news that the run is over."""
+        """Why a message failed, unless the run had just ended."""
         error = self._failed.result() if self._failed.done() else None
-        return error if error is not None and error.status != _OVER else None
+        return error if error is not None and error.status != _ENDED else None
 
     async def _begin(self, headers: dict[str, str]) -> bytes:
-        """RunSSE up to the first bytes of its reply."""
+        """Open RunSSE, up to the first bytes of its reply."""
         body = frame(agent.BidiRequestId(request_id=self._attempt.request_id).SerializeToString())
         target = self._target
         timeouts = Timeouts(
             connect=target.connect_timeout, first_byte=target.first_byte_timeout, idle=target.idle_timeout
         )
         response = await self._transport.send("POST", target.url(RUN_SSE), headers, body, timeouts=timeouts)
-        await check(response)
+        await check_response(response)
         self._response = response
         self._opened.set_result(None)
         return await response.read()
@@ -142,21 +151,21 @@ class SseChannel:
             append_seqno=number,
         )
         body = request.SerializeToString()
-        seconds = _APPENDING + len(body) / _SLOWEST
+        seconds = _APPEND_SECONDS + len(body) / _BYTES_PER_SECOND
         try:
             await unary(self._transport, self._target, self._attempt, APPEND, body, seconds=seconds)
         except UpstreamError as error:
             self._failed.set_result(error)
 
     async def _delivered(self) -> None:
-        """The message that is on its way has arrived, or the run has failed."""
+        """Wait until the current message has arrived or failed."""
         if self._appending is not None:
             await asyncio.wait([self._appending])
             if not self._appending.cancelled():
                 self._appending.result()
 
     def _fail(self, error: UpstreamError) -> None:
-        """The first reason counts; both halves end."""
+        """Close both halves. Only the first error counts."""
         if self._error is not None:
             return
         self._error = error
@@ -164,13 +173,13 @@ class SseChannel:
             if task is None or task is asyncio.current_task():
                 continue
             task.cancel()
-            task.add_done_callback(_look_at)
+            task.add_done_callback(ignore_failure)
         if self._response is not None:
             self._response.abort()
 
 
 async def open_sse(transport: Transport, target: ServiceTarget, attempt: Attempt, first: bytes) -> RunChannel:
-    """The run, with its first message delivered. Raises Gone; what the server says against it may also come with receive()."""
+    """The run, with its first message delivered. Raises Gone; a refusal may also come with receive()."""
     channel = SseChannel(transport, target, attempt)
     try:
         await channel.start(first)
@@ -183,15 +192,9 @@ async def open_sse(transport: Transport, target: ServiceTarget, attempt: Attempt
 def _failure_of(task: asyncio.Task[bytes]) -> UpstreamError:
     error = None if task.cancelled() else task.exception()
     if isinstance(error, TransportError):
-        return judged(error)
+        return with_retryable(error)
     if isinstance(error, UpstreamError):
         return error
     if error is not None:
         raise error
-    return ended()
-
-
-def _look_at(task: asyncio.Task[Any]) -> None:
-    """A failure that nobody waits for any more is not to be complained about."""
-    if not task.cancelled():
-        task.exception()
+    return run_ended()

@@ -1,7 +1,7 @@
-"""One HTTP/2 stream, both ways at once: a request whose body is sent bit by bit while the reply is read.
+"""One full-duplex HTTP/2 stream: a request whose body is sent in pieces while the reply is read.
 
-What comes waits in a buffer, and the stream's window opens only as that is read: a slow reader stops the server. A reply with any
-status but 200 is a refusal: it is read up to a limit and becomes the error that every reader and sender gets.
+Received data is buffered, and the stream's window opens only as it is read, so a slow reader stops the server. A reply with another
+status than 200 is a refusal: it is read up to a limit and becomes the error of every reader and sender.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ....wire.connect import ConnectFault
 from ...http.connection import Kind, TransportError
 from ..wire.errors import error_of, error_of_status
 
-ONLY_HTTP_2 = 464  # a balancer's own status for a run that does not come over HTTP/2
+HTTP2_ONLY = 464  # a load balancer's status for a run that does not use HTTP/2
 
 _MAX_REFUSAL = 64 * 1024
-_REFUSING = 2.0  # seconds that the body of a refusal may take
+_REFUSAL_SECONDS = 2.0  # for the body of a refusal
 _FINAL = frozenset({ErrorCodes.PROTOCOL_ERROR, ErrorCodes.INADEQUATE_SECURITY})
 _STATUS = re.compile("[1-5][0-9][0-9]")
 _FOREIGN = ("text/html", "text/plain", "application/json")
-# The numbers of gRPC's status, for whatever is in between and speaks that.
+# gRPC status codes by number, for a proxy that uses them.
 _GRPC = (
     *("ok", "canceled", "unknown", "invalid_argument", "deadline_exceeded", "not_found", "already_exists"),
     *("permission_denied", "resource_exhausted", "failed_precondition", "aborted", "out_of_range", "unimplemented"),
@@ -37,48 +37,45 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 
 class Http2Limits(Struct, frozen=True, kw_only=True):
-    """In seconds: between pings; from a ping to any sign of life; until there is room to send; a connection without streams.
+    """Timeouts in seconds, and sizes."""
 
-    Then how many streams a connection takes, and how many unread bytes a stream.
-    """
-
-    ping: float = 10.0
-    silence: float = 30.0
-    stall: float = 60.0
-    idle: float = 30.0
-    streams: int = 90
-    window: int = 256 * 1024
+    ping: float = 10.0  # between pings
+    silence: float = 30.0  # from a ping to any received byte
+    stall: float = 60.0  # until there is room to send
+    idle: float = 30.0  # of a connection without streams
+    streams: int = 90  # per connection
+    window: int = 256 * 1024  # unread bytes per stream
 
 
 class Carrier(Protocol):
-    """The connection, as its streams know it."""
+    """The connection as its streams see it."""
 
     loop: asyncio.AbstractEventLoop
     limits: Http2Limits
 
     def room(self, stream: Http2Stream) -> int:
-        """How many bytes can go out at once."""
+        """How many bytes can be sent now."""
 
     def write(self, stream: Http2Stream, data: bytes) -> None:
-        """No more than there is room for."""
+        """data must not exceed room()."""
 
     def open_window(self, stream: Http2Stream, size: int) -> None:
-        """The server may send so many bytes more."""
+        """Allow the server to send so many bytes more."""
 
     def forget(self, stream: Http2Stream, code: ErrorCodes | None) -> None:
-        """The stream is over; the server is told with this code, or by the regular end of the request where there is no error."""
+        """The stream is over. Reset it with this code, or end the request for NO_ERROR."""
 
     def failure(self, kind: Kind, problem: str) -> TransportError: ...
 
 
 class Http2Stream:
-    """One request and its reply, as Connection.open() makes it."""
+    """One request and its reply; created by Http2Connection.open()."""
 
     def __init__(self, connection: Carrier, number: int) -> None:
         self.number = number
         self._connection = connection
         self._held = bytearray()
-        self._credit = 0  # bytes read, that the server has not been told of yet
+        self._credit = 0  # bytes read for which the window was not opened yet
         self._status = 0
         self._wait = ""
         self._is_ended = False
@@ -89,7 +86,7 @@ class Http2Stream:
         self._refusing: asyncio.TimerHandle | None = None
 
     async def send(self, data: bytes) -> None:
-        """All of it, as the server takes it. Raises UpstreamError; cancelled between two pieces it resets the stream."""
+        """Send all of it. Raises UpstreamError. Cancelling between two pieces resets the stream."""
         async with self._sending:
             rest = memoryview(data)
             try:
@@ -103,7 +100,7 @@ class Http2Stream:
                 raise
 
     async def read(self) -> bytes:
-        """All that has come, waiting if that is nothing; b"" at the end. Raises UpstreamError; cancelling loses nothing."""
+        """Everything that has come, waiting for at least one byte; b"" at the end. Raises UpstreamError. Cancelling loses nothing."""
         while not self._held or self._refuses:
             if self._error is not None:
                 raise self._error.fresh()
@@ -122,24 +119,24 @@ class Http2Stream:
         return data
 
     @property
-    def has_news(self) -> bool:
-        """There is something to read at once that is not an error."""
+    def is_readable(self) -> bool:
+        """read() returns at once, without an error."""
         return bool(self._held) or self._is_ended
 
     def reset(self) -> None:
-        """Leave at once; what was not read is dropped."""
+        """Close at once; unread data is dropped."""
         self._held.clear()
-        self.fail(self._connection.failure("cut", "was left: the stream was given up on this side."))
+        self.fail(self._connection.failure("cut", "lost the stream: it was closed on this side."))
 
     def credit(self, size: int) -> None:
-        """Tell the server in large helpings that there is room again."""
+        """Open the window in large steps."""
         self._credit += size
         if self._credit * 2 >= self._connection.limits.window and not self._is_ended and self._error is None:
             self._connection.open_window(self, self._credit)
             self._credit = 0
 
     def fail(self, error: UpstreamError, code: ErrorCodes | None = ErrorCodes.CANCEL) -> None:
-        """code is what the server is told, None where it knows; whatever had come before can still be read."""
+        """code: for the reset, None if the server ended the stream. Data that came before can still be read."""
         if self._error is not None or self._is_ended:
             return
         self._error = error
@@ -156,7 +153,7 @@ class Http2Stream:
         self._wait = fields.get(b"retry-after", "")
         kind = fields.get(b"content-type", "").lower()
         if self._refuses:
-            self._refusing = self._connection.loop.call_later(_REFUSING, self._refuse)
+            self._refusing = self._connection.loop.call_later(_REFUSAL_SECONDS, self._refuse)
         elif kind.startswith(_FOREIGN):
             problem = f"answered with the content type {quote(kind)}; expected application/connect+proto."
             self.fail(self._connection.failure("protocol", problem))
@@ -190,8 +187,8 @@ class Http2Stream:
             self._refuse()
             return
         if number == ErrorCodes.HTTP_1_1_REQUIRED:
-            self.fail(error_of_status(ONLY_HTTP_2, b""), None)
-        error = self._connection.failure("cut", f"reset the stream: {word_of(number)}.")
+            self.fail(error_of_status(HTTP2_ONLY, b""), None)
+        error = self._connection.failure("cut", f"reset the stream: {code_name(number)}.")
         error.retryable = number not in _FINAL
         self.fail(error, None)
 
@@ -212,12 +209,12 @@ class Http2Stream:
         self._connection.forget(self, code)
 
     async def _room(self) -> int:
-        """How many bytes can go out now, at least one."""
+        """How many bytes can be sent now, waiting for at least one."""
         while True:
             if self._error is not None:
                 raise self._error.fresh()
             if self._is_ended:
-                raise self._connection.failure("cut", "has ended its reply; it takes no more messages.")
+                raise self._connection.failure("cut", "has ended its reply; it accepts no more messages.")
             if room := self._connection.room(self):
                 return room
             self._writer = self._connection.loop.create_future()
@@ -225,13 +222,13 @@ class Http2Stream:
                 async with asyncio.timeout(self._connection.limits.stall):
                     await self._writer
             except TimeoutError:
-                problem = f"took nothing of what was sent for {self._connection.limits.stall:g} s."
+                problem = f"accepted no data for {self._connection.limits.stall:g} s."
                 self.fail(self._connection.failure("idle_timeout", problem))
             finally:
                 self._writer = None
 
 
-def word_of(number: int) -> str:
+def code_name(number: int) -> str:
     return ErrorCodes(number).name if number in set(ErrorCodes) else f"error {number}"
 
 

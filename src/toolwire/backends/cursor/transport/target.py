@@ -1,10 +1,11 @@
-"""Where the agent service is, and the headers that say who calls. Ours say what we are; the rest is the owner's configuration."""
+"""The address of the service, the headers of a request, and unary calls over HTTP/1.1."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -15,6 +16,7 @@ from ....wire.connect import BadConnectStream, ConnectDecoder, ConnectEnd, Conne
 from ...http.connection import TransportError
 from ...http.transport import Response, Timeouts, Transport
 from ..wire.errors import error_of, error_of_status
+from .channel import bad_stream
 
 RUN = "/agent.v1.AgentService/Run"
 RUN_SSE = "/agent.v1.AgentService/RunSSE"
@@ -22,7 +24,7 @@ APPEND = "/aiserver.v1.BidiService/BidiAppend"
 USABLE_MODELS = "/agent.v1.AgentService/GetUsableModels"
 EXCHANGE = "/auth/exchange_user_api_key"
 
-_RUNS = frozenset({RUN, RUN_SSE, APPEND})  # the messages of one run, which one host must get
+_RUNS = frozenset({RUN, RUN_SSE, APPEND})  # the messages of one run go to one host
 
 USER_AGENT = f"toolwire/{__version__}"
 
@@ -33,14 +35,14 @@ _TYPES: dict[Shape, str] = {
     "stream": "application/connect+proto",
     "unary": "application/proto",
 }
-# As a browser's cookie has it: the user's id, "::" in either spelling, and the token proper.
+# The form of a browser's cookie: the user's id, "::" in either spelling, and the token.
 _PREFIX = re.compile(r"[^.\s]{1,200}?(?:::|%3A%3A)", re.IGNORECASE)
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _UNFIT = re.compile(r"[^\t\x20-\x7e]")
 
 
 class ServiceTarget(Struct, frozen=True, kw_only=True):
-    """agent_url is where runs go, if they have a host of their own; "" is base_url. headers are the owner's, and win."""
+    """agent_url: the host of runs, "" for base_url. headers are the owner's and take precedence."""
 
     base_url: str
     agent_url: str = ""
@@ -61,7 +63,7 @@ class ServiceTarget(Struct, frozen=True, kw_only=True):
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
-    """One try of a request: request_id is its own, original_id stays the same over all tries."""
+    """One attempt of a request: request_id is its own, original_id is the same in all attempts."""
 
     token: Secret
     request_id: str
@@ -70,7 +72,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
 
 
 def headers_of(target: ServiceTarget, attempt: Attempt, shape: Shape) -> dict[str, str]:
-    """Names in lower case. Raises ConfigError for one that no request can carry, without its value."""
+    """Names in lower case. Raises ConfigError for an invalid header, without its value."""
     headers = {
         "authorization": f"Bearer {bare_token(attempt.token.reveal())}",
         "content-type": _TYPES[shape],
@@ -92,11 +94,11 @@ def headers_of(target: ServiceTarget, attempt: Attempt, shape: Shape) -> dict[st
         headers["x-cursor-streaming"] = "true"
     if shape == "run":
         headers["te"] = "trailers"
-    return with_owners(headers, target)
+    return with_owner_headers(headers, target)
 
 
-def with_owners(headers: dict[str, str], target: ServiceTarget) -> dict[str, str]:
-    """These with the owner's over them, all in lower case and checked."""
+def with_owner_headers(headers: dict[str, str], target: ServiceTarget) -> dict[str, str]:
+    """The headers with the owner's, which take precedence; in lower case and validated."""
     headers |= {name.lower(): value for name, value in target.headers.items()}
     for name, value in headers.items():
         _check(name, value)
@@ -104,7 +106,7 @@ def with_owners(headers: dict[str, str], target: ServiceTarget) -> dict[str, str
 
 
 def bare_token(text: str) -> str:
-    """The token without the user's id that stands before it where it was copied out of a browser."""
+    """The token without the user's id that precedes it in a browser's cookie."""
     text = text.strip()
     found = _PREFIX.match(text)
     return text[found.end() :] if found else text
@@ -114,7 +116,7 @@ def _check(name: str, value: str) -> None:
     if _NAME.fullmatch(name) and not _UNFIT.search(value):
         return
     raise ConfigError(
-        f"the header {quote(name)} has a name or a value that no request can carry; expected one line of ASCII.",
+        f"the header {quote(name)} has an invalid name or value; expected one line of ASCII.",
         hint="Correct it in headers, or the key, of this back end.",
     )
 
@@ -122,8 +124,8 @@ def _check(name: str, value: str) -> None:
 _MAX_ANSWER = 8 << 20
 _MAX_REFUSAL = 64 * 1024
 _SECONDS = 30.0
-_ENVELOPE = 4  # a message never begins with a smaller byte: field numbers start at 1
-_PASSING = frozenset({"refused", "dns", "connect_timeout", "first_byte_timeout", "idle_timeout", "cut"})
+_ENVELOPE = 4  # a smaller first byte is the flags of an envelope: field numbers start at 1
+_RETRYABLE = frozenset({"refused", "dns", "connect_timeout", "first_byte_timeout", "idle_timeout", "cut"})
 _FOREIGN = ("text/html", "text/plain", "application/json")
 
 
@@ -136,35 +138,35 @@ async def unary(
     *,
     seconds: float = _SECONDS,
 ) -> bytes:
-    """The answer's message, whether the server sent it bare or in an envelope. Raises UpstreamError."""
+    """The message of the answer, bare or in an envelope. Raises UpstreamError."""
     headers = headers_of(target, attempt, "unary")
     timeouts = Timeouts(connect=target.connect_timeout, first_byte=seconds, idle=seconds)
     try:
         response = await transport.send("POST", target.url(path), headers, message, timeouts=timeouts)
-        await check(response)
-        return unwrapped(await response.read_all(_MAX_ANSWER))
+        await check_response(response)
+        return unwrap(await response.read_all(_MAX_ANSWER))
     except TransportError as error:
-        raise judged(error) from None
+        raise with_retryable(error) from None
 
 
-async def check(response: Response) -> None:
-    """Raises UpstreamError for a reply that is none of the service's, or its refusal; reads that first."""
+async def check_response(response: Response) -> None:
+    """Raises UpstreamError for a refusal, whose body it reads, and for a reply that is not from the service."""
     kind = response.headers.get("content-type", "").lower()
     if response.status == 200 and not kind.startswith(_FOREIGN):
         return
     if response.status != 200:
-        raise error_of_status(response.status, await beginning(response), response.headers)
+        raise error_of_status(response.status, await read_refusal(response), response.headers)
     response.abort()
     raise UpstreamError(
         f"the service answered with the content type {quote(kind)}; expected a Connect message.",
         status=502,
         code="upstream_garbage",
-        hint="Check base_url; a proxy in between may also have answered in its place.",
+        hint="Check base_url; a proxy may also have answered in its place.",
     )
 
 
-async def beginning(response: Response) -> bytes:
-    """As much of a refusal as says why; a long one is left there, and so is one that breaks off."""
+async def read_refusal(response: Response) -> bytes:
+    """The start of a refusal; a long one is not read to its end, and one that breaks off is no error."""
     pieces = bytearray()
     try:
         while len(pieces) < _MAX_REFUSAL and (piece := await response.read()):
@@ -176,15 +178,15 @@ async def beginning(response: Response) -> bytes:
     return bytes(pieces[:_MAX_REFUSAL])
 
 
-def unwrapped(data: bytes) -> bytes:
-    """Raises UpstreamError for the error that an envelope may hold."""
+def unwrap(data: bytes) -> bytes:
+    """Raises UpstreamError for an envelope with an error."""
     if not data or data[0] >= _ENVELOPE:
         return data
     decoder = ConnectDecoder()
     try:
         items: list[ConnectFrame | ConnectEnd] = [*decoder.feed(data), *decoder.close()]
     except BadConnectStream as broken:
-        raise garbage(broken) from None
+        raise bad_stream(broken) from None
     frames = [item.data for item in items if isinstance(item, ConnectFrame)]
     if frames:
         return frames[0]
@@ -194,16 +196,13 @@ def unwrapped(data: bytes) -> bytes:
     return b""
 
 
-def garbage(broken: BadConnectStream) -> UpstreamError:
-    return UpstreamError(
-        f"the answer is no Connect stream: {broken}",
-        status=502,
-        code="upstream_garbage",
-        hint="Check base_url; a proxy in between may also have changed the answer.",
-    )
-
-
-def judged(error: TransportError) -> TransportError:
-    """Retryable as a run sees it: whether it is safe is judged by what was seen of the model, not by what was sent."""
-    error.retryable = error.kind in _PASSING
+def with_retryable(error: TransportError) -> TransportError:
+    """The error with retryable for a run: whether a retry is safe depends on the output that was seen, not on what was sent."""
+    error.retryable = error.kind in _RETRYABLE
     return error
+
+
+def ignore_failure(task: asyncio.Task[Any]) -> None:
+    """Retrieves the error of a task that no request awaits any more, so that asyncio does not log it."""
+    if not task.cancelled():
+        task.exception()

@@ -1,4 +1,4 @@
-"""A run whose messages are traced: the channel itself where nobody looks."""
+"""Traces the messages of a run, as JSON with the field names of the protocol."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .channel import RunChannel
 
 
 def traced(channel: RunChannel, backend: str, first: bytes) -> RunChannel:
-    """first: the message that the run was opened with."""
+    """The channel itself while the trace is off. first: the message that opened the run."""
     return TracedChannel(channel, backend, first) if wire_trace.active else channel
 
 
 class TracedChannel:
-    """What comes is noted with the request that opened the run."""
+    """Received messages are recorded with the request that opened the run."""
 
     def __init__(self, channel: RunChannel, backend: str, first: bytes) -> None:
         self._channel = channel
@@ -61,17 +61,17 @@ class TracedChannel:
 
 
 def client_message(data: bytes) -> tuple[str, JsonObject | None]:
-    """Which AgentClientMessage it is, and what it has."""
+    """The kind of an AgentClientMessage, and its fields."""
     return _read(agent.AgentClientMessage, data)
 
 
 def server_message(data: bytes) -> tuple[str, JsonObject | None]:
-    """Which AgentServerMessage it is, and what it has."""
+    """The kind of an AgentServerMessage, and its fields."""
     return _read(agent.AgentServerMessage, data)
 
 
 def as_json(message: Message) -> JsonObject:
-    """Bytes as the text that they mostly are, so that secrets in them are found."""
+    """Bytes become text, so that secrets in them are found."""
     return {field.name: _value(value) for field, value in message.ListFields()}
 
 
@@ -79,7 +79,7 @@ def _read(kind: Any, data: bytes) -> tuple[str, JsonObject | None]:
     try:
         message = kind.FromString(data)
     except DecodeError:
-        return "something that is no message", None
+        return "an invalid message", None
     return str(message.WhichOneof("message") or "an empty message"), as_json(message)
 
 

@@ -8,8 +8,6 @@ from toolwire.backends.budget import ConversationBudget
 from toolwire.backends.cursor.allowance import MAX_DECLINED, MAX_DECLINED_WITHOUT_TOOLS, MAX_LOCAL, Allowance, Runaway
 from toolwire.errors import UpstreamError
 
-pytestmark = pytest.mark.slow
-
 
 def rounds(allowance: Allowance, pause: float, most: int = 10_000, tokens: int = 0, declined: int = 0) -> int:
     """How many rounds, so many seconds apart, it takes until one is refused."""

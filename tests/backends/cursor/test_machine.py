@@ -7,8 +7,6 @@ import pytest
 from toolwire.backends.cursor.machine import branches_in, folder_of, this_machine
 from toolwire.types import Message, Text
 
-pytestmark = pytest.mark.slow
-
 
 def said(role: str, text: str) -> Message:
     return Message(role=role, parts=(Text(text=text),))  # type: ignore[arg-type] # one of the roles

@@ -11,6 +11,8 @@ from tests.backends.cursor.simulator.playing import QUICK, TRANSPORTS, played
 from toolwire.backends.cursor.simulator import Say, Seen, Settings, play
 from toolwire.backends.cursor.wire import agent
 
+pytestmark = pytest.mark.slow  # starts a server
+
 BARE = {"code": "resource_exhausted", "message": "Error"}
 
 

@@ -3,11 +3,15 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
 from tests.backends.cursor.simulator.client import RUN_SSE, _head, _request, framed, headers, opening
 from tests.backends.cursor.simulator.playing import QUICK
 from toolwire.backends.cursor.simulator import Simulator
 from toolwire.backends.cursor.simulator.http1 import HttpExchange
 from toolwire.backends.cursor.wire import agent
+
+pytestmark = pytest.mark.slow  # starts a server
 
 
 class Kept(HttpExchange):

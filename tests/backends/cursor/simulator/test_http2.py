@@ -2,9 +2,13 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from tests.backends.cursor.simulator.client import RUN, Client, Link, framed, headers, opening
 from tests.backends.cursor.simulator.playing import QUICK, played
 from toolwire.backends.cursor.simulator import Say, Simulator, play
+
+pytestmark = pytest.mark.slow  # starts a server
 
 
 def test_a_reset_by_the_client_ends_its_run_alone() -> None:

@@ -11,6 +11,8 @@ from tests.backends.cursor.simulator.playing import TRANSPORTS, played
 from tests.programs.stage import calling, prompt, reading, telling
 from toolwire.backends.cursor.simulator import DefaultModel, demo, prompted
 
+pytestmark = pytest.mark.slow  # starts a server
+
 TOOLS = [tool("client_read"), tool("write_it")]
 TASK = prompt(
     reading("read", arguments={"path": "a"}), calling("write_it", arguments={"text": "{{result:0}}"}), telling()

@@ -9,6 +9,8 @@ from tests.backends.cursor.simulator.client import RUN, Client, Link, framed, he
 from tests.backends.cursor.simulator.playing import QUICK, TRANSPORTS, call_and_tell, played
 from toolwire.backends.cursor.simulator import Simulator, SimulatorFaults
 
+pytestmark = pytest.mark.slow  # starts a server
+
 FULL = "One moment.It said fine."
 
 

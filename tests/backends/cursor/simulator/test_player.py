@@ -32,6 +32,8 @@ from toolwire.backends.cursor.simulator import (
 from toolwire.backends.cursor.simulator.checks import plain_value
 from toolwire.backends.cursor.simulator.player import value_of
 
+pytestmark = pytest.mark.slow  # starts a server
+
 TWO = MakeCalls((MakeCall("look", {"n": 1}, "c1"), MakeCall("look", {"n": 2}, "c2")))
 
 

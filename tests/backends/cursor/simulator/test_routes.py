@@ -27,6 +27,8 @@ from toolwire.backends.cursor.simulator.routes import TokenRegistry
 from toolwire.backends.cursor.simulator.settings import RunRefused
 from toolwire.backends.cursor.wire import agent
 
+pytestmark = pytest.mark.slow  # starts a server
+
 MODELS = "/agent.v1.AgentService/GetUsableModels"
 CONFIG = "/aiserver.v1.ServerConfigService/GetServerConfig"
 EXCHANGE = "/auth/exchange_user_api_key"

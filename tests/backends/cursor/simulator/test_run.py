@@ -11,6 +11,8 @@ from tests.backends.cursor.simulator.playing import QUICK, TRANSPORTS, call_and_
 from toolwire.backends.cursor.simulator import Journal, MakeCall, Say, Simulator, Think, play
 from toolwire.backends.cursor.wire import agent
 
+pytestmark = pytest.mark.slow  # starts a server
+
 HISTORY = [
     {"role": "system", "content": "You are dropped."},
     {"role": "user", "content": [{"type": "text", "text": "first"}]},

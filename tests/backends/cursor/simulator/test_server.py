@@ -2,9 +2,13 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from tests.backends.cursor.simulator.client import RUN, Client, Link, framed, headers, opening, tool
 from tests.backends.cursor.simulator.playing import QUICK, call_and_tell
 from toolwire.backends.cursor.simulator import TOKEN, Simulator
+
+pytestmark = pytest.mark.slow  # starts a server
 
 
 def test_both_kinds_of_http_share_one_port() -> None:

@@ -1,11 +1,7 @@
 from __future__ import annotations
 
-import pytest
-
 from toolwire.backends.cursor.transport.channel import Gone
 from toolwire.errors import UpstreamError
-
-pytestmark = pytest.mark.slow
 
 
 def test_whoever_catches_it_has_the_error_and_the_sentence() -> None:

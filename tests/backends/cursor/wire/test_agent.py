@@ -112,6 +112,7 @@ def test_what_the_schema_does_not_have_is_written_again() -> None:
     assert message.SerializeToString() == wire
 
 
+@pytest.mark.slow
 def test_five_thousand_random_messages_come_back_with_all_that_was_in_them() -> None:
     random = Random(20)
     unknown = 0

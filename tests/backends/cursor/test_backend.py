@@ -733,7 +733,7 @@ def test_a_slow_reader_stops_the_server_and_loses_nothing(transport: str) -> Non
         reply = await stage.open(request("hi"))
         iterator = aiter(reply.events)
         first = await anext(iterator)
-        await stage.settled(lambda: len(stage.runs[0].said) > 1_000_000)
+        await stage.settled(lambda: len(stage.runs[0].text) > 1_000_000)
         assert stage.runs[0].state == "open"
         events = [*first, *[event async for batch in iterator for event in batch]]
         assert sum(len(event.text) for event in events if isinstance(event, PartDelta)) == size

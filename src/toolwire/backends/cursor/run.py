@@ -1,4 +1,4 @@
-"""One live run of the agent: read continuously, answered in one or several answers, kept alive while it waits for results.
+"""One live run of the agent: read continuously, answered in one or several answers, with heartbeats while it waits for results.
 
 The reader never stops, so that the server's requests are answered even while the client runs its tools. An answer ends with the
 run, or shortly after its last call: no message says that no further call will follow.

@@ -67,8 +67,8 @@ def test_an_answer_to_no_question_is_an_offence() -> None:
         return journal.offences
 
     assert asyncio.run(main()) == [
-        "an answer to query 1, which is answered already",
-        "an answer to get_blob 7, which was never asked",
+        "an answer to query 1, which was answered before",
+        "an answer to get_blob 7, which was never sent",
     ]
 
 

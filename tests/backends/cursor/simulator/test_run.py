@@ -151,5 +151,5 @@ def test_the_history_that_the_server_never_answers_stalls() -> None:
 def test_a_model_that_raises_ends_the_run_with_an_error() -> None:
     client, journal = played(model=play(Say("{{result:7}}")))
     assert client.error["code"] == "internal"
-    assert "result 7 is asked for" in client.error["message"]
+    assert "result 7 does not exist" in client.error["message"]
     assert journal.runs[0].state == "refused"

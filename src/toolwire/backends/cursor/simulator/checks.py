@@ -211,11 +211,11 @@ _USER = 2
 def seen_by(request: Any, context: Any, run: Run, headers: Mapping[str, str]) -> Seen:
     """Input of the model. System messages among the blobs are dropped: the model has the vendor's own."""
     action = request.action.user_message_action
-    said = [*action.prepend_user_messages, *([action.user_message] if action.HasField("user_message") else [])]
+    messages = [*action.prepend_user_messages, *([action.user_message] if action.HasField("user_message") else [])]
     history = [message for message in run.messages if message["role"] != "system"]
     requested = request.requested_model
     return Seen(
-        messages=(*history, *map(_as_message, said)),
+        messages=(*history, *map(_as_message, messages)),
         user_text=action.user_message.text,
         images=tuple(_images(action.user_message)),
         is_resumed=request.action.HasField("resume_action"),

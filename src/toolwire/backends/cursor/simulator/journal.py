@@ -56,7 +56,7 @@ class Run(Struct, kw_only=True):
     heartbeats: list[float] = []
     received: Counter[str] = field(default_factory=Counter)  # messages by kind
     appends: int = 0
-    said: str = ""
+    text: str = ""  # of the model
     state: Literal["open", "ended", "refused", "gone", "cut"] = "open"
     error: str = ""
     ended_at: float | None = None

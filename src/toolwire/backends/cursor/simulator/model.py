@@ -94,8 +94,8 @@ class BackendModel:
                 name = part["toolName"].removeprefix(self._alias)
                 return ToolCall(id=part["toolCallId"], name=name, raw=json.dumps(args, ensure_ascii=False), args=args)
             case "tool-result":
-                said = Text(text=result_text(part["result"]))
-                return ToolResult(call_id=part["toolCallId"], parts=(said,), is_error=bool(part.get("isError")))
+                text = Text(text=result_text(part["result"]))
+                return ToolResult(call_id=part["toolCallId"], parts=(text,), is_error=bool(part.get("isError")))
             case "reasoning" | "redacted-reasoning":
                 return Reasoning(text=str(part.get("text", "")))
             case "image":
@@ -118,8 +118,8 @@ class DefaultModel:
     """The script in the prompt if there is one, else the demo model."""
 
     def start(self, seen: Seen) -> AsyncGenerator[Step, list[ClientResult]]:
-        said = [str(part.get("text", "")) for message in seen.messages for part in parts_of(message)]
-        return (prompted() if any(_MARK in text for text in said) else demo()).start(seen)
+        texts = [str(part.get("text", "")) for message in seen.messages for part in parts_of(message)]
+        return (prompted() if any(_MARK in text for text in texts) else demo()).start(seen)
 
 
 async def _read_answer(backend: Backend, request: Request, folder: Folder) -> None:

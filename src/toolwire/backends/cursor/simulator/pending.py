@@ -81,7 +81,7 @@ class Pending:
     def other(self, kind: str, number: int, answer: Any) -> None:
         future = self._others.get((kind, number))
         if future is None or future.done():
-            why = "was never asked" if future is None else "is answered already"
+            why = "was never sent" if future is None else "was answered before"
             return self._record_offence(f"an answer to {kind} {number}, which {why}")
         future.set_result(answer)
         return None

@@ -133,8 +133,8 @@ class Player:
         await self._stall_if_endless()
         await self._set_blob(SetBlob())
         await self._checkpoint(Checkpoint())
-        words = len(self._run.said) // 4 + 1
-        await self.end(TurnUsage(input=1000, output=words, cache_read=600, reasoning=0))
+        tokens = len(self._run.text) // 4 + 1
+        await self.end(TurnUsage(input=1000, output=tokens, cache_read=600, reasoning=0))
 
     async def _stall_if_endless(self) -> None:
         """The fault `endless`, as seen on the real server after the results of a parked run."""
@@ -167,7 +167,7 @@ class Player:
         if self.faults.query and not self._has_queried:
             await self._query(AskPerson(self.faults.query))
         self._keep_text(step.text)
-        self._run.said += step.text
+        self._run.text += step.text
         if self.faults.text_as_blob or self._is_endless:
             return
         for number, piece in enumerate(_pieces(step.text, step.pieces)):
@@ -241,8 +241,8 @@ class Player:
 
     async def _precheck(self, out: _Out) -> None:
         if self._settings.has_precheck:
-            told = {"provider_identifier": out.args.provider_identifier, "tool_name": out.args.tool_name}
-            allowed = await self.ask("mcp_allowlist_precheck", {**told, "tool_call_id": out.wire_id})
+            about = {"provider_identifier": out.args.provider_identifier, "tool_name": out.args.tool_name}
+            allowed = await self.ask("mcp_allowlist_precheck", {**about, "tool_call_id": out.wire_id})
             if not allowed.messages or not getattr(allowed.messages[0], "allowlisted", False):
                 self._journal.note("not_allowed", self._run, tool=out.call.name)
 
@@ -261,11 +261,11 @@ class Player:
         field = _query_field(step.kind)
         answer = self._pending.expect_other("query", self._numbers)
         await self._send(interaction_query={"id": self._numbers, field: step.args})
-        told = await answer
-        kind = told.WhichOneof("result") or ""
-        if not kind or _number(told, kind) != _number(agent.InteractionQuery, field):
+        response = await answer
+        kind = response.WhichOneof("result") or ""
+        if not kind or _number(response, kind) != _number(agent.InteractionQuery, field):
             self._journal.offence(f"{kind or 'nothing'} in answer to {field}", self._run)
-        return ClientResult(call_id="", name=step.kind, kind=kind, messages=(told,))
+        return ClientResult(call_id="", name=step.kind, kind=kind, messages=(response,))
 
     async def _set_blob(self, step: SetBlob) -> None:
         message = step.message or {"role": "assistant", "content": self._kept}

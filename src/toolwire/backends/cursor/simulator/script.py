@@ -122,7 +122,7 @@ def _filled(value: Any, texts: list[str]) -> Any:
 
 def _quoted(texts: list[str], number: int, pattern: str | None) -> str:
     if number >= len(texts):
-        raise ValueError(f"result {number} is asked for; the conversation has {len(texts)}, counted from 0")
+        raise ValueError(f"result {number} does not exist; the conversation has {len(texts)}, counted from 0")
     if pattern is None:
         return texts[number]
     found = re.search(pattern, texts[number])

@@ -108,8 +108,8 @@ class Error(Struct, frozen=True, kw_only=True):
             return ConnectFault(self.code, self.message)
         details: Any = {"title": self.title, "detail": self.detail, "is_retryable": self.is_retryable}
         value = agent.ErrorDetails(error=self.number, details=details, is_expected=True).SerializeToString()
-        told = {"title": self.title, "detail": self.detail, "isRetryable": self.is_retryable}
-        debug = {"error": self.name, "details": told, "isExpected": True}
+        camel_case = {"title": self.title, "detail": self.detail, "isRetryable": self.is_retryable}
+        debug = {"error": self.name, "details": camel_case, "isExpected": True}
         return ConnectFault(self.code, self.message, (Detail("aiserver.v1.ErrorDetails", value, debug),))
 
 

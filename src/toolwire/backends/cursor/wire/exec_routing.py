@@ -72,7 +72,7 @@ class ExecPlan(Struct, frozen=True, kw_only=True):
 
 
 class HousekeepingAnswer(Struct, frozen=True):
-    """is_declined: the server asked whether the model may do something, and it may not."""
+    """is_declined: a precheck of the server was answered with no."""
 
     send: list[bytes]
     is_declined: bool = False

@@ -105,7 +105,7 @@ _OPAQUE_QUERIES = {
     "exa_fetch_request_query": "exa_fetch_request_response",
     "setup_vm_environment_args": "setup_vm_environment_result",
 }
-NO_PERSON = "No person can be asked here: this client answers automatically and approves nothing. Continue with the tools you have."
+NO_PERSON = "There is no person to ask: this client answers automatically and approves nothing. Continue with the tools you have."
 _ECHOED = (
     "path",
     "command",

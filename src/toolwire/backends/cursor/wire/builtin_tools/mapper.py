@@ -142,7 +142,7 @@ def _ranged(values: dict[str, Any], ability: Ability, properties: dict[str, Json
 
 
 def _edited(values: dict[str, Any], ability: Ability, properties: dict[str, JsonObject]) -> dict[str, Any] | None:
-    """Several passages in one call, or a single one; several calls for one exec could leave a file half edited."""
+    """Several passages in one call, or a single one; several calls for one exec might edit a file only in part."""
     edits = values.pop("edits")
     several = _parameter(ability, "edits", properties)
     if several is not None:

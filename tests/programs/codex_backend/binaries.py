@@ -1,4 +1,4 @@
-"""The two Codex programs of the proof, or why one is not there: the oldest that is supported, and the newest that was pinned."""
+"""The two Codex programs of these tests, or the reason why one is missing: the oldest supported one, and the newest pinned one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ OLDER_MODULES = FOLDER / "codex" / "node_modules"  # from package.json beside th
 
 
 def codex(version: str) -> Path:
-    """The program as npm puts it there, a script for node; skips the test where it is not installed."""
+    """The program as npm installs it, a node script; skips the test if it is not installed."""
     if version == NEWEST:
         return node_program("codex")
     node_program("node")
@@ -23,12 +23,12 @@ def codex(version: str) -> Path:
 
 
 def plugin_langchain() -> Path:
-    """The folder of LangChain as the Obsidian plugin has it."""
+    """The folder of LangChain in the version of the Obsidian plugin."""
     return _needed(OLDER_MODULES / "@langchain" / "openai", "@langchain/openai 1.5.6").parents[1]
 
 
 def is_native(command: str) -> bool:
-    """Whether a command line is the program itself, and not the script that starts it."""
+    """Whether a command line is the program itself, not the script that starts it."""
     return "/vendor/" in command.split("\0")[0]
 
 

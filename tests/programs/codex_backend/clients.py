@@ -1,4 +1,4 @@
-"""Three clients, one for each dialect, all used alike: the vendors' own SDKs, and the bare request for the judge."""
+"""Three clients with one interface, one for each dialect: the vendors' own SDKs, and plain requests for the judge."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Call(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """order: what kinds of parts came, as they came, where the dialect tells."""
+    """order: the kinds of parts in order, if the dialect shows it."""
 
     text: str
     calls: list[Call]
@@ -45,11 +45,11 @@ class Bare(NamedTuple):
 
 
 class Client(ABC):
-    """A conversation; what was answered is part of it as the client would send it back."""
+    """A conversation, with the answers in the form in which the client sends them back."""
 
     dialect: str
     path: str
-    called: str  # what the dialect says of an answer that ends with calls
+    called: str  # the finish reason of an answer with calls
     ended: str
 
     def __init__(
@@ -67,7 +67,7 @@ class Client(ABC):
 
     @abstractmethod
     def ask(self) -> Answer:
-        """By the SDK; raises what the SDK raises."""
+        """With the SDK; raises what the SDK raises."""
 
     @abstractmethod
     def give(self, results: Mapping[str, str]) -> None:
@@ -90,13 +90,13 @@ class Client(ABC):
             connection.close()
 
     def begin(self) -> http.client.HTTPConnection:
-        """The request is sent, and nobody reads: close it to be a client that leaves."""
+        """Sends the request without reading the answer; closing it is a disconnect."""
         connection = http.client.HTTPConnection(*self._host, timeout=SECONDS)
         connection.request("POST", self.path, self._bytes(), self._headers())
         return connection
 
     def judged(self) -> Bare:
-        """The bare answer, which must be without fault."""
+        """The plain answer, which must pass the judge."""
         answer = self.bare()
         request = json.loads(self._bytes())
         report = check(self.dialect, answer.body, answer.status, answer.kind, request)
@@ -104,7 +104,7 @@ class Client(ABC):
         return answer
 
     def _sdk(self, kind: Any, http_client: Any, path: str = "") -> Any:
-        """Without certificates, which take longer to load than a turn takes, and of which nobody has any on loopback."""
+        """Without certificates, which take longer to load than a turn."""
         settings = {"base_url": f"{self._address}{path}", "api_key": KEY, "max_retries": 0, "timeout": SECONDS}
         return kind(**settings, http_client=http_client(verify=False))
 

@@ -1,4 +1,4 @@
-"""One stage for a file of proof; each test has the clients of the three dialects, whole and streamed, by its parameters."""
+"""One stage per proof_* file; each test runs with the clients of the three dialects, streaming and not, by its parameters."""
 
 from __future__ import annotations
 
@@ -28,10 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _is_in_turn(item: pytest.Item) -> bool:
-    """Every dialect in every scene on every back end; whole and streamed by turns, and so the other dialect beside it.
-
-    Where one version has the one, the other has the other.
-    """
+    """Every dialect in every scene on every back end, alternating streaming and the other dialect; the two versions alternate oppositely."""
     chosen = getattr(item, "callspec", None)
     if chosen is None or not item.path.name.startswith("proof_"):
         return True
@@ -75,7 +72,7 @@ def client(codex_stage: Stage, dialect: str, way: str) -> Opening:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
-    """A failure tells what the gateway said."""
+    """Adds the log of the gateway to a failure."""
     report = yield
     stage = getattr(item, "funcargs", {}).get("codex_stage")
     if report.failed and stage is not None:

@@ -1,6 +1,6 @@
-"""LangChain as a program of its own: two search tools bound to a model, every answer streamed, until a text ends it.
+"""LangChain as a separate program: two search tools bound to a model, streaming answers, until the model answers with text.
 
-The task is a file of JSON named on the command line; the last line of output tells what was called, what was said and what was sent.
+The task is a JSON file named on the command line; the last output line has the calls, the text and the requests.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def search(task: dict[str, Any], is_responses: bool, prompt: str, results: list[
 
 
 def streamed(model: Any, messages: list[BaseMessage]) -> tuple[str, list[dict[str, Any]]]:
-    """The text and the calls, with their arguments both as they came in chunks and as LangChain reads them."""
+    """The text and the calls, with their arguments both as streamed and as parsed by LangChain."""
     whole: Any = None
     raws: dict[Any, str] = {}
     for chunk in model.stream(messages):

@@ -1,4 +1,4 @@
-"""The processes of the machine, as /proc tells them: who descends from whom, and who is still there."""
+"""The processes in /proc: their descendants, and which of them still run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PROC = Path("/proc")
 
 
 class Process(NamedTuple):
-    """started tells two processes with the same number apart."""
+    """started distinguishes two processes with the same id."""
 
     pid: int
     parent: int
@@ -30,7 +30,7 @@ def everybody() -> list[Process]:
 
 
 def below(pid: int) -> list[Process]:
-    """All that descend from this one."""
+    """All descendants of this process."""
     every = everybody()
     family, is_growing = {pid}, True
     while is_growing:
@@ -41,7 +41,7 @@ def below(pid: int) -> list[Process]:
 
 
 def left_of(known: Iterable[Process]) -> list[Process]:
-    """Those that still run; one that only waits for an ancestor outside to be reaped has ended."""
+    """Those that still run; a zombie counts as ended."""
     now = {process.pid: process for process in everybody()}
     return [
         now[process.pid]
@@ -51,7 +51,7 @@ def left_of(known: Iterable[Process]) -> list[Process]:
 
 
 def living_in(folder: Path) -> list[Process]:
-    """Those with the folder in their environment, their arguments or as their place, ended ones aside."""
+    """Running processes with the folder in their environment, in their arguments or as working directory."""
     return [process for process in everybody() if not process.is_zombie and _is_in(process.pid, str(folder))]
 
 
@@ -66,7 +66,7 @@ def eventually(claim: Callable[[], bool], seconds: float) -> bool:
 
 def _process(pid: int) -> Process | None:
     try:
-        # The name stands in parentheses and may hold anything, blanks and parentheses too.
+        # The name is in parentheses and may contain anything, including spaces and parentheses.
         fields = (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
         command = (_PROC / str(pid) / "cmdline").read_bytes().decode(errors="replace")
     except OSError:

@@ -1,4 +1,4 @@
-"""The real Codex CLI as a client of the Codex back end: its own tools are called, whatever names its copy behind the gateway reserves."""
+"""The real Codex CLI as a client of the Codex back end: its tools are called, whatever names the Codex behind the gateway reserves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.programs.codex_backend.stage import Stage, backends_of
 from tests.programs.installed import node_program, search_path
 
 _SECONDS = 90
-# Names that a version of Codex reserves or has a built-in tool for, and one that was refused outright.
+# Names that a version of Codex reserves or has a built-in tool for, and one that it rejects.
 _CONTESTED = ("exec_command", "shell_command", "shell", "apply_patch", "view_image", "web_search", "update_plan", "mcp")
 
 
@@ -43,7 +43,7 @@ def test_a_tool_with_a_contested_name_reaches_the_model_and_is_called_by_it(
 
 
 def _codex_cli(stage: Stage, backend: str, project: Path, prompt: str) -> str:
-    """What it printed; a fresh HOME, a fake key, and a closed port for everything that is not on loopback."""
+    """Its output; with a fresh HOME, a fake key, and a closed port for everything outside loopback."""
     home = project / "home"
     (home / ".codex").mkdir(parents=True)
     (home / ".codex" / "config.toml").write_text(

@@ -1,4 +1,4 @@
-"""Many at once: nobody gets another's answer, and two loops of calls that run side by side do not meet."""
+"""Concurrency: no client gets another's answer, and two parallel loops of calls do not mix."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.programs.codex_backend.toolbox import SEARCHES, result
 
 
 def test_fifty_turns_at_once(codex_stage: Stage, backend: str) -> None:
-    """The provider answers none of them before it has all of them."""
+    """The provider answers only when it has all requests."""
     tags = [fresh_tag() for _ in range(CROWD)]
     with ThreadPoolExecutor(CROWD) as pool:
         answers = list(pool.map(lambda numbered: _turn(codex_stage, backend, *numbered), enumerate(tags)))

@@ -1,4 +1,4 @@
-"""How things end: the client leaves, Codex is killed, the gateway is ended or killed. Nothing runs on, and nobody waits for nothing."""
+"""Shutdown: the client disconnects, Codex is killed, the gateway is stopped or killed. Nothing keeps running, and nothing hangs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.programs.codex_backend.processes import eventually, left_of, living_i
 from tests.programs.codex_backend.stage import Stage, backends_of, fresh_tag, running
 from tests.programs.codex_backend.toolbox import WEATHER
 
-# After turn/interrupt version 0.89 keeps its connection to a provider that is silent, and hangs up at the next word.
+# After turn/interrupt version 0.89 keeps its connection to a silent provider, and closes it at the next output.
 _SCENES = ("slow", "drip") if VERSION == OLDEST else ("slow", "drip", "wait", "half")
 
 
@@ -63,7 +63,7 @@ def test_codex_is_killed_while_nobody_asks(codex_stage: Stage, backend: str) -> 
 
 
 def test_what_started_codex_is_killed(ending: Stage, tag: str) -> None:
-    """A script of node, of which Codex itself is the child in older versions: it may live on, but not longer than the gateway."""
+    """A node script that is the parent of Codex in older versions: Codex may survive it, but not the gateway."""
     opened = CLIENTS["responses"](ending, "native", is_streamed=True)
     opened.say(f"SC=drip TAG={tag}")
     connection = opened.begin()
@@ -100,7 +100,7 @@ def test_no_process_is_left(ending: Stage, sign: signal.Signals, moment: str) ->
 
 @pytest.fixture
 def ending(codex_stage: Stage, tmp_path: Path) -> Iterator[Stage]:
-    """A stage of one's own, because it does not outlive the test."""
+    """A separate stage, because the test stops it."""
     with running(codex_stage.version, tmp_path / "ending") as stage:
         yield stage
 
@@ -145,7 +145,7 @@ def _read_until(answer: http.client.HTTPResponse, mark: bytes) -> None:
 
 
 def _check_broken(opened: Client, answer: http.client.HTTPResponse, words: bytes) -> None:
-    """An error of the dialect: in the stream where one has begun, else as the answer."""
+    """An error of the dialect: in the stream if it has started, else as the response."""
     if opened.is_streamed:
         marks = {"chat": b'"error"', "responses": b"response.failed", "messages": b"event: error"}
         assert marks[opened.dialect] in words, words

@@ -1,4 +1,4 @@
-"""Failures of the provider, as the client learns of them: the status, the form of its dialect, and the next request works."""
+"""Errors of the provider as the client sees them: the status, the form of its dialect, and that the next request works."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.programs.codex_backend.conftest import Opening
 from tests.programs.codex_backend.stage import UNREACHED, Stage
 from tests.programs.codex_backend.toolbox import WEATHER
 
-# Of a server's own fault either status is right: its own, or that of a gateway before it.
+# For a server error either status is correct: its own, or that of a gateway.
 REFUSALS: dict[str, tuple[set[int], str]] = {
     "e500": ({500, 502, 503}, ""),
     "e429": ({429}, ""),
@@ -63,7 +63,7 @@ def test_what_cannot_get_better_is_not_tried_again(codex_stage: Stage, client: O
 
 @pytest.mark.parametrize("scene", CUTS)
 def test_an_answer_that_is_cut_is_said_to_be(client: Opening, tag: str, scene: str) -> None:
-    """Text that has gone out is never sent twice, and an end that is none is not called one."""
+    """Text is never sent twice, and a broken end is not reported as an end."""
     opened = client("native")
     opened.say(f"SC={scene} TAG={tag}")
     answer = opened.bare()
@@ -86,7 +86,7 @@ def test_a_model_that_never_writes_arguments_that_are_json(codex_stage: Stage, c
 
 
 def test_a_provider_that_cannot_be_reached(client: Opening) -> None:
-    """Well before the time for a first word is over."""
+    """Well before the first-byte timeout."""
     opened = client(UNREACHED)
     opened.say("Is anybody there?")
     since = time.monotonic()
@@ -103,7 +103,7 @@ def _works(client: Opening, tag: str) -> bool:
 
 
 def _is_marked(opened: Client, words: str) -> bool:
-    """Whether an answer of status 200 says that it is not whole, in its dialect's words."""
+    """Whether an answer with status 200 is marked as incomplete in its dialect."""
     if opened.is_streamed:
         marks = {
             "chat": ('"error"', '"finish_reason":"length"', '"finish_reason":"content_filter"'),

@@ -1,5 +1,5 @@
-"""LangChain as a note-taking plugin uses it, on the real Codex: two searches one after the other, then a text; on either way of calling
-tools with the same result, and never with arguments that came to nothing."""
+"""LangChain as a note-taking plugin uses it, on the real Codex: two searches one after the other, then a text; with the same result for both
+ways of calling tools, and never with empty arguments."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HERE = Path(__file__).parent
 
 @pytest.fixture(params=["javascript", "python"])
 def command(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
-    """How the program is started."""
+    """The command of the program."""
     if request.param == "python":
         python_library("langchain_openai")
         return [str(PYTHON), "-W", "ignore", str(_HERE / "langchain_search.py")]
@@ -42,7 +42,7 @@ def test_two_searches_and_an_answer(codex_stage: Stage, command: list[str], tmp_
 
 
 def test_what_the_plugin_sends(codex_stage: Stage, command: list[str], tmp_path: Path) -> None:
-    """The forms that earlier gateways have stumbled on are really among those that were answered."""
+    """The requests contain the forms on which other gateways failed."""
     _, outcome = _run(codex_stage, "native", command, tmp_path)["responses"]
     last = outcome["sent"][-1]
     calls = [item for item in last["input"] if item.get("type") == "function_call"]
@@ -79,7 +79,7 @@ def _run(stage: Stage, backend: str, command: list[str], folder: Path) -> dict[s
 
 
 def _plain(outcome: dict[str, Any], tag: str) -> list[Any]:
-    """Without the tag, which is another one in every run."""
+    """Without the tag, which differs in every run."""
     text = json.dumps([[call["name"], call["args"]] for call in outcome["called"]] + [outcome["text"]])
     return list(json.loads(text.replace(tag, "TAG")))
 

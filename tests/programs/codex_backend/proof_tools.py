@@ -1,4 +1,4 @@
-"""Tool calls through the real Codex: natively and written into the text, to the same effect."""
+"""Tool calls through the real Codex: native and in text, with the same effect."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_parallel_calls_and_their_results(codex_stage: Stage, client: Opening, b
 
 
 def test_how_the_model_is_told_of_tools(codex_stage: Stage, client: Opening, backend: str, tag: str) -> None:
-    """Native calls are native, written ones are written."""
+    """Native tools are in the request, simulated ones in the prompt."""
     opened = client(backend, WEATHER)
     opened.say(f"SC=pair TAG={tag}")
     _end(opened, opened.ask(), tag)
@@ -107,7 +107,7 @@ def test_the_judge_finds_no_fault_in_calls(client: Opening, backend: str, tag: s
 
 
 def test_a_client_that_asks_something_else_after_calls(client: Opening, backend: str, tag: str) -> None:
-    """Nobody comes back with the results: the next request of the same conversation is answered all the same."""
+    """The results never arrive; the next request of the same conversation still gets an answer."""
     opened = client(backend, WEATHER)
     opened.say(f"SC=pair TAG={tag}")
     answer = opened.ask()
@@ -136,7 +136,7 @@ def _end(opened: Client, answer: Answer, tag: str) -> None:
 
 
 def _results_at_the_model(stage: Stage, tag: str) -> list[str]:
-    """In the order in which the model reads them."""
+    """In the order of the model's prompt."""
     words = json.dumps(stage.seen(tag)[-1]["body"]["input"])
     found = [f"FOUND_{tag}{number}" for number in range(2)]
     return sorted((word for word in found if word in words), key=words.index)

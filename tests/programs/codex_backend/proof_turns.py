@@ -1,4 +1,4 @@
-"""Turns without tools: what the client reads, what the model was sent, and that Codex is nothing but a model between them."""
+"""Turns without tools: what the client gets, what the model gets, and that Codex adds nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.programs.codex_backend.binaries import NEWEST
 from tests.programs.codex_backend.conftest import Opening
 from tests.programs.codex_backend.stage import MODEL, USERS_OWN, Stage
 
-# What version 0.89 offers whatever it is told.
+# Tools that version 0.89 always offers.
 _STAYING = {"update_plan", "view_image", "list_mcp_resources", "list_mcp_resource_templates", "read_mcp_resource"}
 _PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 

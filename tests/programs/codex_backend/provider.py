@@ -1,7 +1,7 @@
-"""The model behind Codex: a server for the Responses API on loopback that plays scenes and remembers what it was asked.
+"""The model behind Codex: a Responses server on loopback that plays scenes and records its requests.
 
-Run as a program with a port. GET /seen/TAG tells every request with that tag: its body, and whether its answer is open, done or gone,
-which means that the other side left before the end.
+Run as a program with a port. GET /seen/TAG returns every request with that tag: its body, and whether its answer is open, done or gone,
+which means that the client disconnected before the end.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tests.programs.codex_backend.scenes import (
 )
 
 _MODEL = "a-model-that-plays"
-_PIECE = 7  # letters of arguments in one event
+_PIECE = 7  # characters of arguments per event
 
 
 class Provider:
@@ -70,7 +70,7 @@ class Provider:
 
 
 class _Meeting:
-    """Those who wait for each other; who leaves is not counted any more."""
+    """Requests that wait for each other; disconnected ones are not counted."""
 
     def __init__(self) -> None:
         self._waiting = 0
@@ -89,7 +89,7 @@ class _Meeting:
 
 
 class _Answer:
-    """One answer: its events, their numbers, and the items that it adds up to."""
+    """One answer: its events, their numbers, and the resulting items."""
 
     _ids = itertools.count(1)
 

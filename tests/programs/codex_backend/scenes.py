@@ -1,7 +1,7 @@
-"""What the model says in each scene, as data. A scene is named in the prompt: SC=name TAG=letters, and the tag comes back in the answer.
+"""The model's answers in each scene, as data. A scene is named in the prompt: SC=name TAG=letters, and the tag comes back in the answer.
 
-Results of the tests' tools hold words such as FOUND_alpha; a scene counts them to know how far it is, wherever and however they stand
-in the request: as outputs of calls, or told in a text.
+Results of the tests' tools contain words such as FOUND_alpha; a scene counts them to find its position, wherever they are in the
+request: in outputs of calls or in text.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ USAGE = {
 
 
 class Say(NamedTuple):
-    """A message in these pieces, with a pause behind each."""
+    """A message in these chunks, with a pause after each."""
 
     pieces: tuple[str, ...]
     pause: float = 0.0
 
 
 class Call(NamedTuple):
-    """pause: before it begins. raw: what is written in place of the arguments."""
+    """pause: before the call. raw: text instead of the arguments."""
 
     name: str
     arguments: dict[str, Any]
@@ -48,25 +48,25 @@ class Think(NamedTuple):
 
 
 class Refuse(NamedTuple):
-    """An answer of HTTP, in place of a stream."""
+    """An HTTP error instead of a stream."""
 
     status: int
     error: dict[str, Any]
 
 
 class End(NamedTuple):
-    """How the stream ends when it does not end well; kind "" is a cut."""
+    """How the stream fails; kind "" breaks the connection."""
 
     kind: str
     members: dict[str, Any] = {}
 
 
 class Wait(NamedTuple):
-    """Nothing more comes until the other side goes."""
+    """Sends nothing until the client disconnects."""
 
 
 class Meet(NamedTuple):
-    """Nothing more comes until so many have come this far, all at the same time."""
+    """Sends nothing until that many requests are at this point at the same time."""
 
     number: int
 
@@ -75,14 +75,14 @@ Step = Say | Call | Think | Refuse | End | Wait | Meet
 
 
 class Asked(NamedTuple):
-    """What of a request a scene goes by."""
+    """The parts of a request that a scene uses."""
 
     scene: str
     tag: str
     name: str  # of the tool that the prompt names
     found: tuple[str, ...]
     tools: dict[str, tuple[str, str]]  # name -> (namespace, name) to call it by
-    is_told: bool  # calls are to be written into the text
+    is_told: bool  # write calls into the text
 
 
 def asked(body: dict[str, Any]) -> Asked:
@@ -100,7 +100,7 @@ def asked(body: dict[str, Any]) -> Asked:
 
 
 def play(asked: Asked) -> list[Step]:
-    """The scene's steps, with its calls written as text where the model has only text."""
+    """The steps of the scene; for a model with only text, calls are written as text."""
     steps = _SCENES.get(asked.scene, _plain)(asked)
     return [_possible(asked, step) if isinstance(step, Call) else step for step in steps]
 
@@ -138,7 +138,7 @@ def _plain(asked: Asked) -> list[Step]:
 
 
 def _split(asked: Asked) -> list[Step]:
-    """Written calls only: the tags are cut in their midst, and one stands inside an argument."""
+    """Written calls only: tags are split in the middle, and one is inside an argument."""
     if asked.found:
         return _done(asked)
     block = json.dumps({"name": "localSearch", "arguments": {"query": _INSIDE}}, ensure_ascii=False)
@@ -164,7 +164,7 @@ def _loop(asked: Asked) -> list[Step]:
 
 
 def _commands(asked: Asked) -> list[Step]:
-    """What an agent with a shell does: read a file, write another one."""
+    """The commands of an agent with a shell: read a file, write another one."""
     if not asked.found:
         return [Say(("I will read it.\n",)), Call("exec_command", {"cmd": "cat README.md"})]
     if len(asked.found) == 1:

@@ -1,6 +1,6 @@
-"""A test session of its own in a network with nothing but loopback, so that no program in it can reach anything else.
+"""A separate test session in a network namespace with only loopback, so that no program in it can reach anything else.
 
-Where the machine does not allow such a network the session runs without it, and says so.
+If the machine does not allow such a namespace, the session runs without it and says so.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def is_possible() -> bool:
 
 
 def run(files: Sequence[str], version: str, folder: Path, *, timeout: float) -> Outcome:
-    """The tests of files beside this one, for one version of Codex."""
+    """The tests in the proof_* files, for one version of Codex."""
     pytest = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", "-q", "--durations=5"]
     command = [*pytest, f"--basetemp={folder}", *(str(HERE / file) for file in files)]
     if is_possible():
@@ -65,7 +65,7 @@ def run(files: Sequence[str], version: str, folder: Path, *, timeout: float) -> 
 
 
 def _environment(version: str) -> dict[str, str]:
-    """Nothing of the user's."""
+    """A clean environment."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR", "TOOLWIRE_THOROUGH") if name in os.environ}
     own = {"TOOLWIRE_PROGRAMS": str(FOLDER), "TOOLWIRE_CODEX": version, "PYTHONPATH": str(ROOT / "src")}
     return (

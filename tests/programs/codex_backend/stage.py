@@ -1,7 +1,7 @@
-"""What the proof runs on: the provider that plays the model, and `toolwire serve` with one version of Codex as several back ends.
+"""The environment of the Codex tests: a scripted provider, and `toolwire serve` with one version of Codex as several back ends.
 
-"native" lets the gateway choose how tools reach the model; "spoken" has it write them into the prompt; "held", which only newer versions
-have beside another native way, keeps a turn open until its results come. "unreached" has a provider that is not there.
+"native" lets the gateway choose how tools reach the model, "spoken" puts them into the prompt, "held", which only newer versions have beside
+another native way, keeps a turn open until its results arrive. "unreached" has an unreachable provider.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ HELD = "held"
 UNREACHED = "unreached"
 MODEL = "some-model"
 PROVIDER_KEY = "sk-of-the-provider"
-# What the user's own Codex is set to, none of which is to be seen or changed.
+# Settings of the user's own Codex, which must not be used or changed.
 USERS_OWN = 'model = "USERS-OWN"\nmodel_provider = "absent"\ndeveloper_instructions = "USERS-OWN"\n'
 _TAIL = 6000
 
 
 class Stage:
-    """One gateway and its provider; the gateway may be ended and what it leaves behind looked at."""
+    """One gateway and its provider; tests may stop the gateway and check what remains."""
 
     def __init__(self, version: str, folder: Path) -> None:
         self.version = version
@@ -64,17 +64,17 @@ class Stage:
         return f"{backend}/{MODEL}"
 
     def seen(self, tag: str) -> list[dict[str, Any]]:
-        """What the provider was asked with this tag, oldest first."""
+        """The requests of the provider with this tag, oldest first."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self.provider_port}/seen/{tag}", timeout=10) as answer:
             seen: list[dict[str, Any]] = json.load(answer)
         return seen
 
     def becomes(self, tag: str, state: str, seconds: float = 5) -> bool:
-        """Whether the last request with this tag comes to that state in time."""
+        """Whether the last request with this tag reaches that state in time."""
         return eventually(lambda: [record["state"] for record in self.seen(tag)][-1:] == [state], seconds)
 
     def programs(self) -> list[Process]:
-        """The processes below the gateway."""
+        """The child processes of the gateway."""
         return below(self.gateway.pid)
 
     def codexes(self) -> list[Process]:
@@ -86,7 +86,7 @@ class Stage:
         self.gateway.wait(timeout=seconds)
 
     def tail(self) -> str:
-        """What the gateway and the provider have to say about a failure."""
+        """The end of the logs of gateway and provider, for failures."""
         logs = [self.folder / f"{name}.log" for name in ("gateway", "provider")]
         return "\n".join(f"--- {log.name}\n{log.read_text(errors='replace')[-_TAIL:]}" for log in logs if log.exists())
 

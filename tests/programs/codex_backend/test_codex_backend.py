@@ -1,4 +1,4 @@
-"""The real Codex behind `toolwire serve`: some files of proof to a session, for the oldest version and the newest."""
+"""The real Codex behind `toolwire serve`: the proof_* files, several per session, for the oldest and the newest version."""
 
 from __future__ import annotations
 
@@ -13,7 +13,11 @@ from tests.thorough import some
 
 pytestmark = pytest.mark.slow
 
-SESSIONS = ("turns tools codex_client", "failures crowds", "endings")  # to start one takes as long as a dozen turns
+SESSIONS = (
+    "turns tools codex_client",
+    "failures crowds",
+    "endings",
+)  # starting a session takes as long as a dozen turns
 LONG = SESSIONS[1:]  # on the newest version only
 PAIRS = [(proofs, version) for proofs in SESSIONS for version in VERSIONS]
 KEPT = [(proofs, version) for proofs, version in PAIRS if version == NEWEST or proofs not in LONG]

@@ -1,7 +1,7 @@
-"""A model that uses the server's own tools, whatever the client offers. Run as a program: PORT JOURNAL.
+"""A model that uses the service's own tools, whatever the client offers. Run as a program: PORT JOURNAL.
 
-What it does is in the prompt, [[built-in:BASE64]]: {"uses": [{"kind": ..., "args": {...}}, ...], "text": ...}. Results are quoted as in
-other scripts; of one without a text what is quoted is the message. A new run goes on behind as many as the history has results.
+The prompt contains its actions, [[built-in:BASE64]]: {"uses": [{"kind": ..., "args": {...}}, ...], "text": ...}. Results are quoted as in
+other scripts; for a result without text, its message is quoted. A new run continues after as many actions as the history has results.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def call_id(number: int) -> str:
 
 
 class BuiltIn:
-    """Who offers no tools wants a title or the like."""
+    """A request without tools is for a title or similar."""
 
     def start(self, seen: Seen) -> Generator[Step, list[ClientResult], None]:
         script = _script(seen)

@@ -1,4 +1,4 @@
-"""For each setting a simulator and a gateway before it, started when a test first asks for them, and for each test a task of its own."""
+"""A simulator and a gateway for each setting, started at their first use, and a new task for each test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the simulator has noted of a task: its runs, what they asked of the client, and what they were told of the conversation."""
+"""The simulator's journal of a task: its runs, their requests to the client, and the conversation that they got."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from msgspec import Struct, field
 
 from tests.programs.cursor.stage import CursorStage
 
-# Of a run that was left at a call: the server may read that it is cancelled, or find the stream closed first; or it waits still.
+# For a run that was abandoned at a call: the server may see the cancellation, see the closed stream first, or still wait.
 LEFT = ("refused", "gone", "open")
-_SECONDS = 5.0  # for the last lines: the client has its answer a moment before the run is over
+_SECONDS = 5.0  # for the last lines: the client gets its answer a moment before the run ends
 
 
 class Run(Struct, kw_only=True):
-    """messages: the history that the server fetched; given: how often each exec was answered, and those with an id by it."""
+    """messages: the history that the server fetched; given: how often each exec was answered, by id if it has one."""
 
     number: int
     transport: str = ""
@@ -51,14 +51,14 @@ class Run(Struct, kw_only=True):
         return [part for parts in lists for part in parts if part["type"] == kind]
 
     def is_about(self, mark: str) -> bool:
-        """Programs ask for more than the task, such as a title: only what has to do with its files is looked at."""
+        """Programs send more requests than those of the task, such as for a title: only those about its files count."""
         args = [*(call["args"] for call in self.calls), *(part["args"] for part in self.parts("tool-call"))]
         results = [part["result"] for part in self.parts("tool-result")]
         return any(mark in text for value in (*args, results, self.told) for text in _texts(value))
 
 
 def runs_of(stage: CursorStage, mark: str) -> list[Run]:
-    """Those whose calls or results say this, in their order, when the last of them is over."""
+    """The runs whose calls or results contain this, in order, after the last one has ended."""
     deadline = time.monotonic() + _SECONDS
     while True:
         runs = [run for run in read(stage.journal) if run.is_about(mark)]
@@ -68,7 +68,7 @@ def runs_of(stage: CursorStage, mark: str) -> list[Run]:
 
 
 def read(path: Path) -> list[Run]:
-    """Raises where the simulator was offended outside of any run."""
+    """Raises if the simulator reported an error outside of any run."""
     runs: dict[int, Run] = {}
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         noted = json.loads(line)
@@ -107,9 +107,9 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def check(stage: CursorStage, project: Path, steps: int, breaks: Sequence[int] = ()) -> None:
-    """The task took that many answers, with a call in each but the last, in the way that this stage is set up for.
+    """The task took that many answers, with a call in each but the last, in the way of this stage's setting.
 
-    breaks: calls, counted from 1, with whose result the client brings more than a run that waits can be told.
+    breaks: calls, counted from 1, whose result comes with more than a parked run can accept.
     """
     runs = runs_of(stage, str(project))
     assert not [run.offences for run in runs if run.offences]
@@ -118,8 +118,8 @@ def check(stage: CursorStage, project: Path, steps: int, breaks: Sequence[int] =
 
 
 def check_runs(runs: list[Run], steps: int, breaks: Sequence[int]) -> None:
-    """A run until each break and one to the end. Each was told the results of its own calls, once, and began with the conversation
-    before them in its own form: a part for each call and each result, not a word of it in the user's."""
+    """One run until each break and one to the end. Each got the results of its own calls once, and began with the conversation before them in
+    native form: a part for each call and each result, none of it in the user's text."""
     bounds = [0, *breaks, steps - 1]
     brief = "\n".join(run.brief for run in runs)
     assert [len(run.calls) for run in runs] == [end - start for start, end in pairwise(bounds)], brief

@@ -1,4 +1,4 @@
-"""What a program is run on here: Cursor's Agent API, simulated, and a gateway that keeps its runs open or does not. The tasks are those of the native stages."""
+"""The environment of a program under test: a simulated Cursor service, and a gateway that parks its runs or not. The tasks are the same as on native models."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ VERSION = "cli-2026.08.11-e8db854"
 
 
 class Setting(NamedTuple):
-    """What carries a run, for how many seconds it waits for results, and by what the gateway is known there."""
+    """The transport of a run, the seconds for which it waits for results, and the gateway's credentials."""
 
     transport: Literal["run", "sse"] = "run"
     parked: int = 600
     account: Literal["token", "key"] = "token"
-    is_built_in: bool = False  # the model uses the server's own tools
+    is_built_in: bool = False  # the model uses the service's own tools
 
     @property
     def words(self) -> str:
@@ -35,7 +35,7 @@ SETTINGS = (RUN_PARKED, SSE_PARKED, RUN_ANEW, SSE_ANEW)
 
 
 class CursorStage(Stage):
-    """kind is the words of its setting."""
+    """kind describes its setting."""
 
     @property
     def journal(self) -> Path:

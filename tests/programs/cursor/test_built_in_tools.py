@@ -1,4 +1,4 @@
-"""The agent uses tools of its own, and each program does it with those that it has: other names, other arguments, the same files."""
+"""The agent uses the service's own tools, and each program runs them with its own: other names, other arguments, the same files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WELL = {call_id(number): "exit" if kind == "shell_stream" else "success" for num
 
 
 def script(task: Task) -> str:
-    """It looks around, reads, writes, and copies what it wrote by the shell."""
+    """List, read, write, and copy the file with the shell."""
     project, content = str(task.project), CONTENT.replace("{{result:0:", "{{result:1:")
     copy = {"command": "cp OUT.md COPY.md && cat COPY.md", "working_directory": project, "timeout": 30_000}
     count = {"command": "echo bytes=$(wc -c < COPY.md); exit 3", "working_directory": project, "timeout": 30_000}
@@ -57,7 +57,7 @@ def check(stage: CursorStage, task: Task, said: str) -> None:
         assert {name: run.results[name] for name in run.results if name} == WELL
         assert {name: count for name, count in run.given.items() if name} == dict.fromkeys(WELL, 1)
     else:
-        # The first two, which know no word yet, are not among them; the history has it all as calls of the client's tools.
+        # The first two, before the word is known, are not included; the history has all of them as calls of the client's tools.
         assert [len(run.parts("tool-result")) for run in runs] == list(range(2, len(USES) + 1))
 
 
@@ -65,7 +65,7 @@ def check(stage: CursorStage, task: Task, said: str) -> None:
 def test_opencode(stage: CursorStage, task: Task) -> None:
     program = node_program("opencode")
     opencode.configure(task.home, "@ai-sdk/anthropic", stage.openai_url)
-    # It would load a ripgrep from the network; that of Codex is here.
+    # It would download ripgrep; use the one of Codex.
     found = [node_program("codex"), *NODE_MODULES.glob("@openai/codex-*/vendor/*/*/rg")][-1]
     path = f"{found.parent}:{search_path()}"
     said = task.run([program, "run", script(task)], timeout=120, PATH=path, **opencode.OFFLINE)

@@ -1,4 +1,4 @@
-"""Claude Code on Cursor's agent does what it does on a plain model, tools that it has to find included."""
+"""Claude Code on Cursor's agent completes the same tasks as on a plain model, including tool search."""
 
 from __future__ import annotations
 
@@ -25,4 +25,4 @@ def test_claude_code(stage: CursorStage, task: Task, model: str) -> None:
 @pytest.mark.parametrize("stage", some(SETTINGS, [SSE_ANEW]), indirect=True)
 def test_claude_code_calls_a_tool_that_it_found(stage: CursorStage, task: Task) -> None:
     claude_code.call_found_tool(task)
-    check(stage, task.project, steps=5, breaks=[3])  # a tool that is found is a new one, and no run can be told of it
+    check(stage, task.project, steps=5, breaks=[3])  # a found tool is a new one, and a run cannot get new tools

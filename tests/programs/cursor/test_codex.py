@@ -1,4 +1,4 @@
-"""Codex on Cursor's agent does what it does on a plain model: functions, freeform tools, namespaces, tools to be found, code."""
+"""Codex on Cursor's agent completes the same tasks as on a plain model: functions, freeform tools, namespaces, tool search, code mode."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.thorough import some
 
 pytestmark = pytest.mark.slow
 
-# How many answers it takes, and after which call a run cannot go on: no run can be told of a tool that was found.
+# The number of answers, and the call after which a new run starts: a run cannot get new tools.
 WAYS: dict[str, tuple[Callable[[Task], None], int, list[int]]] = {
     "functions": (codex.use_functions, 3, []),
     "freeform": (codex.use_freeform_tool, 3, []),

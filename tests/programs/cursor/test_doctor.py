@@ -1,4 +1,4 @@
-"""`toolwire doctor` and `toolwire models` on an account that is well and on ones that are not: each failure says in a sentence what it is."""
+"""`toolwire doctor` and `toolwire models` with a working account and with broken ones: each failure has a clear message."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WITH_KEY, WITH_TOKEN = RUN_PARKED, SSE_PARKED
 
 
 class Case(NamedTuple):
-    """What is wrong, and words of the sentence that must say so; no words where nothing is."""
+    """The fault, and text that its message must contain; no text if nothing is wrong."""
 
     setting: Setting = WITH_KEY
     secret: str = API_KEY
@@ -68,7 +68,7 @@ def test_doctor_and_models(name: str, upstream: int, tmp_path: Path) -> None:
 
 
 def test_a_missing_version_is_named_by_doctor_and_by_the_first_answer(upstream: int, tmp_path: Path) -> None:
-    """Who announces none is listed the models, and then refused as outdated."""
+    """Without a version the service lists its models, and then rejects the client as outdated."""
     case = Case(version="")
     assert "client_version" in _run("doctor", case, upstream, tmp_path).stdout
     port = free_port()

@@ -1,4 +1,4 @@
-"""The SDKs, LangChain, AI SDK, OpenAI Agents and pydantic-ai on Cursor's agent: every way that works on a plain model."""
+"""The SDKs, LangChain, AI SDK, OpenAI Agents and pydantic-ai on Cursor's agent: every API that works on a plain model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.thorough import some
 pytestmark = pytest.mark.slow
 
 PAIRS = [(library, setting) for library in LIBRARIES for setting in SETTINGS]
-# LangChain for JavaScript does what that for Python does, and starts in a second.
+# LangChain for JavaScript covers the same as the Python one, and starts in a second.
 KEPT = [("openai", RUN_ANEW), ("anthropic", SSE_PARKED), ("langchain.js", RUN_PARKED), ("langchain.js", SSE_ANEW)]
 
 

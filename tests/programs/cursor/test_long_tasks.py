@@ -1,4 +1,4 @@
-"""Twenty calls on one run that stays open; and a gateway that is killed on the way, and goes on where it was."""
+"""Twenty calls on one open run; and a gateway that is killed in between and resumes the task."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.thorough import some
 pytestmark = pytest.mark.slow
 
 CALLS = 20
-KILLED = 10  # at this call, which is then out
+KILLED = 10  # at this call, which is then open
 _KEEP = {
     "name": "keep",
     "description": "Keeps a number in a file.",
@@ -41,7 +41,7 @@ TOOLS: list[Any] = [{"type": "function", "function": _KEEP}]
 
 
 class Work:
-    """A client that does what it is asked for; each file is named by the result before it, so that nothing can be done ahead."""
+    """A client that runs the calls; each file is named by the previous result, so that no step can be done early."""
 
     def __init__(self, address: str, folder: Path) -> None:
         self.done: list[int] = []
@@ -54,7 +54,7 @@ class Work:
         self._messages: list[Any] = [{"role": "user", "content": prompt(*turns, last)}]
 
     def steps(self) -> Iterator[int]:
-        """After each answer with a call, before it is done: how many have been done so far."""
+        """Yields after each answer with a call, before it runs: the number of completed calls."""
         while calls := self._answer():
             yield len(self.done)
             for call in calls:
@@ -62,7 +62,7 @@ class Work:
                 self._messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
 
     def check(self) -> None:
-        """Everything was done once and in order."""
+        """Every call ran once and in order."""
         assert self.said == f"ALLDONE next is {CALLS}"
         assert self.done == list(range(CALLS))
         assert sorted(int(file.name) for file in self._folder.iterdir()) == self.done
@@ -90,7 +90,7 @@ def test_twenty_calls_go_through_one_run_that_stays_open(stage: CursorStage, tmp
 
 @pytest.mark.parametrize("setting", [RUN_PARKED, SSE_PARKED])
 def test_a_gateway_that_is_killed_goes_on_where_it_was(setting: Setting, tmp_path: Path) -> None:
-    """The new one knows nothing but what the client sends: the conversation in its own form, then one open run again."""
+    """The new gateway only has what the client sends: the conversation in native form, then one open run again."""
     here, files = tmp_path / "here", tmp_path / "files"
     here.mkdir()
     files.mkdir()

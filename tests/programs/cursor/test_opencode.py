@@ -1,4 +1,4 @@
-"""OpenCode on Cursor's agent does what it does on a plain model."""
+"""OpenCode on Cursor's agent completes the same tasks as on a plain model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""For each setting a gateway before a server with text only, started when a test first asks for it, and for each test a task of its own."""
+"""A gateway and a server with only text for each setting, started at their first use, and a new task for each test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a model writes a call into its text: as it was told, nearly so, or in the way of its own training."""
+"""How a model writes a call into its text: as instructed, with mistakes, or in its own trained format."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class Wish(NamedTuple):
-    """A call that the model means to make. attempt: how often this one was refused before."""
+    """A call that the model intends. attempt: how often this one was rejected before."""
 
     name: str
     arguments: dict[str, Any]
@@ -16,7 +16,7 @@ class Wish(NamedTuple):
     attempt: int = 0
 
 
-Written = Callable[[str, list[Wish]], str]  # text before the calls, the calls -> all that the model says
+Written = Callable[[str, list[Wish]], str]  # text before the calls, the calls -> the model's answer
 
 
 def plain(text: str, wishes: list[Wish]) -> str:
@@ -25,7 +25,7 @@ def plain(text: str, wishes: list[Wish]) -> str:
 
 
 def sloppy(text: str, wishes: list[Wish]) -> str:
-    """Two calls that nobody can make, each refused once; and every other one is out of form."""
+    """Two invalid calls, each rejected once; every other call has a format mistake."""
     (wish,) = wishes
     if wish.step == 0 and wish.attempt == 0:
         return f"{text}\n{plain('', [wish._replace(name='look_into_the_file')])}"
@@ -68,12 +68,12 @@ def mistral_named(text: str, wishes: list[Wish]) -> str:
 
 
 def llama_json(text: str, wishes: list[Wish]) -> str:
-    """The call is all that such a model says."""
+    """The call is the whole answer."""
     return "; ".join(_json({"name": wish.name, "parameters": wish.arguments}) for wish in wishes)
 
 
 def pythonic(text: str, wishes: list[Wish]) -> str:
-    """The call is all that such a model says."""
+    """The call is the whole answer."""
     calls = [f"{wish.name}({', '.join(f'{key}={value!r}' for key, value in _members(wish))})" for wish in wishes]
     return f"[{', '.join(calls)}]"
 

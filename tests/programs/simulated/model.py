@@ -1,7 +1,7 @@
-"""The model of the tests: it follows the script in its prompt, by the tools and results that it can find there, and by nothing else.
+"""The model of the tests: it follows the script in its prompt, using only the tools and results that it finds there.
 
-It remembers nothing. How far it is follows from the results of calls that were made; a result that only refuses a call means one more try.
-It says so in capitals when a tool is not offered, its arguments do not fit the schema, or an earlier call came back changed.
+It stores nothing. Its position follows from the results of calls; a result that rejects a call means another attempt. It reports in
+capitals if a tool is not offered, its arguments are invalid, or an earlier call changed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _REFUSALS = ("invalid_arguments", "unknown_tool", "unreadable_call", "call_requi
 
 
 class Past(NamedTuple):
-    """A call as it stands in the prompt, and its result."""
+    """A call in the prompt, and its result."""
 
     name: str
     arguments: Any
@@ -29,7 +29,7 @@ class Past(NamedTuple):
 
     @property
     def is_refused(self) -> bool:
-        """Nobody made that call: the result is a complaint about it."""
+        """The call was not made: its result is an error of the gateway."""
         try:
             told = json.loads(self.result)
         except ValueError:
@@ -38,7 +38,7 @@ class Past(NamedTuple):
 
 
 class Prompt(NamedTuple):
-    """What the model was given: its task, schemas by the names of tools, and what happened so far."""
+    """The model's input: its task, schemas by tool name, and the history."""
 
     script: str
     tools: dict[str, dict[str, Any]]
@@ -58,7 +58,7 @@ def script_in(text: str) -> str:
 
 def answer(prompt: Prompt, written: Written) -> Answer:
     if not prompt.script or not prompt.tools:
-        return Answer("A file and a word")  # programs also ask for titles and the like
+        return Answer("A file and a word")  # programs also send requests for titles and similar
     made = [past for past in prompt.past if not past.is_refused]
     step, turn, told = _place(json.loads(prompt.script)["turns"], len(made))
     attempt = sum(past.is_refused for past in prompt.past[len(prompt.past) - _refused_at_end(prompt.past) :])
@@ -92,7 +92,7 @@ def _place(turns: list[dict[str, Any]], made: int) -> tuple[int, dict[str, Any],
 
 
 def _altered(prompt: Prompt, told: list[dict[str, Any]], made: list[Past]) -> str:
-    """Each call must stand in the prompt as it was written."""
+    """Each call must be in the prompt unchanged."""
     if len(told) != len(made):
         return f"HISTORY-ALTERED: {len(made)} calls were made, expected {len(told)}"
     for call, past in zip(told, made, strict=True):

@@ -1,7 +1,7 @@
-"""What a model finds in its prompt: tools with their schemas, its own calls, and their results.
+"""Parses a prompt: tools with their schemas, calls, and results.
 
-A model without tools has words and nothing else: schemas are JSON in its instructions, calls are blocks in what it said, results are
-blocks in what it was told. One with tools finds the same in the members of the request that are meant for them.
+A model without tools has only text: schemas are JSON in its instructions, calls are blocks in its own texts, results are blocks in user
+texts. For a model with tools they are in the members of the request.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _schemas(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _written_past(said: list[Said]) -> Iterator[Past]:
-    """Results say which call of the turn before them they answer; a turn is all that the model said since the user spoke."""
+    """Results name the call of the previous turn that they answer; a turn is the model's output since the last user message."""
     turn: list[str] = []
     is_told = True
     for message in said:
@@ -63,7 +63,7 @@ def _answered(turn: list[str], results: list[dict[str, Any]]) -> Iterator[Past]:
 
 
 def offered_prompt(request: dict[str, Any]) -> Prompt:
-    """Chat Completions as it is meant to be."""
+    """Chat Completions with native tools."""
     tools = [tool["function"] for tool in request.get("tools") or []]
     messages = request["messages"]
     asked = json.dumps([message["content"] for message in messages if message["role"] == "user"])

@@ -1,4 +1,4 @@
-"""What a program is run on here: a server that has only text, and a gateway that makes tools of it. The tasks are those of the native stages."""
+"""The environment of a program under test: a server with only text, and a gateway with simulated tools. The tasks are the same as on native models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.programs.stage import Stage, free_port, serving
 
 
 class Setting(NamedTuple):
-    """How the model writes, and in which dialect its server speaks. more: lines of the back end's table."""
+    """How the model writes calls, and the dialect of its server. more: lines of the back end's table."""
 
     manner: str
     dialect: str = "openai-chat"
@@ -53,7 +53,7 @@ retries = 0
 
 
 def requests_of(stage: Stage, project: Path) -> list[dict[str, Any]]:
-    """The requests for the task in this folder that had to do with tools, in their order. None may have been refused."""
+    """The requests with tools for the task in this folder, in order. None may have been rejected."""
     lines = (stage.folder / "journal").read_text(encoding="utf-8").splitlines()
     noted = [line for line in map(json.loads, lines) if json.dumps(str(project))[1:-1] in line["script"]]
     refused = [line["refused"] for line in noted if line["status"] != 200]
@@ -62,13 +62,13 @@ def requests_of(stage: Stage, project: Path) -> list[dict[str, Any]]:
 
 
 def steps_of(stage: Stage, project: Path) -> list[tuple[int, int]]:
-    """How the task went: for each request the turn of the script, and how often its call had been refused before."""
+    """For each request the turn of the script, and how often its call was rejected before."""
     return [(line["step"], line["attempt"]) for line in requests_of(stage, project)]
 
 
 def straight(turns: int) -> list[tuple[int, int]]:
-    """A request for each turn, and none that the client did not make."""
+    """One request per turn, and no additional ones."""
     return [(turn, 0) for turn in range(turns)]
 
 
-CORRECTED = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)]  # of three turns, two calls were told to be wrong
+CORRECTED = [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0)]  # three turns, two corrected calls

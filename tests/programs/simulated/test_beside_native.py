@@ -1,4 +1,4 @@
-"""A program that cannot see the difference: the same task on a model with tools and on one without takes the same number of requests."""
+"""The same task takes the same number of requests on a model with tools and on one without."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_same_requests(
 
 
 def _tools_offered(task: Task) -> list[list[str]]:
-    """For each request to the native upstream the names of its tools, where there were any."""
+    """For each request to the native upstream with tools, their names."""
     lines = map(json.loads, (task.stage.folder / "journal").read_text(encoding="utf-8").splitlines())
     bodies = [line["body"] for line in lines if str(task.project) in script_in(json.dumps(line["body"]))]
     return [[tool["function"]["name"] for tool in body["tools"]] for body in bodies if body.get("tools")]

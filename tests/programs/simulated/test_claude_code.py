@@ -1,4 +1,4 @@
-"""Claude Code on a model without tools does what it does on one that has them, tools that it has to find included."""
+"""Claude Code on a model without tools completes the same tasks as with tools, including tool search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Codex on a model without tools does what it does on one that has them, freeform tools and namespaces included."""
+"""Codex on a model without tools completes the same tasks as with tools, including freeform tools and namespaces."""
 
 from __future__ import annotations
 

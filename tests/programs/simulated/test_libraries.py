@@ -1,4 +1,4 @@
-"""The SDKs, LangChain, AI SDK, OpenAI Agents and pydantic-ai on a model without tools: every way that works on one that has them."""
+"""The SDKs, LangChain, AI SDK, OpenAI Agents and pydantic-ai on a model without tools: every API that works on one with tools."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 VENDORS = ("openai", "anthropic", "langchain", "langchain.js")
 OTHERS = (Setting("plain", "anthropic"), Setting("plain", "openai-responses"))
 PAIRS = [(library, setting) for library in VENDORS for setting in OTHERS]
-# LangChain for JavaScript speaks all dialects and starts in a second; those for Python take five.
+# LangChain for JavaScript supports all dialects and starts in a second; the Python libraries take five.
 KEPT = [("openai", OTHERS[0]), ("anthropic", OTHERS[1]), *(("langchain.js", setting) for setting in OTHERS)]
 
 

@@ -1,4 +1,4 @@
-"""The instrument itself: what the server without tools refuses, and how the model in it finds its way."""
+"""Tests of the test server: what it rejects, and how its model follows the script."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_stream_has_the_whole_text_in_odd_pieces(dialect: str) -> None:
 
 @pytest.mark.parametrize("manner", MANNERS)
 def test_every_manner_names_the_tool(manner: str) -> None:
-    given = prompted(Past("no_such_tool", {}, REFUSAL))  # where the sloppy one has had its slip
+    given = prompted(Past("no_such_tool", {}, REFUSAL))  # after the mistake of the sloppy model
     assert "read" in answer(given, MANNERS[manner]).text.replace("I will read it.", "")
 
 

@@ -1,4 +1,4 @@
-"""OpenCode on a model without tools does what it does on one that has them."""
+"""OpenCode on a model without tools completes the same tasks as with tools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The vendors' SDKs in detail, on a model without tools: calls side by side, choices of tools, arguments as they grow, errors."""
+"""The vendors' SDKs in detail, on a model without tools: parallel calls, tool choices, streaming arguments, errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LONG = "Llanfairpwllgwyngyllgogerychwyrndrobwllllantysiliogogogoch, Wales"
 
 
 def asks(task: Task, *places: str) -> str:
-    """A prompt for as many calls in one turn. The folder in the script tells whose requests they are."""
+    """A prompt for that many calls in one turn. The folder in the script identifies the requests."""
     calls = [{"name": "get_weather", "arguments": {"place": place, "days": 2}} for place in places]
     told = " and ".join(f"{{{{result:{number}}}}}" for number in range(len(places)))
     return prompt({"text": "Let me look.", "calls": calls, "for": str(task.project)}, {"text": f"It is {told}."})
@@ -101,7 +101,7 @@ def test_responses_stream_helper_gets_every_event_in_order(client: OpenAI, task:
 
 @GROWING
 def test_arguments_grow_where_nobody_holds_them(client: OpenAI, task: Task) -> None:
-    """A strict tool would be held: what is asked to be valid is not shown before it is known to be."""
+    """A strict tool would be held until it is valid."""
     asked: Any = [{"role": "user", "content": asks(task, LONG)}]
     pieces, names = [], []
     for chunk in client.chat.completions.create(model="m", messages=asked, tools=[LOOSE], stream=True):
@@ -117,7 +117,7 @@ def test_arguments_grow_where_nobody_holds_them(client: OpenAI, task: Task) -> N
 
 @PLAIN
 def test_the_prompt_says_which_tool_to_call(client: OpenAI, task: Task) -> None:
-    """What may change from request to request stands at the end; the instruction is the same for every choice."""
+    """The choice is a note at the end; the instructions are the same for every choice."""
     asked: Any = [{"role": "user", "content": asks(task, "Oslo")}]
     named: Any = {"type": "function", "function": {"name": "get_weather"}}
     for choice in ("auto", "required", named):
@@ -145,7 +145,7 @@ def test_the_example_in_the_instruction_is_a_call_that_could_be_made(client: Ope
 
 @PLAIN
 def test_the_instruction_is_the_same_in_every_turn(client: OpenAI, task: Task) -> None:
-    """What a server has cached of a prompt stays good."""
+    """So that prompt caches work."""
     messages: list[Any] = [{"role": "system", "content": "Be kind."}, {"role": "user", "content": asks(task, "Oslo")}]
     first = client.chat.completions.create(model="m", messages=messages, tools=[TOOL]).choices[0].message
     assert first.tool_calls

@@ -1,4 +1,4 @@
-"""LangChain in JavaScript, bound tools and streams, on models without tools: a loop over two searches, with the same results everywhere."""
+"""LangChain for JavaScript with bound tools and streams on models without tools: a loop over two searches, with the same results everywhere."""
 
 from __future__ import annotations
 

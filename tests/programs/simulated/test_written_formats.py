@@ -1,4 +1,4 @@
-"""Servers that take tools and hand back what the model wrote: each way of writing calls is read, in the hands of real clients."""
+"""Servers that accept tools and return the model's text unparsed: each format of calls is parsed, with real clients."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.thorough import some
 
 pytestmark = pytest.mark.slow
 
-# Each form is read in tests/calls/formats as well. Here, each of some meets one program.
+# Each format also has its own tests. Here, some formats run with one program each.
 ALL = [Setting(manner) for manner in OWN]
 QWEN, MISTRAL, LLAMA = FAMILIAR = [Setting(manner) for manner in ("qwen-xml", "mistral-list", "llama-json")]
 

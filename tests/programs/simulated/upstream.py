@@ -1,8 +1,8 @@
-"""A server with text and nothing else, and behind it the model of the tests. Run as a program: PORT JOURNAL.
+"""A server with only text, and the model of the tests. Run as a program: PORT JOURNAL.
 
-The first name in a path says how the model writes its calls, the second in which dialect the server speaks, as in
-/sloppy/openai-chat/v1/chat/completions. Whatever has to do with tools is refused with 400; only models with a way of writing calls
-of their own are offered tools by a server that takes them and forgets to read the answer. JOURNAL gets one line of JSON a request.
+The first name in a path selects how the model writes its calls, the second the dialect of the server, as in
+/sloppy/openai-chat/v1/chat/completions. Everything related to tools is rejected with 400. Only for models with their own format
+of calls, the server accepts tools and does not parse the answer. JOURNAL gets one JSON line per request.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Server(ThreadingHTTPServer):
         self._lock = threading.Lock()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A gateway that hangs up is no fault."""
+        """A disconnecting gateway is no error."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
@@ -40,7 +40,7 @@ class Server(ThreadingHTTPServer):
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # every piece leaves by itself
+    disable_nagle_algorithm = True  # send every chunk separately
     server: Server
 
     def do_GET(self) -> None:
@@ -101,7 +101,7 @@ class Handler(BaseHTTPRequestHandler):
         self.server.note({**line, "body": request})
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """The journal says it better."""
+        """The journal has the requests."""
 
 
 def _prompt(request: dict[str, Any], manner: str, wire: Wire) -> Prompt:

@@ -1,6 +1,6 @@
-"""Three dialects as a server speaks them that has only text: what it reads of a request and why it refuses one, and how it writes an answer.
+"""Three dialects of a server with only text: parsing and rejecting requests, and writing answers.
 
-Nothing here is toolwire's own: the server is a second opinion on what reaches a model without tools.
+It uses no code of toolwire, so that it checks independently what reaches a model without tools.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Said(NamedTuple):
 
 
 class Refused(Exception):
-    """What the request has that a server of this kind does not know."""
+    """A member of the request that such a server does not support."""
 
 
 class Wire(NamedTuple):
@@ -37,13 +37,13 @@ class Wire(NamedTuple):
 
 
 def no_tools(request: dict[str, Any]) -> None:
-    """Also a null is refused: an old server does not know the name at all."""
+    """A null is rejected too: an old server does not know the member at all."""
     if found := [name for name in (*_TOOL_WORDS, *_STATE) if name in request]:
         raise Refused(f"unknown members: {', '.join(found)}")
 
 
 def odd_pieces(text: str) -> list[str]:
-    """The same text is always cut in the same places, and tags nearly always are."""
+    """Equal texts are split equally, and tags are nearly always split."""
     chance = random.Random(text)
     pieces = []
     while text:
@@ -173,7 +173,7 @@ def _stream_responses(text: str) -> Iterator[str]:
 
 
 def _id(prefix: str) -> str:
-    """Some clients take two answers with one id for the same message."""
+    """Some clients treat two answers with the same id as one message."""
     return prefix + secrets.token_hex(8)
 
 

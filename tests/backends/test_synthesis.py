@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from tests.backends.event_contract import check_events, result, user
 from toolwire.backends.synthesis import (
     batches,
-    choices_asked,
+    choice_events,
+    chunk_splitter,
     estimated_usage,
-    in_chunks,
-    in_words,
     plausible_logprobs,
+    requested_choices,
     results_of,
-    tell,
+    split_words,
     text_of,
     tokens,
 )
@@ -37,8 +37,8 @@ parts: st.SearchStrategy[Part] = st.one_of(
 def test_any_parts_in_any_chunks_keep_the_contract(choices: list[list[Part]], size: int) -> None:
     ends = tuple(Choice(reason="stop", index=index) for index in range(len(choices)))
     start = Started(id="gen_1", model="m")
-    for cut in (in_chunks(size), in_words):
-        events = [start, *tell(choices, cut), Finished(choices=ends)]
+    for cut in (chunk_splitter(size), split_words):
+        events = [start, *choice_events(choices, cut), Finished(choices=ends)]
         check_events(events)
         assert [list(fold(events).parts_of(index)) for index in range(len(choices))] == choices
         assert [event for batch in batches(events) for event in batch] == events
@@ -46,25 +46,25 @@ def test_any_parts_in_any_chunks_keep_the_contract(choices: list[list[Part]], si
 
 @given(st.text())
 def test_pieces_join_to_the_text(text: str) -> None:
-    assert "".join(in_words(text)) == text
+    assert "".join(split_words(text)) == text
     for size in (0, 1, 7):
-        assert "".join(in_chunks(size)(text)) == text
-        assert "" not in in_chunks(size)(text)
+        assert "".join(chunk_splitter(size)(text)) == text
+        assert "" not in chunk_splitter(size)(text)
 
 
 def test_chunk_zero_is_one_piece() -> None:
-    assert in_chunks(0)("all of it") == ["all of it"]
-    assert in_chunks(4)("all of it") == ["all ", "of i", "t"]
+    assert chunk_splitter(0)("all of it") == ["all of it"]
+    assert chunk_splitter(4)("all of it") == ["all ", "of i", "t"]
 
 
 def test_a_batch_ends_with_a_delta_or_an_end() -> None:
-    told = list(batches(tell([[Text(text="one two")]], in_words)))
+    told = list(batches(choice_events([[Text(text="one two")]], split_words)))
     assert [type(batch[-1]) for batch in told] == [PartDelta, PartDelta, PartEnded]
 
 
 def test_each_piece_has_its_own_logprobs() -> None:
     part = Text(text="one two", logprobs=plausible_logprobs(["one ", "two"]))
-    deltas = [event for event in tell([[part]], in_words) if isinstance(event, PartDelta)]
+    deltas = [event for event in choice_events([[part]], split_words) if isinstance(event, PartDelta)]
     assert [delta.logprobs[0]["token"] for delta in deltas if delta.logprobs] == ["one ", "two"]
     assert plausible_logprobs(["é"])[0]["bytes"] == [0xC3, 0xA9]
 
@@ -86,5 +86,5 @@ def test_text_of_names_what_is_no_text() -> None:
 @pytest.mark.parametrize("wanted", [0, -1, 129, 10**9])
 def test_choices_without_reason_are_refused(wanted: int) -> None:
     with pytest.raises(BadRequest, match="expected 1 to 128"):
-        choices_asked(Request(model="m", messages=(), sampling=Sampling(choices=wanted)))
-    assert choices_asked(Request(model="m", messages=())) == 1
+        requested_choices(Request(model="m", messages=(), sampling=Sampling(choices=wanted)))
+    assert requested_choices(Request(model="m", messages=())) == 1

@@ -1,8 +1,7 @@
-"""TCP connections to hosts with several addresses: they race, and the first to accept wins (RFC 8305, "happy eyeballs").
+"""TCP connections to hosts with several addresses: attempts race, and the first that succeeds is used (RFC 8305, "happy eyeballs").
 
-The next address is tried when the one before has failed, or has not answered within a quarter of a second; addresses of both families
-alternate. So a host whose IPv6 is dead costs a quarter of a second, not the whole connect timeout. Python's own loop can do this,
-uvloop cannot, hence one implementation on what both have.
+The next address is tried when the previous one fails or does not answer within a quarter of a second; both address families alternate. So a
+host with broken IPv6 costs a quarter of a second instead of the whole connect timeout. Python's own event loop can do this, uvloop cannot.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from ..errors import quote
 from .http.connection import TransportError
 from .http.proxy import authority
 
-# As getaddrinfo() gives it: family, type, protocol, canonical name, address.
+# As getaddrinfo() returns it: family, type, protocol, canonical name, address.
 AddressInfo: TypeAlias = tuple[int, int, int, str, tuple[Any, ...]]
 Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[AddressInfo]]]
 
@@ -28,8 +27,8 @@ _MOST = 16  # addresses of one host that are tried
 
 
 async def resolve(host: str, port: int) -> Sequence[AddressInfo]:
-    """By the system. Raises socket.gaierror."""
-    try:  # a number needs no thread
+    """By the resolver of the system. Raises socket.gaierror."""
+    try:  # a numeric address needs no thread
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     except socket.gaierror:
         return await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -46,7 +45,7 @@ class Race:
         self._outcomes: dict[str, OSError | None] = {}  # of the addresses tried so far; None: no answer yet
 
     async def connect(self) -> socket.socket:
-        """A connected socket. Raises OSError when no address accepts, and socket.gaierror when there is none."""
+        """A connected socket. Raises OSError if no address accepts, and socket.gaierror if there is none."""
         waiting = list(alternating(await self._resolve(self._host, self._port)))[:_MOST]
         if not waiting:
             raise socket.gaierror(socket.EAI_NONAME, "the host has no address")
@@ -71,14 +70,14 @@ class Race:
 
     @property
     def story(self) -> str:
-        """Which addresses were tried, as a sentence to follow an error message; "" if there was only one."""
+        """Which addresses were tried, to append to an error message; "" if there was only one."""
         if len(self._outcomes) < 2:
             return ""
         tried = [f"{address} ({_reason(error)})" for address, error in self._outcomes.items()]
         return f" Tried {', '.join(tried)}."
 
     async def _try(self, info: AddressInfo) -> socket.socket | None:
-        """None where this address does not accept."""
+        """None if this address does not accept."""
         family, kind, protocol, _, address = info
         name = authority(str(address[0]), int(address[1]))
         self._outcomes[name] = None
@@ -96,14 +95,14 @@ class Race:
         return connecting
 
     def _failure(self) -> OSError:
-        """The reason where all addresses failed alike, else one without a number."""
+        """The error of all addresses if it is the same, else one without errno."""
         errors = [error for error in self._outcomes.values() if error is not None]
         is_same = len({(type(error), error.errno) for error in errors}) == 1
         return type(errors[0])(*errors[0].args) if is_same else OSError("no address accepted a connection")
 
 
 def alternating(found: Sequence[AddressInfo]) -> Iterator[AddressInfo]:
-    """In the order of the system, but with both families in turns, each address once."""
+    """In the order of the system, but with alternating families and without duplicates."""
     unique = list({info[4]: info for info in found}.values())
     first = [info for info in unique if info[0] == unique[0][0]]
     other = [info for info in unique if info[0] != unique[0][0]]
@@ -112,10 +111,8 @@ def alternating(found: Sequence[AddressInfo]) -> Iterator[AddressInfo]:
 
 
 def dial_error(error: OSError, peer: str, seconds: float, *, server: str = "", story: str = "") -> TransportError:
-    """Python's many ways to report that a connection failed, mapped at one edge.
-
-    peer is what was connected to; server, where that is another one behind a proxy, is what the TLS handshake was with.
-    story is that of the race.
+    """Maps the exceptions of a failed connection. peer: the other end of the connection. server: the other end of TLS, if that is another
+    one behind a proxy. story: of the race.
     """
     server = server or peer
     if isinstance(error, TimeoutError):
@@ -142,6 +139,6 @@ def _reason(error: OSError | None) -> str:
 
 
 def _close_late(task: asyncio.Task[socket.socket | None]) -> None:
-    """It has connected after the race was won."""
+    """It connected after another attempt had succeeded."""
     if not task.cancelled() and task.exception() is None and (late := task.result()) is not None:
         late.close()

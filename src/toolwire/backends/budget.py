@@ -1,7 +1,7 @@
-"""So much and no more a minute, for each conversation: an agent that runs in circles costs its user a refusal, not a fortune (H167).
+"""Rate limits for each conversation: an agent in an endless loop gets an error instead of a large bill (H167).
 
-A conversation is known by whose it is, its model, the user's first words and the first turn that answered them. A request without
-such a turn is no conversation yet, and is never refused.
+A conversation is identified by its owner, its model, the first text of the user and the first turn after it. A request without such a turn
+is never refused.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ..types import Request, ToolCall
 
 CODE = "budget_exceeded"
 _WINDOW = 60.0
-_MOST = 4096  # conversations that are watched; the one that has been silent for longest goes first
+_MOST = 4096  # conversations in memory, evicted least recently used first
 
 
 class Account(Struct):
-    """What was spent within the last minute, or was when it was last looked at."""
+    """Requests and tokens of the last minute, as of the last call."""
 
     requests: deque[float]
     tokens: deque[tuple[float, int]]
@@ -29,7 +29,7 @@ class Account(Struct):
 
 
 class ConversationBudget:
-    """0 is no limit. Times are those of one clock that never goes back."""
+    """0 is no limit. Times are of one monotonic clock."""
 
     def __init__(self, requests: int, tokens: int) -> None:
         self._requests = requests
@@ -38,12 +38,12 @@ class ConversationBudget:
         self.refused = 0
 
     def ask(self, conversation: str, now: float) -> None:
-        """One more request. Raises UpstreamError where that is one too many."""
+        """Count a request. Raises UpstreamError if it exceeds the limit."""
         if conversation:
             self.charge(self.account(conversation), now)
 
     def account(self, conversation: str) -> Account:
-        """That of the conversation; a new one where it has no name."""
+        """The account of a conversation; a new one if it has no name."""
         if not conversation or not (self._requests or self._tokens):
             return Account(deque(), deque())
         account = self._accounts.pop(conversation, None) or Account(deque(), deque())
@@ -53,7 +53,7 @@ class ConversationBudget:
         return account
 
     def charge(self, account: Account, now: float) -> None:
-        """One request, or what costs as much. Raises UpstreamError where that is one too many."""
+        """Count a request, or something as expensive. Raises UpstreamError if it exceeds the limit."""
         if not (self._requests or self._tokens):
             return
         _forget(account, now - _WINDOW)
@@ -72,7 +72,7 @@ class ConversationBudget:
         self.refused += 1
         wait = max(1, round(since + _WINDOW - now))
         return UpstreamError(
-            f"this conversation has had {what} within a minute, which is all that {key} allows.",
+            f"this conversation has had {what} within a minute, the limit of {key}.",
             status=429,
             code=CODE,
             hint=f"See whether the agent runs in circles; go on in {wait} seconds, or raise {key} of this back end.",

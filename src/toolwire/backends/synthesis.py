@@ -1,4 +1,4 @@
-"""Whole parts told as the events of a stream: for back ends that make their answers in this process."""
+"""Turns complete parts into the events of a stream, for back ends that make answers in this process."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _MOST_CHOICES = 128
 _WORD = re.compile(r"\S+\s*|\s+")
 
 
-def tell(choices: Sequence[Sequence[Part]], cut: Cutter) -> Iterator[Event]:
-    """The parts of every choice, one choice after the other; what comes before and after them is the caller's."""
+def choice_events(choices: Sequence[Sequence[Part]], cut: Cutter) -> Iterator[Event]:
+    """The events of all parts, one choice after the other, without Started and Finished."""
     index = 0
     for choice, parts in enumerate(choices):
         for part in parts:
-            yield from tell_part(part, index, choice, cut)
+            yield from part_events(part, index, choice, cut)
             index += 1
 
 
-def tell_part(part: Part, index: int, choice: int, cut: Cutter) -> Iterator[Event]:
-    """A text with logprobs has one of them for each of its pieces."""
+def part_events(part: Part, index: int, choice: int, cut: Cutter) -> Iterator[Event]:
+    """A text with logprobs has one for each of its pieces."""
     yield PartStarted(index=index, part=emptied(part), choice=choice)
     logprobs = part.logprobs if isinstance(part, Text) else None
     for position, piece in enumerate(cut(content_of(part))):
@@ -37,12 +37,12 @@ def tell_part(part: Part, index: int, choice: int, cut: Cutter) -> Iterator[Even
     yield PartEnded(index=index, part=part, choice=choice)
 
 
-def in_words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Each word with the space that follows it."""
     return _WORD.findall(text)
 
 
-def in_chunks(size: int) -> Cutter:
+def chunk_splitter(size: int) -> Cutter:
     """Pieces of that many characters; 0: all in one."""
 
     def cut(text: str) -> list[str]:
@@ -54,7 +54,7 @@ def in_chunks(size: int) -> Cutter:
 
 
 def batches(events: Iterable[Event]) -> Iterator[list[Event]]:
-    """Each batch ends with a delta or with the end of a part, so that a stream flows and is not a crawl of single events."""
+    """Each batch ends with a delta or with the end of a part."""
     batch: list[Event] = []
     for event in events:
         batch.append(event)
@@ -65,8 +65,8 @@ def batches(events: Iterable[Event]) -> Iterator[list[Event]]:
         yield batch
 
 
-def choices_asked(request: Request) -> int:
-    """How many answers the client wants, within reason."""
+def requested_choices(request: Request) -> int:
+    """The number of answers that the client requests. Raises BadRequest if it is out of range."""
     wanted = request.sampling.choices
     if not 1 <= wanted <= _MOST_CHOICES:
         raise BadRequest(f"found {wanted} choices; expected 1 to {_MOST_CHOICES}.", where="n")
@@ -74,7 +74,7 @@ def choices_asked(request: Request) -> int:
 
 
 def estimated_usage(request: Request, choices: Sequence[Sequence[Part]]) -> Usage:
-    """Four characters to a token, at least one token each way."""
+    """Four characters per token, at least one token each way."""
     written = [part for parts in choices for part in parts]
     thought = sum(len(part.text) for part in written if isinstance(part, Reasoning))
     return Usage(
@@ -93,7 +93,7 @@ def message_length(message: Message) -> int:
 
 
 def text_of(part: Part) -> str:
-    """What a model reads of a part; what is not text stands in brackets."""
+    """The text of a part as a model reads it; media are named in brackets."""
     match part:
         case Text() | Refusal() | Reasoning():
             return part.text
@@ -115,7 +115,7 @@ def results_of(messages: Iterable[Message]) -> list[ToolResult]:
 
 
 def plausible_logprobs(pieces: Iterable[str]) -> tuple[Json, ...]:
-    """One entry a piece, as sure of itself as a script can be."""
+    """One entry for each piece, always with the same probability."""
     return tuple(
         {
             "token": piece,

@@ -127,7 +127,7 @@ def test_a_strict_script_says_what_was_altered() -> None:
     assert said(*past(looked='{"at":"y"}')).startswith("HISTORY-ALTERED: answer 0 has look")
     assert said(*past(written='{"input":"is two"}')).startswith("HISTORY-ALTERED: answer 1 has write")
     assert said(*past()[:-1]) == "HISTORY-ALTERED: no result for the call of write."
-    assert said(assistant("a"), user("go on")) == "HISTORY-ALTERED: answer 0 has 0 calls, told were 1."
+    assert said(assistant("a"), user("go on")) == "HISTORY-ALTERED: answer 0 has 0 calls; expected 1."
 
 
 def test_a_strict_script_calls_only_what_is_offered() -> None:

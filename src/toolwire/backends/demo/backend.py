@@ -1,6 +1,6 @@
-"""The demo model: no account, no network, no intelligence; it picks tools by words and says so.
+"""The demo model: no account, no network, no intelligence. It picks tools by the words of the prompt.
 
-It is there for the first minute with toolwire and for trying a client: its calls are valid by the tools' own schemas.
+It is for the first minute with toolwire and for testing a client: its calls are valid by the schemas of the tools.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ...types import (
     ToolResult,
 )
 from ..base import Backend, EventReply, Model
-from ..synthesis import batches, choices_asked, estimated_usage, in_words, results_of, tell, text_of
+from ..synthesis import batches, choice_events, estimated_usage, requested_choices, results_of, split_words, text_of
 from .arguments import PromptArguments
 from .prompt_match import PromptHints, hints_of, named_tools, score
 from .prompt_paths import request_in, workspace_in
@@ -58,8 +58,8 @@ class Demo(Backend):
         return [Model(id=_MODEL, owner="toolwire", title="toolwire demo")]
 
     async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
-        count = choices_asked(request)
-        # A hostile schema may take a second to give up on: other requests must not wait for that.
+        count = requested_choices(request)
+        # In a thread, because a hostile schema may take long.
         first = await asyncio.to_thread(_parts, request)
         return EventReply(events=_told(request, [_renewed(first, index) for index in range(count)]))
 
@@ -71,13 +71,13 @@ async def _told(request: Request, choices: Sequence[Sequence[Part]]) -> AsyncIte
         for index, parts in enumerate(choices)
     )
     last = Finished(choices=ends, usage=estimated_usage(request, choices))
-    for batch in batches(chain([start], tell(choices, in_words), [last])):
+    for batch in batches(chain([start], choice_events(choices, split_words), [last])):
         yield batch
 
 
 def _parts(request: Request) -> list[Part]:
     thought: list[Part] = [Reasoning(text=_THOUGHT)] if _is_thinking(request.thinking) else []
-    if said := _results_said(request.messages):
+    if said := _results_text(request.messages):
         return [*thought, Text(text=said)]
     prompt = _prompt(request.messages)
     tools = _picked(request, prompt)
@@ -87,7 +87,7 @@ def _parts(request: Request) -> list[Part]:
 
 
 def _renewed(parts: Sequence[Part], choice: int) -> list[Part]:
-    """The same parts for another choice; its calls have ids of their own."""
+    """The same parts for another choice, with other ids of calls."""
     return [
         replace(part, id=_call_id(f"{part.id} {choice}")) if isinstance(part, ToolCall) and choice else part
         for part in parts
@@ -101,7 +101,7 @@ def _is_thinking(thinking: Thinking | None) -> bool:
 
 
 def _prompt(messages: Sequence[Message]) -> str:
-    """The last text of the last user message that has one: clients put their own notes before what the person wrote."""
+    """The last text of the last user message that has one: clients put their own notes before the text of the user."""
     for message in reversed(messages):
         if message.role == "user":
             for part in reversed(message.parts):
@@ -111,16 +111,16 @@ def _prompt(messages: Sequence[Message]) -> str:
 
 
 def _workspace(messages: Sequence[Message]) -> str:
-    """User messages first: system prompts have examples of paths in them."""
+    """User messages first: system prompts contain example paths."""
     ordered = sorted(messages, key=lambda message: message.role != "user")
     return workspace_in(part.text for message in ordered for part in message.parts if isinstance(part, Text))
 
 
-def _results_said(messages: Sequence[Message]) -> str:
-    """What the tools said since the model spoke last; "" where nothing came."""
+def _results_text(messages: Sequence[Message]) -> str:
+    """The results since the last answer as text; "" if there are none."""
     names = {part.id: part.name for message in messages for part in message.parts if isinstance(part, ToolCall)}
     results = results_of(_since_answer(messages))
-    said = [_result_said(result, names) for result in results[:_MOST_RESULTS]]
+    said = [_result_text(result, names) for result in results[:_MOST_RESULTS]]
     left = len(results) - len(said)
     return " ".join([*said, f"({left} more results came.)"] if left else said)
 
@@ -132,7 +132,7 @@ def _since_answer(messages: Sequence[Message]) -> Sequence[Message]:
     return messages
 
 
-def _result_said(result: ToolResult, names: dict[str, str]) -> str:
+def _result_text(result: ToolResult, names: dict[str, str]) -> str:
     text = text_of(result).strip()
     shown = text[:_RESULT_SHOWN] + "..." if len(text) > _RESULT_SHOWN else text or "nothing"
     verb = "failed" if result.is_error else "said"
@@ -141,7 +141,7 @@ def _result_said(result: ToolResult, names: dict[str, str]) -> str:
 
 
 def _picked(request: Request, prompt: str) -> list[Tool]:
-    """The tools to call: as tool_choice says, else those that the prompt names, else the one whose words fit."""
+    """The tools to call: by tool_choice, else those that the prompt names, else the best match."""
     choice = request.tool_choice or ToolChoice(mode="auto")
     tools = [tool for tool in request.tools if tool.kind == "function"]
     if choice.mode in ("named", "allowed"):
@@ -157,7 +157,7 @@ def _picked(request: Request, prompt: str) -> list[Tool]:
 
 
 def _call(request: Request, tool: Tool, prompt: str, place: int) -> ToolCall:
-    """Its id is made from what is called and where, so it differs from any other in the conversation."""
+    """Its id is a hash of the call and its place, so it is unique in the conversation."""
     hints = hints_of(prompt, _workspace(request.messages), [tool.name for tool in request.tools])
     arguments = _arguments(tool, hints)
     raw = json.dumps(arguments, ensure_ascii=False, default=float)
@@ -170,7 +170,7 @@ def _call_id(seed: str) -> str:
 
 
 def _arguments(tool: Tool, hints: PromptHints) -> JsonObject:
-    """A schema that allows no object, or hides it too well, gets the empty one: the tool can say what is missing."""
+    """An empty object if no example is found: the error of the tool says what is missing."""
     schema = {"type": "object"} if tool.schema is None else {"type": "object", **tool.schema}
     for tried in (hints, PromptHints()):
         try:
@@ -183,7 +183,7 @@ def _arguments(tool: Tool, hints: PromptHints) -> JsonObject:
 
 
 def _words(request: Request, prompt: str) -> str:
-    """Free text, or JSON where the request asks for it."""
+    """Free text, or JSON if the request wants it."""
     shown = prompt[:_SHOWN] + "..." if len(prompt) > _SHOWN else prompt
     said = f'{_SELF}: I know nothing, but I can call your tools. You said: "{shown}"'
     if request.output.format == "text":

@@ -1,4 +1,4 @@
-"""What a prompt says in words: which tools it fits, and which of its texts and numbers could be arguments."""
+"""Matches a prompt with tools, and finds texts and numbers in it that may be arguments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import Struct
 from ...types import Tool
 from .prompt_paths import absolute, paths_in
 
-_READ = 4000  # characters of a prompt or description that are looked at
+_READ = 4000  # characters of a prompt or description that are used
 _MOST_HINTS = 20
 _NAME_WEIGHT = 3
 _ROOM = 100
@@ -37,7 +37,7 @@ _NUMBER = re.compile(r"(?<![\w.-])-?\d{1,15}(?:\.\d{1,15})?(?![\w-])(?!\.\d)")
 
 
 class PromptHints(Struct, frozen=True):
-    """texts, paths and numbers in the order in which they should be used up; words are stems; workspace is the client's folder."""
+    """texts, paths and numbers: in the order in which to use them. words: stems. workspace: the folder of the client."""
 
     prompt: str = ""
     texts: tuple[str, ...] = ()
@@ -48,12 +48,12 @@ class PromptHints(Struct, frozen=True):
     words: frozenset[str] = frozenset()
 
     def names(self, name: str) -> bool:
-        """Does the prompt have every word of this name?"""
+        """Whether the prompt has every word of this name."""
         stems = stems_of(name)
         return bool(stems) and stems <= self.words
 
     def value_of(self, name: str) -> str | None:
-        """What stands after the name, as in `city: Oslo` or `city=Oslo`."""
+        """The text after the name, as in `city: Oslo` or `city=Oslo`."""
         if not name or len(name) > 100:
             return None
         spelled = re.escape(name).replace("_", "[_ ]")
@@ -63,7 +63,7 @@ class PromptHints(Struct, frozen=True):
         return None if found is None else (found[1] or found[2] or "").rstrip(".!?")
 
     def located(self, path: str, description: str) -> str:
-        """The path as the description of its property wants it: below the workspace where it says "absolute"."""
+        """The path as its property needs it: absolute if the description has that word."""
         return absolute(path, self.workspace) if "absolute" in description.lower() else path
 
 
@@ -93,42 +93,42 @@ def hints_of(prompt: str, workspace: str = "", tools: Collection[str] = ()) -> P
 
 
 def stems_of(text: str, *, keep_stop_words: bool = False) -> frozenset[str]:
-    """The words of a sentence or a name, without their endings."""
+    """The words of a text or a name, without their endings."""
     words = [word.lower() for word in _WORD.findall(_HUMP.sub(" ", text[:_READ]))]
     return frozenset(_stem(word) for word in words if keep_stop_words or word not in _STOP_WORDS)
 
 
 def named_tools(tools: Sequence[Tool], prompt: str) -> list[Tool]:
-    """The tools whose names stand in the prompt, in that order; a prefix that a client added need not (`City-get_time`)."""
+    """The tools that the prompt names, in its order, with or without a prefix that a client added (`City-get_time`)."""
     read = prompt[:_READ]
     places = ((max(_place(tool.name, read), _place(_bare(tool.name), read)), tool) for tool in tools)
     return [tool for place, tool in sorted(places, key=lambda pair: pair[0]) if place >= 0]
 
 
 def score(tool: Tool, prompt: str) -> int:
-    """How well the words fit: the tool's name weighs most, above all its verb, then its description and properties."""
+    """The number of common words. The name of the tool weighs most, above all its verb, then its description and properties."""
     words = stems_of(prompt)
     has_verb = bool(_first_stem(tool.name)) and _first_stem(tool.name) == _first_stem(prompt)
     properties = (tool.schema or {}).get("properties")
     names = " ".join(list(properties)[:100]) if isinstance(properties, dict) else ""
     name = stems_of(tool.name)
-    unasked = len((name & _CHANGING) - words)  # a tool that changes something must be asked to
+    unasked = len((name & _CHANGING) - words)  # tools that change something need their verb in the prompt
     named = _NAME_WEIGHT * (len(words & name) + has_verb - unasked)
     return named + len(words & stems_of(tool.description or "")) + len(words & stems_of(names))
 
 
 def is_place(name: str) -> bool:
-    """Does a property of this name hold a file or a folder?"""
+    """Whether a property of this name is a file or a folder."""
     return bool(stems_of(name) & _PLACES)
 
 
 def is_folder(name: str, description: str) -> bool:
-    """Does it hold a folder?"""
+    """Whether it is a folder."""
     return bool(stems_of(f"{name} {description}") & _FOLDERS)
 
 
 def likely_number(name: str, description: str) -> int | None:
-    """Where a prompt gives no number: lines and pages count from 1, and a limit leaves room."""
+    """For a prompt without numbers: lines and pages count from 1, and a limit is large."""
     stems = stems_of(name)
     if stems & _LIMITS:
         return _ROOM
@@ -137,32 +137,32 @@ def likely_number(name: str, description: str) -> int | None:
 
 
 def _first_stem(text: str) -> str:
-    """The stem of the first word, unless that says nothing."""
+    """The stem of the first word; "" for a stop word."""
     found = _WORD.search(_HUMP.sub(" ", text[:_READ]))
     return "" if found is None or found[0].lower() in _STOP_WORDS else _stem(found[0].lower())
 
 
 def _masked(text: str, paths: Sequence[str]) -> str:
-    """Without the paths, whose parts are no words of their own."""
+    """Without the paths, whose parts are not words."""
     for path in paths:
         text = text.replace(path, "\0")
     return text
 
 
 def _bare(name: str) -> str:
-    """The name without its prefix, where that is still a name and no ordinary word; "" otherwise."""
+    """The name without its prefix, if the rest is not an ordinary word; else ""."""
     found = _PREFIXED.fullmatch(name)
     return found[1] if found is not None and ("_" in found[1] or _HUMP.search(found[1])) else ""
 
 
 def _place(name: str, text: str) -> int:
-    """Where the name stands as a word of its own; -1: nowhere."""
+    """The position of the name as a separate word, or -1."""
     found = re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) if name else None
     return -1 if found is None else found.start()
 
 
 def _stem(word: str) -> str:
-    """Rough, and the same for both sides: cities and city are citi, making and make are mak."""
+    """Approximate: cities and city become citi, making and make become mak."""
     for ending in ("ing", "ed", "s"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             word = word.removesuffix(ending)

@@ -1,4 +1,4 @@
-"""Files and folders that a prompt names, and the part of a prompt that the person wrote."""
+"""Finds files and folders in a prompt, and the part of a prompt that the user wrote."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 _MOST_PATHS = 20
 _MOST_NOTES = 50
-_SEARCHED = 200_000  # characters of a conversation in which the workspace folder is looked for
-# Names of tags in which clients put what the person wrote: userRequest (VS Code), user_query (Cursor), task (Cline).
+_SEARCHED = 200_000  # characters of a conversation that are searched for the workspace folder
+# Tags in which clients put the text of the user: userRequest (VS Code), user_query (Cursor), task (Cline).
 _REQUEST_TAG = re.compile(r"<([\w-]{0,40}(?:request|query|task|prompt|question|feedback))>", re.IGNORECASE)
 _NOTE_TAG = re.compile(r"<([A-Za-z][\w-]{0,60})>")
 _SEPARATORS = re.compile(r"[\s\"'`“”‘’<>()\[\]{},;|*=]+")
@@ -53,7 +53,7 @@ _WORKSPACE = re.compile(
 
 
 def request_in(text: str) -> str:
-    """The person's own words: the content of a request tag, otherwise the text without tagged notes."""
+    """The text of the user: the content of a request tag, else the text without tagged notes."""
     for tag in reversed(list(_REQUEST_TAG.finditer(text))[-_MOST_NOTES:]):
         end = text.find(f"</{tag[1]}>", tag.end())
         if end >= 0 and (inner := text[tag.end() : end].strip()):
@@ -71,7 +71,7 @@ def paths_in(text: str) -> tuple[str, ...]:
 
 
 def workspace_in(texts: Iterable[str]) -> str:
-    """The folder that the client says it works in; "" if it names none."""
+    """The folder that the client works in; "" if it names none."""
     left = _SEARCHED
     for text in texts:
         if (found := _WORKSPACE.search(text[: max(0, left)])) is not None:

@@ -88,7 +88,7 @@ def _bad_proxy(variable: str, problem: str) -> ConfigError:
 def _variable(environ: Mapping[str, str], name: str) -> str | None:
     if name in environ:
         return environ[name].strip()
-    # Under CGI a client's "Proxy:" header arrives as HTTP_PROXY, so there it is not the owner's word.
+    # Under CGI a client's "Proxy:" header arrives as HTTP_PROXY, so it is not trusted there.
     if name == "http_proxy" and "REQUEST_METHOD" in environ:
         return None
     value = environ.get(name.upper())
@@ -123,7 +123,7 @@ def _matches(entry: str, host: str, port: int) -> bool:
 
 
 def _split_port(entry: str) -> tuple[str, str]:
-    """An IPv6 address is taken whole unless it stands in brackets."""
+    """An IPv6 address without brackets has no port."""
     if entry.startswith("["):
         name, _, rest = entry[1:].partition("]")
         return name, rest.removeprefix(":")

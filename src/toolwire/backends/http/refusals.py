@@ -62,9 +62,9 @@ def is_passing(error: UpstreamError, profile: Profile) -> bool:
 
 
 def _remedy(error: UpstreamError, profile: Profile) -> Remedy | None:
-    said = f"{error.details.get('code')} {error.message}"[:_READ]
+    text = f"{error.details.get('code')} {error.message}"[:_READ]
     for remedy in profile.remedies:
-        if error.status in remedy.statuses and re.search(remedy.pattern, said, re.IGNORECASE):
+        if error.status in remedy.statuses and re.search(remedy.pattern, text, re.IGNORECASE):
             return remedy
     return None
 

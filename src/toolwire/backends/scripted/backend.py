@@ -1,4 +1,4 @@
-"""A back end that says what a script tells it to: the fake model behind every test of the gateway, errors and cuts included."""
+"""A back end that answers by a script, errors and cut streams included: the fake model of the tests."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from ..base import Backend, EventReply, Model
 from ..http.transport import Transport
 from ..synthesis import (
     batches,
-    choices_asked,
+    choice_events,
+    chunk_splitter,
     estimated_usage,
-    in_chunks,
     plausible_logprobs,
+    requested_choices,
     results_of,
-    tell,
     text_of,
 )
 from .judge import altered, tool_called, unpaired
@@ -48,9 +48,9 @@ from .script import (
     ScriptedCall,
     ScriptedError,
     ScriptedPart,
+    ScriptedTurn,
     ScriptedUsage,
     ScriptFile,
-    Turn,
     answers_in,
     cue_in_prompt,
     parse_file,
@@ -81,12 +81,12 @@ class Scripted(Backend):
         return [Model(id=model, owner=self.name) for model in self._file.models or ("scripted",)]
 
     async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
-        """Everything a script can have wrong is said here, before the first event."""
+        """Raises BadRequest for a wrong script, before the first event."""
         cue = cue_in_prompt(request.messages) or self._cue_in_file(request)
         quotes = _Quotes(request)
         turn = _without_script(request) if cue is None else await quotes.fill(lambda: _checked(cue, request, quotes))
         scene = _Scene(request, turn, quotes)
-        choices = [await quotes.fill(scene.parts) for _ in range(choices_asked(request))]
+        choices = [await quotes.fill(scene.parts) for _ in range(requested_choices(request))]
         if turn.error is not None and turn.error.after <= 0:
             await asyncio.sleep(turn.delay)
             raise _failure(turn.error)
@@ -105,7 +105,7 @@ class Scripted(Backend):
 
 
 class _Unsearched(Exception):
-    """A result is quoted by an expression that was not searched for yet."""
+    """A result is quoted by an expression that was not searched yet."""
 
     def __init__(self, number: int, pattern: str) -> None:
         super().__init__(number, pattern)
@@ -123,7 +123,9 @@ class _Quotes:
     def result(self, number: int, pattern: str | None) -> str:
         """Raises _Unsearched, and BadRequest for a result that is not there."""
         if number >= len(self._results):
-            raise _bad(f"result {number} is asked for; the conversation has {len(self._results)}, counted from 0.")
+            raise _bad(
+                f"the script refers to result {number}; the conversation has {len(self._results)}, counted from 0."
+            )
         if pattern is None:
             return self._results[number]
         if (number, pattern) not in self._found:
@@ -153,9 +155,9 @@ class _Quotes:
 
 
 class _Scene:
-    """One turn in one conversation: the parts it comes to."""
+    """One turn in one conversation, and its parts."""
 
-    def __init__(self, request: Request, turn: Turn, quotes: _Quotes) -> None:
+    def __init__(self, request: Request, turn: ScriptedTurn, quotes: _Quotes) -> None:
         self.request = request
         self.turn = turn
         self.quotes = quotes
@@ -199,7 +201,7 @@ class _Scene:
 
     def _text(self, written: str) -> Text:
         text = echo(self.request) if self.turn.echo else self._filled(written)
-        pieces = in_chunks(self.turn.chunk)(text)
+        pieces = chunk_splitter(self.turn.chunk)(text)
         return Text(text=text, logprobs=plausible_logprobs(pieces) if self.turn.logprobs else None)
 
     def _call(self, call: ScriptedCall) -> ToolCall:
@@ -240,22 +242,22 @@ class _Scene:
         return parts
 
 
-def _checked(cue: Cue, request: Request, quotes: _Quotes) -> Turn:
+def _checked(cue: Cue, request: Request, quotes: _Quotes) -> ScriptedTurn:
     """The turn to play; of a strict script a complaint, where there is one."""
     if not cue.script.strict:
         return cue.turn
     said = unpaired(cue.past) or altered(cue.past, _told(cue, request, quotes))
     if said:
-        return Turn(text=f"HISTORY-ALTERED: {said}")
+        return ScriptedTurn(text=f"HISTORY-ALTERED: {said}")
     missing = _Scene(request, cue.turn, quotes).not_offered()
     if missing:
         offered = ", ".join(tool.name for tool in request.tools)
-        return Turn(text=f"TOOL-NOT-OFFERED: {', '.join(missing)}; offered: {offered or 'none'}")
+        return ScriptedTurn(text=f"TOOL-NOT-OFFERED: {', '.join(missing)}; offered: {offered or 'none'}")
     return cue.turn
 
 
 def _told(cue: Cue, request: Request, quotes: _Quotes) -> list[list[ToolCall]]:
-    """The calls of each turn played so far, told again: what results they quote is in the conversation."""
+    """The calls of each past turn, made again; the results that they quote are in the conversation."""
     return [_Scene(request, cue.script.turn(played), quotes).calls() for played in range(answers_in(cue.past))]
 
 
@@ -279,9 +281,9 @@ def _shown(part: Part) -> dict[str, Any]:
             return {"kind": part.__struct_config__.tag, "text": text_of(part)}
 
 
-async def _play(request: Request, turn: Turn, choices: Sequence[Sequence[Part]]) -> AsyncIterator[list[Event]]:
+async def _play(request: Request, turn: ScriptedTurn, choices: Sequence[Sequence[Part]]) -> AsyncIterator[list[Event]]:
     await asyncio.sleep(turn.delay)
-    told = tell(choices, in_chunks(turn.chunk))
+    told = choice_events(choices, chunk_splitter(turn.chunk))
     last = Finished(choices=_endings(turn, choices), usage=_usage(turn.usage, estimated_usage(request, choices)))
     start = Started(id=new_id("gen_"), model=request.model)
     is_first = True
@@ -292,8 +294,8 @@ async def _play(request: Request, turn: Turn, choices: Sequence[Sequence[Part]])
         yield batch
 
 
-def _disturbed(events: Iterator[Event], turn: Turn) -> Iterator[Event]:
-    """The same events up to the delta after which the script wants an error or nothing more."""
+def _disturbed(events: Iterator[Event], turn: ScriptedTurn) -> Iterator[Event]:
+    """The events up to the delta after which the script has an error or a cut."""
     deltas = 0
     for event in events:
         if turn.cut is not None and (deltas >= turn.cut or isinstance(event, Finished)):
@@ -305,7 +307,7 @@ def _disturbed(events: Iterator[Event], turn: Turn) -> Iterator[Event]:
         yield event
 
 
-def _endings(turn: Turn, choices: Sequence[Sequence[Part]]) -> tuple[Choice, ...]:
+def _endings(turn: ScriptedTurn, choices: Sequence[Sequence[Part]]) -> tuple[Choice, ...]:
     return tuple(Choice(reason=turn.finish or _reason(parts), index=index) for index, parts in enumerate(choices))
 
 
@@ -330,12 +332,12 @@ def _failure(error: ScriptedError) -> GatewayError:
     return UpstreamError(error.message, status=error.status, code=error.code, retryable=is_retryable)
 
 
-def _without_script(request: Request) -> Turn:
+def _without_script(request: Request) -> ScriptedTurn:
     prompts = [
         text_of(part) for m in request.messages if m.role == "user" for part in m.parts if isinstance(part, Text)
     ]
     last = prompts[-1] if prompts else ""
-    return Turn(text=f"No script was given; the last user message was: {last[:_SHOWN]}")
+    return ScriptedTurn(text=f"No script was given; the last user message was: {last[:_SHOWN]}")
 
 
 def _read(path: Path) -> ScriptFile:

@@ -1,6 +1,6 @@
-"""Whether a conversation comes back as a model told it: the same tools, the same arguments, one result for each call.
+"""Checks that a conversation returns as the model sent it: the same tools, the same arguments, one result for each call.
 
-Ids are not compared with those that were told: clients and gateways may write their own, as long as calls and results pair.
+Ids are not compared: clients and gateways may replace them, as long as calls and results pair.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PIECES = re.compile(r"__|[./-]")
 
 
 def tool_called(name: str, tools: Iterable[Tool]) -> Tool | None:
-    """The tool a script means: by its name, else the only one whose name ends alike, as some_server__look for look."""
+    """By its name, else the only tool with the same last piece of its name, as some_server__look for look."""
     wanted = _pieces(name)
     offered = [(tool, _pieces(tool.name)) for tool in tools]
     for spelling in (wanted, wanted[-1:]):
@@ -43,15 +43,15 @@ def unpaired(messages: Sequence[Message]) -> str:
     return f"no result for the call of {', '.join(waiting.values())}." if waiting else ""
 
 
-def altered(messages: Sequence[Message], told: Sequence[Sequence[ToolCall]]) -> str:
-    """The first call that is not as it was told, answer by answer, or ""."""
-    for number, (answer, calls) in enumerate(zip(answers_of(messages), told, strict=True)):
+def altered(messages: Sequence[Message], sent: Sequence[Sequence[ToolCall]]) -> str:
+    """A description of the first call that differs from the one sent, or ""."""
+    for number, (answer, calls) in enumerate(zip(answers_of(messages), sent, strict=True)):
         kept = [part for message in answer for part in message.parts if isinstance(part, ToolCall)]
         if len(kept) != len(calls):
-            return f"answer {number} has {len(kept)} calls, told were {len(calls)}."
+            return f"answer {number} has {len(kept)} calls; expected {len(calls)}."
         for found, expected in zip(kept, calls, strict=True):
             if _meaning(found) != _meaning(expected):
-                return f"answer {number} has {_shown(found)}, told was {_shown(expected)}."
+                return f"answer {number} has {_shown(found)}; expected {_shown(expected)}."
     return ""
 
 
@@ -60,7 +60,7 @@ def _pieces(name: str) -> list[str]:
 
 
 def _meaning(call: ToolCall) -> Json:
-    """Arguments count as JSON values: clients parse and print them anew."""
+    """Arguments are compared as JSON values: clients parse and print them."""
     if call.kind == "custom":
         return call.namespace, call.name, {"input": call.raw}
     return call.namespace, call.name, call.raw if call.args is None else call.args

@@ -1,4 +1,4 @@
-"""Regular expressions of a client, searched in a process of their own, for a limited time.
+"""Searches regular expressions of clients in a separate process, for a limited time.
 
 Python's engine backtracks: a short expression on a short text can take minutes, and a thread that runs it cannot be
 stopped. A process can.
@@ -18,9 +18,9 @@ _AT_ONCE = 4
 # One line of JSON comes back: the text that was found, null, or {"error": why}.
 _PROGRAM = """
 import json, re, sys
-asked = json.loads(sys.stdin.buffer.read())
+request = json.loads(sys.stdin.buffer.read())
 try:
-    found = re.search(asked["pattern"], asked["text"])
+    found = re.search(request["pattern"], request["text"])
     answer = found and found[0]
 except (re.error, RecursionError, OverflowError, MemoryError) as fault:
     answer = {"error": str(fault) or type(fault).__name__}
@@ -29,14 +29,14 @@ sys.stdout.write(json.dumps(answer))
 
 
 class BadPattern(ValueError):
-    """It is no regular expression, or takes more time than there is."""
+    """Not a regular expression, or one that takes too long."""
 
 
 _free: dict[asyncio.AbstractEventLoop, asyncio.Semaphore] = {}
 
 
 async def search(pattern: str, text: str, seconds: float = SECONDS) -> str | None:
-    """What the expression finds first. Raises BadPattern, and OSError where no process can be started."""
+    """The first match. Raises BadPattern, and OSError if no process can be started."""
     async with _gate():
         process = await start(sys.executable, "-I", "-S", "-c", _PROGRAM, stderr=asyncio.subprocess.DEVNULL)
         try:
@@ -63,7 +63,7 @@ def _found(output: bytes) -> str | None:
 
 
 def _gate() -> asyncio.Semaphore:
-    """So many processes at once for one loop; those of closed loops are dropped."""
+    """Limits the processes of one event loop; entries of closed loops are removed."""
     loop = asyncio.get_running_loop()
     for closed in [other for other in _free if other.is_closed()]:
         del _free[closed]

@@ -1,9 +1,9 @@
-"""The script format: what a scripted model says in each turn, and how a script is found in a file or in a prompt.
+"""The script format: the answers of a scripted model, and how a script is found in a file or in a prompt.
 
-A script is one turn, or {"turns": [turn, ...]}. In a prompt it stands as [[script:BASE64]], in a file as
-{"turns": [...]} or {"models": {"name": {"turns": [...]}}}. Members nobody knows are refused: a typing error in a
-test instrument must not pass for a green test. With "strict": true beside the turns, the model answers HISTORY-ALTERED
-when a past call comes back changed or unpaired, and TOOL-NOT-OFFERED in place of a call of a tool that it was not offered.
+A script is one turn, or {"turns": [turn, ...]}. In a prompt it is written as [[script:BASE64]], in a file as
+{"turns": [...]} or {"models": {"name": {"turns": [...]}}}. Unknown members are refused, so that a typing error does not make a test pass.
+With "strict": true beside the turns, the model answers HISTORY-ALTERED if a past call is changed or unpaired, and TOOL-NOT-OFFERED instead of
+calling a tool that was not offered.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _T = TypeVar("_T")
 
 
 class ScriptedCall(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """arguments as a string is what the model wrote, to the byte: it may be broken JSON. input, for a tool that takes free
-    text, goes before arguments."""
+    """arguments as a string is the exact output of the model, which may be broken JSON. input, for a tool that takes free text, takes
+    precedence over arguments."""
 
     name: str
     arguments: JsonObject | str = {}
@@ -48,7 +48,7 @@ class ScriptedPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class ScriptedUsage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is not given is estimated."""
+    """Missing counts are estimated."""
 
     input: int | None = None
     output: int | None = None
@@ -58,7 +58,7 @@ class ScriptedUsage(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class ScriptedError(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """after: how many deltas come first; 0 refuses the request before there is an answer."""
+    """after: the number of deltas before it; 0 refuses the request."""
 
     status: int = 500
     message: str = "The script asked for this error."
@@ -66,8 +66,8 @@ class ScriptedError(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     after: int = 0
 
 
-class Turn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One model answer. parts, where given, replaces reasoning, text, refusal and calls."""
+class ScriptedTurn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One model answer. parts, if given, replaces reasoning, text, refusal and calls."""
 
     reasoning: str | None = None
     signature: str | None = None
@@ -88,29 +88,29 @@ class Turn(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Script(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    turns: tuple[Turn, ...]
+    turns: tuple[ScriptedTurn, ...]
     strict: bool = False
 
-    def turn(self, played: int) -> Turn:
-        """The turn after that many; past the end, the last one again."""
+    def turn(self, played: int) -> ScriptedTurn:
+        """The turn after so many; past the end, the last one again."""
         return self.turns[min(played, len(self.turns) - 1)]
 
 
 class Cue(Struct, frozen=True, kw_only=True):
-    """Where a conversation stands: its script, and what was said since."""
+    """The script of a conversation and the messages after it."""
 
     script: Script
     past: Sequence[Message] = ()
 
     @property
-    def turn(self) -> Turn:
+    def turn(self) -> ScriptedTurn:
         return self.script.turn(answers_in(self.past))
 
 
 class ScriptFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """turns serves every model that models does not name."""
+    """turns is for every model that models does not name."""
 
-    turns: tuple[Turn, ...] = ()
+    turns: tuple[ScriptedTurn, ...] = ()
     strict: bool = False
     models: dict[str, Script] = {}
 
@@ -119,7 +119,7 @@ class ScriptFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def parse_file(data: bytes) -> ScriptFile:
-    """Raises BadRequest with what is wrong; who read the file knows whose fault that is."""
+    """Raises BadRequest."""
     parsed = _shaped(_decoded(data), ScriptFile)
     scripts = list(parsed.models.values()) + ([Script(turns=parsed.turns)] if parsed.turns else [])
     if not scripts or not all(script.turns for script in scripts):
@@ -128,13 +128,13 @@ def parse_file(data: bytes) -> ScriptFile:
 
 
 def cue_in_prompt(messages: Sequence[Message]) -> Cue | None:
-    """The last script of the prompt decides; one of many turns goes back to where such a script first stood."""
+    """The last script of the prompt decides. If it has several turns, they count from the first such script."""
     marks = list(_marks(messages))
     if not marks:
         return None
     place, encoded = marks[-1]
     last = _parse(encoded)
-    if isinstance(last, Turn):
+    if isinstance(last, ScriptedTurn):
         return Cue(script=Script(turns=(last,)))
     for place, encoded in marks:
         script = _parse(encoded)
@@ -144,12 +144,12 @@ def cue_in_prompt(messages: Sequence[Message]) -> Cue | None:
 
 
 def answers_in(messages: Sequence[Message]) -> int:
-    """How often the model has spoken: neighbouring assistant messages are one answer."""
+    """The number of answers; adjacent assistant messages are one answer."""
     return len(answers_of(messages))
 
 
 def answers_of(messages: Sequence[Message]) -> list[list[Message]]:
-    """What the model has said, answer by answer."""
+    """The assistant messages of each answer."""
     answers: list[list[Message]] = []
     before = ""
     for message in messages:
@@ -169,14 +169,14 @@ def _marks(messages: Sequence[Message]) -> Iterator[tuple[int, str]]:
                 yield from ((place, found) for found in _MARK.findall(part.text))
 
 
-def _parse(encoded: str) -> Turn | Script:
+def _parse(encoded: str) -> ScriptedTurn | Script:
     value = _decoded(_bytes_of(encoded))
     if isinstance(value, dict) and "turns" in value:
         script = _shaped(value, Script)
         if not script.turns:
             raise _wrong("turns is empty; expected at least one turn.")
         return script
-    return _shaped(value, Turn)
+    return _shaped(value, ScriptedTurn)
 
 
 def _bytes_of(encoded: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Searches of the web that the gateway can ask: where their I/O lives."""
+"""Web search engines that the gateway can use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program of the owner's as a search: it gets the query as its one argument and prints a JSON object a line."""
+"""A program as a search engine: it gets the query as its only argument and prints one JSON object per line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class CommandSearch:
         self._program = program
 
     async def find(self, query: str, count: int) -> list[SearchHit]:
-        """No shell is asked, and a query never begins like an option."""
+        """Runs without a shell; a query never begins like an option."""
         try:
             nothing = asyncio.subprocess.DEVNULL
             process = await start(self._program, query.lstrip("- ") or " ", stdin=nothing, stderr=nothing)

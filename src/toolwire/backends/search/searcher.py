@@ -1,4 +1,4 @@
-"""Asking a search: time, size and domains are bounded here, whatever engine is behind it. What it returns is hostile input."""
+"""Queries a search engine with limits for time, size and domains. Its results are untrusted input."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _QUERY = 1000
 _TITLE = 300
 _URL = 2000
 _SNIPPET = 1200
-_WIDER = 4  # so many times as many are asked for where domains leave only some
+_WIDER = 4  # times as many results are requested if domains are filtered
 _AT_ONCE = 8
-# Control characters, and those that show nothing or turn the text around: words could hide behind them.
+# Control, invisible and bidirectional characters, which could hide text.
 _UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff0-\uffff\ud800-\udfff"
     "\U000e0000-\U000e0fff]+"
@@ -27,13 +27,13 @@ _SPACES = re.compile(r"\s+")
 
 
 class SearchEngine(Protocol):
-    """One engine. A failure is an UpstreamError; too long a wait is the asker's to end."""
+    """One engine. A failure is an UpstreamError; the caller limits the time."""
 
     async def find(self, query: str, count: int) -> list[SearchHit]: ...
 
 
 class Searcher:
-    """An engine with the owner's limits."""
+    """An engine with the configured limits."""
 
     def __init__(self, engine: SearchEngine, *, timeout: float, results: int) -> None:
         self._engine = engine
@@ -42,10 +42,10 @@ class Searcher:
         self._turns = asyncio.Semaphore(_AT_ONCE)
 
     async def ask(self, query: str, wanted: WebSearch) -> SearchOutcome:
-        """Never raises: a search that fails is something the model can be told."""
+        """Never raises: the model gets a failed search as its result."""
         query = tidy(query, _QUERY + 1)
         if not query:
-            return SearchOutcome(fault="invalid", why='expected {"query": "..."} with words to look for.')
+            return SearchOutcome(fault="invalid", why='expected {"query": "..."} with search terms.')
         if len(query) > _QUERY:
             return SearchOutcome(fault="too_long", why=f"the query is longer than {_QUERY} characters.")
         is_limited = bool(wanted.allowed or wanted.blocked)
@@ -60,7 +60,7 @@ class Searcher:
 
 
 def chosen(hits: Iterable[SearchHit], wanted: WebSearch) -> list[SearchHit]:
-    """Cleaned, each address once, and only from where the client wants them."""
+    """Cleaned, without duplicate addresses, and only from domains that the client allows."""
     kept: dict[str, SearchHit] = {}
     for hit in hits:
         clean = SearchHit(tidy(hit.title, _TITLE) or hit.url[:_TITLE], hit.url, tidy(hit.snippet, _SNIPPET))
@@ -72,7 +72,7 @@ def chosen(hits: Iterable[SearchHit], wanted: WebSearch) -> list[SearchHit]:
 
 
 def hit_in(value: Json, snippet: str) -> SearchHit | None:
-    """A result as engines write it; snippet is the member that holds its excerpt."""
+    """A result of an engine; snippet is the member that contains its excerpt."""
     if not isinstance(value, dict) or not isinstance(value.get("url"), str):
         return None
     title, words = value.get("title"), value.get(snippet)
@@ -85,7 +85,7 @@ def tidy(text: str, limit: int) -> str:
 
 
 def _is_address(url: str) -> bool:
-    """A plain web address: nothing that a client might open as something else."""
+    """A plain web address, which a client cannot open as anything else."""
     if len(url) > _URL or _UNSEEN.search(url) or _SPACES.search(url) or any(mark in url for mark in "<>\"'`\\"):
         return False
     try:
@@ -96,7 +96,7 @@ def _is_address(url: str) -> bool:
 
 
 def _is_from(url: str, domains: Sequence[str]) -> bool:
-    """Subdomains count; a domain may go on with the start of a path, where * ends what is compared."""
+    """Includes subdomains. A domain may have the start of a path after it, compared up to a *."""
     parts = urlsplit(url)
     host = (parts.hostname or "").rstrip(".")
     for domain in domains:

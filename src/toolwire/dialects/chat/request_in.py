@@ -80,6 +80,7 @@ _KNOWN = frozenset(
     ]
 )
 _ROLES: dict[str, Role] = {"system": "system", "developer": "developer", "user": "user", "assistant": "assistant"}
+_CALL = frozenset({"id", "type", "function", "index"})
 _MESSAGE = frozenset({"role", "content", "tool_calls", "tool_call_id", "reasoning_content", "refusal", "function_call"})
 _RESULT = _MESSAGE | {"name"}
 _DECLARATION = _MESSAGE | {"tools"}
@@ -141,15 +142,20 @@ def _message(item: Any, where: str) -> Message:
     known = _ROLES.get(role)
     if known is None:
         raise wrong(f"{where}.role", role, "one of system, developer, user, assistant, tool")
-    if declares_tools(item):
+    if "tools" in item and declares_tools(item):
         return _declaration(item, known, where)
     extra: Extra = {} if item.keys() <= _MESSAGE else rest(item, _MESSAGE, NAME)
     if known == "assistant":
-        return Message(role=known, parts=_hinted(_assistant(item, where), item), extra=extra, source=source)
+        parts = _assistant(item, where)
+        return Message(
+            role=known, parts=_hinted(parts, item) if CACHE_HINT in item else parts, extra=extra, source=source
+        )
     content = item.get("content")
     if content is None:
         raise missing(f"{where}.content", "a string or an array of parts")
-    parts = _hinted(_content(content, f"{where}.content"), item)
+    parts = _content(content, f"{where}.content")
+    if CACHE_HINT in item:
+        parts = _hinted(parts, item)
     return Message(role=known, parts=parts, extra=extra, source=source)
 
 
@@ -261,7 +267,7 @@ def _call(item: Any, where: str) -> ToolCall:
         name=need_name(function, "name", f"{where}.function"),
         raw=raw,
         args=object_of(raw),
-        extra=rest(item, frozenset({"id", "type", "function", "index"}), NAME),
+        extra={} if item.keys() <= _CALL else rest(item, _CALL, NAME),
     )
 
 
@@ -276,7 +282,7 @@ def _result(item: JsonObject, role: str, where: str) -> ToolResult:
         parts=kept,
         is_error=is_error,
         name=text_or_none(item, "name", where) or "",
-        extra=with_hint({}, item.get(CACHE_HINT)),
+        extra=with_hint({}, item[CACHE_HINT]) if CACHE_HINT in item else {},
     )
 
 

@@ -33,12 +33,16 @@ _FUNCTION = frozenset({"name", "description", "parameters", "strict"})
 def in_own_form(top: JsonObject) -> JsonObject:
     """The same body with every flat tool, and a flat choice of one, in the form of this dialect; itself where there is none."""
     changed: JsonObject = {}
-    if isinstance(tools := top.get("tools"), list) and any(map(_is_flat, tools)):
+    if isinstance(tools := top.get("tools"), list) and any(
+        _is_flat(tool) for tool in tools if isinstance(tool, dict) and "function" not in tool
+    ):
         changed["tools"] = [_nested(tool) if _is_flat(tool) else tool for tool in tools]
     choice = top.get("tool_choice")
     if isinstance(choice, dict) and _is_flat(choice):
         changed["tool_choice"] = {"type": "function", "function": {"name": choice["name"]}}
-    if isinstance(messages := top.get("messages"), list) and any(map(_has_flat, messages)):
+    if isinstance(messages := top.get("messages"), list) and any(
+        _has_flat(item) for item in messages if isinstance(item, dict) and "tools" in item
+    ):
         changed["messages"] = [
             {**item, "tools": [_nested(tool) if _is_flat(tool) else tool for tool in item["tools"]]}
             if _has_flat(item)
@@ -103,7 +107,7 @@ def old_choice_in(top: JsonObject) -> ToolChoice | None:
 def _declared(top: JsonObject) -> Iterator[Tool]:
     messages = top.get("messages")
     for number, item in enumerate(messages if isinstance(messages, list) else ()):
-        if isinstance(item, dict) and declares_tools(item):
+        if isinstance(item, dict) and "tools" in item and declares_tools(item):
             where = f"messages[{number}]"
             for index, tool in enumerate(need_list(item, "tools", where)):
                 yield _tool(tool, f"{where}.tools[{index}]")
@@ -128,14 +132,14 @@ def _tool(item: Any, where: str) -> Tool:
 
 
 def _function(function: JsonObject, where: str, source: Source | None) -> Tool:
-    extra = rest(function, _FUNCTION, NAME)
-    outer: JsonObject = {} if source is None else source.value
+    extra = {} if function.keys() <= _FUNCTION else rest(function, _FUNCTION, NAME)
+    hint = function.get(CACHE_HINT) or (None if source is None else source.value.get(CACHE_HINT))
     return Tool(
         name=need_name(function, "name", where),
         description=text_or_none(function, "description", where),
         schema=object_or_none(function, "parameters", where),
         strict=flag_or_none(function, "strict", where),
-        extra=with_hint(extra, function.get(CACHE_HINT) or outer.get(CACHE_HINT)),
+        extra=extra if hint is None else with_hint(extra, hint),
         source=source,
     )
 

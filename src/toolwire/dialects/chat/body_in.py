@@ -1,4 +1,9 @@
-"""Chat Completions: a whole answer in, as canonical events; and which of several choices is the answer."""
+"""Chat Completions: a whole answer in, as canonical events; and which of several choices is the answer.
+
+If the request asks for one choice, choice 0 is the answer. Copilot splits an answer over two choices, text in choice 0 and calls in choice 1
+(H008); other servers send several answers. The second half of a split answer has the calls that choice 0 lacks and no text of its own, and is
+merged into choice 0. Everything else is another answer: it is dropped and reported as a loss, because calls of two answers must not mix.
+"""
 
 from __future__ import annotations
 

@@ -48,6 +48,9 @@ _OTHER_REASONS: dict[str, Reason | None] = {
     "network_error": None,  # Zhipu
     "insufficient_system_resource": None,  # DeepSeek
 }
+_CALL = frozenset({"index", "id", "type", "function", "custom"})
+_LATEST = 1 << 40  # seconds
+_TEXTS = ("role", "content", "refusal", "reasoning_content", "reasoning")
 
 
 class FunctionDelta(Struct, forbid_unknown_fields=True):
@@ -107,9 +110,6 @@ class Chunk(Struct, forbid_unknown_fields=True):
 _fast = typed_decoder(Chunk)
 _TOP = frozenset(Chunk.__struct_fields__)
 _CHOICE = frozenset(ChunkChoice.__struct_fields__) | {"message", "text"}
-_CALL = frozenset({"index", "id", "type", "function", "custom"})
-_LATEST = 1 << 40  # seconds
-_TEXTS = ("role", "content", "refusal", "reasoning_content", "reasoning")
 _DELTA = frozenset(ChunkDelta.__struct_fields__) | {"function_call", "annotations"}
 
 

@@ -21,6 +21,9 @@ from .shapes import NAME, REASONS, SIGNATURE, citations_in, logprobs_in, name_in
 
 _CANDIDATE = frozenset({"content", "finishReason", "index", "logprobsResult"})
 _TEXT = frozenset({"text", "thought", SIGNATURE})
+_READ = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId"})
+_MOST_CANDIDATES = 128
+_NAMELESS = "the back end sent a tool call without a name."
 
 
 class Nameless(ValueError):
@@ -28,7 +31,11 @@ class Nameless(ValueError):
 
 
 class Candidate:
-    """finish is its finish reason, "" while it is open."""
+    """One candidate of an answer under construction; finish is its finish reason, "" while it is open.
+
+    Adjacent texts are one part, unless one of them is signed: a signature belongs to the part that contains it, and to no other (H074). Signed or
+    not, they are one string (is_continuation). A signature without text belongs to the part that follows.
+    """
 
     def __init__(self, assembly: Assembly, index: int, offered: frozenset[str]) -> None:
         self.finish = ""
@@ -195,11 +202,6 @@ def _raw(args: Any) -> str:
     if args is None:
         return "{}"
     return (args if args.strip() else "{}") if isinstance(args, str) else encode(args).decode()
-
-
-_READ = frozenset({"candidates", "usageMetadata", "modelVersion", "responseId"})
-_MOST_CANDIDATES = 128
-_NAMELESS = "the back end sent a tool call without a name."
 
 
 class GeminiStreamDecoder(FrameDecoder):

@@ -31,6 +31,30 @@ _KNOWN = frozenset(["contents", "systemInstruction", "tools", "toolConfig", "gen
 _ASKED = ("model", "stream")  # members of the path that some clients put into the body
 _SEALED = b'"dHcxL'  # as a seal begins in a request
 _CONFIG = "generationConfig"
+_READ = frozenset(
+    [
+        "temperature",
+        "topP",
+        "topK",
+        "candidateCount",
+        "maxOutputTokens",
+        "stopSequences",
+        "responseMimeType",
+        "responseSchema",
+        "responseJsonSchema",
+        "seed",
+        "presencePenalty",
+        "frequencyPenalty",
+        "responseLogprobs",
+        "logprobs",
+        "thinkingConfig",
+    ]
+)
+_THINKING = frozenset({"thinkingBudget", "thinkingLevel", "includeThoughts"})
+_CALLING = frozenset({"mode", "allowedFunctionNames"})
+_DECLARATION = frozenset({"name", "description", "parameters", "parametersJsonSchema"})
+_CALLING_CONFIG = "toolConfig.functionCallingConfig"
+_COUNTS = frozenset({"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"})
 
 
 def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
@@ -87,31 +111,6 @@ def _request(given: JsonObject, body: bytes, headers: Mapping[str, str], model: 
         wire=b"" if _SEALED in body else body,  # seals are ours: the back end must not see them
         headers=dict(headers),
     )
-
-
-_READ = frozenset(
-    [
-        "temperature",
-        "topP",
-        "topK",
-        "candidateCount",
-        "maxOutputTokens",
-        "stopSequences",
-        "responseMimeType",
-        "responseSchema",
-        "responseJsonSchema",
-        "seed",
-        "presencePenalty",
-        "frequencyPenalty",
-        "responseLogprobs",
-        "logprobs",
-        "thinkingConfig",
-    ]
-)
-
-
-_THINKING = frozenset({"thinkingBudget", "thinkingLevel", "includeThoughts"})
-_CALLING = frozenset({"mode", "allowedFunctionNames"})
 
 
 def _is_empty(tool: Any) -> bool:
@@ -183,11 +182,6 @@ def _output(config: JsonObject) -> Output:
     if schema is not None:
         return Output(format="schema", name="answer", schema=need_object(schema, f"{_CONFIG}.responseJsonSchema"))
     return Output(format="json") if mime == "application/json" else Output()
-
-
-_DECLARATION = frozenset({"name", "description", "parameters", "parametersJsonSchema"})
-_CALLING_CONFIG = "toolConfig.functionCallingConfig"
-_COUNTS = frozenset({"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"})
 
 
 def tools_in(top: JsonObject) -> tuple[Tool, ...]:

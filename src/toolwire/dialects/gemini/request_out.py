@@ -51,6 +51,11 @@ _TAKES = Takes(
 _LONG_NUMBER = re.compile(r"(?<![\d.])\d{16,}(?![\d.eE])")
 _EXACT = 1 << 53  # the back end keeps numbers as doubles (H072)
 _DIGITS = 16  # of that number
+_LEVELS = {"none": "minimal", "minimal": "minimal", "low": "low", "medium": "medium", "high": "high"}
+_BUDGETS = {"minimal": 512, "low": 1024, "medium": 8192, "high": 24576}
+_MOST_STOPS = 5
+_MOST_SEED = 1 << 31
+_MOST_LOGPROBS = 20
 
 
 def path_of(request: Request) -> str:
@@ -269,13 +274,6 @@ def _is_empty(schema: JsonObject) -> bool:
     """An object without properties: a function without parameters."""
     is_closed = schema.get("additionalProperties") in (None, False)
     return is_closed and schema.keys() <= {"type", "properties", "required", "additionalProperties", "$schema", "title"}
-
-
-_LEVELS = {"none": "minimal", "minimal": "minimal", "low": "low", "medium": "medium", "high": "high"}
-_BUDGETS = {"minimal": 512, "low": 1024, "medium": 8192, "high": 24576}
-_MOST_STOPS = 5
-_MOST_SEED = 1 << 31
-_MOST_LOGPROBS = 20
 
 
 def members(request: Request, profile: Profile, losses: list[Loss]) -> JsonObject:

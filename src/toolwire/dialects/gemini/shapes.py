@@ -220,7 +220,7 @@ def logprobs_in(result: Any) -> tuple[Json, ...]:
 
 
 def logprobs_out(entries: Sequence[Json]) -> JsonObject:
-    """The member of a candidate, {} if there are none."""
+    """The member of a candidate, {} if there are none. Chosen tokens and alternatives are two parallel lists here."""
     known = [entry for entry in entries if isinstance(entry, dict)]
     if not known:
         return {}

@@ -42,6 +42,13 @@ STOP: dict[Reason, str] = {
     "refused": "refusal",
     "other": "end_turn",
 }
+_STOPPED = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+_DELTA: dict[type, bytes] = {
+    Text: b'"type":"text_delta","text":',
+    Refusal: b'"type":"text_delta","text":',
+    Reasoning: b'"type":"thinking_delta","thinking":',
+    ToolCall: b'"type":"input_json_delta","partial_json":',
+}
 
 
 class MessagesStreamEncoder:
@@ -246,15 +253,6 @@ def body_of(answer: Answer, context: AnswerContext) -> JsonObject:
     body["stop_sequence"] = choice.stop_sequence
     body["usage"] = usage_out(answer.finished.usage or Usage())
     return body
-
-
-_STOPPED = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
-_DELTA: dict[type, bytes] = {
-    Text: b'"type":"text_delta","text":',
-    Refusal: b'"type":"text_delta","text":',
-    Reasoning: b'"type":"thinking_delta","thinking":',
-    ToolCall: b'"type":"input_json_delta","partial_json":',
-}
 
 
 def frame_of(value: JsonObject) -> bytes:

@@ -78,6 +78,9 @@ _DISPLAYS = {"summarized": "auto", "omitted": NO_SUMMARY}  # what the client wan
 _TEXT = frozenset({"type", "text"})
 _CALL = frozenset({"type", "id", "name", "input"})
 _RESULT = frozenset({"type", "tool_use_id", "content", "is_error"})
+CHANGES = ("tool_addition", "tool_removal")  # blocks without content that change which tools exist
+_TOOL = frozenset({"name", "description", "input_schema", "type", "strict", "defer_loading"})
+THREAD_MEMBERS = ("system", "tools")  # fixed by the first request of a thread
 
 
 def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
@@ -334,10 +337,6 @@ def _output(top: JsonObject) -> Output:
     return Output(format="schema", name="answer", schema=object_or_none(form, "schema", "output_config.format"))
 
 
-CHANGES = ("tool_addition", "tool_removal")  # blocks without content that change which tools exist
-_TOOL = frozenset({"name", "description", "input_schema", "type", "strict", "defer_loading"})
-
-
 def tools_in(top: JsonObject) -> tuple[Tool, ...]:
     """A deferred tool is hidden until a reference in the conversation loads it. If the provider would search
     itself, all tools are visible, because no other back end can search."""
@@ -428,9 +427,6 @@ def _builtin(item: JsonObject, kind: str) -> Tool:
         extra={NAME: {CACHE_HINT: item[CACHE_HINT]}} if CACHE_HINT in item else {},
         source=Source(NAME, item),
     )
-
-
-THREAD_MEMBERS = ("system", "tools")  # fixed by the first request of a thread
 
 
 def state_in(top: JsonObject) -> State | None:

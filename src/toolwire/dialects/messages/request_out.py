@@ -54,6 +54,11 @@ _TAKES = Takes(
 )
 _TITLE = 500
 _MOST_HINTS = 4
+_BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 32768, "max": 32768}
+_LEAST_BUDGET = 1024
+_LONGEST_USER = 256
+_EFFORTS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh", "max": "max"}
+_THOUGHTS = ("thinking", "redacted_thinking")
 
 
 def encode_request(request: Request, profile: Profile) -> Encoded:
@@ -263,12 +268,6 @@ def _tools(tools: tuple[Tool, ...]) -> list[JsonObject]:
     return written
 
 
-_BUDGETS = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384, "xhigh": 32768, "max": 32768}
-_LEAST_BUDGET = 1024
-_LONGEST_USER = 256
-_EFFORTS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "xhigh", "max": "max"}
-
-
 def members(request: Request, profile: Profile, losses: list[Loss]) -> JsonObject:
     body: JsonObject = {"model": request.model, "max_tokens": request.max_tokens or profile.default_max_tokens}
     body["messages"] = []
@@ -421,9 +420,6 @@ def _is_mid_turn_unsigned(request: Request) -> bool:
         elif message.role in ("user", "tool") and not all(isinstance(part, ToolResult) for part in message.parts):
             break
     return is_open
-
-
-_THOUGHTS = ("thinking", "redacted_thinking")
 
 
 def without_thinking(body: bytes) -> bytes | None:

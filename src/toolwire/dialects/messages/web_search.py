@@ -23,6 +23,7 @@ _CODES = {
     "unavailable": "unavailable",
 }
 _CALLED = "web_search"
+_PREFIX = "srvtoolu_tw1_"
 
 
 def wanted(tool: Tool) -> WebSearch | None:
@@ -83,9 +84,6 @@ class _Shown:
         block = {"type": "web_search_tool_result", "tool_use_id": self._id, "content": content}
         part = Opaque(dialect=NAME, value=block)
         return [PartStarted(index=index, part=part), PartEnded(index=index, part=part)]
-
-
-_PREFIX = "srvtoolu_tw1_"
 
 
 def _content(outcome: SearchOutcome) -> Json:

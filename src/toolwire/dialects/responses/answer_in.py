@@ -23,6 +23,27 @@ _OPENINGS = ("response.created", "response.in_progress", "response.queued")
 _NAMING = ("id", "call_id", "name")  # what identifies an item, at its start and at its end
 _UNHAPPY = ("incomplete", "failed", "cancelled")
 _INCOMPLETE = ("max_output_tokens", "content_filter")
+# event -> what it does, in which slot of the item, and the member that holds its text
+_INSIDE: dict[str, tuple[str, str, str]] = {
+    "response.content_part.added": ("open", "text", ""),
+    "response.content_part.done": ("close", "text", ""),
+    "response.output_text.delta": ("delta", "text", "delta"),
+    "response.output_text.done": ("whole", "text", "text"),
+    "response.output_text.annotation.added": ("cite", "text", ""),
+    "response.refusal.delta": ("delta", "refusal", "delta"),
+    "response.refusal.done": ("whole", "refusal", "refusal"),
+    "response.function_call_arguments.delta": ("delta", "call", "delta"),
+    "response.function_call_arguments.done": ("whole", "call", "arguments"),
+    "response.custom_tool_call_input.delta": ("delta", "call", "delta"),
+    "response.custom_tool_call_input.done": ("whole", "call", "input"),
+    "response.reasoning_summary_part.added": ("open", "summary", ""),
+    "response.reasoning_summary_part.done": ("close", "summary", ""),
+    "response.reasoning_summary_text.delta": ("delta", "summary", "delta"),
+    "response.reasoning_summary_text.done": ("whole", "summary", "text"),
+    "response.reasoning_text.delta": ("delta", "thought", "delta"),
+    "response.reasoning_text.done": ("whole", "thought", "text"),
+}
+_ABOUT_ITEMS = ("response.output_item.added", "response.output_item.done")
 
 
 class ResponsesStreamDecoder(FrameDecoder):
@@ -412,27 +433,6 @@ class ResponsesStreamDecoder(FrameDecoder):
         return events
 
 
-# event -> what it does, in which slot of the item, and the member that holds its text
-_INSIDE: dict[str, tuple[str, str, str]] = {
-    "response.content_part.added": ("open", "text", ""),
-    "response.content_part.done": ("close", "text", ""),
-    "response.output_text.delta": ("delta", "text", "delta"),
-    "response.output_text.done": ("whole", "text", "text"),
-    "response.output_text.annotation.added": ("cite", "text", ""),
-    "response.refusal.delta": ("delta", "refusal", "delta"),
-    "response.refusal.done": ("whole", "refusal", "refusal"),
-    "response.function_call_arguments.delta": ("delta", "call", "delta"),
-    "response.function_call_arguments.done": ("whole", "call", "arguments"),
-    "response.custom_tool_call_input.delta": ("delta", "call", "delta"),
-    "response.custom_tool_call_input.done": ("whole", "call", "input"),
-    "response.reasoning_summary_part.added": ("open", "summary", ""),
-    "response.reasoning_summary_part.done": ("close", "summary", ""),
-    "response.reasoning_summary_text.delta": ("delta", "summary", "delta"),
-    "response.reasoning_summary_text.done": ("whole", "summary", "text"),
-    "response.reasoning_text.delta": ("delta", "thought", "delta"),
-    "response.reasoning_text.done": ("whole", "thought", "text"),
-}
-_ABOUT_ITEMS = ("response.output_item.added", "response.output_item.done")
 _ITEM_OF = {
     kind: {"call": "function_call", "summary": "reasoning", "thought": "reasoning"}[slot]
     for kind, (_, slot, _) in _INSIDE.items()

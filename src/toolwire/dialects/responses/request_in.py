@@ -67,6 +67,9 @@ _KNOWN = frozenset(
 )
 _TEXT = frozenset({"format", "verbosity"})
 _MAX_REFERENCES = 1000
+_FUNCTION = frozenset({"type", "name", "description", "parameters", "strict", "defer_loading"})
+_CUSTOM = frozenset({"type", "name", "description", "format", "defer_loading"})
+_DECLARING = ("additional_tools", "tool_search_output")
 
 
 def decode_request(body: bytes, headers: Mapping[str, str]) -> Request:
@@ -216,11 +219,6 @@ def _output(top: JsonObject) -> Output:
             )
         case _:
             raise wrong("text.format.type", form.get("type"), "text, json_object or json_schema")
-
-
-_FUNCTION = frozenset({"type", "name", "description", "parameters", "strict", "defer_loading"})
-_CUSTOM = frozenset({"type", "name", "description", "format", "defer_loading"})
-_DECLARING = ("additional_tools", "tool_search_output")
 
 
 def without_chat_shapes(top: JsonObject) -> JsonObject:

@@ -53,6 +53,8 @@ _TAKES = Takes(
     has_detail=True,
     named_files=frozenset({"data"}),
 )
+_REASONING_ID = "rs_"
+_PROOF = "reasoning.encrypted_content"
 
 
 def encode_request(request: Request, profile: Profile) -> Encoded:
@@ -371,10 +373,6 @@ def _output(request: Request, body: JsonObject) -> None:
         text["verbosity"] = output.verbosity  # type: ignore[assignment] # the dict holds both kinds
     if text:
         body["text"] = {**body.get("text", {}), **text}
-
-
-_REASONING_ID = "rs_"
-_PROOF = "reasoning.encrypted_content"
 
 
 def without_reasoning(body: bytes) -> bytes | None:

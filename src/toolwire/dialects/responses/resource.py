@@ -1,6 +1,8 @@
 """OpenAI Responses: the complete response object, with every member of the current schema, null if there is no value.
 
-It repeats members of its request in a form that the schema of a response allows, whatever the request contained."""
+It repeats members of its request. A request is decoded tolerantly, but clients validate the answer strictly, so each member is checked by
+itself: a value that the schema does not allow is replaced by the default or dropped, and a tool without a required member is not repeated. Of
+hosted tools only plain members are repeated: no headers and no tokens of an MCP server."""
 
 from __future__ import annotations
 
@@ -26,6 +28,49 @@ _Object: TypeAlias = dict[str, Any] | None
 _Level: TypeAlias = Literal["low", "medium", "high"] | None
 _Summary: TypeAlias = Literal["auto", "concise", "detailed"] | None
 _Callers: TypeAlias = list[Literal["direct", "programmatic"]] | None
+_COUNTS = ("max_output_tokens", "max_tool_calls", "top_logprobs")
+_MOST = 10**12
+_TOP: dict[str, Any] = {
+    "max_tool_calls": _Count,
+    "prompt_cache_key": _Text,
+    "safety_identifier": _Text,
+    "service_tier": Literal["auto", "default", "flex", "scale", "priority", "fast", "ultrafast"] | None,
+    "truncation": Literal["auto", "disabled"] | None,
+}
+_FUNCTION = {
+    "name": str,
+    "description": _Text,
+    "allowed_callers": _Callers,
+    "async": _Flag,
+    "defer_loading": _Flag,
+}
+_SEARCH = {"search_context_size": _Level}
+_HOSTED_CHOICES = (
+    "apply_patch code_interpreter computer computer_use computer_use_preview file_search image_generation "
+    "programmatic_tool_calling shell web_search_preview web_search_preview_2025_03_11"
+)
+_DEFAULTS: JsonObject = {
+    "background": False,
+    "error": None,
+    "frequency_penalty": 0,
+    "incomplete_details": None,
+    "instructions": None,
+    "max_output_tokens": None,
+    "max_tool_calls": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "presence_penalty": 0,
+    "previous_response_id": None,
+    "prompt_cache_key": None,
+    "safety_identifier": None,
+    "service_tier": "default",
+    "temperature": 1,
+    "tool_choice": "auto",
+    "top_logprobs": 0,
+    "top_p": 1,
+    "truncation": "disabled",
+}
+_ERROR_CODES = frozenset({"server_error", "rate_limit_exceeded", "invalid_prompt", "context_length_exceeded"})
 
 
 class _Shape(Struct, frozen=True):
@@ -36,15 +81,6 @@ class _Shape(Struct, frozen=True):
     is_open: bool = False
 
 
-_COUNTS = ("max_output_tokens", "max_tool_calls", "top_logprobs")
-_MOST = 10**12
-_TOP: dict[str, Any] = {
-    "max_tool_calls": _Count,
-    "prompt_cache_key": _Text,
-    "safety_identifier": _Text,
-    "service_tier": Literal["auto", "default", "flex", "scale", "priority", "fast", "ultrafast"] | None,
-    "truncation": Literal["auto", "disabled"] | None,
-}
 _REASONING = _Shape(
     {
         "context": Literal["auto", "current_turn", "all_turns"] | None,
@@ -62,18 +98,10 @@ _FORMATS = {
         {"name": str, "schema": dict[str, Any], "description": _Text, "strict": _Flag}, ("name", "schema")
     ),
 }
-_FUNCTION = {
-    "name": str,
-    "description": _Text,
-    "allowed_callers": _Callers,
-    "async": _Flag,
-    "defer_loading": _Flag,
-}
 _INPUTS = {
     "text": _Shape(),
     "grammar": _Shape({"definition": str, "syntax": Literal["lark", "regex"]}, ("definition", "syntax")),
 }
-_SEARCH = {"search_context_size": _Level}
 _TOOLS = {
     "function": _Shape(
         {**_FUNCTION, "parameters": _Object, "strict": _Flag, "output_schema": _Object}, ("name",), is_open=True
@@ -114,10 +142,6 @@ _TOOLS = {
     ),
     "apply_patch": _Shape({"allowed_callers": _Callers}),
 }
-_HOSTED_CHOICES = (
-    "apply_patch code_interpreter computer computer_use computer_use_preview file_search image_generation "
-    "programmatic_tool_calling shell web_search_preview web_search_preview_2025_03_11"
-)
 _CHOICES = {
     **dict.fromkeys(_HOSTED_CHOICES.split(), _Shape()),
     "function": _Shape({"name": str}, ("name",)),
@@ -238,30 +262,6 @@ def _fits(value: Json, kind: Any) -> bool:
     except (msgspec.ValidationError, RecursionError, UnicodeError):  # the last for half a character
         return False
     return True
-
-
-_DEFAULTS: JsonObject = {
-    "background": False,
-    "error": None,
-    "frequency_penalty": 0,
-    "incomplete_details": None,
-    "instructions": None,
-    "max_output_tokens": None,
-    "max_tool_calls": None,
-    "metadata": {},
-    "parallel_tool_calls": True,
-    "presence_penalty": 0,
-    "previous_response_id": None,
-    "prompt_cache_key": None,
-    "safety_identifier": None,
-    "service_tier": "default",
-    "temperature": 1,
-    "tool_choice": "auto",
-    "top_logprobs": 0,
-    "top_p": 1,
-    "truncation": "disabled",
-}
-_ERROR_CODES = frozenset({"server_error", "rate_limit_exceeded", "invalid_prompt", "context_length_exceeded"})
 
 
 def resource(context: AnswerContext, started: Started) -> JsonObject:

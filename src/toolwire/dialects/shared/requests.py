@@ -79,6 +79,18 @@ _IDLE: dict[str, dict[str, tuple[Json, ...]]] = {
 _INCLUDED = frozenset({"message.output_text.logprobs", "reasoning.encrypted_content"})
 # Thresholds of Gemini's filters that let everything pass, as back ends without such filters do.
 _UNFILTERED = frozenset({"BLOCK_NONE", "OFF", "HARM_BLOCK_THRESHOLD_UNSPECIFIED"})
+_INSTRUCTIONS = ("system", "developer")
+# The member of each dialect for the effort. Messages has no "minimal", Gemini no "xhigh".
+_MEMBERS: dict[str, tuple[str, ...]] = {
+    "chat": ("reasoning_effort",),
+    "gemini": ("generationConfig", "thinkingConfig", "thinkingLevel"),
+    "messages": ("output_config", "effort"),
+    "responses": ("reasoning", "effort"),
+}
+NO_SUMMARY = "none"  # the client does not want to see any reasoning
+_LEAST = {"messages": {"minimal": "low"}, "gemini": {"xhigh": "high"}}
+FAILED = "Error: the tool call failed."  # first line of a failed result in dialects without a member for it (H093)
+_ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def shared_members(request: Request, own: str, profile: Profile) -> JsonObject:
@@ -174,9 +186,6 @@ def is_idle(dialect: str, name: str, value: Json) -> bool:
     return False
 
 
-_INSTRUCTIONS = ("system", "developer")
-
-
 def split_head(messages: tuple[Message, ...]) -> tuple[list[Message], list[Message]]:
     """The instructions at the start, for dialects with a separate member for them, and the other messages."""
     count = 0
@@ -219,17 +228,6 @@ def _is_instruction(message: Message) -> bool:
     return message.role in _INSTRUCTIONS
 
 
-# The member of each dialect for the effort. Messages has no "minimal", Gemini no "xhigh".
-_MEMBERS: dict[str, tuple[str, ...]] = {
-    "chat": ("reasoning_effort",),
-    "gemini": ("generationConfig", "thinkingConfig", "thinkingLevel"),
-    "messages": ("output_config", "effort"),
-    "responses": ("reasoning", "effort"),
-}
-NO_SUMMARY = "none"  # the client does not want to see any reasoning
-_LEAST = {"messages": {"minimal": "low"}, "gemini": {"xhigh": "high"}}
-
-
 def with_effort(request: Request, effort: str) -> Request:
     """The same request with this effort (from the model's name), unless the client has set how much to think."""
     given = request.thinking or Thinking()
@@ -266,9 +264,6 @@ def _with_member(body: JsonObject, path: tuple[str, ...], value: str) -> JsonObj
     return {**body, path[0]: _with_member(body.get(path[0]) or {}, path[1:], value)}
 
 
-FAILED = "Error: the tool call failed."  # first line of a failed result in dialects without a member for it (H093)
-
-
 def with_failure(text: str) -> str:
     return f"{FAILED}\n{text}" if text else FAILED
 
@@ -301,9 +296,6 @@ def form_instruction(output: Output, *, has_tools: bool) -> str:
         schema = encode(output.schema or {}).decode()
         return f"{what} must be JSON, and nothing else, by this schema: {schema}"
     return f"{what} must be one JSON object, and nothing else." if output.format == "json" else ""
-
-
-_ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def fit_id(call_id: str, limit: int) -> str:

@@ -28,6 +28,7 @@ _PLACES = {
     "responses": ("input", "content", "output"),
     "messages": ("messages", "content", "content"),
 }
+_INLINE = 400_000  # characters of a text file that are written into the conversation
 
 
 def check_size(body: bytes, profile: Profile) -> bytes:
@@ -72,9 +73,6 @@ def _place(request: Request, message: Message, index: int, inner: int) -> str:
 def _index(items: Json, wanted: object) -> int:
     """The place of this very object."""
     return next((number for number, item in enumerate(items) if item is wanted), -1)
-
-
-_INLINE = 400_000  # characters of a text file that are written into the conversation
 
 
 class Takes(Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.contract.sourceless import without_sources
 from tests.dialects.answers import JSON, WORDS
 from tests.dialects.playing import ALL, NAMES
 from toolwire.calls.tools.adapter import fit_ids
@@ -163,15 +164,6 @@ def written(dialect: str, request: Request) -> Any:
     """The body, with the model where it would stand in the path."""
     body = json.loads(DIALECTS[dialect].encode_request(request, PROFILES[dialect]).body)
     return {"model": request.model, **body} if dialect == "gemini" else body
-
-
-def without_sources(request: Request) -> Request:
-    return msgspec.structs.replace(
-        request,
-        source={},
-        messages=tuple(msgspec.structs.replace(message, source=None) for message in request.messages),
-        tools=tuple(msgspec.structs.replace(tool, source=None) for tool in request.tools),
-    )
 
 
 def exchange(request: Request) -> list[Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.test_guard import RIGHT, arguments, ask, backend, counters, tools
+from tests.contract.guard_requests import RIGHT, arguments, ask, backend, counters, tools
 from tests.dialects.wires import block, json_delta, message_end, message_start, tool_use
 from tests.server.answers import DIALECTS, PATHS, frames, question, streamed, whole
 from tests.server.harness import (

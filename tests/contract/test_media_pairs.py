@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from openai.types.chat import ChatCompletionMessageParam
 from openai.types.responses import ResponseInputItemParam
 
+from tests.contract.sourceless import without_sources
 from tests.dialects.playing import NAMES
 from toolwire.dialects import DIALECTS
 from toolwire.errors import BadRequest
 from toolwire.profiles import OPENAI_CHAT
 
 from .media_requests import PLACES, TARGETS, Sent, arrived, end_of, part_of, request_with
-from .test_dialect_requests import without_sources
 
 pytestmark = pytest.mark.slow
 

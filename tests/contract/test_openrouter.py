@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.test_reasoning_kept import KINDS, PATHS, call_in, request
+from tests.contract.reasoning_requests import KINDS, PATHS, call_in, request
 from tests.dialects.wires import DONE, call, chunk
 from tests.server.harness import Gateway, Step, Upstream, ask, gateway, reply, server_config
 from toolwire.config.file import BackendConfig, Config, with_backends

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.dialects.messages.test_answer_out import well_formed as well_formed_messages
+from tests.dialects.messages.stream_rules import well_formed as well_formed_messages
 from tests.dialects.playing import ALL, NAMES, NOW, asking, frames, minting, pieces
-from tests.dialects.responses.test_answer_out import well_formed as well_formed_responses
+from tests.dialects.responses.stream_rules import well_formed as well_formed_responses
 from tests.dialects.wires import (
     DONE,
     REGULAR,

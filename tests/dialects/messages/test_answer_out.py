@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.dialects.answers import CHARACTERS
+from tests.dialects.messages.stream_rules import well_formed
 from tests.dialects.playing import answer_in, asking, body_out, frames, out
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
@@ -29,28 +30,6 @@ def opened(index: int, part: Part) -> PartStarted:
 
 def ended(index: int, part: Part) -> PartEnded:
     return PartEnded(index=index, part=part)
-
-
-def well_formed(wire: bytes) -> list[dict[str, Any]]:
-    """The events; blocks follow each other, dense, each started and stopped once, and every delta is for the open one."""
-    values = []
-    open_block, count = None, 0
-    for name, value in frames(wire):
-        assert name == value["type"]
-        values.append(value)
-        match name:
-            case "content_block_start":
-                assert open_block is None
-                assert value["index"] == count
-                open_block, count = count, count + 1
-            case "content_block_delta" | "content_block_stop":
-                assert value["index"] == open_block
-                open_block = None if name == "content_block_stop" else open_block
-    assert values[0]["type"] == "message_start"
-    if values[-1]["type"] != "error":
-        assert open_block is None
-        assert [value["type"] for value in values[-2:]] == ["message_delta", "message_stop"]
-    return values
 
 
 def blocks(wire: bytes) -> list[tuple[str, str]]:

@@ -23,7 +23,7 @@ from tests.backends.event_contract import check_events
 from tests.programs.codex_backend.binaries import NEWEST, OLDEST, VERSIONS, codex
 from tests.programs.installed import ROOT, search_path
 from toolwire.backends.base import ToolsUnsupported
-from toolwire.backends.codex import kept_threads as kept
+from toolwire.backends.codex import stored_threads as kept
 from toolwire.backends.codex.backend import CodexBackend
 from toolwire.backends.codex.wire.settings import toml
 from toolwire.config.file import BackendConfig

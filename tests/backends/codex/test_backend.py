@@ -347,7 +347,7 @@ def test_a_stop_sequence_ends_the_answer_and_the_turn(tmp_path: Path) -> None:
 
 def test_silence_is_not_waited_for_without_end(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
-        with pytest.raises(UpstreamError, match="said nothing") as caught:
+        with pytest.raises(UpstreamError, match="sent nothing") as caught:
             await stage.backend.open(request("silent"), is_verbatim=False)
         assert caught.value.status == 504
         await stage.until_heard("turn/interrupt")
@@ -470,7 +470,7 @@ def test_the_owner_alone_hears_the_last_words_of_a_program_that_ends_at_once(tmp
             await stage.backend.open(request("plain"), is_verbatim=False)
         assert "no start today" not in told.value.sentence()
         assert "fake_app_server" not in told.value.sentence()
-        with pytest.raises(UpstreamError, match=r"ended with code 3\. It last said .no start today") as shown:
+        with pytest.raises(UpstreamError, match=r"ended with code 3\. Its last output was .no start today") as shown:
             await stage.backend.program()
         assert "fake_app_server.py" in shown.value.hint
         assert str(await stage.backend.program()) == "Codex 0.166.0, tier replay, with Codex's own instructions"

@@ -116,7 +116,7 @@ def test_one_that_says_nothing_and_one_that_is_no_codex_are_told(
 
     silent = asyncio.run(error("--mute"))
     assert isinstance(silent, UpstreamError)
-    assert "did not introduce itself" in silent.message
+    assert "did not answer initialize" in silent.message
     assert "toolwire doctor" in silent.hint
     monkeypatch.setattr("toolwire.backends.codex.host._INTRODUCTION", 10)
     stranger = asyncio.run(error("--version", "something else"))

@@ -76,7 +76,7 @@ def test_one_that_does_not_stop_when_told_gets_no_more_turns(tmp_path: Path, mon
 def test_talk_that_says_nothing_is_silence(tmp_path: Path) -> None:
     async def play(stage: Stage) -> None:
         async with asyncio.timeout(3):
-            with pytest.raises(UpstreamError, match="said nothing") as caught:
+            with pytest.raises(UpstreamError, match="sent nothing") as caught:
                 await stage.backend.open(request("chatter"), is_verbatim=False)
         assert caught.value.status == 504
 

@@ -228,7 +228,7 @@ def test_a_window_that_goes_in_mid_answer_ends_it_and_nothing_is_replayed(server
         async with window(server, focused=False) as other, window(server, crash):
             answer = await asking(server, PATHS[dialect], question(dialect, "vscode/gpt-4.1", stream=True))
             assert text_of(dialect, answer.events) == "half of "
-            assert "window went away" in failure_in(dialect, answer.events)
+            assert "window disconnected" in failure_in(dialect, answer.events)
             assert not other.of("chat")
             whole = await asking(server, PATHS[dialect], question(dialect, "vscode/gpt-4.1"))
             assert whole.status == 200  # the next one goes to the window that is left

@@ -211,7 +211,7 @@ def test_a_window_that_goes_before_the_first_part_can_be_replaced_and_later_not(
 def test_silence_is_bounded_and_a_mute_window_known() -> None:
     async def play(window: Window) -> None:
         turn = turn_in(window, first=0.02)
-        with pytest.raises(UpstreamError, match="said nothing") as caught:
+        with pytest.raises(UpstreamError, match="sent nothing") as caught:
             await turn.begin(request())
         assert caught.value.status == 504
         assert window.is_mute
@@ -233,7 +233,7 @@ def test_waiting_for_a_place_is_part_of_the_patience() -> None:
     async def play(window: Window) -> None:
         for number in range(8):
             await window.ask(chat(str(number)))
-        with pytest.raises(UpstreamError, match="said nothing"):
+        with pytest.raises(UpstreamError, match="sent nothing"):
             await turn_in(window, first=0.02).begin(request())
 
     played(play)

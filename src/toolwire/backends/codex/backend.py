@@ -1,4 +1,4 @@
-"""The back end that asks the user's own Codex: every request a thread and a turn there, or the next step of a turn that waits."""
+"""Back end for the user's own Codex: each request is a thread with one turn, or continues a turn that waits for results."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from ..sessions import (
     RunReply,
     SessionLost,
 )
-from . import kept_threads as kept
+from . import stored_threads as kept
 from .host import CodexHost, Program
-from .kept_threads import StoredThread
 from .pool import Lease, died
+from .stored_threads import StoredThread
 from .turn import CodexTurn
 from .wire.errors import UnseenCalls
 from .wire.request_out import losses_of, offered, opening
@@ -40,11 +40,11 @@ from .wire.settings import ThreadSetup
 from .wire.usage import rate_limit_headers
 from .worker import AppServerWorker, RequestRefused
 
-_LISTED = 300.0  # seconds that a list of models is good for
-_LISTING = 15.0  # 0.89 tries for 5 to reach its maker first
+_LISTED = 300.0  # seconds that a list of models is cached
+_LISTING = 15.0  # seconds; 0.89 first tries for 5 s to reach its maker
 _MOST_PAGES = 20
-_PARTING = 5.0  # seconds in which turns are stopped in order when everything ends
-_LONGEST_WAIT = 2.0  # a longer pause is the client's to make
+_PARTING = 5.0  # seconds to stop turns in order at shutdown
+_LONGEST_WAIT = 2.0  # seconds; a longer pause is left to the client
 
 
 class CodexBackend(Backend):
@@ -70,8 +70,7 @@ class CodexBackend(Backend):
         self._listed_at = 0.0
 
     async def program(self) -> Program:
-        """Which version runs and how tools are called with it, started for that if need be. Raises GatewayError, in words for the
-        owner."""
+        """The version and how tools are called with it; starts Codex if necessary. Raises GatewayError with details for the owner."""
         try:
             lease = await self.host.pool.lease()
         except UpstreamError as error:
@@ -91,7 +90,7 @@ class CodexBackend(Backend):
         return self._models
 
     async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
-        """Raises GatewayError before the first word. What may pass by itself is tried again until then."""
+        """Raises GatewayError before the first part; temporary failures are retried until then."""
         check_tools(request, self.profile)
         if (reply := await self._continued(request)) is not None:
             return reply
@@ -115,7 +114,7 @@ class CodexBackend(Backend):
         raise AssertionError("the loop returns or raises")
 
     async def close(self) -> None:
-        """Every turn is stopped and every process gone when this returns. Safe to call twice."""
+        """Stops every turn and process. Safe to call twice."""
         self._is_closing = True
         await asyncio.gather(self._parking.close(), self._kept.close())
         with suppress(TimeoutError):
@@ -126,7 +125,7 @@ class CodexBackend(Backend):
 
     async def _answered(self, request: Request, *, may_resume: bool) -> EventReply:
         lease = await self.host.pool.lease()
-        # Whoever waits may be cancelled between the start of a turn and our knowing of it; the beginning itself may not.
+        # Shielded: a cancelled request must not lose a turn that Codex has started already.
         beginning = asyncio.create_task(self._begun(lease, request, may_resume))
         try:
             turn, losses = await asyncio.shield(beginning)
@@ -176,7 +175,7 @@ class CodexBackend(Backend):
         )
 
     async def _thread_at(self, places: list[ResumePoint], lease: Lease) -> tuple[Lease, StoredThread | None]:
-        """The thread that an earlier request of this conversation has left, and a lease of its worker in place of this one."""
+        """The stored thread of an earlier request of this conversation, with a lease of its worker in place of this one."""
         found = kept.taken(self._kept, places) if len(self._kept) else None
         if found is None:
             return lease, None
@@ -190,7 +189,7 @@ class CodexBackend(Backend):
         return lease, None
 
     async def _drop(self, thread: StoredThread) -> None:
-        """Codex forgets it."""
+        """Deletes the thread in Codex."""
         await asyncio.wait([thread.resting])
         thread.worker.drop(thread.thread)
         if thread.worker.is_alive and not self._is_closing:
@@ -200,7 +199,7 @@ class CodexBackend(Backend):
             self.host.home.forget_thread(thread.thread.id)
 
     async def _continued(self, request: Request) -> EventReply | None:
-        """The next answer of a turn that waits for these results; None where there is none, or it cannot go on."""
+        """The next answer of a turn that waits for these results; None if there is none, or it cannot continue."""
         if (resumed := self._parking.resume(request)) is None:
             return None
         turn, found = resumed
@@ -210,7 +209,7 @@ class CodexBackend(Backend):
                 events += [] if turn.is_over else await turn.first()
                 return self._reply(turn, request, events, (*found.losses, *losses_of(request)))
         except UpstreamError:
-            pass  # the whole conversation is here, so it can be begun anew
+            pass  # the request has the whole conversation, so a new thread can answer it
         except BaseException:
             self._cleanup.start(self._let_go(turn))
             raise
@@ -228,7 +227,7 @@ class CodexBackend(Backend):
         )
 
     def _settle(self, turn: CodexTurn, request: Request) -> None:
-        """An answer has ended: the turn waits for results, or is over."""
+        """After an answer: parks a turn that waits for results, stores its thread, or stops it."""
         if turn.is_waiting and turn.program.tier.is_held:
             self._parking.park(turn, resume_point_after(request, turn.calls))
         elif turn.place is not None and (thread := turn.keep(self._cleanup)) is not None:
@@ -243,7 +242,7 @@ class CodexBackend(Backend):
         await turn.leave(self.host.home)
 
     async def _left(self, beginning: asyncio.Task[tuple[CodexTurn, Any]]) -> None:
-        """A turn that began when nobody waited for it any more."""
+        """Stops a turn whose request was cancelled while it started."""
         await asyncio.wait([beginning])
         if not beginning.cancelled() and beginning.exception() is None:
             await self._let_go(beginning.result()[0])
@@ -294,7 +293,7 @@ def _models_in(page: Any, owner: str) -> list[Model]:
 
 
 def _pause(error: UpstreamError, attempt: int) -> float:
-    """What the provider asks for, else a quarter of a second, doubled each time, with a little chance in it."""
+    """The provider's Retry-After, else exponential backoff from a quarter of a second, with jitter."""
     try:
         return max(0.0, float(error.headers["retry-after"]))
     except (KeyError, ValueError):

@@ -1,6 +1,6 @@
-"""A folder in which Codex finds nothing of the user but the login: its settings are ours, its traces are gone when we are.
+"""A private folder for Codex: our settings and the user's login, removed at the end.
 
-Two folders in one: home is what Codex takes for its own (CODEX_HOME), work is where it believes to be, and is empty.
+It has two parts: home is CODEX_HOME, work is the empty working directory.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ _PREFIX = "home-"
 _LOCK = "lock"
 _ARCHIVE = "archived_sessions"
 _LOGIN = ("auth.json", "auth.lock")
-# Where Codex keeps things is ours to say.
+# Replaced by our own folder.
 _DROPPED = frozenset({"CODEX_HOME", "CODEX_SQLITE_HOME"})
 _BASE_URL = "OPENAI_BASE_URL"
 _ID = re.compile(r"[\w-]{1,100}")
 _LOG = "RUST_LOG"
-_LOGGED = "codex_core::tools=warn"  # Codex says only in its log which of a client's tools it leaves out
+_LOGGED = "codex_core::tools=warn"  # only the log of Codex reports which tools of a client it skips
 
 
 def default_parent() -> Path:
-    """Not the temporary folder where that can be helped: Codex makes no links to its own helpers there."""
+    """Not the temporary folder if possible: Codex does not link its own helpers there."""
     return user_cache_path("toolwire", appauthor=False) / "codex"
 
 
 def user_home(environ: Mapping[str, str]) -> Path:
-    """The one that the user's own Codex has."""
+    """CODEX_HOME of the user's own Codex."""
     given = environ.get("CODEX_HOME")
     return Path(given) if given else Path(environ.get("HOME") or Path.home()) / ".codex"
 
 
 class Home:
-    """Several processes may live in it at a time."""
+    """Several processes may use it at a time."""
 
     def __init__(self, settings: str, environ: Mapping[str, str], parent: Path | None = None) -> None:
-        """Raises UpstreamError where there is no room for it, and leaves nothing then."""
+        """Raises UpstreamError where it cannot be created; nothing remains then."""
         self._environ = environ
         self._login: tuple[int, ...] = ()
         try:
@@ -71,13 +71,15 @@ class Home:
 
     @property
     def is_there(self) -> bool:
-        """Whoever cleans up caches may have thought that nobody needs it."""
+        """False if something has cleaned the cache folder."""
         return self.home.is_dir() and self.work.is_dir()
 
     def environment(self) -> dict[str, str]:
         """The user's own, because providers take their keys from there, with our folder in place of theirs."""
         kept = {name: value for name, value in self._environ.items() if name not in _DROPPED}
-        if _is_here(kept.get(_BASE_URL, "")):  # clients are pointed at gateways by it, and this one must not ask itself
+        if _is_here(
+            kept.get(_BASE_URL, "")
+        ):  # clients use it to reach a gateway; this one must not send requests to itself
             del kept[_BASE_URL]
         return kept | {"CODEX_HOME": str(self.home), _LOG: f"{kept.get(_LOG) or 'error'},{_LOGGED}"}
 
@@ -111,7 +113,7 @@ class Home:
                 (self.home / name).symlink_to((own / name).resolve())
 
     def has_new_login(self) -> bool:
-        """Since it was asked last. An app-server reads the login when it starts."""
+        """Since the last call. An app-server reads the login only when it starts."""
         before, self._login = self._login, self._stamp()
         return bool(self._login) and self._login != before
 
@@ -145,7 +147,7 @@ def _is_here(url: str) -> bool:
 
 
 def _new_folder(parent: Path) -> tuple[Path, int]:
-    """It gets the name by which it may be swept away only when its lock is held."""
+    """Gets the prefix that makes it removable only once its lock is held."""
     try:
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _sweep(parent)
@@ -164,7 +166,7 @@ def _new_folder(parent: Path) -> tuple[Path, int]:
 
 
 def _sweep(parent: Path) -> None:
-    """What a gateway that was killed has left: nobody holds its lock any more."""
+    """Removes folders of gateways that were killed: their locks are free."""
     for folder in parent.glob(f"{_PREFIX}*"):
         if (folder / _LOCK).is_file() and (lock := _locked(folder / _LOCK)) >= 0:
             shutil.rmtree(folder, ignore_errors=True)

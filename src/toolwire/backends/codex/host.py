@@ -1,4 +1,4 @@
-"""The user's own Codex, made ready to be a bare model: its folder, its settings, its processes."""
+"""The user's own Codex, configured as a bare model: its folder, its settings, its processes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .wire.versions import Abilities, Tier, Version, abilities_of, tier_for, ver
 from .worker import AppServerChannel, AppServerWorker, RequestRefused
 
 COMMAND = ("codex", "app-server")
-# Of ours, not of Codex: what the model is told before all else; Codex has words of its own there.
+# A key of ours, not of Codex: replaces the prompt that Codex puts first.
 BASE_INSTRUCTIONS = "base_instructions"
 _INTRODUCTION = 30.0  # seconds; a machine under load needs several for the start
 # As a model has them that Codex does not know.
@@ -43,12 +43,12 @@ _PLAIN: JsonObject = {
     "experimental_supported_tools": [],
 }
 _LISTING = 10.0  # seconds for the program to print its models
-_DOCTOR = "`toolwire doctor` shows what it last said."  # to clients, who must not read it
+_DOCTOR = "`toolwire doctor` shows its last output."  # to clients, who must not read it
 _EVERY_VERSION = Version(0, 92)  # whose recipe has what old and new ones need; which one it is, is known when it runs
 
 
 class Program(Struct, frozen=True, kw_only=True):
-    """What runs there, and how tools are called with it."""
+    """The version that runs, and how tools are called with it."""
 
     version: Version
     abilities: Abilities
@@ -61,7 +61,7 @@ class Program(Struct, frozen=True, kw_only=True):
 
 
 class CodexHost:
-    """Nothing is made or started before the first lease."""
+    """Creates and starts nothing before the first lease."""
 
     def __init__(self, config: BackendConfig, environ: Mapping[str, str], folder: Path | None = None) -> None:
         self.command = config.command or COMMAND
@@ -84,12 +84,12 @@ class CodexHost:
         return str(self._home.work) if self._home is not None else "/"
 
     def program(self, worker: AppServerWorker) -> Program:
-        """Raises ConfigError where it is no Codex, or has not the tier that the owner wants."""
+        """Raises ConfigError where it is not Codex, or does not have the configured tier."""
         wanted = "sentinel" if self._config.is_simulated else self._config.tier
         return _program(str(worker.about.get("userAgent") or ""), wanted, self.base_instructions is None)
 
     def thread_settings(self, program: Program) -> JsonObject:
-        """For an app-server that was not started with ours. Its provider is its own: it refuses threads with another one."""
+        """For an app-server that we did not start. It keeps its own provider and refuses threads with another one."""
         if not self.is_remote:
             return {}
         own = flat(_of_codex(self._config.config))
@@ -98,7 +98,7 @@ class CodexHost:
 
     @property
     def keeps(self) -> bool:
-        """Whether threads stay for the next request: not on a machine whose files are not ours to delete."""
+        """Whether threads are stored for the next request; not for a remote app-server, whose files cannot be deleted."""
         return self._config.keep_threads and not self.is_remote
 
     @property
@@ -111,10 +111,10 @@ class CodexHost:
         return given if isinstance(given, str) else None
 
     def explained(self, error: UpstreamError) -> UpstreamError:
-        """For the owner, who may read what a client may not: the command of an app-server that did not start, and its last words."""
+        """For the owner: adds the command and the last output of an app-server that did not start, which clients must not see."""
         if error.code != "codex_not_started":
             return error
-        said = f" It last said {quote(self._last_words)}." if self._last_words else ""
+        said = f" Its last output was {quote(self._last_words)}." if self._last_words else ""
         command = quote(shown(self.command))
         hint = f"{error.hint} The command is {command}."
         if error.hint == _DOCTOR:
@@ -122,7 +122,7 @@ class CodexHost:
         return UpstreamError(f"{error.message}{said}", status=error.status, code=error.code, hint=hint)
 
     def renew(self) -> bool:
-        """After a 401: whether there is a login that the app-servers know nothing of; then they make way for others."""
+        """After a 401: whether there is a new login. Then all app-servers are retired."""
         if self._home is None or not self._home.has_new_login():
             return False
         self.pool.retire()
@@ -135,7 +135,7 @@ class CodexHost:
             self._home = None
 
     async def _start(self) -> AppServerWorker:
-        """One after the other: two that make the databases of one folder at once get in each other's way (seen with 0.166)."""
+        """One at a time: two that create the databases of one folder at once conflict (seen with 0.166)."""
         async with self._starting:
             return await self._introduced()
 
@@ -162,13 +162,13 @@ class CodexHost:
         if self._home is None:
             self._home = await self._made()
         else:
-            with suppress(OSError):  # then Codex says that nobody has logged in
+            with suppress(OSError):  # Codex then reports that there is no login
                 self._home.link_login()
         secrets = _secrets(self._config.config, self._environ)
         return await start(self.command, self._home.work, self._home.environment(), secrets)
 
     async def _made(self) -> Home:
-        """A folder, with the list of models in it where the version has one."""
+        """A new folder, with a model catalogue where the version has one."""
         settings = _settings(self._config)
         making = asyncio.create_task(asyncio.to_thread(Home, toml(settings), self._environ, self._folder))
         try:
@@ -235,7 +235,7 @@ def _program(user_agent: str, wanted: str, has_own_instructions: bool) -> Progra
 
 
 def _settings(config: BackendConfig) -> JsonObject:
-    """A bare model, no retries of Codex's own, and over all that what the owner says."""
+    """A bare model without retries by Codex, overridden by the owner's settings."""
     own = flat(_of_codex(config.config))
     chosen = own.get("model_provider")
     if chosen is None:
@@ -244,12 +244,12 @@ def _settings(config: BackendConfig) -> JsonObject:
         table = f"model_providers.{chosen}"
         provider = {f"{table}.request_max_retries": 0, f"{table}.stream_max_retries": 0}
     else:
-        provider = {}  # one that is built in has no settings
+        provider = {}  # a built-in provider has no settings
     return merged(bare_settings(_EVERY_VERSION), switched_on(config.built_in_tools), provider, own)
 
 
 def _secrets(config: JsonObject, environ: Mapping[str, str]) -> list[str]:
-    """What the owner's settings hold, or say where it is."""
+    """Secrets in the owner's settings, and in environment variables that the settings name."""
     found: list[str] = []
     for key, value in flat(config).items():
         above, _, name = key.rpartition(".")
@@ -272,7 +272,7 @@ def _answer(asked: rpc.RpcRequest) -> JsonObject:
 
 def _not_started(error: SessionLost | RequestRefused | TimeoutError) -> UpstreamError:
     if isinstance(error, TimeoutError):
-        why = f"it did not introduce itself within {_INTRODUCTION:.0f} seconds."
+        why = f"it did not answer initialize within {_INTRODUCTION:.0f} seconds."
     else:
         why = str(error)
     return UpstreamError(

@@ -1,8 +1,8 @@
-"""Several app-servers that share the work: started when they are needed, again when one has died, anew when one has grown.
+"""A pool of app-servers: started on demand, restarted after a crash, replaced after many threads or at a memory limit.
 
-A slot has one worker at a time. The least busy slot gets the next turn. A worker that has had enough is retired: it gets no new turns,
-ends when its last turn has, and the slot starts another one. After a failure a slot waits, twice as long each time until a turn goes
-well; meanwhile the other slots do the work, and where there is none a request fails at once or after a short wait.
+A slot has one worker at a time, and the least busy slot gets the next turn. A worker that has reached a limit is retired: it gets no
+new turns and is closed after its last one. After a failure a slot pauses with exponential backoff until a turn succeeds. Meanwhile the
+other slots do the work; without any, a request fails at once or after a short wait.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
 _PATIENCE = 2.0  # seconds that a request waits for a pause to end
 _STARTING = 4  # turns that a running worker takes before another one is started
-_PAUSING = 1e6  # a slot that waits is the last to be asked
+_PAUSING = 1e6  # burden of a slot that pauses: it is chosen last
 _MAX_PROCESSES = 64  # whose memory is added up
-_LOOKING = 10  # threads between two looks at the memory
+_LOOKING = 10  # threads between two checks of the memory
 
 
 class WorkerLimits(Struct, frozen=True, kw_only=True):
-    """When a worker has had enough; 0 is never."""
+    """When a worker is retired; 0 is never."""
 
     threads: int = 200
     memory: int = 1 << 30
 
 
 class Lease:
-    """A worker for one turn; give it back exactly once."""
+    """A worker for one turn, to be released once."""
 
     def __init__(self, pool: WorkerPool, slot: _Slot, worker: AppServerWorker) -> None:
         self.worker = worker
@@ -47,12 +47,12 @@ class Lease:
         self._is_back = False
 
     def distrust(self) -> None:
-        """It does not answer: it gets no new turns."""
+        """The worker does not respond: it gets no new turns."""
         if self._slot.worker is self.worker:
             self._slot.worker = None
 
     def release(self, *, is_good: bool) -> None:
-        """is_good: the app-server did its work, whatever the model said."""
+        """is_good: the app-server worked, whatever the model answered."""
         if self._is_back:
             return
         self._is_back = True
@@ -60,7 +60,7 @@ class Lease:
 
 
 class WorkerPool:
-    """start makes a worker that is ready, or raises GatewayError with what is wrong. Belongs to one event loop."""
+    """start returns a worker that is ready, or raises GatewayError. Belongs to one event loop."""
 
     def __init__(
         self, start: Callable[[], Awaitable[AppServerWorker]], size: int, limits: WorkerLimits | None = None
@@ -68,8 +68,8 @@ class WorkerPool:
         self._start = start
         self._limits = limits or WorkerLimits()
         self._slots = [_Slot() for _ in range(max(1, size))]
-        self._busy: dict[AppServerWorker, int] = {}  # of all that are running, also those in retirement
-        self._looked: dict[AppServerWorker, int] = {}  # how many threads each had opened at the last look at its memory
+        self._busy: dict[AppServerWorker, int] = {}  # all running workers, including retired ones
+        self._looked: dict[AppServerWorker, int] = {}  # threads opened at the last check of its memory
         self._closing: set[asyncio.Task[None]] = set()
         self._is_closed = False
 
@@ -83,7 +83,7 @@ class WorkerPool:
         return sum(self._busy.values())
 
     async def lease(self) -> Lease:
-        """Raises GatewayError where no worker can be had."""
+        """Raises GatewayError where no worker is available."""
         if self._is_closed:
             raise _closed()
         for slot in self._slots:
@@ -96,7 +96,7 @@ class WorkerPool:
         return Lease(self, slot, worker)
 
     def lease_of(self, worker: AppServerWorker) -> Lease | None:
-        """For one that a thread lives in; None where it gets no new turns any more."""
+        """For the worker of a stored thread; None if it gets no new turns."""
         slot = next((slot for slot in self._slots if slot.worker is worker and worker.is_alive), None)
         if slot is None or self._is_closed:
             return None
@@ -104,7 +104,7 @@ class WorkerPool:
         return Lease(self, slot, worker)
 
     async def close(self) -> None:
-        """Every worker is gone when this returns, also one that is just starting. Safe to call twice."""
+        """Closes every worker, also one that is starting. Safe to call twice."""
         self._is_closed = True
         starting = [slot.starting for slot in self._slots if slot.starting is not None]
         for task in starting:
@@ -116,7 +116,7 @@ class WorkerPool:
             await asyncio.wait(self._closing)
 
     def retire(self) -> None:
-        """Those that run get no new turns, and end when their last one has."""
+        """Retires all running workers."""
         for slot in self._slots:
             worker, slot.worker = slot.worker, None
             if worker is not None and not self._busy[worker]:
@@ -132,7 +132,7 @@ class WorkerPool:
         return _PAUSING + pause if pause > 0 else _STARTING - 0.5 + index / 1000
 
     async def _started_or_other(self, slot: _Slot) -> tuple[_Slot, AppServerWorker]:
-        """Where it does not start, one that runs has to do."""
+        """Falls back to a running worker where the slot's does not start."""
         try:
             return slot, await self._started(slot)
         except GatewayError:
@@ -142,7 +142,7 @@ class WorkerPool:
             raise
 
     async def _started(self, slot: _Slot) -> AppServerWorker:
-        """All who want the same slot wait for the same start; whoever leaves does not stop it."""
+        """Concurrent requests share one start; cancelling a request does not stop it."""
         if slot.starting is None:
             slot.starting = asyncio.create_task(self._start_in(slot))
             slot.starting.add_done_callback(_look_at)
@@ -174,7 +174,7 @@ class WorkerPool:
         return worker
 
     def _take_back(self, slot: _Slot, worker: AppServerWorker, *, is_good: bool) -> None:
-        if worker not in self._busy:  # everything was closed meanwhile
+        if worker not in self._busy:  # the pool was closed in the meantime
             return
         self._busy[worker] -= 1
         self._bury(slot)
@@ -186,7 +186,7 @@ class WorkerPool:
             self._close_soon(worker)
 
     def _bury(self, slot: _Slot) -> None:
-        """A worker that has died, perhaps while nobody wanted anything of it, leaves its slot."""
+        """Removes a dead worker from its slot."""
         worker = slot.worker
         if worker is None or worker.is_alive:
             return
@@ -216,7 +216,7 @@ class WorkerPool:
 
 
 def died(fault: SessionLost | None) -> UpstreamError:
-    """What an open turn, and whoever asks next, hears of a worker that is gone."""
+    """The error of open turns, and of the next request, after a worker has died."""
     return UpstreamError(
         f"Codex stopped before it had answered: {fault or 'the reason is not known.'}",
         status=502,
@@ -226,7 +226,7 @@ def died(fault: SessionLost | None) -> UpstreamError:
 
 
 def memory_of(pid: int) -> int:
-    """Bytes in use, 0 where nobody tells."""
+    """Resident bytes of a process and its children; 0 where /proc does not have them."""
     waiting, total = [pid] if pid else [], 0
     for _ in range(_MAX_PROCESSES):
         if not waiting:
@@ -243,13 +243,13 @@ def _closed() -> UpstreamError:
 
 
 def _look_at(task: asyncio.Task[AppServerWorker]) -> None:
-    """A failure that nobody waits for any more is not to be complained about."""
+    """Marks an exception as retrieved, so that asyncio does not log it."""
     if not task.cancelled():
         task.exception()
 
 
 class _Pausing(UpstreamError):
-    """A start that was not tried because the last ones failed."""
+    """The slot pauses after failures, and no start was tried."""
 
 
 def _again(error: GatewayError, pause: float) -> _Pausing:
@@ -264,7 +264,7 @@ def _again(error: GatewayError, pause: float) -> _Pausing:
 
 
 class _Slot:
-    """A place for one worker, and what is known of how well it goes."""
+    """A place for one worker, with its recent failures."""
 
     def __init__(self) -> None:
         self.worker: AppServerWorker | None = None

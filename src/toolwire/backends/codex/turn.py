@@ -1,7 +1,6 @@
-"""One turn of the model in a thread of its own: begun, read as events, perhaps given results, and left in order.
+"""One turn of the model in a thread of its own: started, read as events, given results, and stopped.
 
-A turn has one answer where the client's tools are not held. Where they are, each answer that ends with calls may be followed by
-another one: give() tells Codex the results, and reading goes on.
+In the tier "held" an answer that ends with calls may be followed by another one: give() sends the results, and reading continues.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from ..continuation import ResumePoint
 from ..sessions import AnswerTimeouts, BackgroundTasks, SessionLost, read_first
 from .home import Home
 from .host import Program
-from .kept_threads import MOST_USES, StoredThread
 from .pool import Lease, died
+from .stored_threads import MOST_USES, StoredThread
 from .wire.answer_in import CodexTurnDecoder
 from .wire.errors import refused
 from .wire.names import CodexToolNames
@@ -35,12 +34,12 @@ COUNT = "thread/tokenUsage/updated"
 SILENCE = 0.15  # seconds after a call in which another one would have begun
 LONG_SILENCE = 3.0  # where the end is told, should it not be: some providers count no tokens
 _COUNTS_FIRST = Version(0, 130)  # the last that was seen to
-_STARTING = 60.0  # seconds for a thread or a turn to begin, or for a result to be taken
-_LEAVING = 5.0  # and for it to end when it is told to
+_STARTING = 60.0  # seconds for a thread or a turn to start, or for a result to be accepted
+_LEAVING = 5.0  # seconds for an interrupt to be answered
 _SKIPPED = (
     "Codex has a tool of this name and did not offer the client's to the model; the next request gives it another name"
 )
-_ERRED = 2.0  # after an error that ends the turn; 0.130 says nothing more of one that never began
+_ERRED = 2.0  # seconds after an error that ends the turn; 0.130 sends nothing more for a turn that never started
 
 
 class AnswerEnd:
@@ -75,12 +74,12 @@ class AnswerEnd:
 
 
 class CodexTurn:
-    """Whoever has it must leave() it, whatever happens."""
+    """Its owner must call leave() or keep(), whatever happens."""
 
     def __init__(self, lease: Lease, program: Program, timeouts: AnswerTimeouts) -> None:
         self.program = program
         self.calls: list[ToolCall] = []  # of the last answer
-        self.is_over = False  # the last answer has come to its end
+        self.is_over = False  # the last answer has ended
         self._lease = lease
         self._timeouts = timeouts
         self._thread: Thread | None = None
@@ -88,14 +87,14 @@ class CodexTurn:
         self._names = CodexToolNames()
         self._stopping: Stopping | None = None
         self._is_kept = False  # the thread can serve another request
-        self._count = 0  # items that were put into it
-        self._uses = 1  # requests that it has served, with this one
-        self.place: ResumePoint | None = None  # where the thread waits for the next request
+        self._count = 0  # items that were injected into it
+        self._uses = 1  # requests so far, including this one
+        self.place: ResumePoint | None = None  # where the thread is stored for the next request
         self._is_running = False  # Codex works, or waits for results
         self._ending = AnswerEnd(program.version, program.abilities)
-        self._results: dict[str, ToolResult] = {}  # that Codex has not asked for yet
+        self._results: dict[str, ToolResult] = {}  # that Codex has not requested yet
         self._has_erred = False
-        self._is_faulty = False  # it was the app-server that failed
+        self._is_faulty = False  # the app-server failed, not the model
 
     @property
     def is_waiting(self) -> bool:
@@ -114,17 +113,17 @@ class CodexTurn:
 
     @property
     def skipped(self) -> tuple[Loss, ...]:
-        """Tools of the request that the model was not offered, as far as Codex says so."""
+        """Tools of the request that Codex did not offer to the model, according to its log."""
         found = (name for name in sorted(self._lease.worker.channel.skipped_tools()) if name in self._names)
         return tuple(Loss("tool.skipped", self._names.known(name), _SKIPPED) for name in found)
 
     @property
     def limits(self) -> JsonObject:
-        """What the account may still use, as far as it was told."""
+        """The rate limits that Codex reported last."""
         return self._lease.worker.limits
 
     async def begin(self, opening: ThreadOpening, request: Request, kept: StoredThread | None = None) -> None:
-        """kept: a thread that has the first part of the conversation already. Raises UpstreamError where Codex does not take it."""
+        """kept: a thread that has the first part of the conversation. Raises UpstreamError where Codex rejects the request."""
         worker, program = self._lease.worker, self.program
         start = kept.count if kept is not None else 0
         self._uses = kept.uses + 1 if kept is not None else 1
@@ -145,12 +144,12 @@ class CodexTurn:
         self._listen(request)
 
     async def first(self) -> list[Event]:
-        """Everything up to the first word. Raises UpstreamError where there is none."""
+        """All events up to the first part. Raises UpstreamError where the answer has none."""
         deadline = _now() + self._timeouts.first
         return await read_first(self, lambda: self._heard(self._timeouts.first, deadline))
 
     async def more(self) -> list[Event]:
-        """Messages that say nothing to the client do not count as words."""
+        """Messages without events do not reset the timeout."""
         events: list[Event] = []
         deadline = _now() + self._timeouts.idle
         while not events and not self.is_over:
@@ -160,7 +159,7 @@ class CodexTurn:
     async def give(self, request: Request, results: dict[str, ToolResult]) -> list[Event]:
         """Results for the calls of the last answer, and the first events of the next one. Raises UpstreamError."""
         assert self._thread is not None
-        for message in self._thread.ready():  # requests for its calls, and calls that came too late for it
+        for message in self._thread.ready():  # requests for its calls, and calls that arrived too late for it
             self._taken(message)
         if not self.is_alive:
             raise UpstreamError("the turn in Codex has ended without the results.", code="codex_stopped")
@@ -187,7 +186,7 @@ class CodexTurn:
         return StoredThread(self._lease.worker, self._thread, self._decoder.turn_id, self._count, self._uses, resting)
 
     async def leave(self, home: Home | None) -> None:
-        """Codex stops, and forgets; the worker is free when this returns."""
+        """Stops the turn, deletes the thread and frees the worker."""
         try:
             if self._thread is not None:
                 await self._stop(self._thread)
@@ -210,7 +209,7 @@ class CodexTurn:
             if not opening.is_kept:
                 raise
             thread = await worker.open(opening.method, opening.unkept(), _STARTING)
-            worker.can_keep = self._is_kept = False  # it was that which it refused
+            worker.can_keep = self._is_kept = False  # that option was what it refused
             return thread
 
     async def _rest(self, thread: Thread) -> None:
@@ -230,7 +229,7 @@ class CodexTurn:
         self._stopping = Stopping(request.sampling.stop) if any(request.sampling.stop) else None
 
     async def _heard(self, seconds: float, deadline: float) -> list[Event]:
-        """The events of all that has come, waited for if there is nothing; seconds: so long, in all, until the deadline."""
+        """The events of all messages so far; waits if there are none. seconds: the timeout that ends at the deadline."""
         assert self._thread is not None
         messages = self._thread.ready()
         if not messages:
@@ -244,7 +243,7 @@ class CodexTurn:
         try:
             await self._deliver()
         except SessionLost:
-            pass  # the thread hears of it, too
+            pass  # the thread gets the same error
         except TimeoutError as error:
             events += self._decoder.cut(self._fault(error))
         if not events and _now() > deadline:
@@ -286,7 +285,7 @@ class CodexTurn:
         return events
 
     async def _deliver(self) -> None:
-        """Up to 0.144 Codex asks for one tool after the other, not always in the order of the calls."""
+        """Up to 0.144 Codex requests one result after the other, not always in the order of the calls."""
         for call_id in list(self._results):
             call = self._decoder.calls.get(call_id)
             if call is not None and call.request_id is not None:
@@ -298,7 +297,7 @@ class CodexTurn:
             self._taken(message)
         if self._is_running and self._lease.worker.is_alive:
             params = {"threadId": thread.id, "turnId": self._decoder.turn_id}
-            with suppress(RequestRefused):  # it has ended meanwhile
+            with suppress(RequestRefused):  # it has ended in the meantime
                 await self._lease.worker.ask("turn/interrupt", params, _LEAVING)
 
     async def _drop(self, thread: Thread) -> None:
@@ -313,7 +312,7 @@ class CodexTurn:
                 await worker.ask(method, {"threadId": thread.id}, _LEAVING)
 
     def _forget(self, home: Home | None) -> None:
-        """Also what a process wrote down that has died meanwhile."""
+        """Deletes files of the thread, also those of a process that has died."""
         if home is None or self._thread is None:
             return
         if path := self._thread.about.get("path"):
@@ -346,7 +345,7 @@ def _turn_id(started: object) -> str:
 
 def _too_slow(seconds: float) -> UpstreamError:
     return UpstreamError(
-        f"Codex said nothing for {seconds:.0f} seconds.",
+        f"Codex sent nothing for {seconds:.0f} seconds.",
         status=504,
         code="upstream_timeout",
         hint="Raise first_byte_timeout or idle_timeout of this back end if its models need longer.",

@@ -1,6 +1,6 @@
-"""One app-server: our requests and their answers by id, everything else to the thread it is about.
+"""One app-server: matches responses to our requests by id, and passes all other messages to their threads.
 
-The ids of its own requests are another space than ours. When it ends, every request fails and every thread hears of it.
+Its own requests use a separate id space. When it ends, every open request fails and every thread gets a SessionLost.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class AppServerChannel(Protocol):
 
 
 class Declined(Struct, frozen=True):
-    """A request of the app-server that was answered with a no, because there is no person to ask."""
+    """A request of the app-server that was declined, because no person can answer it."""
 
     method: str
     params: JsonObject
@@ -55,13 +55,13 @@ Heard: TypeAlias = rpc.RpcNotification | rpc.RpcRequest | Declined | SessionLost
 Answerer: TypeAlias = Callable[[rpc.RpcRequest], JsonObject]  # the whole message that answers a request
 
 ANSWER_SECONDS = 60.0
-_MOST_WAITING = 200_000  # messages of one thread that nobody has read yet
-_MOST_BYTES = 256 << 20  # and all of them together
-_MOST_ANSWERS = 1000  # of ours that it has not read
+_MOST_WAITING = 200_000  # unread messages of one thread
+_MOST_BYTES = 256 << 20  # size of these messages
+_MOST_ANSWERS = 1000  # replies of ours that it has not read
 _MOST_GARBLED = 1000  # lines in a row: then it is some other program
 _LONGEST_REASON = 1000  # letters
 _TOOL_CALL = "item/tool/call"
-_NOISE = "codex/event/"  # 0.89 says everything a second time, in its older words
+_NOISE = "codex/event/"  # 0.89 repeats every message in an older format
 
 
 class RequestRefused(Exception):
@@ -85,7 +85,7 @@ class Thread:
         self._heard: asyncio.Queue[Heard] = asyncio.Queue()
         self._bytes = 0  # of what waits, as it was on the wire
         self._is_full = False
-        self.request_id = ""  # for which it works now, as far as somebody traces it
+        self.request_id = ""  # of the current request, for the trace
 
     async def next(self) -> Heard:
         """For one at a time."""
@@ -95,7 +95,7 @@ class Thread:
         return message
 
     def ready(self) -> list[Heard]:
-        """What has come already, without waiting."""
+        """All messages so far, without waiting."""
         found = []
         with suppress(asyncio.QueueEmpty):
             while True:
@@ -154,7 +154,7 @@ class AppServerWorker:
         return await self._ask(method, params, seconds, opens=False)
 
     async def open(self, method: str, params: JsonObject, seconds: float = ANSWER_SECONDS) -> Thread:
-        """A request whose answer is a thread; from that answer on the thread hears everything."""
+        """A request whose response is a thread, which gets all further messages about it."""
         thread: Thread = await self._ask(method, params, seconds, opens=True)
         return thread
 
@@ -164,7 +164,7 @@ class AppServerWorker:
             await self._send(rpc.result(id, value))
 
     def drop(self, thread: Thread) -> None:
-        """Nobody listens to it any more."""
+        """Ignores further messages of this thread."""
         self._threads.pop(thread.id, None)
 
     async def close(self) -> None:
@@ -172,7 +172,7 @@ class AppServerWorker:
         for task in (self._reading, *self._answering):
             task.cancel()
         await asyncio.gather(self._reading, *self._answering, return_exceptions=True)
-        self._end(SessionLost("the gateway has stopped this app-server."))
+        self._end(SessionLost("the gateway stopped this app-server."))
 
     async def _ask(self, method: str, params: JsonObject, seconds: float, *, opens: bool) -> Json:
         if self.fault is not None:
@@ -196,7 +196,7 @@ class AppServerWorker:
         await self.channel.send(line)
 
     async def _read(self) -> None:
-        """Until it ends, or says what nobody can make sense of; a process that still runs then is closed by the pool."""
+        """Until it ends or sends invalid data; the pool then closes a process that still runs."""
         lines = rpc.LineReader()
         while data := await self.channel.receive():
             for message in lines.feed(data):
@@ -275,7 +275,7 @@ class AppServerWorker:
             self.limits = told.params
 
     def _hear_request(self, asked: rpc.RpcRequest, size: int) -> None:
-        """A call waits for whoever listens to its thread; everything else is answered here and now."""
+        """Passes a tool call to its thread and answers every other request at once."""
         thread = self._thread(asked.params)
         if asked.method == _TOOL_CALL and thread is not None:
             thread.hear(asked, size)
@@ -285,7 +285,7 @@ class AppServerWorker:
             thread.hear(Declined(asked.method, asked.params), size)
 
     def answer(self, message: JsonObject) -> None:
-        """Sends it as soon as that can be; nobody waits for it."""
+        """Sends it in the background."""
         if len(self._answering) >= _MOST_ANSWERS:
             self._end(SessionLost("it asks without reading what it is answered."))
             return
@@ -310,6 +310,6 @@ class AppServerWorker:
 
 
 def _look_at(future: asyncio.Future[Json]) -> None:
-    """An exception that nobody waits for any more is not to be complained about."""
+    """Marks an exception as retrieved, so that asyncio does not log it."""
     if future.done() and not future.cancelled():
         future.exception()

@@ -1,4 +1,8 @@
-"""The back end that asks models of VS Code: each request goes to one of the windows that are connected."""
+"""Back end for models of VS Code: each request goes to one of the connected windows.
+
+Preferred is the window that had the conversation before, if it still has the model, then the window that was focused last. Windows that
+did not respond to a request, or whose user has not allowed the model, come last.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +27,7 @@ from .wire.models import find, listing
 from .wire.request_out import chat_request
 from .wire.shapes import MARK, NAME, ListedModel
 
-_MOST_CONVERSATIONS = 4096  # whose window is remembered; the one that has been silent for longest goes first
+_MOST_CONVERSATIONS = 4096  # LRU cache of the window of each conversation
 
 
 class Picked(Struct, frozen=True):
@@ -32,7 +36,7 @@ class Picked(Struct, frozen=True):
 
 
 class Hub:
-    """changed is told when other models are there than before. Belongs to one event loop."""
+    """The connected windows. changed is called when the list of models changes. Belongs to one event loop."""
 
     def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
         self.changed = changed
@@ -41,7 +45,7 @@ class Hub:
 
     @property
     def windows(self) -> list[Window]:
-        """Those that are connected, the preferred one first."""
+        """The preferred one first."""
         return sorted(self._windows.values(), key=_rank)
 
     def join(self, window: Window) -> None:
@@ -50,7 +54,7 @@ class Hub:
             self.changed()
 
     def leave(self, window: Window) -> None:
-        """A window that has connected anew under its id stays."""
+        """Does nothing for a window that has connected again under its id."""
         if self._windows.get(window.id) is window:
             del self._windows[window.id]
             if window.models:
@@ -80,7 +84,7 @@ class Hub:
         return Picked(window, window.models[model.key])
 
     def stick(self, conversation: str, window: Window) -> None:
-        """The window has begun to answer it."""
+        """Later requests of the conversation prefer this window."""
         self._sticky.pop(conversation, None)
         self._sticky[conversation] = window.id
         if len(self._sticky) > _MOST_CONVERSATIONS:
@@ -88,13 +92,13 @@ class Hub:
 
     def _missing(self, name: str) -> UpstreamError:
         fault = no_model(name, [model.key for model in self.models()])
-        if not self.models():  # a window that has just come, or whose providers still wake: worth another try
+        if not self.models():  # a window that has just connected, or whose providers still start: worth another try
             fault.status, fault.code = 503, "no_models"
         return fault
 
 
 def conversation_of(request: Request) -> str:
-    """By whose it is, the model and the user's first words: enough to come back to the same window."""
+    """Owner, model and the user's first message: enough to find the same window again."""
     return f"{request.owner}\0{request.model}\0{Leading(request.messages).print_of(0)}"
 
 
@@ -117,7 +121,7 @@ class VSCodeBackend(Backend):
 
     @property
     def absence(self) -> UpstreamError | None:
-        """Why no request can be answered now."""
+        """No window is connected."""
         return None if any(not window.is_leaving for window in self.hub.windows) else no_window()
 
     async def models(self) -> list[Model]:

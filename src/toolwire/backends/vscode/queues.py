@@ -18,7 +18,7 @@ Heard: TypeAlias = Parts | End | Failure | Counted
 
 
 class Overflow(Exception):
-    """The window says more than is read."""
+    """The window sends faster than the client reads."""
 
 
 class Inbox:
@@ -26,7 +26,7 @@ class Inbox:
 
     def __init__(self, request_id: str, most: int = MAX_INBOX) -> None:
         self.id = request_id
-        self.asker = ""  # the client's request that it works for, as the log has it
+        self.asker = ""  # id of the client's request, for the log
         self._most = most
         self._frames: deque[tuple[Heard, int]] = deque()
         self._size = 0
@@ -34,9 +34,9 @@ class Inbox:
         self._waiter: asyncio.Future[None] | None = None
 
     def put(self, frame: Heard, size: int) -> bool:
-        """Whether there was room; after the first that had none, nothing is taken."""
+        """Whether there was room; after an overflow nothing is stored."""
         if self._fault is not None:
-            return True  # nobody waits for it any more
+            return True  # the request is over
         if self._frames and self._size - self._frames[0][1] + size + _FRAME > self._most:
             self.end(Overflow())
             return False
@@ -46,7 +46,7 @@ class Inbox:
         return True
 
     def end(self, fault: Exception) -> None:
-        """No more will come; what is there is still read, unless it was too much."""
+        """Nothing follows. Stored frames can still be read, except after an overflow."""
         if self._fault is None:
             self._fault = fault
         if isinstance(self._fault, Overflow):
@@ -66,7 +66,7 @@ class Inbox:
         return self._popped()
 
     def ready(self) -> list[Heard]:
-        """All that is there already."""
+        """All stored frames, without waiting."""
         return [self._popped() for _ in range(len(self._frames))]
 
     def _popped(self) -> Heard:
@@ -80,7 +80,7 @@ class Inbox:
 
 
 class Outbox:
-    """full is set when more was put in than a window that reads leaves there. Belongs to one event loop."""
+    """full is set when the window does not read fast enough. Belongs to one event loop."""
 
     def __init__(self, most: int = _MAX_OUTBOX) -> None:
         self._most = most
@@ -93,7 +93,7 @@ class Outbox:
         self.full = asyncio.Event()
 
     def put(self, text: str) -> bool:
-        """Whether it will be sent, as far as anybody can tell."""
+        """Whether it was queued."""
         if self._is_closed or self.full.is_set():
             return False
         if self._size and self._size + len(text) > self._most:
@@ -107,7 +107,7 @@ class Outbox:
         return True
 
     async def next(self) -> str | None:
-        """The next one; None when there will be no more."""
+        """The next frame; None after close()."""
         while not self._texts:
             if self._is_closed:
                 return None
@@ -120,11 +120,11 @@ class Outbox:
         return text
 
     async def room(self) -> None:
-        """Until little waits."""
+        """Waits until the queue is nearly empty."""
         await self._drained.wait()
 
     def close(self) -> None:
-        """What waits is still given; nothing more is taken."""
+        """Queued frames can still be read; new ones are refused."""
         self._is_closed = True
         self._filled.set()
         self._drained.set()

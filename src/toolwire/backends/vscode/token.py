@@ -1,7 +1,7 @@
 """The one secret that a VS Code window must know to connect: a file that only the user of this machine can read.
 
 Both sides find it by themselves: the gateway makes the file when it first starts, the extension reads it. TOOLWIRE_BRIDGE_TOKEN in
-the environment goes before the file, on either side.
+the environment takes precedence, on either side.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def bridge_token(environ: Mapping[str, str], path: Path | None = None) -> str:
 
 
 def is_token(given: str, token: str) -> bool:
-    """In the same time for every wrong one."""
+    """In constant time."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
 
 
@@ -79,7 +79,7 @@ def _is_private(about: os.stat_result) -> bool:
 
 
 def _made(path: Path) -> str:
-    """Whole when it appears, whoever else makes one at the same moment: the first of them is everybody's."""
+    """Created atomically: of several processes that create it at once, the first wins."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     token = secrets.token_urlsafe(_BYTES)

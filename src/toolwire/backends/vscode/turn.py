@@ -1,6 +1,6 @@
-"""One request in one window: asked, read as events until its end, and cancelled where nobody wants the rest.
+"""One request in one window: sent, read as events to its end, and cancelled when its client disconnects.
 
-What VS Code has no member for is done here: the text ends at a stop sequence and at max_tokens, and usage is counted where none is told.
+Implements what VS Code lacks: stop sequences, max_tokens, and a count of tokens where it reports no usage.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class TurnTimeouts(AnswerTimeouts, frozen=True, kw_only=True):
 
 
 class WindowTurn:
-    """Whoever has it must leave() it, whatever happens."""
+    """Its owner must call leave(), whatever happens."""
 
     def __init__(
         self, window: Window, model: ListedModel, chat: Chat, names: VSCodeToolNames, timeouts: TurnTimeouts
@@ -80,7 +80,7 @@ class WindowTurn:
         )
 
     async def begin(self, request: Request) -> list[Event]:
-        """Ask, and give everything up to the first word. Raises UpstreamError where there is none, and SessionLost."""
+        """Sends the request and returns all events up to the first part. Raises UpstreamError where there is none, and SessionLost."""
         self._stopping = Stopping(request.sampling.stop) if any(request.sampling.stop) else None
         self._limiting = Limiting(request.max_tokens) if request.max_tokens is not None else None
         deadline = _now() + self._timeouts.first
@@ -159,7 +159,7 @@ class WindowTurn:
         return events
 
     async def _measured(self, last: Finished) -> list[Event]:
-        if (usage := self._decoder.usage) is not None:  # it was told, and cut off with the rest
+        if (usage := self._decoder.usage) is not None:  # it was reported, but dropped with the end of the answer
             return [replace(last, usage=usage)]
         found = await measured(self.window, self._model.key, self._chat, "\n".join(self._said), self._timeouts.count)
         return [Noted(note=found.note), replace(last, usage=found.usage)]
@@ -189,7 +189,7 @@ def estimate(text: str) -> int:
 
 
 def prompt_of(chat: Chat) -> str:
-    """What a model reads of it, as one text; pictures are left out."""
+    """The text of a request, without images, for counting."""
     tools = [f"{tool.name} {tool.description} {encode(tool.schema).decode()}" for tool in chat.tools]
     return "\n".join([*tools, *(text for message in chat.messages for text in _texts(message))])
 
@@ -220,7 +220,7 @@ def _now() -> float:
 
 def _too_slow(seconds: float) -> UpstreamError:
     return UpstreamError(
-        f"VS Code said nothing for {seconds:.0f} seconds.",
+        f"VS Code sent nothing for {seconds:.0f} seconds.",
         status=504,
         code="upstream_timeout",
         hint="Look whether the window hangs or waits for an answer; raise first_byte_timeout or idle_timeout of this back "
@@ -230,7 +230,7 @@ def _too_slow(seconds: float) -> UpstreamError:
 
 def _not_read() -> UpstreamError:
     return UpstreamError(
-        "the client reads its answer more slowly than VS Code says it, and too much has piled up.",
+        "the client reads its answer more slowly than VS Code sends it, and the buffer is full.",
         status=502,
         code="upstream_cut",
         hint="Read the answer as it comes.",

@@ -1,4 +1,4 @@
-"""One VS Code window as the gateway knows it: what it lends, when it was last in front, and the requests that it works on."""
+"""One connected VS Code window: its models, when it was focused last, and its open requests."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class Window:
         self.models: dict[str, ListedModel] = {}
         self.joined_at = next(_moments)
         self.focused_at = next(_moments) if hello.focused else 0
-        self.is_mute = False  # it left a request without a word for as long as one may
+        self.is_mute = False  # it did not respond to a request within its timeout
         self.is_leaving = False  # it is asked nothing new
-        self.refused: set[str] = set()  # models whose use nobody has allowed
-        self.counting: set[str] = set()  # models that were seen to tell their usage
-        self._why: str | None = None  # it is gone
+        self.refused: set[str] = set()  # models that its user has not allowed
+        self.counting: set[str] = set()  # models that were seen to report usage
+        self._why: str | None = None  # why it is closed
         self._is_refreshing = False  # it was asked for its models
         self._most = most
         self._inboxes: dict[str, Inbox] = {}
@@ -65,14 +65,14 @@ class Window:
         return not self._inboxes and not self._waiting
 
     def say(self, frame: FromGateway) -> None:
-        """Without waiting; a window that is gone, or does not read, hears nothing."""
+        """Does not wait; frames to a closed window, or one that does not read, are dropped."""
         text = encode(frame)
         if wire_trace.active:
             wire_trace.sent(_NAME, _kind(frame), text.encode("utf-8", "replace"))
         self.outbox.put(text)
 
     async def ask(self, chat: Chat) -> Inbox:
-        """Send it once the window has a hand free. Raises SessionLost, and BadRequest for what no frame can hold."""
+        """Sends it once the window has a free slot. Raises SessionLost, and BadRequest for a request that does not fit into a frame."""
         text = _written(chat)
         size = len(text) if text.isascii() else len(text.encode())
         if size > MAX_FRAME:
@@ -89,7 +89,7 @@ class Window:
         return inbox
 
     def leave(self, inbox: Inbox, *, is_over: bool) -> None:
-        """Nobody waits for its answer any more; where that is not over, VS Code is told to stop. Safe to call twice."""
+        """The answer is no longer read. Cancels the request in VS Code unless it is over. Safe to call twice."""
         if self._inboxes.pop(inbox.id, None) is None:
             return
         self._give_place()
@@ -97,7 +97,7 @@ class Window:
             self.say(Cancel(id=inbox.id))
 
     async def count(self, request_id: str, model: str, text: str) -> int | None:
-        """How many tokens the model's own counter finds; None where it cannot say."""
+        """Tokens by the model's own counter; None where it does not answer."""
         inbox = self._opened(request_id)
         try:
             self.say(Count(id=request_id, model=model, text=text))
@@ -143,7 +143,7 @@ class Window:
         self.say(Refresh())
 
     def close(self, why: str) -> None:
-        """Whatever it worked on is over. Safe to call twice."""
+        """Fails its open requests. Safe to call twice."""
         if self._why is not None:
             return
         self._why = why

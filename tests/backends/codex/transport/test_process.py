@@ -112,7 +112,7 @@ def test_what_it_said_last_is_told_to_the_log_alone_and_without_secrets(
     assert asyncio.run(main()) == "the app-server has ended with code 3."
     [line] = caplog.messages
     assert "fake_app_server.py" in line
-    assert "ended with code 3. It last said" in line
+    assert "ended with code 3. Its last output was" in line
     assert "no start today, OPENAI_API_KEY=***" in line
 
 
@@ -199,7 +199,7 @@ def test_secrets_that_are_no_variables_are_not_told_either_nor_their_ends(
     )
     assert "token-of" not in line
     assert "ssss" not in line
-    assert ("It last said" in line) == (long == 0)
+    assert ("Its last output was" in line) == (long == 0)
 
 
 def test_nothing_is_written_to_one_that_was_closed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,4 +1,4 @@
-"""An app-server as a child process: lines on its standard input and output, and nothing of it left when it is closed.
+"""An app-server as a child process: lines on its standard input and output. close() leaves no process behind.
 
 The npm package starts the real program from a script of node, so everything is done to the whole process group. Should this process
 be killed, the child's standard input ends with it, and an app-server exits; one that hangs is ended by `watchdog.py`.
@@ -22,7 +22,7 @@ from ...sessions import SessionLost
 from ..wire.names import skipped_tool
 
 _log = logging.getLogger(__name__)
-_log.addHandler(logging.NullHandler())  # whoever has no log is told by the error alone
+_log.addHandler(logging.NullHandler())  # without a log handler the error is all there is
 
 _CHUNK = 1 << 18
 _STDERR_KEPT = 8192
@@ -68,7 +68,7 @@ def shown(command: Sequence[str]) -> str:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether what is called so is not to be shown."""
+    """Whether a value of this name must not be shown."""
     return _SECRET_NAME.search(name) is not None
 
 
@@ -137,7 +137,7 @@ class ChildProcess:
         return " | ".join(filter(None, lines))[-_TOLD:]
 
     async def close(self) -> None:
-        """In a task of its own: whoever waits for it may be cancelled, the ending may not."""
+        """In a task of its own, so that a cancelled caller does not interrupt it."""
         if self._closing is None:
             self._closing = asyncio.create_task(self._close())
         await asyncio.shield(self._closing)
@@ -157,13 +157,13 @@ class ChildProcess:
         children.close_pipes(self._process)
 
     async def _drain(self) -> None:
-        """A process that cannot get rid of its output cannot read that it is to end."""
+        """Reads on: a process that is blocked on its output does not see the end of its input."""
         with suppress(OSError, RuntimeError):  # RuntimeError: somebody else is still reading
             while await self._stdout.read(_CHUNK):
                 pass
 
     async def _last_breath(self) -> None:
-        """How it ended and what it said last come by ways of their own, a moment after the end of its output."""
+        """Waits a moment for the exit code and the last output on standard error."""
         await children.wait_for_exit(self._process, _REAPING)
         await asyncio.wait([self._keeping], timeout=_REAPING)  # a grandchild may hold the pipe for longer
 
@@ -185,14 +185,14 @@ class ChildProcess:
                 self._skipped |= {name} if name else set()
 
     def _obituary(self) -> str:
-        """What clients are not told: its command has paths of the owner's in it, and its last words may be about any client."""
+        """For the log only: the command has paths of the owner, and the last output may be about any client."""
         said = self.last_words()
-        told = f" It last said {quote(said)}." if said else ""
+        told = f" Its last output was {quote(said)}." if said else ""
         return f"Codex, started as {quote(shown(self._command))}: {self.story()}{told}"
 
 
 def _named(command: Sequence[str]) -> str:
-    """Clients read this, and where the owner keeps programs is none of their business."""
+    """Without the path, because clients read this."""
     return f"the command {quote(Path(command[0]).name)}"
 
 

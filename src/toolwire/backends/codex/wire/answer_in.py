@@ -1,4 +1,4 @@
-"""Codex app-server: one answer out of the messages of a turn.
+"""Codex app-server: decodes the messages of a turn into one answer.
 
 A turn is the model's work until it calls no more tools. The client's tools are not run here, so an answer ends where the model has
 called them, and the turn either ends too (it is interrupted, and the next request brings the whole conversation again) or stays
@@ -9,9 +9,9 @@ tokens, which was seen to come while the calls wait (0.89 to 0.110). Where neith
 clock calls settle() when no other call has followed for a while. A call that comes still later is told at the start of the next
 answer.
 
-Codex answers some calls itself: of names that nobody has, or with arguments that are no JSON. It tells the model, which tries
-again; the client sees none of it, and each is recorded as a loss. A model that never gets it right is stopped after some: with an
-error, or where no tool was offered at all with what it has said.
+Codex answers some calls itself: unknown names, or arguments that are not JSON. The model gets an error and tries again; the client
+sees none of it, and each is recorded as a loss. After several such calls the answer ends: with an error, or with the text so far where
+no tool was offered.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class CodexCall(Struct, kw_only=True):
 
 
 class CodexTurnDecoder:
-    """Give it every message of its thread; what is not of its turn is passed over. After is_over only calls are still noted."""
+    """Takes every message of its thread and ignores those of other turns. After is_over it only records calls."""
 
     def __init__(
         self, thread_id: str, turn_id: str = "", *, model: str = "", names: CodexToolNames | None = None
@@ -64,7 +64,7 @@ class CodexTurnDecoder:
         self.is_over = False
         self.calls: dict[str, CodexCall] = {}
         self.rate_limits: JsonObject | None = None
-        self.retries = 0  # that Codex made by itself before anything was said
+        self.retries = 0  # that Codex made before the first part
         self._model = model
         self._names = names or CodexToolNames()
         self._assembly = Assembly()
@@ -87,7 +87,7 @@ class CodexTurnDecoder:
 
     @property
     def is_waiting(self) -> bool:
-        """Calls have come, and it is not known whether more will."""
+        """There are calls, and more may follow."""
         return self._has_calls and not self.is_over
 
     @property
@@ -107,7 +107,7 @@ class CodexTurnDecoder:
         return heard(self, params)
 
     def asked(self, id: Id, method: str, params: JsonObject) -> ServerRequestReply:
-        """A request of the server's. A call of a client's tool waits; everything else is declined."""
+        """A request of the server. A call of a client's tool waits; all others are declined."""
         if method != TOOL_CALL:
             return declined(method)
         call_id = _text(params, "callId")
@@ -118,17 +118,17 @@ class CodexTurnDecoder:
         return ServerRequestReply(events=events)
 
     def declined(self, method: str, params: JsonObject) -> list[Event]:
-        """A request of the server's that was answered with a no: reported with the next event."""
+        """A request of the server that was declined: reported with the next event."""
         if self._is_ours(params) and len(self._losses) < _MOST_DECLINED:
             self._losses.append(Loss("call.declined", method[:60], _DECLINED))
         return []
 
     def settle(self) -> list[Event]:
-        """No more calls are awaited: the answer ends with those that came."""
+        """Ends the answer with the calls so far."""
         return self._finish("tool_calls") if self.is_waiting else []
 
     def cut(self, error: GatewayError | None = None) -> list[Event]:
-        """Nothing more will come: the program or its pipe has ended."""
+        """The program or its pipe has ended."""
         return [] if self.is_over else self._fail(self._fault or error or gone())
 
     def follow(self) -> tuple[CodexTurnDecoder, list[Event]]:
@@ -193,7 +193,7 @@ class CodexTurnDecoder:
                 return []
 
     def _message_done(self, item_id: str, text: str) -> list[Event]:
-        """The whole text; of one that was not streamed it is all there is."""
+        """The complete text, which may not have been streamed."""
         growing = self._texts.get(item_id)
         said = growing.content if growing is not None else ""
         events = self._said(item_id, text[len(said) :]) if text.startswith(said) else []
@@ -335,7 +335,7 @@ def _own_loss(raw: JsonObject, name: str, output: str) -> Loss:
 
 
 def _begun_anew(error: UpstreamError) -> UpstreamError:
-    """Codex would stream the text a second time, with nothing that takes back the first."""
+    """Codex would stream the text a second time, and sent text cannot be withdrawn."""
     return UpstreamError(
         f"the provider's answer broke off, and what was sent of it cannot be taken back: {error.message}",
         status=502,

@@ -1,6 +1,6 @@
-"""Codex app-server: what went wrong, as an error with the status that the provider gave, or would have given.
+"""Codex app-server: maps errors to UpstreamError with the status of the provider.
 
-Codex names some faults by a word, some by a word with an HTTP status, and the rest only in a sentence. They are asked in that order.
+Codex identifies some errors by a code, some by a code with an HTTP status, and the rest only by a message; checked in that order.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _WAIT = re.compile(r"try again in (\d{1,6}(?:\.\d{1,6})?) ?(ms|s|m)\b", re.IGNOR
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0}
 _CUT = "stream disconnected before completion: "
 _INCOMPLETE = re.compile(rf"(?:{_CUT})?Incomplete response returned, reason: (\w{{1,60}})")
-# 0.166 waits without end for a provider that cannot be reached, and says no more than this.
+# 0.166 waits forever for a provider that cannot be reached, and reports only this.
 _OFFLINE = "waiting for network"
 _LOGIN = "Log in with `codex login`, or give this back end a provider with a key."
 
 
 class CodexFault(Struct, frozen=True, kw_only=True):
-    """status 0: the one that the fault itself carries, or 502."""
+    """status 0: the one in the error itself, or 502."""
 
     status: int = 0
     code: str = "upstream_error"
@@ -59,7 +59,7 @@ BY_INFO: dict[str, CodexFault] = {
     "responseStreamDisconnected": CodexFault(code="upstream_cut", is_retryable=True),
     "responseTooManyFailedAttempts": CodexFault(is_retryable=True),
 }
-# Sentences that come with no more than "other", or with nothing.
+# Messages without a code, or with the code "other".
 BY_WORDS: tuple[tuple[re.Pattern[str], CodexFault], ...] = (
     (re.compile(r"^Missing environment variable"), CodexFault(status=401, code="authentication_failed")),
     (re.compile(r"rate limit", re.IGNORECASE), CodexFault(status=429, code="rate_limited", is_retryable=True)),
@@ -79,7 +79,7 @@ BY_WORDS: tuple[tuple[re.Pattern[str], CodexFault], ...] = (
         CodexFault(status=401, code="authentication_failed", hint=_LOGIN),
     ),
 )
-# By what a call that Codex answered itself is recorded as.
+# By the loss of a call that Codex answered itself.
 _STUCK = {
     "call.arguments": "their arguments were no JSON",
     "call.name": "no tool has the name",
@@ -110,7 +110,7 @@ def refused(error: JsonObject) -> UpstreamError:
 
 
 def incomplete_reason(value: JsonObject) -> str:
-    """Why an answer that is no failure ended early; "" where it is one."""
+    """Why an answer was truncated; "" where it failed."""
     found = _INCOMPLETE.match(_text(value, "message"))
     return found.group(1) if found else ""
 
@@ -129,7 +129,7 @@ def unreached(value: JsonObject) -> UpstreamError | None:
 
 
 def stuck(calls: int, last: Loss) -> UpstreamError:
-    """The model calls what Codex answers itself, hears so, and calls again, without end."""
+    """The model keeps making calls that Codex answers itself with an error."""
     return UpstreamError(
         f"Codex answered {calls} calls of the model itself, the last to {quote(last.where)}, because {_STUCK[last.feature]}; "
         "then the model was stopped.",
@@ -205,7 +205,7 @@ def _status_in(message: str) -> int:
 
 
 def _tidy(message: str) -> str:
-    """Without addresses, which are the owner's and not the client's, and without what says only that a stream ended."""
+    """Without addresses, which clients must not see, and without the prefix for a cut stream."""
     return _ADDRESS.sub("", message).removeprefix(_CUT).strip().removesuffix(":")
 
 

@@ -2,8 +2,8 @@
 
 inject: raw items of the Responses dialect are put into a new thread, and an empty turn goes on from them. inject_before: the same,
 with the last message of the user as the turn's input, for versions that refuse an empty one. resume: a thread is
-resumed from such items, and the last message of the user is the turn's input. text: everything is told in one message, one JSON
-object a line, so that no text in it can pose as another speaker: a line break inside a string is escaped.
+resumed from such items, and the last message of the user is the turn's input. text: everything is sent in one message, one JSON
+object per line, so that no text can pose as another speaker: line breaks inside strings are escaped.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class CodexHistory(Struct, frozen=True, kw_only=True):
 
 
 def way_of(abilities: Abilities, *, has_tools: bool) -> Way:
-    """A thread that is resumed takes no tools of the client's."""
+    """A resumed thread takes no tools of clients."""
     if abilities.inject:
         return "inject" if abilities.empty_turn else "inject_before"
     return "resume" if abilities.resume_history and not (has_tools and abilities.dynamic_tools) else "text"
@@ -64,8 +64,8 @@ def split_input(items: list[JsonObject]) -> tuple[list[JsonObject], list[JsonObj
     return items, [said(_GO_ON)]
 
 
-def told_as_text(items: list[JsonObject]) -> list[JsonObject]:
-    """One text with a line an item, and the images behind it. A user's only message is told as it is."""
+def as_text_input(items: list[JsonObject]) -> list[JsonObject]:
+    """One text with a line per item, followed by the images. A single message of the user is sent as it is."""
     if len(items) == 1 and items[0].get("role") == "user":
         return inputs_of(items[0])
     images: list[JsonObject] = []
@@ -78,7 +78,7 @@ def losses_of_way(items: list[JsonObject], way: Way) -> list[Loss]:
     has_last_word = bool(items) and items[-1].get("role") == "user"
     if way == "text" and not (len(items) == 1 and has_last_word):
         return [
-            Loss("history", "messages", "this version of Codex takes no history; it is told as text, in one message")
+            Loss("history", "messages", "this version of Codex takes no history; it is sent as text, in one message")
         ]
     if way in ("inject_before", "resume") and not has_last_word:
         return [Loss("history.last", "messages", f'a turn needs a message of the user; "{_GO_ON}" was added')]

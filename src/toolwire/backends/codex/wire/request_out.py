@@ -1,5 +1,4 @@
-"""Codex app-server: requests out. A request becomes a thread, perhaps a history put into it, and a turn; what none of them can
-say is recorded as a loss."""
+"""Codex app-server: encodes a request as a thread, an injected history and a turn. What these cannot express is a loss."""
 
 from __future__ import annotations
 
@@ -11,7 +10,7 @@ from ....dialects.shared.media.data import data_url
 from ....dialects.shared.media.text import placeholder, text_of
 from ....dialects.shared.requests import foreign_members, whole_schema, with_failure
 from ....types import JsonObject, Loss, Media, Part, Request, Text, Tool, ToolResult
-from .history import CodexHistory, Way, history_of, losses_of_way, split_input, told_as_text, way_of
+from .history import CodexHistory, Way, as_text_input, history_of, losses_of_way, split_input, way_of
 from .names import BUILT_IN, RESERVED, CodexToolNames
 from .settings import ThreadSetup, flat
 from .versions import Abilities, Tier
@@ -20,7 +19,7 @@ NAME = "codex"
 CLIENT = "toolwire"
 # Resuming needs the id of a thread, and with a history of our own any will do.
 _NO_THREAD = "00000000-0000-4000-8000-000000000000"
-# What nobody here reads; versions before 0.99 send it all the same.
+# Notifications that are not used; versions before 0.99 send them anyway.
 UNREAD = (
     "account/updated",
     "app/list/updated",
@@ -34,7 +33,7 @@ UNREAD = (
     "turn/diff/updated",
     "turn/plan/updated",
 )
-# Only such a thread can be taken back; Codex writes it into its own folder until it is deleted.
+# Only such a thread can be reverted; Codex stores it in its folder until it is deleted.
 _KEPT: JsonObject = {"ephemeral": False, "historyMode": "paginated"}
 _EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh"})
 _SUMMARIES = frozenset({"auto", "concise", "detailed", "none"})
@@ -107,7 +106,7 @@ def placed(items: list[JsonObject], way: Way) -> tuple[list[JsonObject], list[Js
     """What is put into the thread beforehand, and what the turn has as its input."""
     if way == "inject":
         return items, []
-    return ([], told_as_text(items)) if way == "text" else split_input(items)
+    return ([], as_text_input(items)) if way == "text" else split_input(items)
 
 
 def turn_members(request: Request, given: list[JsonObject]) -> JsonObject:
@@ -142,7 +141,7 @@ def names_of(request: Request, tier: Tier, abilities: Abilities, setup: ThreadSe
 
 
 def offered(request: Request) -> list[Tool]:
-    """The tools that may be called: a choice that narrows them down is kept by showing no others."""
+    """The tools that may be called; a restricting tool_choice is implemented by offering no others."""
     choice = request.tool_choice
     if choice is not None and choice.mode == "none":
         return []
@@ -161,7 +160,7 @@ def cache_key(request: Request) -> str:
 
 
 def losses_of(request: Request) -> list[Loss]:
-    """What Codex cannot be told; stop sequences are not among it, because the gateway keeps to them itself."""
+    """What Codex has no member for. Stop sequences are implemented by the gateway."""
     sampling = request.sampling
     losses = [
         Loss(f"sampling.{key}", key, _NO_MEMBER)
@@ -257,7 +256,7 @@ def _effort(request: Request) -> str | None:
 
 
 def _summary(request: Request) -> str | None:
-    """Clients that switch thinking on want to see it; where the dialect has a word for how, that is what they get."""
+    """Clients that enable thinking want to see it, in the form that they request."""
     thinking = request.thinking
     if thinking is None:
         return None

@@ -1,7 +1,6 @@
-"""Codex app-server: which version can do what, and which of three ways of calling tools it leaves us, as data.
+"""Codex app-server: features by version, and which of three tiers of tool calling a version supports, as data.
 
-The version is read from what the server says of itself. It is never found out by trial: old versions take members that they do
-not know, and do nothing with them.
+The version comes from the server's user agent. Features are never probed: old versions accept unknown members and ignore them.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class Version(NamedTuple):
 
 
 class Abilities(Struct, frozen=True, kw_only=True):
-    """What one version can do; each member has its line in SINCE.
+    """Features of one version; each member has its line in SINCE.
 
     contents: a tool's result is a list of contents, where it was one text before. marker: the end of the model's response is told
     while its calls still wait. bare: every built-in tool and prompt text can be taken out. revert: a thread can be taken back to where
@@ -83,12 +82,12 @@ class Tier(Struct, frozen=True, kw_only=True):
 
     @property
     def is_native(self) -> bool:
-        """Codex itself tells the model of the client's tools."""
+        """Codex offers the client's tools to the model."""
         return self.name != "sentinel"
 
     @property
     def is_held(self) -> bool:
-        """The turn stays open until the client comes back with results."""
+        """The turn stays open until the client sends results."""
         return self.name == "held"
 
     def has(self, version: Version) -> bool:
@@ -135,7 +134,7 @@ def abilities_of(version: Version) -> Abilities:
 
 
 def tier_for(version: Version, wanted: str = "auto") -> Tier:
-    """The best one that this version has, or the one that the owner wants."""
+    """The best tier of this version, or the configured one."""
     if wanted in ("auto", "mcp"):  # the tier "mcp" was removed; old configurations may still have it
         return next(tier for tier in TIERS if tier.has(version))
     tier = next((tier for tier in TIERS if tier.name == wanted), None)

@@ -1,9 +1,9 @@
-"""VS Code bridge: one answer out of the parts that a window sends.
+"""VS Code bridge: decodes the parts that a window sends into one answer.
 
-Texts that follow each other are one part, however they were cut; whatever else comes ends it. So are thoughts, whatever ids they have:
-those are the server's for its items, and some servers give every piece another. A call comes whole. VS Code tells no reason for an end:
-calls are one, and an answer that lacks its count of tokens, where one is sure to come, was cut at its limit. The call that it was cut in
-has an empty object then (Copilot 0.67), as a call without arguments has; so such a call stays open until something else follows it.
+Consecutive texts are one part, however they were split. So is consecutive reasoning, whatever ids it has: some servers give every
+piece another id. A call comes whole. VS Code sends no finish
+reason: it is derived from calls, and an answer without the usage that is certain to come was cut at its limit. A cut call has an empty
+object as arguments (Copilot 0.67), like a call without arguments, so such a call stays open until something else follows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _DONE = ("vscode_reasoning_done", "vscode_reasoning_summary_part_done")  # eithe
 
 
 class AnswerDecoder:
-    """Give it the frames of one request; frames of others are passed over. After is_over nothing more is said.
+    """Takes the frames of one request and ignores others. After is_over there are no more events.
 
     sends_usage: a whole answer is sure to end with its usage (see usage.sends_usage).
     """
@@ -82,7 +82,7 @@ class AnswerDecoder:
         return self.fail(error_of(frame.code, frame.name, frame.message, refused_by_user=frame.refused_by_user))
 
     def cut(self, error: GatewayError | None = None) -> list[Event]:
-        """Nothing more will come: the window is gone."""
+        """The window has disconnected."""
         return [] if self.is_over else self.fail(error or window_lost())
 
     def fail(self, error: GatewayError) -> list[Event]:
@@ -120,7 +120,7 @@ class AnswerDecoder:
         return [*events, *_grow(self._open, text)]
 
     def _think(self, part: ThinkingPart) -> list[Event]:
-        """What goes with it beside its text is for the provider alone, and nobody can hand that back."""
+        """Only the text: other members are for the provider, and cannot be sent back."""
         is_thinking = self._open is not None and isinstance(self._open.part, Reasoning)
         if not is_thinking and not part.text:
             return []
@@ -154,7 +154,7 @@ class AnswerDecoder:
         return call_id
 
     def _data(self, part: DataPart) -> list[Event]:
-        """What only its provider understands goes back to it with the next request."""
+        """Data of the provider is sent back with the next request."""
         if part.mime in MIMES:
             self.usage, self.has_usage = usage_in(part) or self.usage, True
             return []
@@ -169,11 +169,11 @@ class AnswerDecoder:
 
     def _reason(self) -> tuple[Reason, str]:
         if self._sends_usage and not self.has_usage:
-            return "length", "no usage was told"
+            return "length", "no usage was sent"
         return ("tool_calls", "tool_calls") if self.has_calls else ("stop", "stop")
 
     def _refuse(self, words: str) -> list[Event]:
-        """What was said stays said; where nothing was, the provider's reason is said."""
+        """Keeps the text so far; without any, the provider's reason is the answer."""
         if self.has_spoken:
             return self._finish("refused", words)
         begun = self._begin()

@@ -1,7 +1,7 @@
-"""VS Code bridge: an answer of the gateway's, as parts for VS Code.
+"""VS Code bridge: encodes an answer of the gateway as parts for VS Code.
 
-Text and thoughts leave as they come, those that are given at once in one part; a call leaves whole. Arguments that are no object are
-never told as an empty one, which a tool would run with: the answer fails there, and VS Code shows why.
+Text and reasoning are streamed, a call is sent whole. Arguments that are not an object are never sent as an empty one, which a tool
+would run with: the answer fails, and VS Code shows why.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MOST_RAW = 8_000_000  # letters of a call's arguments
 
 
 class _Pieces(Struct):
-    """Text or thoughts of one part that wait to leave together."""
+    """Text or reasoning of one part that is sent together."""
 
     index: int
     part: Text | Refusal | Reasoning
@@ -34,7 +34,7 @@ class _Pieces(Struct):
 
 
 class PartsEncoder:
-    """One answer. Only the first of several choices is told: VS Code has no room for more. losses are for the log."""
+    """One answer: the first choice, because VS Code has no others. losses are for the log."""
 
     def __init__(self, id: str) -> None:
         self.id = id
@@ -55,7 +55,7 @@ class PartsEncoder:
         return frames if self.is_over else [*frames, *self._flush()]
 
     def fail(self, error: GatewayError) -> list[Parts | End | Refused]:
-        """The answer ends here, by this error."""
+        """Ends the answer with this error."""
         if self.is_over:
             return []
         frames: list[Parts | End | Refused] = [*self._flush(), refused(self.id, error)]

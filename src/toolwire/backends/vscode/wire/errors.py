@@ -1,8 +1,8 @@
-"""VS Code bridge: what went wrong in a window, as an error with the status that says who must act, and words that say what to click.
+"""VS Code bridge: maps failures of a window to errors with a status and a hint on what to do in VS Code.
 
 A failure has a code of VS Code's (NoPermissions, Blocked, NotFound), a name that its provider gave it, and a message; of Copilot's
-provider only the message tells most of them apart. They are asked in that order. None is worth asking again by ourselves: each
-request is counted against the user's plan.
+provider only the message distinguishes most of them. They are checked in that order. None is retried: each request counts against the
+user's plan.
 """
 
 from __future__ import annotations
@@ -136,12 +136,12 @@ def error_of(code: str, name: str, message: str, *, refused_by_user: bool = Fals
 
 
 def is_too_long(message: str) -> bool:
-    """How older versions of Copilot say that an answer reached its limit."""
+    """How older versions of Copilot report that an answer reached its limit."""
     return _TOO_LONG.match(message[:200].strip()) is not None
 
 
 def refusal_in(message: str) -> str:
-    """How Copilot says that the model, or a filter around it, will not answer; "" where it says anything else."""
+    """The message by which Copilot reports a refusal of the model or a filter; "" for other messages."""
     found = _DECLINED.match(message[:200].strip())
     return found[0] if found is not None else ""
 
@@ -157,13 +157,13 @@ def cancelled(words: str = "") -> UpstreamError:
 
 
 def no_window(model: str = "") -> UpstreamError:
-    """Nobody is there to ask."""
+    """No window is connected."""
     wanted = f", and {quote(model)} is a model of VS Code" if model else ""
     return UpstreamError(f"no VS Code window is connected{wanted}.", status=503, code="no_window", hint=_OPEN)
 
 
 def no_model(model: str, listed: list[str]) -> UpstreamError:
-    """Windows are there, and none has it."""
+    """No connected window has the model."""
     names = ", ".join(quote(name) for name in listed[:8]) or "none at all"
     return UpstreamError(
         f"no connected VS Code window has the model {quote(model)}; they have {names}.",
@@ -180,21 +180,21 @@ def own_model(model: str) -> BadRequest:
 
 
 def needs_consent(model: str) -> UpstreamError:
-    """It was refused before: asking again would only show the dialog again."""
+    """The user refused before: another request would only show the dialog again."""
     return UpstreamError(f"{CONSENT.what}: {quote(model)}.", status=CONSENT.status, code=CONSENT.code, hint=ALLOW)
 
 
 def window_lost() -> UpstreamError:
     return UpstreamError(
-        "the VS Code window went away before the answer was complete.",
+        "the VS Code window disconnected before the answer was complete.",
         status=502,
         code="upstream_cut",
-        hint="Keep the window open, and send the request again: it is not repeated by itself, because each one counts.",
+        hint="Keep the window open, and send the request again: it is not retried automatically, because each request counts.",
     )
 
 
 def refused(id: str, error: GatewayError) -> Refused:
-    """An error of the gateway's, for VS Code to show."""
+    """An error of the gateway, for VS Code to show."""
     code = _CODES.get(error.status, "Unknown")
     status = error.status if 400 <= error.status < 600 else 500
     message = error.sentence() or "the request failed."
@@ -215,7 +215,7 @@ def _error(kind: VSCodeFault, words: str) -> UpstreamError:
 
 
 def _from_status(status: int, body: str) -> UpstreamError:
-    """What the provider of a provider answered, with its own words."""
+    """The response of the server behind a provider."""
     status = status if 400 <= status < 600 else 502
     if (known := _by_code(body) or _by_words(body, 400 if status == 413 else status)) is not None:
         return _error(known, body)
@@ -230,11 +230,11 @@ def _by_code(body: str) -> VSCodeFault | None:
 
 
 def _by_words(words: str, status: int = 0) -> VSCodeFault | None:
-    """With a status only kinds of it: the words may be the client's own, the name of a tool say, and never change who must act."""
+    """With a status only kinds of that status: the text may quote the client, and must not change who has to act."""
     kinds = ((pattern, kind) for pattern, kind in BY_WORDS if status in (0, kind.status))
     return next((kind for pattern, kind in kinds if pattern.search(words)), None)
 
 
 def _safe(words: str) -> str:
-    """Without what looks like a token or a key: a provider may say again what it was sent."""
+    """Without tokens and keys: a provider may echo its input."""
     return _SECRET.sub("[secret]", words[:_READ]).strip()

@@ -28,7 +28,7 @@ DIGITS: Final = "numbers are doubles in VS Code: integers beyond 2**53 lose digi
 
 
 class BadWindowFrame(ValueError):
-    """Not a frame of this protocol; the text says what was found, and holds nothing secret or long."""
+    """Not a frame of this protocol. The text has nothing secret or long."""
 
 
 def decode_window(text: str | bytes) -> FromWindow | UnknownFrame:
@@ -97,7 +97,7 @@ def _decoded(text: str | bytes, union: Any, tags: frozenset[str]) -> Any:
 
 
 def _convert_known(value: JsonObject, union: Any, kind: str) -> Any:
-    """Once more without what only a newer version understands."""
+    """Again, without what only a newer version knows."""
     try:
         return msgspec.convert(_known(value), union)
     except msgspec.ValidationError as fault:
@@ -134,7 +134,7 @@ def _known_parts(owner: Json, is_known: Callable[[Json], bool]) -> Json:
 
 
 def _is_newer(owner: Json, key: str, known: frozenset[str]) -> bool:
-    """It says what it is, and nobody here knows that; what says nothing is wrong, not newer."""
+    """It has a type that this version does not know. Without a type it is invalid, not newer."""
     said = owner.get(key) if isinstance(owner, dict) else None
     return isinstance(said, str) and said not in known
 

@@ -1,4 +1,4 @@
-"""VS Code bridge: images that a window can decode. One that it cannot fails the whole request there, with no word about why.
+"""VS Code bridge: checks images before a window decodes them. An invalid one fails the whole request there, without a reason.
 
 Nothing is decoded here. An image is taken for whole if its head says a size and its picture begins: what a cut or empty file lacks.
 """

@@ -1,4 +1,4 @@
-"""VS Code bridge: the models that windows lend, and the names by which clients find them.
+"""VS Code bridge: the models of windows, and the names by which clients find them.
 
 A name means a model if it is its key, its id, its family, or another spelling of one of these (see wire/model_names.py): without a
 date, with 4-5 for 4.5, behind a provider's name. "sonnet" alone, and its likes, mean the newest of that line. A name never means a
@@ -39,7 +39,7 @@ def listing(models: Sequence[ListedModel]) -> list[ModelLine]:
 
 
 def find(name: str, models: Sequence[ListedModel]) -> ListedModel | None:
-    """The model that this name means; of several the one of Copilot's own vendor, else the first."""
+    """The model of this name; of several that of the vendor copilot, else the first."""
     models = sorted(lent(models), key=lambda model: model.vendor != _FIRST)
     for fits in (_has_key, _has_id, _has_family):
         if (found := next((model for model in models if fits(model, name)), None)) is not None:

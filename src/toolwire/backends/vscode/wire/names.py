@@ -1,7 +1,6 @@
-"""VS Code bridge: names that Copilot takes for tools, and back: letters, digits, _ and -, at most 64 of them.
+"""VS Code bridge: maps tool names to those that Copilot accepts (letters, digits, _ and -, at most 64), and back.
 
-What a name becomes depends on itself alone, so that a conversation keeps its words whatever tools come and go; only where two would
-become the same does the later one get a number.
+The mapping depends on the name alone, so that a conversation is stable when other tools change; only a collision adds a number.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ _MARK = 8  # letters of a hash
 
 
 class VSCodeToolNames:
-    """The client's names of its tools, and those that VS Code is told; a name that no tool has is written in the same way."""
+    """Names of the client's tools and those sent to VS Code. Names without a tool are mapped in the same way."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._wire: dict[str, str] = {}
@@ -26,7 +25,7 @@ class VSCodeToolNames:
             self._add(name)
 
     def wire(self, name: str) -> str:
-        """The name that VS Code is told."""
+        """The name that is sent to VS Code."""
         return self._wire.get(name) or _written(name)
 
     def client(self, name: str) -> str:
@@ -51,6 +50,6 @@ def _written(name: str) -> str:
 
 
 def _marked(name: str) -> str:
-    """What can be read of it, with a hash of the whole behind."""
+    """The legal characters of it, followed by a hash of the whole name."""
     mark = blake2b(name.encode("utf-8", "surrogatepass"), digest_size=_MARK // 2).hexdigest()
     return f"{_ILLEGAL.sub('_', name[: LONGEST - _MARK - 1])}_{mark}"

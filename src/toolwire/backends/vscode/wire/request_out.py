@@ -1,5 +1,5 @@
-"""VS Code bridge: requests out. A request becomes one chat frame; what VS Code has no member for is asked for in words where a model
-can follow words, and recorded as a loss."""
+"""VS Code bridge: encodes a request as one chat frame. What VS Code has no member for is a loss; where a model can follow
+instructions, it is added to the prompt."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ChatRequest(Struct, frozen=True, kw_only=True):
 
 
 def chat_request(request: Request, model: ListedModel, *, id: str, justification: str = JUSTIFICATION) -> ChatRequest:
-    """Raises BadRequest for what nobody could be asked."""
+    """Raises BadRequest when no model can accept the request."""
     losses: list[Loss] = []
     names = VSCodeToolNames(
         tool.name for tool in request.tools
@@ -89,7 +89,7 @@ def options_of(request: Request) -> JsonObject:
 
 
 def losses_of(request: Request) -> list[Loss]:
-    """What VS Code cannot be told. Stop sequences are not among it: the gateway keeps to them itself."""
+    """What VS Code has no member for. Stop sequences are implemented by the gateway."""
     sampling, output, thinking = request.sampling, request.output, request.thinking
     members = ("top_p", "top_k", "seed")
     losses = [Loss(f"sampling.{key}", key, _NO_MEMBER) for key in members if getattr(sampling, key) is not None]
@@ -131,7 +131,7 @@ def _messages(
         else:
             history.tell(message, where)
     if not history.ends_with:
-        raise BadRequest("nobody says anything in this conversation; expected a message of the user.", where="messages")
+        raise BadRequest("the conversation has no content; expected a message of the user.", where="messages")
     if history.ends_with == "assistant":
         losses.append(Loss("prefill", "messages", "the model is asked to go on from its last message"))
         history.note(_GO_ON)

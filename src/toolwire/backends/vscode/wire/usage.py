@@ -1,4 +1,4 @@
-"""VS Code bridge: tokens, which VS Code has no member for. Copilot tells them in a last data part, and so do we."""
+"""VS Code bridge: usage, which VS Code has no member for. Copilot sends it in a last data part, and so do we."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sends_usage(vendor: str, copilot: str, *, has_seen: bool = False) -> bool:
 
 
 def usage_in(part: DataPart) -> Usage | None:
-    """None where it says nothing that can be read."""
+    """None where it cannot be decoded."""
     try:
         text = b64decode(part.data[:_LONGEST], validate=True).decode()
     except (Base64Error, ValueError):

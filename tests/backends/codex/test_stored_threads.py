@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tests.backends.codex.asking import Stage, answered, calls_of, played, read, request, text_of, user, with_results
 from tests.backends.event_contract import check_events
-from toolwire.backends.codex import kept_threads as kept
+from toolwire.backends.codex import stored_threads as kept
 from toolwire.events import Event, PartEnded
 from toolwire.types import Message, Request, Text, Tool
 

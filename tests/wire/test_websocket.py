@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.wire.server_frames import served
 from toolwire.wire.websocket import (
     BINARY,
     CLOSE,
@@ -22,16 +23,6 @@ from toolwire.wire.websocket import (
     is_key,
     parse_close,
 )
-
-
-def served(kind: int, data: bytes, *, is_last: bool = True) -> bytes:
-    """A frame as a server sends it: not masked."""
-    masked = frame(kind, data, b"\0\0\0\0")
-    head = bytearray(masked[: len(masked) - len(data) - 4])
-    head[1] &= 0x7F
-    if not is_last:
-        head[0] &= 0x7F
-    return bytes(head) + data
 
 
 def test_the_answer_to_a_key_is_that_of_the_standard() -> None:

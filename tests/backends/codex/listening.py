@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 from tests.backends.codex.starting import FAKE
-from tests.wire.test_websocket import served
+from tests.wire.server_frames import served
 from toolwire.wire.websocket import CLOSE, PING, PONG, TEXT, accept_of
 
 

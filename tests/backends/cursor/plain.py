@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
-from tests.backends.http.test_connection import Loopback
+from tests.backends.http.loopback import Loopback
 from toolwire.backends.cursor.transport.target import ServiceTarget
 from toolwire.backends.cursor.wire import agent
 from toolwire.wire.connect import ConnectDecoder, ConnectFrame

@@ -3,18 +3,17 @@ from __future__ import annotations
 import asyncio
 import base64
 import gc
-import shutil
 import socket
 import ssl
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.backends.http.test_connection import CHUNKED, Handler, Loopback, Run, run_each
+from tests.backends.http.certificates import Tls
+from tests.backends.http.certificates import tls as tls
+from tests.backends.http.loopback import CHUNKED, Handler, Loopback, Run, run_each
 from tests.backends.several_addresses import info, refusing, resolver, silent
 from toolwire.backends.http import connection
 from toolwire.backends.http.transport import HttpRoute, Timeouts, Transport, TransportError, encode_head, parse_target
@@ -27,27 +26,6 @@ HELLO = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello"
 @pytest.fixture(params=["asyncio", "uvloop"])
 def run(request: pytest.FixtureRequest) -> Run:
     return run_each(request.param)
-
-
-class Tls:
-    """A self-signed certificate for model.test and 127.0.0.1, and the two contexts that go with it."""
-
-    def __init__(self, folder: Path) -> None:
-        key, certificate = folder / "key.pem", folder / "certificate.pem"
-        names = "subjectAltName=DNS:model.test,DNS:proxy.test,IP:127.0.0.1"
-        command = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=model.test"
-        files = ["-addext", names, "-keyout", str(key), "-out", str(certificate)]
-        subprocess.run(["openssl", *command.split(), *files], check=True, capture_output=True)
-        self.server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.server.load_cert_chain(certificate, key)
-        self.client = ssl.create_default_context(cafile=str(certificate))
-
-
-@pytest.fixture(scope="module")
-def tls(tmp_path_factory: pytest.TempPathFactory) -> Tls:
-    if shutil.which("openssl") is None:
-        pytest.skip("there is no openssl command here to make a certificate with")
-    return Tls(tmp_path_factory.mktemp("tls"))
 
 
 class Proxying:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.backends.codex.listening import listening
 from tests.backends.codex.starting import refuse
-from tests.wire.test_websocket import served
+from tests.wire.server_frames import served
 from toolwire.backends.codex.transport.websocket import connect, is_address
 from toolwire.backends.codex.worker import AppServerWorker
 from toolwire.backends.sessions import SessionLost

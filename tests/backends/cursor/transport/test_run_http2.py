@@ -12,9 +12,9 @@ from h2.settings import SettingCodes
 
 from tests.backends.cursor.channels import everything, failure, refusal, until
 from tests.backends.cursor.serving import Call, Server, attempt, serving, sockets
-from tests.backends.http.test_connection import Loopback, Run, run_each
-from tests.backends.http.test_transport import Tls
-from tests.backends.http.test_transport import tls as tls
+from tests.backends.http.certificates import Tls
+from tests.backends.http.certificates import tls as tls
+from tests.backends.http.loopback import Loopback, Run, run_each
 from tests.backends.several_addresses import info, refusing, resolver, silent
 from toolwire.backends.cursor.transport.channel import Gone, RunChannel
 from toolwire.backends.cursor.transport.run_http2 import Http2Connections, open_run

@@ -163,7 +163,7 @@ VSCODE = Client(
         _vscode("messages"),
     ),
     proof="run",
-    notes="VS Code 1.122 or newer; with keys `--write-key`, or in its window: Manage Models, the group, Update API Key",
+    notes="VS Code 1.122 or newer; with keys `--write-key`, or in VS Code: Manage Models, the group, Update API Key",
     start=f"code ({_ANONYMOUS})",
     keyed_start=f'code, then Chat: Manage Language Models, the group "toolwire", Update API Key ({_ANONYMOUS})',
 )
@@ -231,7 +231,7 @@ CLINE = Client(
         ),
     ),
     proof="run",
-    notes="stores keys in its file, so a key is given when it starts; the extension for VS Code has a window for this",
+    notes="stores keys in its file, so pass a key when you start it; the VS Code extension has its own settings page",
     start="cline",
     keyed_start=f'cline -k "${KEY}"',
 )
@@ -287,7 +287,7 @@ AIDER = Client(
         ),
     ),
     proof="run",
-    notes="sends no tools, edits come as text; a `.aider.conf.yml` of the project comes before this one",
+    notes="sends no tools, edits are text; a `.aider.conf.yml` of the project takes precedence",
     start="aider",
     keyed_start=f'AIDER_OPENAI_API_KEY="${KEY}" aider',
 )
@@ -332,7 +332,7 @@ OBSIDIAN_COPILOT = Client(
     title="Copilot for Obsidian",
     ways=(_obsidian("chat"), _obsidian("responses", "gpt-5")),
     proof="read",
-    notes="version 4; the way in its window is the safer one, `--write` needs `--file VAULT/.obsidian/plugins/copilot` and Obsidian closed",
+    notes="version 4; its settings page is the safer way, `--write` needs `--file VAULT/.obsidian/plugins/copilot` and Obsidian closed",
 )
 
 

@@ -91,7 +91,7 @@ def test_a_window_that_is_closed(editor: Stage, second: str) -> None:
     opened.ask()
     words = _closed_in_a_turn(editor, second)
     assert "upstream_cut" in words
-    assert "went away" in words
+    assert "disconnected" in words
     opened.say(f"SC=plain TAG={tag}")
     assert opened.ask().text == f"Hello {tag} world."
     assert len(_hosts(editor, tag)) == 2

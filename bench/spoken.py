@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 from toolwire.calls.turn import Turn
-from toolwire.calls.written.scanner import Sentinel
+from toolwire.calls.written.scanner import CallScanner
 from toolwire.events import Event, PartDelta, PartStarted, Started
 from toolwire.types import Request, Text, Tool
 
@@ -26,7 +26,7 @@ Way = Callable[[list[str]], object]
 
 
 class Tools:
-    is_told = True
+    is_instructed = True
 
     def tool(self, name: str) -> Tool | None:
         return Tool(name=name)
@@ -51,16 +51,16 @@ def through_turn(chunks: list[str]) -> Turn:
     return turn
 
 
-def ask(chunks: list[str]) -> Sentinel:
-    sentinel = Sentinel(Tools())
+def ask(chunks: list[str]) -> CallScanner:
+    sentinel = CallScanner(Tools())
     for chunk in chunks:
         if not sentinel.passes(chunk):
             sentinel.feed(chunk)
     return sentinel
 
 
-def feed(chunks: list[str]) -> Sentinel:
-    sentinel = Sentinel(Tools())
+def feed(chunks: list[str]) -> CallScanner:
+    sentinel = CallScanner(Tools())
     for chunk in chunks:
         sentinel.feed(chunk)
     return sentinel

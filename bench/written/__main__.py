@@ -44,7 +44,7 @@ class _Run:
         self._measurement = Measurement(cases, options.seed)
 
     def forms(self) -> bool:
-        told, untold = (list(self._measurement.forms(is_told=is_told)) for is_told in (True, False))
+        told, untold = (list(self._measurement.forms(is_instructed=is_instructed)) for is_instructed in (True, False))
         is_good = tables.show_forms(told, untold, print)
         self._show_examples(told, untold)
         return is_good
@@ -52,7 +52,8 @@ class _Run:
     def cuts(self) -> bool:
         modes = ((True, True), (True, False), (False, True))
         known, unknown, untold = (
-            list(self._measurement.cuts(is_told=is_told, is_known=is_known)) for is_told, is_known in modes
+            list(self._measurement.cuts(is_instructed=is_instructed, is_known=is_known))
+            for is_instructed, is_known in modes
         )
         is_good = tables.show_cuts(known, unknown, untold, print)
         self._show_examples(known, unknown, untold)
@@ -60,13 +61,17 @@ class _Run:
 
     def damages(self) -> bool:
         chosen = [damage for damage in every_damage() if self._options.only in damage.name]
-        told, untold = (list(self._measurement.damages(chosen, is_told=is_told)) for is_told in (True, False))
+        told, untold = (
+            list(self._measurement.damages(chosen, is_instructed=is_instructed)) for is_instructed in (True, False)
+        )
         is_good = tables.show_damages(chosen, told, untold, print)
         self._show_examples(told, untold)
         return is_good
 
     def prose(self) -> bool:
-        told, untold = (self._measurement.prose(is_told=is_told, count=7) for is_told in (True, False))
+        told, untold = (
+            self._measurement.prose(is_instructed=is_instructed, count=7) for is_instructed in (True, False)
+        )
         is_good = tables.show_prose(told, untold, print)
         self._show_examples(told, untold)
         return is_good

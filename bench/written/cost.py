@@ -7,8 +7,8 @@ from collections.abc import Callable
 from itertools import count
 
 from toolwire.calls.schemas import Schemas
-from toolwire.calls.validation import Offer, OfferedTools
-from toolwire.calls.written.splitter import Manner, Spoken
+from toolwire.calls.validation import OfferedTools, ToolOffer
+from toolwire.calls.written.splitter import CallSplitter, SplitterPolicy
 from toolwire.events import Event, PartDelta, PartStarted, Started
 from toolwire.types import Text, Tool
 
@@ -35,7 +35,9 @@ def measured(text: str) -> dict[str, float]:
     deltas: list[list[Event]] = [[PartDelta(0, text[at : at + PIECE])] for at in range(0, len(text), PIECE)]
     ways: dict[str, Callable[[], None]] = {
         "translated": lambda: _stream(pieces, Line(_TOOLS, schemas, is_tap=False, listens=False)),
-        "translated, told": lambda: _stream(pieces, Line(_TOOLS, schemas, is_tap=False, listens=True, is_told=True)),
+        "translated, told": lambda: _stream(
+            pieces, Line(_TOOLS, schemas, is_tap=False, listens=True, is_instructed=True)
+        ),
         "translated, untold": lambda: _stream(pieces, Line(_TOOLS, schemas, is_tap=False, listens=True)),
         "verbatim": lambda: _stream(pieces, Line(_TOOLS, schemas, is_tap=True, listens=False)),
         "verbatim, untold": lambda: _stream(pieces, Line(_TOOLS, schemas, is_tap=True, listens=True)),
@@ -56,8 +58,10 @@ def _stream(pieces: list[bytes], line: Line) -> None:
 
 
 def _speak(deltas: list[list[Event]], schemas: Schemas) -> None:
-    numbers, offer = count(), Offer(_TOOLS)
-    spoken = Spoken(OfferedTools(offer, schemas, True), offer, lambda prefix: f"{prefix}{next(numbers)}", Manner())
+    numbers, offer = count(), ToolOffer(_TOOLS)
+    spoken = CallSplitter(
+        OfferedTools(offer, schemas, True), offer, lambda prefix: f"{prefix}{next(numbers)}", SplitterPolicy()
+    )
     spoken.send([Started(id="a", model="m"), PartStarted(index=0, part=Text(text=""))])
     for events in deltas:
         spoken.send(events)

@@ -36,7 +36,7 @@ class Form:
     name: str
     write: Write
     is_listed: bool = True
-    is_told: bool = False  # the one form that a model is asked for
+    is_instructed: bool = False  # the one form that a model is asked for
     before: float = 0.5
     after: float = 0.0
     thinks: float = 0.1
@@ -95,7 +95,7 @@ def _each(calls: Sequence[Call], gap: str, write: Callable[[int, Call], str]) ->
     return gap.join(write(index, call) for index, call in enumerate(calls))
 
 
-@form("own block", is_told=True, after=0.1)
+@form("own block", is_instructed=True, after=0.1)
 def own(calls: Sequence[Call], random: Random) -> str:
     def block(_: int, call: Call) -> str:
         inner = any_json({"name": call.name, "arguments": call.arguments}, random)

@@ -44,7 +44,7 @@ class Tally:
 
 
 class Measurement:
-    """is_told: the model was told of its tools in words. verbatim_every: so often the path of untouched bytes is tried, too; 0 for never."""
+    """is_instructed: the model was told of its tools in words. verbatim_every: so often the path of untouched bytes is tried, too; 0 for never."""
 
     def __init__(self, cases: list[Case], seed: int, verbatim_every: int = 5) -> None:
         self._cases = cases
@@ -52,47 +52,47 @@ class Measurement:
         self._every = verbatim_every
         self._schemas = Schemas(64 << 20)
 
-    def forms(self, *, is_told: bool) -> Iterator[Tally]:
+    def forms(self, *, is_instructed: bool) -> Iterator[Tally]:
         """Right calls in every form."""
         for form in FORMS.values():
             tally = Tally(form.name, "listed" if form.is_listed else "")
             for index, (case, random) in enumerate(self._drawn(form.name)):
                 if (answer := said(form, case.calls, random)) is not None:
-                    self._read_form(tally, case, answer, is_told)
-                    if not is_told and self._is_turn(index):
+                    self._read_form(tally, case, answer, is_instructed)
+                    if not is_instructed and self._is_turn(index):
                         self._read_verbatim(tally, case, answer.text)
             yield tally
 
-    def cuts(self, *, is_told: bool, is_known: bool) -> Iterator[Tally]:
+    def cuts(self, *, is_instructed: bool, is_known: bool) -> Iterator[Tally]:
         """Each form, ended anywhere: what came may be all that was meant, or some, and nothing else. is_known: the server says so."""
         for form in (form for form in FORMS.values() if form.is_listed):
             tally = Tally(form.name)
             for case, random in self._drawn(f"cut {form.name}"):
                 if (answer := said(form, case.calls, random)) is not None:
                     text = answer.text[: random.randrange(1, len(answer.text))]
-                    reader = self._reader(case, is_told)
+                    reader = self._reader(case, is_instructed)
                     heard = reader.hear(text)
                     tally.note(reader.outcome(heard, case.calls, may_repair=True, is_cut=is_known), text, heard)
             yield tally
 
-    def damages(self, chosen: Iterable[Damage], *, is_told: bool) -> Iterator[Tally]:
+    def damages(self, chosen: Iterable[Damage], *, is_instructed: bool) -> Iterator[Tally]:
         for damage in chosen:
             tally = Tally(damage.name, damage.hope)
             for index, (case, random) in enumerate(self._drawn(damage.name)):
                 text = damage.apply(Speech(case.calls, case.tools, random))
                 if text is not None:
                     answer = surrounded(text, case.calls, random, 0.5, 0.1 * damage.may_follow, 0)
-                    self._read_damaged(tally, case, answer.text, is_told, is_thorough=index % 10 == 0)
+                    self._read_damaged(tally, case, answer.text, is_instructed, is_thorough=index % 10 == 0)
             yield tally
 
-    def prose(self, *, is_told: bool, count: int) -> list[Tally]:
+    def prose(self, *, is_instructed: bool, count: int) -> list[Tally]:
         """Answers that call nothing; any call, and any word that is missing, is wrong."""
         tallies: dict[str, Tally] = {}
         for index, (case, random) in enumerate(self._drawn("prose")):
             for group, text in answers(case, random, count):
                 tally = tallies.setdefault(group, Tally(group))
-                self._read_prose(tally, case, text, is_told, is_thorough=index % 3 == 0)
-                if not is_told and self._is_turn(index):
+                self._read_prose(tally, case, text, is_instructed, is_thorough=index % 3 == 0)
+                if not is_instructed and self._is_turn(index):
                     self._read_verbatim(tally, case, text, is_prose=True)
         return [tallies[name] for name in sorted(tallies)]
 
@@ -101,8 +101,8 @@ class Measurement:
             random = Random(f"{self._seed}/{name}/{case.name}")
             yield with_hard_strings(case, random), random
 
-    def _read_form(self, tally: Tally, case: Case, answer: Said, is_told: bool) -> None:
-        reader = self._reader(case, is_told)
+    def _read_form(self, tally: Tally, case: Case, answer: Said, is_instructed: bool) -> None:
+        reader = self._reader(case, is_instructed)
         heard = reader.hear(answer.text)
         outcome = reader.outcome(heard, case.calls, may_repair=False)
         tally.note(outcome, answer.text, heard)
@@ -111,8 +111,8 @@ class Measurement:
         if outcome == "equal" and "".join(heard.words.split()) != "".join(answer.words.split()):
             tally.note("text", answer.text, heard)
 
-    def _read_damaged(self, tally: Tally, case: Case, text: str, is_told: bool, is_thorough: bool) -> None:
-        reader = self._reader(case, is_told)
+    def _read_damaged(self, tally: Tally, case: Case, text: str, is_instructed: bool, is_thorough: bool) -> None:
+        reader = self._reader(case, is_instructed)
         heard = reader.hear(text)
         outcome = reader.outcome(heard, case.calls, may_repair=True)
         tally.note(outcome, text, heard)
@@ -121,8 +121,8 @@ class Measurement:
         if is_thorough and reader.hear(text, 1) != heard:
             tally.note("uneven", text, heard)
 
-    def _read_prose(self, tally: Tally, case: Case, text: str, is_told: bool, is_thorough: bool) -> None:
-        reader = self._reader(case, is_told)
+    def _read_prose(self, tally: Tally, case: Case, text: str, is_instructed: bool, is_thorough: bool) -> None:
+        reader = self._reader(case, is_instructed)
         heard = reader.hear(text)
         tally.note(_prose_outcome(reader, heard), text, heard)
         if not heard.calls and heard.words != text:
@@ -141,8 +141,8 @@ class Measurement:
     def _is_turn(self, index: int) -> bool:
         return bool(self._every) and index % self._every == 0
 
-    def _reader(self, case: Case, is_told: bool) -> Reader:
-        return Reader(case.tools, self._schemas, is_told=is_told)
+    def _reader(self, case: Case, is_instructed: bool) -> Reader:
+        return Reader(case.tools, self._schemas, is_instructed=is_instructed)
 
 
 def _prose_outcome(reader: Reader, heard: Heard) -> str:

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from toolwire.calls.arguments import Repaired, Valid
 from toolwire.calls.schemas import Schemas
-from toolwire.calls.validation import Checking, Offer, OfferedTools, Tally
-from toolwire.calls.written.splitter import Manner, Spoken
+from toolwire.calls.validation import CallTally, CallValidator, OfferedTools, ToolOffer
+from toolwire.calls.written.splitter import CallSplitter, SplitterPolicy
 from toolwire.events import Event, Finished, PartDelta, PartEnded, PartStarted, Started
 from toolwire.types import Choice, Text, Tool, ToolCall
 
@@ -22,7 +22,7 @@ Json = Any
 # broken: the gateway knows that a call was meant, and the model can be told. lost: a call stayed text. wrong: a call came that nobody meant.
 Outcome = Literal["equal", "broken", "lost", "wrong"]
 
-_HELD = Manner(is_held=True)
+_HELD = SplitterPolicy(is_held=True)
 
 
 @dataclass(frozen=True)
@@ -34,18 +34,18 @@ class Heard:
 
 
 class Reader:
-    """One set of tools; is_told: the model was told of them in words."""
+    """One set of tools; is_instructed: the model was told of them in words."""
 
-    def __init__(self, tools: Sequence[Tool], schemas: Schemas, *, is_told: bool) -> None:
-        self._offer = Offer(tools)
+    def __init__(self, tools: Sequence[Tool], schemas: Schemas, *, is_instructed: bool) -> None:
+        self._offer = ToolOffer(tools)
         self._schemas = schemas
-        self._is_told = is_told
+        self._is_told = is_instructed
 
     def hear(self, text: str, size: int = 0) -> Heard:
         """Read whole, or in pieces of this size."""
         numbers = count()
         known = OfferedTools(self._offer, self._schemas, self._is_told)
-        spoken = Spoken(known, self._offer, lambda prefix: f"{prefix}{next(numbers)}", _HELD)
+        spoken = CallSplitter(known, self._offer, lambda prefix: f"{prefix}{next(numbers)}", _HELD)
         calls, words = [], []
         for event in (event for sent in _events(text, size or len(text)) for event in spoken.send([sent])):
             if isinstance(event, PartEnded):
@@ -57,7 +57,7 @@ class Reader:
 
     def outcome(self, heard: Heard, meant: Sequence[Call], *, may_repair: bool, is_cut: bool = False) -> Outcome:
         """A call that differs, or one too many, is wrong whatever else came right. is_cut: the server says that a limit ended it."""
-        checking = Checking(self._offer, self._schemas, Tally())
+        checking = CallValidator(self._offer, self._schemas, CallTally())
         findings = [checking.find(call, is_cut=is_cut, may_repair=may_repair) for call in heard.calls]
         good = [
             (call.name, finding.args)

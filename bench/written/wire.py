@@ -9,8 +9,8 @@ from typing import Any
 
 from toolwire.calls.schemas import Schemas
 from toolwire.calls.turn import Turn
-from toolwire.calls.validation import Offer, OfferedTools
-from toolwire.calls.written.splitter import Manner, Spoken
+from toolwire.calls.validation import OfferedTools, ToolOffer
+from toolwire.calls.written.splitter import CallSplitter, SplitterPolicy
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.base import AnswerContext
 from toolwire.events import Event, PartEnded
@@ -26,7 +26,7 @@ class Line:
     """One stream. A tap passes bytes that are right as they came; a translator writes all of them anew."""
 
     def __init__(
-        self, tools: Sequence[Tool], schemas: Schemas, *, is_tap: bool, listens: bool, is_told: bool = False
+        self, tools: Sequence[Tool], schemas: Schemas, *, is_tap: bool, listens: bool, is_instructed: bool = False
     ) -> None:
         numbers = count()
         mint = lambda prefix: f"{prefix}{next(numbers)}"  # noqa: E731 # one line, three users
@@ -37,8 +37,12 @@ class Line:
             stream=True,
             origin="chat",
         )
-        offer = Offer(tools)
-        spoken = Spoken(OfferedTools(offer, schemas, is_told), offer, mint, Manner()) if listens else None
+        offer = ToolOffer(tools)
+        spoken = (
+            CallSplitter(OfferedTools(offer, schemas, is_instructed), offer, mint, SplitterPolicy())
+            if listens
+            else None
+        )
         turn = Turn(request, mint, spoken=spoken)
         encoder = DIALECTS["chat"].encoder(AnswerContext(request=request, mint=mint, now=1))
         decoder = DIALECTS["chat"].stream_decoder(request)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from msgspec.structs import replace
 
 from .backends.base import Backend, EventReply, TokenCount, ToolsUnsupported
-from .calls.turn import BYTES_PER_TOKEN, Turn, Watcher
+from .calls.turn import BYTES_PER_TOKEN, CallObserver, Turn
 from .catalog.models import Catalog
 from .catalog.router import Route, Router
 from .config.policy import Policy
@@ -137,10 +137,10 @@ class Runtime:
         terms = replace(job.policy.terms, is_strict=True)
         self._policies[job.backend.name] = replace(job.policy, tools="simulate", terms=terms)
 
-    def _guarded(self, job: Job) -> tuple[Backend, Watcher | None]:
+    def _guarded(self, job: Job) -> tuple[Backend, CallObserver | None]:
         return guarded(job, self._preparation.schemas, self._preparation.decoder(job))
 
-    def _turn(self, job: Job, watcher: Watcher | None, *, is_raw: bool) -> Turn:
+    def _turn(self, job: Job, watcher: CallObserver | None, *, is_raw: bool) -> Turn:
         """is_raw: the events come from the back end itself, so that its text and its arguments must still be decoded."""
         splitter = text_splitter(job, self._preparation.schemas) if is_raw else None
         decoder = self._preparation.decoder(job) if is_raw else None

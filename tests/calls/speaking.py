@@ -10,8 +10,8 @@ from itertools import pairwise
 from typing import Any
 
 from tests.calls.written.formats.native import Tools, check
-from toolwire.calls.written.formats.base import Closed, Grew, Imagined, Piece, Thought, Words
-from toolwire.calls.written.scanner import Sentinel
+from toolwire.calls.written.formats.base import CallClosed, CallGrew, Imagined, Piece, PlainText, Thought
+from toolwire.calls.written.scanner import CallScanner
 
 CALL = '{"name": "get_weather", "arguments": {"city": "Paris"}}'
 PARIS = ("get_weather", {"city": "Paris"})
@@ -19,17 +19,17 @@ TIME = ("get_time", {})
 
 
 @cache
-def told(is_told: bool = True) -> Tools:
-    return Tools(is_told=is_told)
+def told(is_instructed: bool = True) -> Tools:
+    return Tools(is_instructed=is_instructed)
 
 
 def tag(inside: str = CALL) -> str:
     return f"<tool_call>{inside}</tool_call>"
 
 
-def read(text: str, cuts: Iterable[int] = (), *, is_told: bool = True) -> list[Piece]:
+def read(text: str, cuts: Iterable[int] = (), *, is_instructed: bool = True) -> list[Piece]:
     """All pieces, joined where they are of one kind."""
-    sentinel = Sentinel(told(is_told))
+    sentinel = CallScanner(told(is_instructed))
     edges = [0, *sorted({cut for cut in cuts if 0 < cut < len(text)}), len(text)]
     pieces: list[Piece] = []
     for start, end in pairwise(edges):
@@ -37,13 +37,13 @@ def read(text: str, cuts: Iterable[int] = (), *, is_told: bool = True) -> list[P
     return joined(pieces + sentinel.close())
 
 
-def read_all_ways(text: str, *, is_told: bool = True) -> list[Piece]:
+def read_all_ways(text: str, *, is_instructed: bool = True) -> list[Piece]:
     """The pieces of the whole text, which are those of its letters and of it cut once at many places."""
-    whole = read(text, is_told=is_told)
+    whole = read(text, is_instructed=is_instructed)
     check(whole)
-    assert read(text, range(len(text)), is_told=is_told) == whole
+    assert read(text, range(len(text)), is_instructed=is_instructed) == whole
     for cut in range(1, len(text), 1 + len(text) // 60):
-        assert read(text, (cut,), is_told=is_told) == whole, cut
+        assert read(text, (cut,), is_instructed=is_instructed) == whole, cut
     return whole
 
 
@@ -51,7 +51,7 @@ def joined(pieces: Sequence[Piece]) -> list[Piece]:
     found: list[Piece] = []
     for piece in pieces:
         last = found[-1] if found else None
-        if isinstance(piece, Words | Grew | Thought | Imagined) and type(last) is type(piece):
+        if isinstance(piece, PlainText | CallGrew | Thought | Imagined) and type(last) is type(piece):
             found[-1] = type(piece)(last.text + piece.text)
         else:
             found.append(piece)
@@ -63,11 +63,11 @@ def told_apart(pieces: Iterable[Piece]) -> list[Any]:
     found: list[Any] = []
     for piece in pieces:
         match piece:
-            case Words():
+            case PlainText():
                 found.append(piece.text)
-            case Closed():
+            case CallClosed():
                 found.append((piece.name, json.loads(piece.raw)))
-            case _ if type(piece).__name__ not in ("Opened", "Grew"):
+            case _ if type(piece).__name__ not in ("CallOpened", "CallGrew"):
                 found.append(piece)
     return found
 
@@ -93,9 +93,9 @@ _VALUES = (
 class Writer:
     """Texts of some segments, the expected words and calls beside them. What a text has does not depend on anything but the seed."""
 
-    def __init__(self, seed: int, *, is_told: bool) -> None:
+    def __init__(self, seed: int, *, is_instructed: bool) -> None:
         self._chance = random.Random(seed)
-        self._is_told = is_told
+        self._is_told = is_instructed
         self._text: list[str] = []
         self._expected: list[Any] = []
 

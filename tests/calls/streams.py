@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from toolwire.calls.schemas import Schemas
-from toolwire.calls.tools.names import Names
-from toolwire.calls.validation import Checking, Offer, Tally
+from toolwire.calls.tools.names import ToolNames
+from toolwire.calls.validation import CallTally, CallValidator, ToolOffer
 from toolwire.events import (
     Event,
     Finished,
@@ -38,8 +38,8 @@ RAWS = (RIGHT, '{"city":"é中😀", "days":23}', REPAIRABLE, WRONG, '{"town": 1
 _schemas = Schemas()
 
 
-def checking(*tools: Tool, names: Names | None = None, is_all: bool = True) -> Checking:
-    return Checking(Offer(tools or (WEATHER,), names, is_all=is_all), _schemas, Tally())
+def checking(*tools: Tool, names: ToolNames | None = None, is_all: bool = True) -> CallValidator:
+    return CallValidator(ToolOffer(tools or (WEATHER,), names, is_all=is_all), _schemas, CallTally())
 
 
 def call(raw: str = RIGHT, name: str = "weather", call_id: str = "c") -> ToolCall:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolwire.calls.ledger.repair import settle
+from toolwire.calls.ledger.repair import repair_history
 from toolwire.calls.ledger.rules import Repair
 from toolwire.types import Message, Request, Source, Text, ToolCall, ToolResult
 
@@ -41,8 +41,8 @@ def settled(*messages: Message, origin: str = "chat") -> tuple[list[Message], li
 
 def mended(*messages: Message, origin: str = "chat") -> tuple[list[Message], tuple[Repair, ...]]:
     request = Request(model="m", messages=messages, origin=origin, wire=b"{}")
-    first = settle(request)
-    again = settle(first.request)
+    first = repair_history(request)
+    again = repair_history(first.request)
     assert again.request is first.request
     assert again.repairs == ()
     assert (first.request is request) == (not first.repairs)

@@ -22,19 +22,19 @@ from tests.calls.streams import (
     sliced,
     streams,
 )
-from toolwire.calls.held_calls import Holding
-from toolwire.calls.validation import Checking, cut_choices
+from toolwire.calls.held_calls import HeldAnswer
+from toolwire.calls.validation import CallValidator, cut_choices
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started, fold
 from toolwire.types import Choice, Citation, Loss, Opaque, Reasoning, Text, ToolCall, Usage
 from toolwire.wire.exact_json import decode
 
 
-def holding(found: Checking | None = None, *, is_first: bool = True) -> Holding:
-    return Holding(found or checking(), itertools.count().__next__, lambda: is_first)
+def holding(found: CallValidator | None = None, *, is_first: bool = True) -> HeldAnswer:
+    return HeldAnswer(found or checking(), itertools.count().__next__, lambda: is_first)
 
 
-def whole(events: list[list[Event]], policy: str = "pass", found: Checking | None = None) -> list[Event]:
+def whole(events: list[list[Event]], policy: str = "pass", found: CallValidator | None = None) -> list[Event]:
     """All that a client gets of it."""
     answer = holding(found)
     kept = [event for piece in events for event in answer.send(piece)]

@@ -19,17 +19,17 @@ from toolwire.calls.signatures import (
     Leading,
     Needs,
     Secrets,
-    Thoughts,
+    ThoughtGroup,
     is_carried,
     is_random,
-    lacking,
-    packed,
+    pack,
     print_of,
-    restored,
+    restore_reasoning,
     secrets_of,
     text_print,
     texts_of,
-    unpacked,
+    turns_without_reasoning,
+    unpack,
 )
 from toolwire.types import Media, Message, Opaque, Part, Reasoning, Refusal, Text, ToolCall
 from toolwire.wire.exact_json import decode, encode, object_of
@@ -102,7 +102,7 @@ def test_H080_the_providers_own_tools_stay_between_thoughts() -> None:
     ran = Opaque(dialect="messages", value={"type": "server_tool_use"})
     found = secrets(SIGNED, ran, SIGNED, call("a"))
     assert found is not None
-    assert found.thoughts == (Thoughts(parts=(SIGNED, ran, SIGNED)),)
+    assert found.thoughts == (ThoughtGroup(parts=(SIGNED, ran, SIGNED)),)
     assert secrets(ran, call("a")) is None
 
 
@@ -110,7 +110,7 @@ def test_H080_what_was_thought_before_the_gateway_searched_was_another_turn() ->
     other = Reasoning(text="then", signature="2")
     found = secrets(SIGNED, Opaque(dialect="responses", value={"type": "web_search_call"}), other, call("a"))
     assert found is not None
-    assert found.thoughts == (Thoughts(parts=(other,)),)
+    assert found.thoughts == (ThoughtGroup(parts=(other,)),)
 
 
 def test_an_empty_text_parts_nothing() -> None:
@@ -129,7 +129,7 @@ def on_the_wire(value: Any) -> Any:
 @given(
     st.lists(
         st.builds(
-            Thoughts,
+            ThoughtGroup,
             parts=st.lists(
                 st.builds(
                     Reasoning,
@@ -150,9 +150,9 @@ def on_the_wire(value: Any) -> Any:
         max_size=3,
     ).map(tuple)
 )
-def test_what_is_packed_comes_back(thoughts: tuple[Thoughts, ...]) -> None:
+def test_what_is_packed_comes_back(thoughts: tuple[ThoughtGroup, ...]) -> None:
     given_one = Secrets(turn="t", dialect="d", texts=("", "x"), thoughts=thoughts, members=({"n": Decimal("1.50")}, {}))
-    back = unpacked(packed(given_one))
+    back = unpack(pack(given_one))
     assert back is not None
     assert back == given_one
     assert str(back.members[0]["n"]) == "1.50"
@@ -160,11 +160,11 @@ def test_what_is_packed_comes_back(thoughts: tuple[Thoughts, ...]) -> None:
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"turn": 5, "dialect": ""}', b'{"thoughts": []}', b"\xff"])
 def test_H076_what_is_damaged_is_nothing(data: bytes) -> None:
-    assert unpacked(data) is None
+    assert unpack(data) is None
 
 
 def spans(*messages: Any, needs: Needs = MESSAGES) -> list[tuple[int, int, bool]]:
-    return [(span.start, span.end, span.is_thinking) for span in lacking(messages, needs)]
+    return [(span.start, span.end, span.is_thinking) for span in turns_without_reasoning(messages, needs)]
 
 
 def test_turns_that_lack_their_reasoning() -> None:
@@ -183,7 +183,11 @@ def test_turns_that_lack_their_reasoning() -> None:
         assistant(BARE, call("e")),
     ]
     assert spans(*history) == [(1, 2, False), (7, 10, False), (11, 12, False)]
-    assert [[call.id for call in span.calls] for span in lacking(history, MESSAGES)] == [["a"], ["c", "d"], ["e"]]
+    assert [[call.id for call in span.calls] for span in turns_without_reasoning(history, MESSAGES)] == [
+        ["a"],
+        ["c", "d"],
+        ["e"],
+    ]
 
 
 def test_who_takes_words_takes_anybodys_but_marked_ones_only_its_own() -> None:
@@ -368,7 +372,9 @@ def brought_back(
     secrets = secrets_of(turn, needs, str)
     assert secrets is not None
     history = (user("hi"), *messages, *(tool(result(part.id)) for part in turn if isinstance(part, ToolCall)))
-    whole, turns = restored(history, [(span, secrets) for span in lacking(history, needs)], str, is_run=is_run)
+    whole, turns = restore_reasoning(
+        history, [(span, secrets) for span in turns_without_reasoning(history, needs)], str, is_run=is_run
+    )
     assert (whole is history) == (turns == 0)
     assert turns <= 1
     assert whole[0] is history[0]
@@ -588,8 +594,8 @@ def test_two_turns_and_only_one_known() -> None:
     secrets = secrets_of(said(ONE, call("a")), MESSAGES_RESTORE, str)
     assert isinstance(secrets, Secrets)
     history = (user("x"), assistant(call("b")), tool(result("b")), assistant(call("a")), tool(result("a")), user("y"))
-    found = [(span, secrets) for span in lacking(history, MESSAGES_RESTORE)]
-    whole, turns_back = restored(history, found, str, is_run=False)
+    found = [(span, secrets) for span in turns_without_reasoning(history, MESSAGES_RESTORE)]
+    whole, turns_back = restore_reasoning(history, found, str, is_run=False)
     assert turns_back == 1
     assert [one is other for one, other in zip(whole, history, strict=True)] == [True, True, True, False, True, True]
     assert whole[3].parts == (ONE, call("a"))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.backends.event_contract import check_events
-from toolwire.calls.stop_sequences import Automaton, Search, Stopping
+from toolwire.calls.stop_sequences import Automaton, SequenceSearch, StopFilter
 from toolwire.errors import BadRequest, UpstreamError
 from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
 from toolwire.types import Choice, Loss, Reasoning, Text, ToolCall, Usage
@@ -36,7 +36,7 @@ def answer(*deltas: str, choice: int = 0) -> list[Event]:
 
 def stopped(events: list[Event], *stop: str) -> tuple[str, str | None, str]:
     """The text, the sequence and the reason, with the contract checked."""
-    kept = Stopping(stop).send(events)
+    kept = StopFilter(stop).send(events)
     check_events(kept)
     finished = kept[-1]
     assert isinstance(finished, Finished)
@@ -64,7 +64,7 @@ def test_any_cut_gives_what_a_plain_search_finds(text: str, stop: tuple[str, ...
 
 @given(TEXTS, STOPS)
 def test_what_is_held_back_may_still_become_a_sequence(text: str, stop: tuple[str, ...]) -> None:
-    search = Search(Automaton(stop))
+    search = SequenceSearch(Automaton(stop))
     said = ""
     for place, letter in enumerate(text, start=1):
         said += search.feed(letter)
@@ -77,7 +77,7 @@ def test_what_is_held_back_may_still_become_a_sequence(text: str, stop: tuple[st
 
 
 def test_the_answer_ends_at_once_and_says_which_sequence_it_was() -> None:
-    stopping = Stopping(("END", "\n\n"))
+    stopping = StopFilter(("END", "\n\n"))
     events = stopping.send(answer("one E", "N", "D two")[:4])
     assert not stopping.is_over
     events += stopping.send([PartDelta(0, "D two"), PartDelta(0, " three")])
@@ -90,7 +90,7 @@ def test_the_answer_ends_at_once_and_says_which_sequence_it_was() -> None:
 
 
 def test_usage_that_was_told_before_the_cut_is_kept() -> None:
-    stopping = Stopping(("x",))
+    stopping = StopFilter(("x",))
     events = answer("ax")
     kept = stopping.send([*events[:2], Noted(note=Usage(input=5)), *events[2:]])
     assert isinstance(kept[-1], Finished)
@@ -110,7 +110,7 @@ def test_only_text_is_looked_through() -> None:
         Noted(note=Loss("a", "b", "c")),
         Finished(choices=(Choice(reason="tool_calls"),)),
     ]
-    stopping = Stopping(("STOP",))
+    stopping = StopFilter(("STOP",))
     assert stopping.send(events) == events
     assert stopping.is_over
 
@@ -125,7 +125,7 @@ def test_parts_that_are_open_at_the_cut_end_as_they_are() -> None:
         PartStarted(index=2, part=Text(text="")),
         PartDelta(2, "a."),
     ]
-    kept = Stopping((".",)).send(events)
+    kept = StopFilter((".",)).send(events)
     check_events(kept)
     assert [event.part for event in kept if isinstance(event, PartEnded)] == [
         ToolCall(id="c", name="f", raw='{"a"'),
@@ -135,7 +135,7 @@ def test_parts_that_are_open_at_the_cut_end_as_they_are() -> None:
 
 
 def test_each_choice_stops_by_itself_and_the_last_one_ends_the_answer() -> None:
-    stopping = Stopping((".",), choices=2)
+    stopping = StopFilter((".",), choices=2)
     kept = stopping.send(
         [
             Started(id="a", model="m"),
@@ -164,7 +164,7 @@ def test_each_choice_stops_by_itself_and_the_last_one_ends_the_answer() -> None:
 
 
 def test_logprobs_stay_with_the_letters_they_belong_to() -> None:
-    stopping = Stopping(("<end>",))
+    stopping = StopFilter(("<end>",))
     kept = stopping.send(
         [
             Started(id="a", model="m"),
@@ -182,7 +182,7 @@ def test_logprobs_stay_with_the_letters_they_belong_to() -> None:
 
 
 def test_an_answer_that_fails_fails() -> None:
-    stopping = Stopping((".",))
+    stopping = StopFilter((".",))
     failed = Failed(error=UpstreamError("gone"))
     assert stopping.send([Started(id="a", model="m"), failed])[-1] is failed
     assert stopping.is_over
@@ -194,7 +194,7 @@ def test_empty_sequences_stop_nothing() -> None:
 
 def test_sequences_beyond_reason_are_refused() -> None:
     with pytest.raises(BadRequest, match="100000 letters"):
-        Stopping(("x" * 60_000, "y" * 60_000))
+        StopFilter(("x" * 60_000, "y" * 60_000))
 
 
 def test_each_letter_is_looked_at_once_however_the_sequences_are() -> None:
@@ -206,7 +206,7 @@ def test_each_letter_is_looked_at_once_however_the_sequences_are() -> None:
             steps += 1
             return super().step(state, letter)
 
-    search = Search(Counting(("a" * 1000 + "b", "a" * 999 + "c")))
+    search = SequenceSearch(Counting(("a" * 1000 + "b", "a" * 999 + "c")))
     steps = 0
     for _ in range(5000):
         search.feed("a")

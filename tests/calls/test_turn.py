@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.backends.event_contract import check_events
 from tests.calls.streams import BROKEN, RIGHT, WRONG, call, checking, cuts, events_of, quickly, sliced, streams
 from tests.dialects.playing import asking, minting
-from toolwire.calls.turn import Count, Turn, Watch, has_tools
-from toolwire.calls.validation import Checking, Tally
+from toolwire.calls.turn import CallCounter, CallMonitor, Turn, has_tools
+from toolwire.calls.validation import CallTally, CallValidator
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started, fold
 from toolwire.types import (
@@ -139,8 +139,8 @@ def test_H145_missing_usage_changes_nothing_for_who_did_not_ask() -> None:
 
 
 def test_arguments_that_did_not_parse_are_counted() -> None:
-    tally = Tally()
-    one = Turn(asking("chat"), minting(), watch=Count(tally))
+    tally = CallTally()
+    one = Turn(asking("chat"), minting(), watch=CallCounter(tally))
     one.send(
         [
             *call_events(0, "a", '{"x'),
@@ -187,13 +187,15 @@ def test_a_failure_passes_untouched() -> None:
     assert turn().send(events) is events
 
 
-def watched(pieces: list[list[Event]], found: Checking, *, has_tools: bool = True) -> tuple[Watch, list[Event]]:
-    watch = Watch(found, has_tools=has_tools)
+def watched(
+    pieces: list[list[Event]], found: CallValidator, *, has_tools: bool = True
+) -> tuple[CallMonitor, list[Event]]:
+    watch = CallMonitor(found, has_tools=has_tools)
     return watch, [event for piece in pieces for event in watch.send(piece)]
 
 
 def test_what_is_right_stays_the_same_list() -> None:
-    watch = Watch(checking(), has_tools=True)
+    watch = CallMonitor(checking(), has_tools=True)
     for piece in ([event] for event in events_of(Text(text="hi"), call())):
         assert watch.send(piece) is piece
     whole = events_of(Text(text="hi"), call())
@@ -269,8 +271,8 @@ def test_words_in_a_name_are_not_told() -> None:
 
 
 def test_counting_alone_changes_nothing() -> None:
-    tally = Tally()
-    count = Count(tally)
+    tally = CallTally()
+    count = CallCounter(tally)
     events = events_of(call(), call(BROKEN), ToolCall(id="c", name="p", raw="free", kind="custom"))
     assert count.send(events) is events
     assert (tally.made, tally.invalid, count.changed, count.losses) == (3, 1, "", [])
@@ -329,7 +331,7 @@ def test_slices_do_not_matter(events: list[Event], places: list[int], has_tools:
 @quickly
 @given(streams(), st.booleans())
 def test_what_is_no_call_leaves_when_it_comes(events: list[Event], has_tools: bool) -> None:
-    watch = Watch(checking(), has_tools=has_tools)
+    watch = CallMonitor(checking(), has_tools=has_tools)
     for event in events:
         kept = watch.send([event])
         if isinstance(event, PartStarted | PartEnded) and isinstance(event.part, Text | Reasoning):

@@ -10,63 +10,63 @@ from tests.calls.streams import BROKEN, REPAIRABLE, RIGHT, SCHEMA, WEATHER, WRON
 from toolwire.calls.arguments import Invalid, Repaired, Valid
 from toolwire.calls.schemas import Schemas
 from toolwire.calls.tools.encoded_arguments import ArgumentDecoder, Encoding
-from toolwire.calls.tools.names import Names
+from toolwire.calls.tools.names import ToolNames
 from toolwire.calls.validation import (
     CallMade,
-    Checking,
-    Cut,
+    CallTally,
+    CallValidator,
+    CutCall,
     Finding,
-    Offer,
-    Tally,
-    Unknown,
+    ToolOffer,
+    UnknownCall,
+    call_text,
     cut_choices,
+    fault_text,
     is_open,
-    readable,
-    reason_of,
     span_of,
     why_of,
     with_span,
     without_end,
-    words_of,
+    without_span,
 )
 from toolwire.events import Finished
 from toolwire.types import Choice, Tool, ToolCall
 
 
 def test_what_is_neither_wrong_nor_unknown_nor_cut_was_accepted() -> None:
-    assert Tally(made=10, invalid=4, repaired=3, unknown=2, cut=1).accepted == 3
+    assert CallTally(made=10, invalid=4, repaired=3, unknown=2, cut=1).accepted == 3
 
 
 def test_two_answers_share_no_numbers() -> None:
-    first, second = Tally(), Tally()
+    first, second = CallTally(), CallTally()
     first.repairs["typed"] += 1
     assert not second.repairs
     assert second.accepted == 0
 
 
 def test_calls_are_named_up_to_a_bound_and_names_that_are_none_are_not() -> None:
-    tally = Tally()
+    tally = CallTally()
     for number in range(200):
         tally.note(ToolCall(id=f"c{number}", name="f", raw=""), "right")
     assert len(tally.calls) == 100
     assert tally.unknown_names == ()
 
-    tally = Tally()
+    tally = CallTally()
     for name, outcome in (("a", "unknown"), ("a", "unasked"), ("b", "barred"), ("some words", "unknown"), ("c", "cut")):
         tally.note(ToolCall(id="i" * 300, name=name, raw=""), outcome)
     assert tally.unknown_names == ("a", "b", "a name that no tool can have")
     assert tally.calls[0] == CallMade("i" * 100, "a", "unknown")
-    assert Tally().calls == []
+    assert CallTally().calls == []
 
 
 SECRET = "sk-very-secret"
 
 
-def find(found: Checking, made: ToolCall, *, is_cut: bool = False, may_repair: bool = True) -> Finding:
+def find(found: CallValidator, made: ToolCall, *, is_cut: bool = False, may_repair: bool = True) -> Finding:
     return found.find(made, is_cut=is_cut, may_repair=may_repair)
 
 
-def numbers(tally: Tally) -> tuple[int, ...]:
+def numbers(tally: CallTally) -> tuple[int, ...]:
     return tally.made, tally.invalid, tally.repaired, tally.unknown, tally.cut, tally.accepted
 
 
@@ -76,10 +76,10 @@ def numbers(tally: Tally) -> tuple[int, ...]:
         (call(RIGHT), False, Valid, (1, 0, 0, 0, 0, 1)),
         (call(REPAIRABLE), False, Repaired, (1, 1, 1, 0, 0, 0)),
         (call(WRONG), False, Invalid, (1, 1, 0, 0, 0, 0)),
-        (call(RIGHT, "climate"), False, Unknown, (1, 0, 0, 1, 0, 0)),
+        (call(RIGHT, "climate"), False, UnknownCall, (1, 0, 0, 1, 0, 0)),
         (call(BROKEN), False, Invalid, (1, 1, 0, 0, 0, 0)),
-        (call(BROKEN), True, Cut, (1, 0, 0, 0, 1, 0)),
-        (call(BROKEN, "climate"), True, Cut, (1, 0, 0, 0, 1, 0)),
+        (call(BROKEN), True, CutCall, (1, 0, 0, 0, 1, 0)),
+        (call(BROKEN, "climate"), True, CutCall, (1, 0, 0, 0, 1, 0)),
         (call(RIGHT), True, Valid, (1, 0, 0, 0, 0, 1)),
         (call(WRONG), True, Invalid, (1, 1, 0, 0, 0, 0)),
     ],
@@ -119,7 +119,7 @@ def test_H126_a_tool_that_somebody_else_may_have_offered_is_not_unknown() -> Non
 
 def test_nulls_that_the_schema_for_the_back_end_asked_for_are_no_fault() -> None:
     decoder = ArgumentDecoder({"weather": Encoding(has_nulls=True)}, [WEATHER], Schemas())
-    found = Checking(Offer([WEATHER]), Schemas(), Tally(), decoder)
+    found = CallValidator(ToolOffer([WEATHER]), Schemas(), CallTally(), decoder)
     decoded = found.decoded(call('{"city": "Oslo", "days": null}'))
     assert decoded.raw == '{"city":"Oslo"}'
     assert find(found, decoded) == Valid(args={"city": "Oslo"})
@@ -128,33 +128,33 @@ def test_nulls_that_the_schema_for_the_back_end_asked_for_are_no_fault() -> None
 
 @pytest.mark.parametrize("name", ["functions.weather", "Weather", "tools/weather", "default_api:weather"])
 def test_H116_a_name_written_another_way_means_the_same_tool(name: str) -> None:
-    offer = Offer([WEATHER, Tool(name="now")])
+    offer = ToolOffer([WEATHER, Tool(name="now")])
     assert offer.tool(name) is WEATHER
     assert offer.named(call(RIGHT, name)).name == "weather"
 
 
 def test_a_name_that_two_tools_could_mean_means_neither() -> None:
-    offer = Offer([Tool(name="get_now"), Tool(name="get.now")])
+    offer = ToolOffer([Tool(name="get_now"), Tool(name="get.now")])
     assert offer.tool("get-now") is None
     assert offer.named(call(RIGHT, "get-now")).name == "get-now"
 
 
 def test_a_call_by_its_right_name_stays_the_same_object() -> None:
     made = call()
-    assert Offer([WEATHER]).named(made) is made
+    assert ToolOffer([WEATHER]).named(made) is made
 
 
 def test_a_tool_in_a_namespace_gives_its_call_the_namespace() -> None:
-    offer = Offer([Tool(name="close", namespace="agents", schema={"type": "object"})])
+    offer = ToolOffer([Tool(name="close", namespace="agents", schema={"type": "object"})])
     named = offer.named(call("{}", "functions.close"))
     assert (named.name, named.namespace) == ("close", "agents")
 
 
 def test_flat_names_are_left_to_the_map_that_made_them() -> None:
-    names = Names()
+    names = ToolNames()
     tool = Tool(name="weather.now", schema=SCHEMA)
     label = names.add(tool)
-    offer = Offer([Tool(name=label, schema=SCHEMA)], names)
+    offer = ToolOffer([Tool(name=label, schema=SCHEMA)], names)
     made = call(RIGHT, f"functions.{label}")
     assert offer.named(made) is made
     assert offer.tool(made.name) is tool
@@ -164,7 +164,7 @@ def test_hosted_tools_are_not_the_models_to_call() -> None:
     found = checking(WEATHER, Tool(name="web_search", kind="hosted"))
     made = call("{}", "web_search")
     finding = find(found, made)
-    assert isinstance(finding, Unknown)
+    assert isinstance(finding, UnknownCall)
     assert found.feedback(made, finding)["valid_tools"] == ["weather"]
 
 
@@ -212,7 +212,7 @@ def test_a_name_with_arguments_in_it_is_not_told() -> None:
     found = checking()
     made = call("{}", f'weather(city="{SECRET}")')
     finding = find(found, made)
-    assert isinstance(finding, Unknown)
+    assert isinstance(finding, UnknownCall)
     [loss] = found.flag(made, finding)
     assert loss.feature == "call.unknown_tool"
     assert SECRET not in f"{loss}"
@@ -244,7 +244,7 @@ def test_who_gets_everything_wrong_is_not_repaired_for_ever() -> None:
 
 
 def test_a_thousand_tools_and_as_many_calls_by_wrong_names_cost_little() -> None:
-    offer = Offer([Tool(name=f"tool_{number}") for number in range(1000)])
+    offer = ToolOffer([Tool(name=f"tool_{number}") for number in range(1000)])
     start = time.perf_counter()
     for number in range(1000):
         assert offer.named(call(RIGHT, f"functions.tool_{number}")).name == f"tool_{number}"
@@ -261,24 +261,24 @@ def test_reasons_are_sentences_of_bounded_length() -> None:
     found = checking()
     finding = find(found, call('{"city": "' + "x" * 5000 + '", "days": []}'))
     assert isinstance(finding, Invalid)
-    assert reason_of(finding).startswith("but the arguments do not fit (days: ")
-    assert len(reason_of(finding)) < 500
-    assert reason_of(Unknown()) == "a tool that was not offered"
+    assert fault_text(finding).startswith("but the arguments do not fit (days: ")
+    assert len(fault_text(finding)) < 500
+    assert fault_text(UnknownCall()) == "a tool that was not offered"
 
 
 def test_a_call_as_words_keeps_its_arguments_to_the_byte() -> None:
-    assert words_of(call('{"a":  1e400}', "x"), "why") == 'The model called "x", why: {"a":  1e400}'
+    assert call_text(call('{"a":  1e400}', "x"), "why") == 'The model called "x", why: {"a":  1e400}'
 
 
 @pytest.mark.parametrize(
     ("made", "is_cut", "kind", "counted"),
     [
         (with_span(call("{}", "tool_call"), "<tool_call>{", "no end"), False, Invalid, (1, 1, 0, 0, 0, 0)),
-        (with_span(call("{}", "tool_call"), "<tool_call>{", "no end"), True, Cut, (1, 0, 0, 0, 1, 0)),
+        (with_span(call("{}", "tool_call"), "<tool_call>{", "no end"), True, CutCall, (1, 0, 0, 0, 1, 0)),
         (with_span(call("{}"), "<tool_call>{", "no end"), False, Invalid, (1, 1, 0, 0, 0, 0)),
         (with_span(call(REPAIRABLE), "<tool_call>{", "no end"), False, Repaired, (1, 1, 1, 0, 0, 0)),
         (without_end(call(RIGHT)), False, Valid, (1, 0, 0, 0, 0, 1)),
-        (without_end(call(RIGHT)), True, Cut, (1, 0, 0, 0, 1, 0)),
+        (without_end(call(RIGHT)), True, CutCall, (1, 0, 0, 0, 1, 0)),
     ],
 )
 def test_written_calls_that_have_no_end(made: ToolCall, is_cut: bool, kind: type, counted: tuple[int, ...]) -> None:
@@ -288,7 +288,7 @@ def test_written_calls_that_have_no_end(made: ToolCall, is_cut: bool, kind: type
     assert numbers(found.tally) == counted
     if isinstance(finding, Invalid):
         assert found.feedback(made, finding)["error"] == "unreadable_call"
-        assert words_of(made, "x") == "<tool_call>{"
+        assert call_text(made, "x") == "<tool_call>{"
 
 
 CALL = ToolCall(id="call_1", name="weather", raw="{", extra={"chat": {"x": 1}})
@@ -298,12 +298,12 @@ def test_a_span_comes_back_and_goes_away() -> None:
     marked = with_span(CALL, "<tool_call>{", "it has no end")
     assert (span_of(marked), why_of(marked)) == ("<tool_call>{", "it has no end")
     assert marked.extra["chat"] == {"x": 1}
-    assert readable(marked) == CALL
+    assert without_span(marked) == CALL
 
 
 def test_any_other_call_has_none() -> None:
     assert (span_of(CALL), why_of(CALL)) == ("", "")
-    assert readable(CALL) is CALL
+    assert without_span(CALL) is CALL
 
 
 def test_a_call_without_its_end_says_so() -> None:
@@ -312,4 +312,4 @@ def test_a_call_without_its_end_says_so() -> None:
     assert (span_of(marked), why_of(marked)) == ("", "")
     assert not is_open(CALL)
     assert not is_open(with_span(CALL, "x", "y"))
-    assert readable(marked) == CALL
+    assert without_span(marked) == CALL

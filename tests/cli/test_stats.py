@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.server.harness import ask, gateway, server_config
-from toolwire.calls.validation import Tally
+from toolwire.calls.validation import CallTally
 from toolwire.cli.app import run
 from toolwire.cli.stats import StatsRange, as_json, rates, render_text, stats
 from toolwire.config.file import Config, StoreConfig, with_backends
@@ -38,10 +38,10 @@ def fill(config: Path, *, days_ago: int = 0) -> None:
     async def main() -> None:
         history = HourlyCounts(lambda: time.time() - days_ago * 86400)
         for number in range(10):
-            good = Tally(made=4, invalid=1, repaired=1)
+            good = CallTally(made=4, invalid=1, repaired=1)
             history.closed(Record(backend="good", sent_model="m", status=200, tally=good))
             outcome, status = ("error", 400) if number < 4 else ("ok", 200)
-            bad = Tally(made=2, invalid=1, corrections=1, corrected=1)
+            bad = CallTally(made=2, invalid=1, corrections=1, corrected=1)
             failed = Record(backend="bad", sent_model="n", status=status, outcome=outcome, tally=bad)
             failed.error = "upstream_error" if outcome == "error" else ""
             failed.has_reached_bound = number > 7

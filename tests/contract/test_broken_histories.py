@@ -22,7 +22,7 @@ from tests.thorough import is_thorough
 from toolwire.backends.base import Backend
 from toolwire.backends.http.transport import Transport
 from toolwire.backends.registry import build
-from toolwire.calls.ledger.repair import Reader, settle
+from toolwire.calls.ledger.repair import Recipient, repair_history
 from toolwire.config.file import BackendConfig, Config
 from toolwire.dialects import DIALECTS
 from toolwire.errors import BadRequest
@@ -123,7 +123,7 @@ def test_a_valid_history_is_accepted_and_stays_the_same_object(client: str) -> N
         whole = case(number, is_broken=False)
         judge(client, whole.body, client)
         request = decoded(whole)
-        assert settle(request).request is request, f"case({number}, is_broken=False)"
+        assert repair_history(request).request is request, f"case({number}, is_broken=False)"
 
 
 def test_repairing_a_history_twice_changes_nothing() -> None:
@@ -133,8 +133,8 @@ def test_repairing_a_history_twice_changes_nothing() -> None:
         except BadRequest:
             continue
         for is_strict in (False, True):
-            once = settle(request, Reader(is_strict=is_strict))
-            again = settle(once.request, Reader(is_strict=is_strict))
+            once = repair_history(request, Recipient(is_strict=is_strict))
+            again = repair_history(once.request, Recipient(is_strict=is_strict))
             assert again.request is once.request, f"case({number}), {is_strict}: {again.repairs}"
             assert (once.request is request) == (not once.repairs)
 

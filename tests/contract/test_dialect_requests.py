@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.contract.sourceless import without_sources
 from tests.dialects.answers import JSON, WORDS
 from tests.dialects.playing import ALL, NAMES
-from toolwire.calls.tools.adapter import fit_ids
+from toolwire.calls.tools.adapter import adapt_ids
 from toolwire.dialects import DIALECTS
 from toolwire.errors import BadRequest
 from toolwire.profiles import ANTHROPIC, GEMINI_API, PLAIN_CHAT, RESPONSES
@@ -243,7 +243,7 @@ def test_translating_twice_leaves_the_exchange_unchanged(left: str, right: str) 
 def test_H043_H045_an_illegal_id_stays_one_pair(left: str, right: str, call_id: str) -> None:
     wire = json.dumps(RICH[left]).replace('"call_1"', json.dumps(call_id))
     request = DIALECTS[left].decode_request(wire.encode(), {})
-    body = written(right, msgspec.structs.replace(request, messages=fit_ids(request.messages, PROFILES[right].ids)))
+    body = written(right, msgspec.structs.replace(request, messages=adapt_ids(request.messages, PROFILES[right].ids)))
     again = read(right, body)
     found = exchange(again)
     fitted = found[2][1]

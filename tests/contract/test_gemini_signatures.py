@@ -8,7 +8,7 @@ import pytest
 
 from tests.dialects.playing import answer_in
 from tests.dialects.wires import gemini_call, gemini_chunk
-from toolwire.calls.signatures import Needs, lacking, packed, restored, secrets_of, unpacked
+from toolwire.calls.signatures import Needs, pack, restore_reasoning, secrets_of, turns_without_reasoning, unpack
 from toolwire.dialects.gemini import encode_request
 from toolwire.profiles import GEMINI_API
 from toolwire.types import Message, Part, Request, Text, ToolCall, ToolResult
@@ -46,11 +46,11 @@ def test_H074_signatures_come_back_on_their_own_parts(has_thought: bool) -> None
     parts = answer.parts_of(0)
     secrets = secrets_of(parts, NEEDS, same)
     assert secrets is not None
-    secrets = unpacked(packed(secrets))
+    secrets = unpack(pack(secrets))
     assert secrets is not None
     messages = (HI, forgetful(parts), RESULTS)
-    (span,) = lacking(messages, NEEDS)
-    again, turns = restored(messages, [(span, secrets)], same, is_run=False)
+    (span,) = turns_without_reasoning(messages, NEEDS)
+    again, turns = restore_reasoning(messages, [(span, secrets)], same, is_run=False)
     assert turns == 1
     encoded = encode_request(Request(model="gemini-3-pro", messages=again, origin="chat"), GEMINI_API)
     written = json.loads(encoded.body)["contents"][1]["parts"]

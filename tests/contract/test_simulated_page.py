@@ -9,7 +9,7 @@ import pytest
 
 from toolwire import profiles
 from toolwire.backends.codex.wire.versions import TIERS
-from toolwire.calls.written.request import rules
+from toolwire.calls.written.request import tool_rules
 from toolwire.config.file import load
 from toolwire.types import Tool
 
@@ -37,7 +37,7 @@ def test_every_server_has_a_sample() -> None:
 
 def test_the_prompt_begins_as_shown() -> None:
     (shown,) = re.findall(r"```text\n(# Tools\n.*?)\.\.\.\n```", PAGE, re.DOTALL)
-    told = rules((Tool(name="read", schema={"type": "object"}),))
+    told = tool_rules((Tool(name="read", schema={"type": "object"}),))
     assert told.startswith(shown)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.clients.gateway import Gateway, scripted
-from toolwire.calls.tools.kinds import lower
+from toolwire.calls.tools.kinds import to_functions
 from toolwire.dialects import messages
 from toolwire.profiles import ANTHROPIC
 
@@ -263,10 +263,10 @@ def test_a_server_with_functions_only_gets_functions() -> None:
         "tool_choice": {"type": "tool", "name": "Find"},
     }
     request = messages.decode_request(json.dumps(body).encode(), {})
-    sent = json.loads(messages.encode_request(lower(request).request, ANTHROPIC).body)
+    sent = json.loads(messages.encode_request(to_functions(request).request, ANTHROPIC).body)
     assert [tool["name"] for tool in sent["tools"]] == ["Find", "Loaded"]
     assert sent["tools"][1]["cache_control"] == {"type": "ephemeral"}
     assert not any(word in json.dumps(sent) for word in ("defer_loading", "tool_reference", "web_search"))
     assert sent["tool_choice"] == {"type": "tool", "name": "Find"}
     only_hosted = messages.decode_request(json.dumps(body | {"tools": [hosted], "tool_choice": None}).encode(), {})
-    assert "tools" not in json.loads(messages.encode_request(lower(only_hosted).request, ANTHROPIC).body)
+    assert "tools" not in json.loads(messages.encode_request(to_functions(only_hosted).request, ANTHROPIC).body)

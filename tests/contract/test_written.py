@@ -51,14 +51,14 @@ def assert_never_wrong(tallies: list[Tally]) -> None:
 
 def assert_forms_are_read(found: Measurement) -> None:
     lines: list[str] = []
-    told, untold = list(found.forms(is_told=True)), list(found.forms(is_told=False))
+    told, untold = list(found.forms(is_instructed=True)), list(found.forms(is_instructed=False))
     assert_good(show_forms(told, untold, lines.append), lines, told + untold)
     assert all(tally.total for tally in told + untold)
 
 
 def assert_prose_calls_nothing(found: Measurement) -> None:
     lines: list[str] = []
-    told, untold = found.prose(is_told=True, count=7), found.prose(is_told=False, count=7)
+    told, untold = found.prose(is_instructed=True, count=7), found.prose(is_instructed=False, count=7)
     assert_good(show_prose(told, untold, lines.append), lines, told + untold)
     assert all(tally.total for tally in told + untold)
 
@@ -93,15 +93,15 @@ def test_prose_calls_nothing_on_the_verbatim_path() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_told", [True, False])
-def test_damage_never_produces_another_call(is_told: bool) -> None:
-    assert_never_wrong(list(many(3, usually=6).damages(every_damage(), is_told=is_told)))
+@pytest.mark.parametrize("is_instructed", [True, False])
+def test_damage_never_produces_another_call(is_instructed: bool) -> None:
+    assert_never_wrong(list(many(3, usually=6).damages(every_damage(), is_instructed=is_instructed)))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_told", [True, False])
-def test_no_cut_makes_another_call_where_the_limit_is_known(is_told: bool) -> None:
-    assert_never_wrong(list(measurement(1).cuts(is_told=is_told, is_known=True)))
+@pytest.mark.parametrize("is_instructed", [True, False])
+def test_no_cut_makes_another_call_where_the_limit_is_known(is_instructed: bool) -> None:
+    assert_never_wrong(list(measurement(1).cuts(is_instructed=is_instructed, is_known=True)))
 
 
 LINE = '{"type": "tool_call", "name": "get_weather", "arguments": {"location": "Paris"}}'

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from tests.calls.telling import assistant, call, result, tool, user
 from tests.dialects.playing import asking, body_in, events_in, minting, out
 from tests.dialects.wires import block, json_delta, message_end, message_start, tool_use
-from toolwire.calls.ledger.repair import settle
+from toolwire.calls.ledger.repair import repair_history
 from toolwire.calls.turn import Turn
 from toolwire.dialects import DIALECTS
 from toolwire.errors import GatewayError
@@ -458,7 +458,7 @@ def forgetful(dialect: str, parts: Sequence[Part], **members: Any) -> Request:
 
 def sent(asked: Request, by: ReasoningSource, profile: Profile) -> tuple[Any, tuple[Loss, ...]]:
     """What leaves for the back end; the ledger has nothing to repair in it."""
-    assert settle(asked).request is asked
+    assert repair_history(asked).request is asked
     encoded = DIALECTS[by.needs.dialect].encode_request(asked, profile)
     return json.loads(encoded.body), encoded.losses
 

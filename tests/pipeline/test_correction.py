@@ -29,7 +29,7 @@ from tests.calls.streams import (
     streams,
 )
 from toolwire.backends.base import EventReply, Model
-from toolwire.calls.validation import Checking
+from toolwire.calls.validation import CallValidator
 from toolwire.config.policy import Corrections
 from toolwire.errors import GatewayError, UpstreamError
 from toolwire.events import Event, Failed, Noted, PartDelta, PartEnded, PartStarted, Started, content_of, fold
@@ -84,7 +84,7 @@ class Played:
 REQUEST = Request(model="m", messages=(Message(role="user", parts=(Text(text="hi"),)),), tools=(WEATHER,))
 
 
-def run(inner: Played, found: Checking | None = None, corrections: int = 2, policy: str = "pass") -> list[Event]:
+def run(inner: Played, found: CallValidator | None = None, corrections: int = 2, policy: str = "pass") -> list[Event]:
     async def main() -> list[Event]:
         backend = CorrectingBackend(inner, found or checking(), Corrections(corrections=corrections, policy=policy))
         reply = await backend.open(REQUEST, is_verbatim=True)
@@ -111,7 +111,7 @@ def results_in(request: Request) -> list[ToolResult]:
     return [part for message in request.messages for part in message.parts if isinstance(part, ToolResult)]
 
 
-def counts(found: Checking) -> dict[str, int]:
+def counts(found: CallValidator) -> dict[str, int]:
     tally = found.tally
     names = (
         "made",

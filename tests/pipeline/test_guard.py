@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from toolwire.calls.schemas import Schemas
-from toolwire.calls.turn import Count, Watch
+from toolwire.calls.turn import CallCounter, CallMonitor
 from toolwire.config.file import Guard
 from toolwire.config.policy import Policy
 from toolwire.pipeline.correction import CorrectingBackend
@@ -24,7 +24,7 @@ def job(guard: Guard, *tools: Tool, policy: Policy | None = None) -> Job:
     return job_of(request, guard=guard, offered=tools, policy=policy or Policy())
 
 
-@pytest.mark.parametrize(("guard", "watcher"), [("off", Count), ("check", Watch)])
+@pytest.mark.parametrize(("guard", "watcher"), [("off", CallCounter), ("check", CallMonitor)])
 def test_without_repair_calls_stream_and_are_watched(guard: Guard, watcher: type) -> None:
     one = job(guard, TOOL)
     backend, found = guarded(one, Schemas(), None)
@@ -38,7 +38,7 @@ def test_with_repair_calls_are_held_where_there_are_tools(guard: Guard) -> None:
     assert (type(backend), watcher) == (CorrectingBackend, None)
     without_tools = job(guard)
     backend, watcher = guarded(without_tools, Schemas(), None)
-    assert (backend, type(watcher)) == (without_tools.backend, Watch)
+    assert (backend, type(watcher)) == (without_tools.backend, CallMonitor)
 
 
 def test_a_strict_tool_is_held_where_tools_are_simulated() -> None:

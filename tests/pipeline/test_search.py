@@ -10,7 +10,7 @@ import pytest
 
 from toolwire.backends.base import Backend, EventReply, Model
 from toolwire.backends.search import Searcher
-from toolwire.calls.tools.kinds import lower
+from toolwire.calls.tools.kinds import to_functions
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.shared.web_search import SearchHit
 from toolwire.pipeline.search import Searching
@@ -71,7 +71,7 @@ def test_H107_a_hosted_search_becomes_a_function(client: str) -> None:
     assert list(tool.schema["properties"]) == ["query"]
     assert "a.b" in str(tool.description)
     assert lowered.is_lowered
-    assert not lower(lowered).losses
+    assert not to_functions(lowered).losses
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -96,7 +96,7 @@ def test_other_hosted_tools_are_still_lost() -> None:
     fetch = {"type": "web_fetch_20250910", "name": "web_fetch"}
     _, lowered = around(request_of("messages", HOSTED["messages"], fetch))
     assert [tool.kind for tool in lowered.tools] == ["function", "hosted"]
-    assert [loss.feature for loss in lower(lowered).losses] == ["tool.hosted"]
+    assert [loss.feature for loss in to_functions(lowered).losses] == ["tool.hosted"]
 
 
 def test_the_function_has_a_name_of_its_own() -> None:
@@ -110,7 +110,7 @@ def test_the_function_has_a_name_of_its_own() -> None:
 def test_the_function_keeps_its_name_beside_names_that_are_rewritten() -> None:
     own = {"type": "function", "name": "web.search", "parameters": {}}
     _, lowered = around(request_of("responses", own, HOSTED["responses"]))
-    names = [tool.name for tool in lower(lowered).request.tools]
+    names = [tool.name for tool in to_functions(lowered).request.tools]
     assert names[0] == "web_search"
     assert len(set(names)) == 2
 

@@ -10,8 +10,8 @@ import pytest
 
 from toolwire.backends.base import EventReply, Model
 from toolwire.calls.schemas import Schemas
-from toolwire.calls.validation import Checking, Offer, OfferedTools, Tally
-from toolwire.calls.written.splitter import Manner
+from toolwire.calls.validation import CallTally, CallValidator, OfferedTools, ToolOffer
+from toolwire.calls.written.splitter import SplitterPolicy
 from toolwire.config.policy import Corrections
 from toolwire.events import Event, Finished, PartDelta, PartEnded, PartStarted, Started, fold
 from toolwire.pipeline.correction import CorrectingBackend
@@ -74,15 +74,15 @@ def parts_of(backend: Any, request: Request) -> list[Any]:
 def corrected(talker: Talker) -> CorrectingBackend:
     """As the guard does it where tools are words."""
     schemas = Schemas()
-    checking = Checking(Offer([TOOL]), schemas, Tally())
+    checking = CallValidator(ToolOffer([TOOL]), schemas, CallTally())
     return CorrectingBackend(
-        SimulatingBackend(talker, schemas, Manner(is_held=True)), checking, Corrections(policy="text")
+        SimulatingBackend(talker, schemas, SplitterPolicy(is_held=True)), checking, Corrections(policy="text")
     )
 
 
 def test_a_simulated_back_end_is_told_in_words_and_heard_in_calls() -> None:
     talker = Talker(f"Well.\n{CALLING}")
-    text, call = parts_of(SimulatingBackend(talker, Schemas(), Manner()), ASKED)
+    text, call = parts_of(SimulatingBackend(talker, Schemas(), SplitterPolicy()), ASKED)
     assert text == Text(text="Well.\n")
     assert isinstance(call, ToolCall)
     assert (call.name, call.args) == ("weather", {"city": "Paris"})
@@ -94,7 +94,9 @@ def test_a_simulated_back_end_is_told_in_words_and_heard_in_calls() -> None:
 
 def test_one_that_is_only_listened_to_gets_the_request_as_it_is() -> None:
     talker = Talker(CALLING)
-    (call,) = [part for part in parts_of(ScanningBackend(talker, Schemas(), Manner()), ASKED) if part != Text(text="")]
+    (call,) = [
+        part for part in parts_of(ScanningBackend(talker, Schemas(), SplitterPolicy()), ASKED) if part != Text(text="")
+    ]
     assert isinstance(call, ToolCall)
     assert talker.asked == [ASKED]
 
@@ -104,7 +106,9 @@ def test_without_tools_nobody_listens() -> None:
         Request(model="m", messages=ASKED.messages),
         Request(model="m", messages=ASKED.messages, tools=(TOOL,), tool_choice=ToolChoice(mode="none")),
     ):
-        assert parts_of(SimulatingBackend(Talker(CALLING), Schemas(), Manner()), request) == [Text(text=CALLING)]
+        assert parts_of(SimulatingBackend(Talker(CALLING), Schemas(), SplitterPolicy()), request) == [
+            Text(text=CALLING)
+        ]
 
 
 @pytest.mark.parametrize(
@@ -138,7 +142,7 @@ def test_a_block_without_json_that_is_written_again_and_again_is_text_in_its_pla
 def test_whoever_leaves_stops_the_back_end() -> None:
     async def main() -> Talker:
         talker = Talker("Hello " * 100)
-        reply = await SimulatingBackend(talker, Schemas(), Manner()).open(ASKED, is_verbatim=False)
+        reply = await SimulatingBackend(talker, Schemas(), SplitterPolicy()).open(ASKED, is_verbatim=False)
         async for _ in reply.events:
             break
         await reply.close()
@@ -160,7 +164,7 @@ def test_tools_that_are_words_obey_no_rule_for_tools() -> None:
 
 
 def test_arguments_fit_a_tool_or_not() -> None:
-    tools = OfferedTools(Offer([TOOL]), Schemas(), True)
+    tools = OfferedTools(ToolOffer([TOOL]), Schemas(), True)
     assert tools.fits("weather", '{"city": "Paris"}')
     assert tools.fits("functions.weather", '{"city": "Paris"}')
     assert not tools.fits("weather", "{}")

@@ -17,7 +17,7 @@ import pytest
 from tests.server.answers import ARGUMENTS, PATHS, question, streamed
 from tests.server.conftest import backends_of
 from tests.server.harness import Upstream, ask, gateway, server_config, wait_until
-from toolwire.calls.validation import Tally
+from toolwire.calls.validation import CallTally
 from toolwire.config.file import Config, with_backends
 from toolwire.server.logs import Log
 from toolwire.telemetry import Record
@@ -44,7 +44,7 @@ def test_a_line_in_words() -> None:
         ended=1.25,
         is_verbatim=True,
         took_over="a cut",
-        tally=Tally(made=2, invalid=1),
+        tally=CallTally(made=2, invalid=1),
         usage=Usage(input=7, output=5),
         losses=[Loss("b", "", ""), Loss("a", "", "")],
         error="upstream_cut",
@@ -94,8 +94,8 @@ def test_names_that_clients_choose_stay_in_their_line(form: str, name: str) -> N
     assert "req_0" not in lines[0] or 'model="' in lines[0]
 
 
-def _calls() -> Tally:
-    tally = Tally()
+def _calls() -> CallTally:
+    tally = CallTally()
     tally.note(ToolCall(id="call_1", name="weather", raw="{}"), "right")
     tally.note(ToolCall(id="call 2", name="wether", raw="{}"), "unknown")
     tally.note(ToolCall(id="c3", name="rm -rf /", raw="{}"), "unknown")

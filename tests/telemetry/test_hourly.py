@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.calls.validation import Tally
+from toolwire.calls.validation import CallTally
 from toolwire.telemetry import Record, Telemetry
 from toolwire.telemetry.hourly import HOUR, Counts, HourLine, HourlyCounts
 from toolwire.types import Loss, Usage
@@ -30,7 +30,7 @@ def record(backend: str = "b", model: str = "m", **members: object) -> Record:
 
 
 def test_every_number_of_a_record_has_its_place() -> None:
-    tally = Tally(made=20, invalid=6, repaired=5, unknown=3, cut=1, corrections=2, corrected=4, refused=7)
+    tally = CallTally(made=20, invalid=6, repaired=5, unknown=3, cut=1, corrections=2, corrected=4, refused=7)
     full = record(
         tally=tally,
         usage=Usage(input=11, output=13),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from toolwire.calls.validation import Tally
+from toolwire.calls.validation import CallTally
 from toolwire.telemetry import Record
 from toolwire.telemetry.prometheus import Prometheus
 from toolwire.types import Loss, Usage
@@ -35,7 +35,7 @@ def test_one_request_moves_its_counters() -> None:
             is_verbatim=True,
             took_over="a cut",
             sent_model="m",
-            tally=Tally(made=3, invalid=1),
+            tally=CallTally(made=3, invalid=1),
             usage=Usage(input=7, output=5),
             losses=[Loss("n", "", ""), Loss("n", "", ""), Loss("seed", "", "")],
             started=1.0,
@@ -101,7 +101,7 @@ BY_MODEL = '{backend="b",model="m"}'
 
 
 def test_each_number_has_its_counter() -> None:
-    tally = Tally(
+    tally = CallTally(
         made=20,
         invalid=6,
         repaired=5,
@@ -149,7 +149,7 @@ def test_an_answer_without_calls_moves_nothing() -> None:
 def test_a_request_that_the_back_end_refuses_is_counted_and_our_own_refusals_are_not() -> None:
     refused = Record(backend="b", sent_model="m", status=400, error="upstream_error")
     ours = Record(backend="b", sent_model="m", status=400, error="invalid_request")
-    late = Record(backend="b", sent_model="m", status=200, tally=Tally(made=1, refused=1))
+    late = Record(backend="b", sent_model="m", status=200, tally=CallTally(made=1, refused=1))
     assert counted_calls(refused, ours, late)[f"tool_api_400_total{BY_MODEL}"] == 2
 
 
@@ -159,16 +159,16 @@ def test_a_request_that_found_no_back_end_has_a_word_for_it() -> None:
 
 
 def test_the_requested_model_is_used_when_none_was_sent() -> None:
-    found = counted_calls(Record(backend="b", model="asked", tally=Tally(made=1)))
+    found = counted_calls(Record(backend="b", model="asked", tally=CallTally(made=1)))
     assert found['tool_calls_total{backend="b",model="asked"}'] == 1
 
 
 def test_clients_cannot_make_the_models_many_or_strange() -> None:
     names = [f"m{number}" for number in range(300)]
     found = counted_calls(
-        Record(backend="b", sent_model='é"\n', tally=Tally(made=1)),
-        *(Record(backend="b", sent_model=name, tally=Tally(made=1)) for name in names),
-        Record(backend="b", sent_model="m0", tally=Tally(made=1)),
+        Record(backend="b", sent_model='é"\n', tally=CallTally(made=1)),
+        *(Record(backend="b", sent_model=name, tally=CallTally(made=1)) for name in names),
+        Record(backend="b", sent_model="m0", tally=CallTally(made=1)),
     )
     calls = {name: value for name, value in found.items() if name.startswith("tool_calls_total")}
     assert len(calls) == 201
@@ -178,7 +178,7 @@ def test_clients_cannot_make_the_models_many_or_strange() -> None:
 
 
 def test_accuracy_is_of_what_several_records_add_up_to() -> None:
-    records = [Record(backend="b", sent_model="m", tally=Tally(made=1, invalid=one)) for one in (0, 1, 1, 0)]
+    records = [Record(backend="b", sent_model="m", tally=CallTally(made=1, invalid=one)) for one in (0, 1, 1, 0)]
     found = counted_calls(*records)
     assert found['schema_accuracy{backend="b",model="m",stage="before"}'] == 0.5
     assert found['schema_accuracy{backend="b",model="m",stage="after"}'] == 0.5

@@ -14,7 +14,7 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..calls.ledger.repetition import noticed, repeats
+from ..calls.ledger.repetition import count_repeats, with_loop_notices
 from ..calls.turn import BYTES_PER_TOKEN
 from ..dialects.shared.answer_out import Seams, join_texts
 from ..errors import GatewayError
@@ -143,7 +143,7 @@ class Loop:
         """Why the next request is the last one."""
         if self._invalid >= _MAX_INVALID:
             return "invalid"
-        return "loop" if repeats(tuple(self._messages)) >= _MAX_REPEATS else None
+        return "loop" if count_repeats(tuple(self._messages)) >= _MAX_REPEATS else None
 
     async def _round(self) -> AsyncGenerator[LoopEvent, None]:
         """One answer of the model, and the tools that it calls."""
@@ -240,7 +240,7 @@ class Loop:
         return ErrorEvent(code=error.code, message=error.message)
 
     def _next_request(self) -> Request:
-        request = replace(self._request, messages=noticed(tuple(self._messages)))
+        request = replace(self._request, messages=with_loop_notices(tuple(self._messages)))
         if self._last is None:
             choice = request.tool_choice if self.iterations == 1 else None
             return replace(request, tools=self._toolbox.offered, tool_choice=choice)

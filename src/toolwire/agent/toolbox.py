@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ..calls.arguments import Invalid, Repaired, Valid
 from ..calls.schemas import Schemas
-from ..calls.validation import Checking, Offer, Tally, Unknown
+from ..calls.validation import CallTally, CallValidator, ToolOffer, UnknownCall
 from ..tools import Runnable
 from ..tools.runner import INTERRUPTED, NOT_MADE, Bounds, CallProgress, FinishedCall, run_all
 from ..types import JsonObject, Message, Part, Text, Tool, ToolCall, ToolResult
@@ -41,9 +41,9 @@ class Toolbox:
         self._tools = {runnable.tool.name: runnable for runnable in tools}
         self._bounds = bounds
         self._approve = approve
-        self._offer = Offer(self.offered)
-        self.tally = Tally()
-        self._checking = Checking(self._offer, Schemas(), self.tally)
+        self._offer = ToolOffer(self.offered)
+        self.tally = CallTally()
+        self._checking = CallValidator(self._offer, Schemas(), self.tally)
 
     @property
     def offered(self) -> tuple[Tool, ...]:
@@ -55,7 +55,7 @@ class Toolbox:
             return self
         return Toolbox(tools, self._bounds, self._approve)
 
-    def begin(self, parts: Sequence[Part], *, is_cut: bool, tally: Tally | None = None) -> Calls:
+    def begin(self, parts: Sequence[Part], *, is_cut: bool, tally: CallTally | None = None) -> Calls:
         """The calls of one answer; tally counts the findings about them."""
         self._checking.tally = self.tally = tally if tally is not None else self.tally
         named = [self._offer.named(part) if isinstance(part, ToolCall) else part for part in parts]
@@ -65,13 +65,13 @@ class Toolbox:
         """A ToolErrorEvent if the call is invalid."""
         finding = self._checking.find(call, is_cut=is_cut, may_repair=True)
         if call.name not in self._tools:  # the check finds nothing for calls of other kinds than functions
-            finding = Unknown()
+            finding = UnknownCall()
         match finding:
             case Valid(args=args):
                 return ToolCallEvent(id=call.id, name=call.name, arguments=args or {}, raw=call.raw)
             case Repaired(args=args, repairs=repairs):
                 return ToolCallEvent(id=call.id, name=call.name, arguments=args, repairs=repairs, raw=call.raw)
-            case Invalid() | Unknown():
+            case Invalid() | UnknownCall():
                 feedback = self._checking.feedback(call, finding)
                 return ToolErrorEvent(
                     id=call.id,

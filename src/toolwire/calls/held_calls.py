@@ -19,7 +19,18 @@ from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartS
 from ..types import Opaque, Part, Reasoning, Text, ToolCall, Usage
 from .arguments import Invalid, Repaired
 from .parts import PartIndexes
-from .validation import Checking, Cut, Finding, Unknown, cut_choices, is_open, readable, reason_of, span_of, words_of
+from .validation import (
+    CallValidator,
+    CutCall,
+    Finding,
+    UnknownCall,
+    call_text,
+    cut_choices,
+    fault_text,
+    is_open,
+    span_of,
+    without_span,
+)
 
 _UNKNOWN = {"emit": "pass", "text": "text", "error": "error"}
 
@@ -33,26 +44,26 @@ class HeldCall(Struct):
     is_dropped: bool = False
 
     @property
-    def fault(self) -> Invalid | Unknown | None:
-        return self.finding if isinstance(self.finding, Invalid | Unknown) else None
+    def fault(self) -> Invalid | UnknownCall | None:
+        return self.finding if isinstance(self.finding, Invalid | UnknownCall) else None
 
     @property
     def why(self) -> str:
         """What is wrong with it, to follow its name; "" where nothing is."""
-        return "" if self.fault is None else reason_of(self.fault)
+        return "" if self.fault is None else fault_text(self.fault)
 
 
-class HeldWords(Struct):
+class HeldText(Struct):
     """A thought, or text behind a call."""
 
     part: Reasoning | Text
     choice: int
 
 
-Held: TypeAlias = HeldCall | HeldWords
+Held: TypeAlias = HeldCall | HeldText
 
 
-class Holding:
+class HeldAnswer:
     """place gives the index of the next part that the client sees, starts whether this is the first of several answers.
 
     earlier: what is right of the answers before it and has not left. It is over when it is finished or has failed; it has spoken when some
@@ -61,7 +72,7 @@ class Holding:
 
     def __init__(
         self,
-        checking: Checking,
+        checking: CallValidator,
         place: Callable[[], int],
         starts: Callable[[], bool],
         earlier: Iterable[Held] = (),
@@ -102,12 +113,12 @@ class Holding:
     @property
     def right(self) -> list[Held]:
         """What may leave as it is, and only once: right calls and the words between them, those of earlier answers first."""
-        return [*self._earlier, *(held for held in self.held if isinstance(held, HeldWords) or _is_right(held))]
+        return [*self._earlier, *(held for held in self.held if isinstance(held, HeldText) or _is_right(held))]
 
     @property
     def said(self) -> tuple[Part, ...]:
         """The whole answer, repaired calls as they are now (H023)."""
-        return tuple(part.part if isinstance(part, HeldCall | HeldWords) else part for part in self._parts.values())
+        return tuple(part.part if isinstance(part, HeldCall | HeldText) else part for part in self._parts.values())
 
     def send(self, events: list[Event]) -> list[Event]:
         kept: list[Event] = []
@@ -122,16 +133,16 @@ class Holding:
         events = [event for held in self._earlier for event in self._let_go(held)]
         for held in self.held:
             if isinstance(held, HeldCall) and held.fault is not None:
-                is_unknown = isinstance(held.fault, Unknown) and unknown != "correct"
+                is_unknown = isinstance(held.fault, UnknownCall) and unknown != "correct"
                 events += self._given_up(held, held.fault, _UNKNOWN[unknown] if is_unknown else policy)
-            elif isinstance(held, HeldWords) or _is_right(held):
+            elif isinstance(held, HeldText) or _is_right(held):
                 events += self._let_go(held)
         return events
 
     def words(self) -> list[Event]:
         """What was said behind a call, where no call may leave any more."""
         waiting = (*self._earlier, *self.held)
-        said = [held for held in waiting if isinstance(held, HeldWords) and content_of(held.part)]
+        said = [held for held in waiting if isinstance(held, HeldText) and content_of(held.part)]
         return [event for held in said for event in self._let_go(held)]
 
     def _let_go(self, held: Held) -> list[Event]:
@@ -175,7 +186,7 @@ class Holding:
     def _words_before(self) -> list[Event]:
         """What earlier answers said last, up to a call of theirs that waits."""
         events: list[Event] = []
-        while self._earlier and isinstance(self._earlier[0], HeldWords):
+        while self._earlier and isinstance(self._earlier[0], HeldText):
             events += self._let_go(self._earlier.popleft())
         return events
 
@@ -185,7 +196,7 @@ class Holding:
                 self._calling.add(event.choice)
                 return HeldCall(call, event.choice)
             case (Reasoning() | Text()) as words if event.choice in self._calling:
-                return HeldWords(words, event.choice)
+                return HeldText(words, event.choice)
             case _:
                 return None
 
@@ -194,7 +205,7 @@ class Holding:
             case HeldCall() as held, ToolCall() as call:
                 held.part = call
                 return []
-            case HeldWords() as held_words, (Reasoning() | Text()) as words:
+            case HeldText() as held_words, (Reasoning() | Text()) as words:
                 held_words.part = words
                 return []
             case _:
@@ -212,11 +223,11 @@ class Holding:
             held.finding = self._checking.find(call, is_cut=held.choice in cut, may_repair=True)
             if isinstance(held.finding, Repaired):
                 call = replace(call, raw=held.finding.raw, args=held.finding.args)
-            held.part = readable(call) if held.fault is None and not isinstance(held.finding, Cut) else call
+            held.part = without_span(call) if held.fault is None and not isinstance(held.finding, CutCall) else call
 
-    def _given_up(self, held: HeldCall, fault: Invalid | Unknown, policy: str) -> list[Event]:
+    def _given_up(self, held: HeldCall, fault: Invalid | UnknownCall, policy: str) -> list[Event]:
         call = held.part
-        part = Text(text=words_of(call, held.why)) if policy == "text" or span_of(call) else call
+        part = Text(text=call_text(call, held.why)) if policy == "text" or span_of(call) else call
         flags = [Noted(note=loss) for loss in self._checking.flag(call, fault)]
         return [*self._indexes.insert(part, held.choice), *flags]
 

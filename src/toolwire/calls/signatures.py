@@ -50,7 +50,7 @@ class Needs(Struct, frozen=True, kw_only=True):
         return any(getattr(part, proof) for proof in self.proofs)
 
 
-class Thoughts(Struct, frozen=True, kw_only=True):
+class ThoughtGroup(Struct, frozen=True, kw_only=True):
     """What stands together, behind so many calls, and so many characters of text since the last of them. The provider's own
     parts among them are those of tools that it ran."""
 
@@ -65,7 +65,7 @@ class Secrets(Struct, frozen=True, kw_only=True):
     turn: str
     dialect: str
     texts: tuple[str, ...] = ()
-    thoughts: tuple[Thoughts, ...] = ()
+    thoughts: tuple[ThoughtGroup, ...] = ()
     members: tuple[JsonObject, ...] = ()
 
 
@@ -96,7 +96,7 @@ def secrets_of(parts: Sequence[Part], needs: Needs, name_of: NameOf) -> Secrets 
     )
 
 
-def lacking(messages: Sequence[Message], needs: Needs) -> list[Span]:
+def turns_without_reasoning(messages: Sequence[Message], needs: Needs) -> list[Span]:
     """Turns with calls and without what the back end wants with them; every request pays for this look."""
     spans: list[Span] = []
     calls: list[ToolCall] = []
@@ -147,11 +147,11 @@ def texts_of(parts: Sequence[Part]) -> list[str]:
     return ["".join(pieces) for pieces in texts]
 
 
-def packed(secrets: Secrets) -> bytes:
+def pack(secrets: Secrets) -> bytes:
     return encode(msgspec.to_builtins(secrets, builtin_types=(Decimal,)))
 
 
-def unpacked(data: bytes) -> Secrets | None:
+def unpack(data: bytes) -> Secrets | None:
     """None if it is not what packed() wrote: an older gateway's, or damaged."""
     try:
         return msgspec.convert(decode(data), Secrets)
@@ -159,10 +159,10 @@ def unpacked(data: bytes) -> Secrets | None:
         return None
 
 
-def _thoughts(parts: Sequence[Part], needs: Needs) -> tuple[Thoughts, ...]:
+def _thoughts(parts: Sequence[Part], needs: Needs) -> tuple[ThoughtGroup, ...]:
     """Those behind the last call led to nothing that could be asked for again."""
     proven = {part.item_id for part in parts if isinstance(part, Reasoning) and needs.takes(part)}
-    groups: list[Thoughts] = []
+    groups: list[ThoughtGroup] = []
     open_parts: list[Reasoning | Opaque] = []
     calls = text = 0
     for part in parts:
@@ -177,14 +177,14 @@ def _thoughts(parts: Sequence[Part], needs: Needs) -> tuple[Thoughts, ...]:
                 pass
             case Text() | Refusal() | ToolCall():
                 if open_parts:
-                    groups.append(Thoughts(parts=tuple(open_parts), calls=calls, text=text))
+                    groups.append(ThoughtGroup(parts=tuple(open_parts), calls=calls, text=text))
                     open_parts = []
                 calls, text = (calls + 1, 0) if isinstance(part, ToolCall) else (calls, text + len(part.text))
             case _:
                 pass
     if open_parts and needs.has_members:  # a message has one place for them, and they may be told behind its calls
-        last = groups.pop() if groups else Thoughts(parts=())
-        groups.append(Thoughts(parts=(*last.parts, *open_parts), calls=last.calls, text=last.text))
+        last = groups.pop() if groups else ThoughtGroup(parts=())
+        groups.append(ThoughtGroup(parts=(*last.parts, *open_parts), calls=last.calls, text=last.text))
     has_reasoning = any(isinstance(part, Reasoning) for group in groups for part in group.parts)
     return tuple(groups) if has_reasoning else ()
 
@@ -276,7 +276,7 @@ def _plain(number: Any) -> int | float:
 _BEHIND = 1 << 62  # behind all text
 
 
-def restored(
+def restore_reasoning(
     messages: tuple[Message, ...], found: Sequence[tuple[Span, Secrets]], name_of: NameOf, *, is_run: bool
 ) -> tuple[tuple[Message, ...], int]:
     """With how many turns got something back; the same object if none did. is_run: each part of a turn is a message."""
@@ -295,7 +295,7 @@ def _whole(
     turn: tuple[Message, ...], span: Span, secrets: Secrets, name_of: NameOf, is_run: bool
 ) -> list[Message] | None:
     """The turn with what it lacks; None where it lacks nothing, or is not what it was."""
-    thoughts: list[Thoughts] | None = []
+    thoughts: list[ThoughtGroup] | None = []
     if not span.is_thinking:
         thoughts = _placed(turn, secrets)
     if thoughts is None or (not thoughts and not secrets.members) or print_of(span.calls, name_of) != secrets.turn:
@@ -307,7 +307,7 @@ def _whole(
     return None if is_same else writer.out
 
 
-def _placed(turn: tuple[Message, ...], secrets: Secrets) -> list[Thoughts] | None:
+def _placed(turn: tuple[Message, ...], secrets: Secrets) -> list[ThoughtGroup] | None:
     """Where each belongs in the turn as the client has it; None where that cannot be said, or its own words differ."""
     thoughts = list(secrets.thoughts)
     if not thoughts:
@@ -336,7 +336,7 @@ def _words(parts: Sequence[Part]) -> str:
 class _Writer:
     """A turn written anew; messages that gain nothing stay the same objects."""
 
-    def __init__(self, secrets: Secrets, thoughts: list[Thoughts], is_run: bool) -> None:
+    def __init__(self, secrets: Secrets, thoughts: list[ThoughtGroup], is_run: bool) -> None:
         self.out: list[Message] = []
         self._dialect = secrets.dialect
         self._members = secrets.members

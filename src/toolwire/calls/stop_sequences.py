@@ -22,7 +22,7 @@ from .parts import PartIndexes
 _LONGEST = 100_000  # letters of all sequences together: the automaton has a state for each
 
 
-class Stopping:
+class StopFilter:
     """Looks through one answer. Once is_over, nothing that the back end still sends matters, and it can be interrupted."""
 
     def __init__(self, stop: tuple[str, ...], choices: int = 1) -> None:
@@ -68,7 +68,7 @@ class Stopping:
     def _started(self, event: PartStarted) -> list[Event]:
         if event.choice in self._stopped:
             return []
-        search = Search(self._automaton) if isinstance(event.part, Text) else None
+        search = SequenceSearch(self._automaton) if isinstance(event.part, Text) else None
         started = self._indexes.open(event)
         self._parts[event.index] = _Open(started.index, event.part, event.choice, search)
         return [started]
@@ -161,7 +161,7 @@ class Automaton:
         return self.steps[state][letter]
 
 
-class Search:
+class SequenceSearch:
     """Looks through one text. feed gives what is certain to stand before any sequence; found is the sequence that ended it."""
 
     def __init__(self, automaton: Automaton) -> None:
@@ -216,7 +216,7 @@ class _Open:
 
     __slots__ = ("choice", "index", "logprobs", "part", "pieces", "search", "waiting")
 
-    def __init__(self, index: int, part: Part, choice: int, search: Search | None) -> None:
+    def __init__(self, index: int, part: Part, choice: int, search: SequenceSearch | None) -> None:
         self.index = index
         self.part = part
         self.choice = choice

@@ -18,15 +18,15 @@ from ..types import Choice, Loss, Opaque, Part, Request, Text, ToolCall, Usage
 from .arguments import Invalid
 from .parts import PartIndexes
 from .tools.encoded_arguments import ArgumentDecoder
-from .tools.kinds import Restorer
-from .tools.names import Names
-from .validation import Checking, Tally, Unknown, cut_choices, words_of
-from .written.splitter import Spoken
+from .tools.kinds import CallRestorer
+from .tools.names import ToolNames
+from .validation import CallTally, CallValidator, UnknownCall, call_text, cut_choices
+from .written.splitter import CallSplitter
 
 BYTES_PER_TOKEN = 4
 
 
-class Watcher(Protocol):
+class CallObserver(Protocol):
     """Looks at calls by the names that the back end knows, before anything else does. is_holding: of some calls it keeps the deltas."""
 
     is_holding: bool
@@ -45,15 +45,15 @@ class Turn:
         self,
         request: Request,
         mint: Callable[[str], str],
-        names: Names | None = None,
-        watch: Watcher | None = None,
-        spoken: Spoken | None = None,
+        names: ToolNames | None = None,
+        watch: CallObserver | None = None,
+        spoken: CallSplitter | None = None,
         decoder: ArgumentDecoder | None = None,
     ) -> None:
         self._watch = watch
         self._spoken = spoken
         self._decoder = decoder
-        self._restorer = Restorer(names) if names is not None else None
+        self._restorer = CallRestorer(names) if names is not None else None
         self._needs_deltas = self._restorer is not None or decoder is not None
         self._is_holding = self._needs_deltas
         self._dialect = request.origin
@@ -189,10 +189,10 @@ class Turn:
 _UNASKED = "though no tool was offered"
 
 
-class Watch:
+class CallMonitor:
     """changed says why the back end's own bytes are no longer what the client should see."""
 
-    def __init__(self, checking: Checking, *, has_tools: bool) -> None:
+    def __init__(self, checking: CallValidator, *, has_tools: bool) -> None:
         self._checking = checking
         self._has_tools = has_tools
         self._ended: list[tuple[int, ToolCall]] = []  # with the number of its choice
@@ -228,7 +228,7 @@ class Watch:
     def _judge(self, cut: frozenset[int]) -> None:
         for choice, call in self._ended:
             finding = self._checking.find(call, is_cut=choice in cut, may_repair=False)
-            if isinstance(finding, Invalid | Unknown):
+            if isinstance(finding, Invalid | UnknownCall):
                 self.losses += self._checking.flag(call, finding)
         self._ended.clear()
 
@@ -256,17 +256,17 @@ class Watch:
                 self._checking.tally.note(call, "unasked")
                 why = "no tool was offered; the call is sent as text"
                 self.losses += self._checking.tell("call.unasked", call, why)
-                return indexes.insert(Text(text=words_of(call, _UNASKED)), event.choice)
+                return indexes.insert(Text(text=call_text(call, _UNASKED)), event.choice)
             case PartDelta() | PartEnded() | Noted():
                 return indexes.forward(event)
             case _:
                 return [event]
 
 
-class Count:
+class CallCounter:
     """Calls are only counted; one whose arguments are no object is wrong without a schema's help."""
 
-    def __init__(self, tally: Tally) -> None:
+    def __init__(self, tally: CallTally) -> None:
         self._tally = tally
         self.is_holding = False
         self.changed = ""

@@ -15,7 +15,7 @@ from ..types import JsonObject, Loss, Tool, ToolCall
 from .arguments import Invalid, Problem, Repaired, Valid, judge, tool_error, unknown_tool
 from .schemas import Schemas
 from .tools.encoded_arguments import ArgumentDecoder
-from .tools.names import Names, is_legal
+from .tools.names import ToolNames, is_legal
 
 _MOST_CALLS = 100  # that are named; all are counted
 _LONGEST = 100  # characters of an id or a name
@@ -41,7 +41,7 @@ class LocalCall(Struct, frozen=True, kw_only=True):
     confinement: str = ""
 
 
-class Tally(Struct, kw_only=True):
+class CallTally(Struct, kw_only=True):
     """made counts every call of an answer that came to its end, also those that the client never saw.
 
     invalid: its arguments did not fit, before any repair. corrected: in its place a later round gave one that fits.
@@ -84,17 +84,17 @@ _MOST_LOSSES = 100
 _UNREADABLE = "Write the whole block again, as one JSON object with name and arguments, and nothing else in it."
 
 
-class Unknown(Struct, frozen=True, tag="unknown"):
+class UnknownCall(Struct, frozen=True, tag="unknown"):
     """The model called what nobody offered. is_barred: it was told of it, but may not call it now."""
 
     is_barred: bool = False
 
 
-class Cut(Struct, frozen=True, tag="cut"):
+class CutCall(Struct, frozen=True, tag="cut"):
     """The answer ended in the middle of this call."""
 
 
-Finding: TypeAlias = Valid | Repaired | Invalid | Unknown | Cut
+Finding: TypeAlias = Valid | Repaired | Invalid | UnknownCall | CutCall
 
 
 def cut_choices(finished: Finished) -> frozenset[int]:
@@ -102,7 +102,7 @@ def cut_choices(finished: Finished) -> frozenset[int]:
     return frozenset(choice.index for choice in finished.choices if choice.reason in ("length", "refused"))
 
 
-class Offer:
+class ToolOffer:
     """What the model may call, by the names that it was told; names is None where they are the client's own.
 
     is_all: nobody else, like a provider that remembers the conversation, has told the model of more tools. barred: tools that it
@@ -112,7 +112,7 @@ class Offer:
     def __init__(
         self,
         tools: Sequence[Tool],
-        names: Names | None = None,
+        names: ToolNames | None = None,
         *,
         is_all: bool = True,
         barred: frozenset[str] = frozenset(),
@@ -122,7 +122,7 @@ class Offer:
         self.is_all = is_all
         self._flat = names
         self._by_name = {tool.name: tool for tool in self.tools} if names is None else {}
-        self._spelled: Names | None = None
+        self._spelled: ToolNames | None = None
 
     def tool(self, name: str) -> Tool | None:
         """The tool meant; a prefix that the model put before a name, or another spelling of it, is understood where it is
@@ -136,23 +136,23 @@ class Offer:
         tool = self._names().tool(call.name)
         return call if tool is None else replace(call, name=tool.name, namespace=tool.namespace)
 
-    def _names(self) -> Names:
+    def _names(self) -> ToolNames:
         """Made when a name is not one of those offered, and kept: a model that spells one name wrong does so each time."""
         if self._flat is not None:
             return self._flat
         if self._spelled is None:
-            self._spelled = Names(0)
+            self._spelled = ToolNames(0)
             for tool in self._by_name.values():
                 self._spelled.add(tool)
         return self._spelled
 
 
 class OfferedTools(Struct, frozen=True):
-    """The tools that a text may call. is_told: a prompt describes them to the model."""
+    """The tools that a text may call. is_instructed: a prompt describes them to the model."""
 
-    offer: Offer
+    offer: ToolOffer
     schemas: Schemas
-    is_told: bool
+    is_instructed: bool
 
     @property
     def tools(self) -> Sequence[Tool]:
@@ -168,10 +168,12 @@ class OfferedTools(Struct, frozen=True):
         return isinstance(judge(ToolCall(id="", name=name, raw=raw), tool, self.schemas, may_repair=False), Valid)
 
 
-class Checking:
+class CallValidator:
     """decoder: undoes what the back end's form of the schemas made the model write; None where that is nothing."""
 
-    def __init__(self, offer: Offer, schemas: Schemas, tally: Tally, decoder: ArgumentDecoder | None = None) -> None:
+    def __init__(
+        self, offer: ToolOffer, schemas: Schemas, tally: CallTally, decoder: ArgumentDecoder | None = None
+    ) -> None:
         self.offer = offer
         self.tally = tally
         self.notes: list[Loss] = []
@@ -199,12 +201,12 @@ class Checking:
             return self._unreadable(call, is_cut=is_cut)
         if is_cut and (is_open(call) or (call.args is None and (tool is None or tool.kind != "custom"))):
             tally.cut += 1
-            return Cut()
+            return CutCall()
         if tool is None:
             if not self.offer.is_all:
                 return Valid(args=None)
             tally.unknown += 1
-            return Unknown(is_barred=call.name in self.offer.barred)
+            return UnknownCall(is_barred=call.name in self.offer.barred)
         may_repair = may_repair and tally.invalid < _MOST_REPAIRS
         finding = judge(call, tool, self._schemas, is_cut=is_cut, may_repair=may_repair)
         if isinstance(finding, Valid):
@@ -219,24 +221,24 @@ class Checking:
         """A call that was written into the text, and of which not even the tool is known."""
         if is_cut:
             self.tally.cut += 1
-            return Cut()
+            return CutCall()
         self.tally.invalid += 1
         return Invalid(errors=(Problem("", f"the block cannot be read: {why_of(call)}."),), received=call.raw)
 
-    def feedback(self, call: ToolCall, finding: Invalid | Unknown) -> JsonObject:
+    def feedback(self, call: ToolCall, finding: Invalid | UnknownCall) -> JsonObject:
         """What the model is told about a call that was not made."""
         tool = self.offer.tool(call.name)
         if isinstance(finding, Invalid) and span_of(call) and (tool is None or finding.received == call.raw):
             return {"error": "unreadable_call", "why": finding.errors[0].message, "hint": _UNREADABLE}
-        if isinstance(finding, Unknown) or tool is None:
+        if isinstance(finding, UnknownCall) or tool is None:
             return unknown_tool(call.name, self.offer.tools)
         return tool_error(replace(tool, name=call.name), finding)
 
-    def flag(self, call: ToolCall, finding: Invalid | Unknown) -> list[Loss]:
+    def flag(self, call: ToolCall, finding: Invalid | UnknownCall) -> list[Loss]:
         """What the client is told about a call that it gets as the model wrote it."""
-        if isinstance(finding, Unknown) and finding.is_barred:
+        if isinstance(finding, UnknownCall) and finding.is_barred:
             return self.tell("tool_choice", call, "the model called a tool that may not be called now")
-        if isinstance(finding, Unknown):
+        if isinstance(finding, UnknownCall):
             return self.tell("call.unknown_tool", call, "the model called a tool that was not offered")
         return self.tell("call.invalid_arguments", call, self._why(call, finding))
 
@@ -274,19 +276,19 @@ def _outcome(finding: Finding) -> str:
             return "repaired"
         case Invalid():
             return "invalid"
-        case Unknown():
+        case UnknownCall():
             return "barred" if finding.is_barred else "unknown"
-        case Cut():
+        case CutCall():
             return "cut"
 
 
-def words_of(call: ToolCall, why: str) -> str:
+def call_text(call: ToolCall, why: str) -> str:
     """A call that cannot be handed on as one, as text; one that could not be read, as the model wrote it."""
     return span_of(call) or f"The model called {quote(call.name)}, {why}: {call.raw}"
 
 
-def reason_of(finding: Invalid | Unknown) -> str:
-    if isinstance(finding, Unknown):
+def fault_text(finding: Invalid | UnknownCall) -> str:
+    if isinstance(finding, UnknownCall):
         return "a tool that may not be called now" if finding.is_barred else "a tool that was not offered"
     first = finding.errors[0]
     place = f"{first.path}: " if first.path else ""
@@ -329,7 +331,7 @@ def is_open(call: ToolCall) -> bool:
     return bool(call.extra.get(_KEY, {}).get("is_open", False))
 
 
-def readable(call: ToolCall) -> ToolCall:
+def without_span(call: ToolCall) -> ToolCall:
     """The same call, now that it has been judged and is good."""
     if _KEY not in call.extra:
         return call

@@ -21,11 +21,11 @@ from ..calls.signatures import (
     Span,
     is_carried,
     is_random,
-    lacking,
-    packed,
-    restored,
+    pack,
+    restore_reasoning,
     secrets_of,
-    unpacked,
+    turns_without_reasoning,
+    unpack,
 )
 from ..dialects.shared.requests import fit_id
 from ..errors import GatewayError
@@ -102,7 +102,7 @@ class SignatureMemory:
 
     async def restore(self, request: Request, source: ReasoningSource | None, owner: str) -> RestoredRequest:
         """To be called before the history is changed: turns are found by what the client has of them."""
-        spans = lacking(request.messages, source.needs) if source is not None else []
+        spans = turns_without_reasoning(request.messages, source.needs) if source is not None else []
         if source is None or not spans:
             return RestoredRequest(request)
         spans = spans[-_MOST_TURNS:]
@@ -127,7 +127,7 @@ class SignatureMemory:
             return ()
         (key,) = source.keys_of([first], [len(request.messages)], request.messages)
         secrets = secrets_of(parts, source.needs, _name_of)
-        data = b"" if secrets is None else packed(secrets)
+        data = b"" if secrets is None else pack(secrets)
         if len(data) > _LARGEST:
             return (
                 Loss("reasoning", "store", f"{len(data) >> 20} MB of it are too large to be stored for the client"),
@@ -159,7 +159,7 @@ class SignatureMemory:
             return known, (Loss("store", "store", f"past reasoning could not be looked up: {error.message}"),)
         for key in unknown:
             data = found.get(key, b"")
-            secrets = unpacked(data) if data else None
+            secrets = unpack(data) if data else None
             self._remember((owner, key), secrets, len(data))
             if secrets is not None:
                 known[key] = secrets
@@ -216,7 +216,7 @@ def _recalled(request: Request, found: list[tuple[Span, Secrets]], losses: tuple
     messages, turns = request.messages, 0
     is_run = request.origin in _ITEMS
     if found:
-        messages, turns = restored(messages, found, _name_of, is_run=is_run)
+        messages, turns = restore_reasoning(messages, found, _name_of, is_run=is_run)
     if messages is request.messages:
         return RestoredRequest(request, losses)
     return RestoredRequest(replace(request, messages=messages, wire=b""), losses, turns)

@@ -14,10 +14,10 @@ from collections.abc import AsyncIterator
 from msgspec.structs import replace
 
 from ..backends.base import Backend, EventReply, WireReply
-from ..calls.held_calls import HeldCall, Holding
-from ..calls.ledger.repair import Reader, settle
-from ..calls.tools.adapter import fit_ids
-from ..calls.validation import Checking, Unknown
+from ..calls.held_calls import HeldAnswer, HeldCall
+from ..calls.ledger.repair import Recipient, repair_history
+from ..calls.tools.adapter import adapt_ids
+from ..calls.validation import CallValidator, UnknownCall
 from ..config.policy import Corrections
 from ..errors import GatewayError, UpstreamError, quote
 from ..events import Event, Failed, Noted
@@ -36,7 +36,7 @@ _WAITING = (
 
 
 class CorrectingBackend(BackendWrapper):
-    def __init__(self, inner: Backend, checking: Checking, terms: Corrections) -> None:
+    def __init__(self, inner: Backend, checking: CallValidator, terms: Corrections) -> None:
         super().__init__(inner)
         self._checking = checking
         self._terms = terms
@@ -49,12 +49,12 @@ class CorrectingBackend(BackendWrapper):
 class _CorrectedAnswer:
     """One answer for the client, made of several rounds of the model."""
 
-    def __init__(self, inner: Backend, checking: Checking, terms: Corrections) -> None:
+    def __init__(self, inner: Backend, checking: CallValidator, terms: Corrections) -> None:
         self._inner = inner
         self._checking = checking
         self._terms = terms
         self._rounds = Rounds()
-        self._answer: Holding | None = None  # the last complete one
+        self._answer: HeldAnswer | None = None  # the last complete one
         self._failures = Counter[tuple[str, str, str]]()
         self._ids: set[str] = set()
         self._item_ids: set[str] = set()
@@ -65,7 +65,7 @@ class _CorrectedAnswer:
         losses: list[Event] = []
         while True:
             earlier = self._answer.right if self._answer is not None else ()
-            answer = Holding(self._checking, self._rounds.place, self._rounds.starts, earlier)
+            answer = HeldAnswer(self._checking, self._rounds.place, self._rounds.starts, earlier)
             reader = ReplyReader(reply, self._inner.dialect, request)
             try:
                 if losses:  # in here: a client that disconnects now must stop the new reply
@@ -91,7 +91,7 @@ class _CorrectedAnswer:
             self._checking.tally.last_round = self._rounds.count
             losses = self._rounds.new_losses(reply.losses)
 
-    async def _correct(self, request: Request, answer: Holding) -> tuple[Request, WireReply | EventReply] | None:
+    async def _correct(self, request: Request, answer: HeldAnswer) -> tuple[Request, WireReply | EventReply] | None:
         """Send the errors to the model; None where nothing is wrong, or another round would not help or is not allowed."""
         self._identify_calls(answer)
         tally, wrong = self._checking.tally, self._correctable(answer)
@@ -118,21 +118,21 @@ class _CorrectedAnswer:
         tally.corrections += 1
         return next_request, reply
 
-    def _correctable(self, answer: Holding) -> list[HeldCall]:
+    def _correctable(self, answer: HeldAnswer) -> list[HeldCall]:
         is_corrected = self._terms.unknown == "correct"
-        return [held for held in answer.wrong if is_corrected or not isinstance(held.fault, Unknown)]
+        return [held for held in answer.wrong if is_corrected or not isinstance(held.fault, UnknownCall)]
 
-    def _is_silent(self, answer: Holding) -> bool:
+    def _is_silent(self, answer: HeldAnswer) -> bool:
         """The model had to call a tool, and has not in any round."""
         return bool(self._terms.reminder) and not answer.calls and not answer.accepted
 
-    def _reminded(self, request: Request, answer: Holding) -> Request:
+    def _reminded(self, request: Request, answer: HeldAnswer) -> Request:
         said = Message(role="assistant", parts=answer.said)
         reminder = Message(role="user", parts=(Text(text=self._terms.reminder),))
         messages = (*request.messages, *((said,) if answer.said else ()), reminder)
         return _added(request, self._repaired(replace(request, messages=messages)), wire=b"")
 
-    def _identify_calls(self, answer: Holding) -> None:
+    def _identify_calls(self, answer: HeldAnswer) -> None:
         """Make ids unique, and drop valid calls that the model repeats."""
         before = self._answer
         known = {_meaning(held) for held in answer.accepted}
@@ -159,16 +159,16 @@ class _CorrectedAnswer:
         self._failures.update({(held.part.name, held.part.raw, held.why) for held in wrong})
         return any(count >= _SAME for count in self._failures.values())
 
-    def _with_errors(self, request: Request, answer: Holding) -> Request:
+    def _with_errors(self, request: Request, answer: HeldAnswer) -> Request:
         """The request with the answer of the model and, for each call, a result that says what is wrong with it."""
         results = [Message(role="tool", parts=(self._result(held),)) for held in answer.calls]
         messages = (*request.messages, Message(role="assistant", parts=answer.said), *results)
         repaired = self._repaired(replace(request, messages=messages))
-        return _added(request, replace(repaired, messages=fit_ids(repaired.messages, self._inner.profile.ids)))
+        return _added(request, replace(repaired, messages=adapt_ids(repaired.messages, self._inner.profile.ids)))
 
     def _repaired(self, request: Request) -> Request:
         """The new messages in the order that providers accept; the earlier ones have passed this already."""
-        return settle(request, Reader(fails_in_words=self._inner.profile.has_text_failures)).request
+        return repair_history(request, Recipient(fails_in_words=self._inner.profile.has_text_failures)).request
 
     def _result(self, held: HeldCall) -> ToolResult:
         call, fault = held.part, held.fault
@@ -180,7 +180,7 @@ class _CorrectedAnswer:
     def _note(self, why: str) -> None:
         self._checking.notes.append(Loss("call.correction", "answer", why))
 
-    def _ending(self, last: Holding) -> list[Event]:
+    def _ending(self, last: HeldAnswer) -> list[Event]:
         """The last events. If a correction fails before its first part, the answer that it should correct is sent."""
         answer, tally = self._answer, self._checking.tally
         if self._held_since:
@@ -200,11 +200,11 @@ class _CorrectedAnswer:
         finished = replace(answer.finished, usage=self._rounds.usage)
         return [*answer.released(self._terms.policy, self._terms.unknown), *notes, finished]
 
-    def _fatal(self, answer: Holding) -> UpstreamError | None:
+    def _fatal(self, answer: HeldAnswer) -> UpstreamError | None:
         """The error in which the whole answer fails; None where it does not."""
         terms, corrections = self._terms, self._checking.tally.corrections
         for held in answer.wrong:
-            is_unknown = isinstance(held.fault, Unknown) and terms.unknown != "correct"
+            is_unknown = isinstance(held.fault, UnknownCall) and terms.unknown != "correct"
             policy = terms.unknown if is_unknown else terms.policy
             if policy == "error" or (terms.is_strict and self._is_strict(held)):
                 return _refusal(held, corrections)
@@ -230,7 +230,7 @@ def _refusal(held: HeldCall, corrections: int) -> UpstreamError:
     return UpstreamError(
         f"the model called {quote(held.part.name)}, {held.why}{_tries(corrections)}.",
         status=502,
-        code="unknown_tool" if isinstance(held.fault, Unknown) else "invalid_tool_arguments",
+        code="unknown_tool" if isinstance(held.fault, UnknownCall) else "invalid_tool_arguments",
     )
 
 

@@ -7,10 +7,10 @@ from msgspec.structs import replace
 from ..backends.base import Backend
 from ..calls.schemas import Schemas
 from ..calls.tools.encoded_arguments import ArgumentDecoder
-from ..calls.turn import Count, Watch, Watcher, has_tools
-from ..calls.validation import Checking, Offer, OfferedTools
-from ..calls.written.request import Wanted, reminder, wanted_of
-from ..calls.written.splitter import Manner, Spoken
+from ..calls.turn import CallCounter, CallMonitor, CallObserver, has_tools
+from ..calls.validation import CallValidator, OfferedTools, ToolOffer
+from ..calls.written.request import CallDemand, call_demand, reminder
+from ..calls.written.splitter import CallSplitter, SplitterPolicy
 from ..config.policy import Policy
 from ..ids import new_id
 from .correction import CorrectingBackend
@@ -18,25 +18,25 @@ from .job import Job
 from .simulation import ScanningBackend, SimulatingBackend
 
 
-def guarded(job: Job, schemas: Schemas, decoder: ArgumentDecoder | None) -> tuple[Backend, Watcher | None]:
+def guarded(job: Job, schemas: Schemas, decoder: ArgumentDecoder | None) -> tuple[Backend, CallObserver | None]:
     """The back end to open, and the watcher of its calls; None where the back end is wrapped in one that holds and corrects them."""
     backend, request = job.backend, job.request
     if job.guard == "off":
-        return backend, Count(job.record.tally)
+        return backend, CallCounter(job.record.tally)
     state = request.state
     is_simulated = job.policy.tools == "simulate"
-    wanted = Wanted() if not is_simulated and backend.profile.has_tool_choice else wanted_of(request)
+    wanted = CallDemand() if not is_simulated and backend.profile.has_tool_choice else call_demand(request)
     if wanted.names is None:
         is_all = state is None or not (state.is_leaning or state.is_upstreams)
-        offer = Offer(job.offered, job.names, is_all=is_all)
+        offer = ToolOffer(job.offered, job.names, is_all=is_all)
     else:  # the model knows all tools, and may call some of them
         allowed = [tool for tool in job.offered if tool.name in wanted.names]
-        offer = Offer(allowed, barred=frozenset(tool.name for tool in job.offered) - wanted.names)
-    checking = Checking(offer, schemas, job.record.tally, decoder)
+        offer = ToolOffer(allowed, barred=frozenset(tool.name for tool in job.offered) - wanted.names)
+    checking = CallValidator(offer, schemas, job.record.tally, decoder)
     may_call = has_tools(request)
     is_watched = job.guard == "check" and not job.must_be_valid
     if not may_call or is_watched or job.is_queued_upstream:
-        return backend, Watch(checking, has_tools=may_call)
+        return backend, CallMonitor(checking, has_tools=may_call)
     terms = job.terms
     if wanted.must_call:
         terms = replace(terms, reminder=reminder(wanted, is_native=not is_simulated))
@@ -45,12 +45,14 @@ def guarded(job: Job, schemas: Schemas, decoder: ArgumentDecoder | None) -> tupl
     return CorrectingBackend(backend, checking, terms), None
 
 
-def text_splitter(job: Job, schemas: Schemas) -> Spoken | None:
+def text_splitter(job: Job, schemas: Schemas) -> CallSplitter | None:
     """Takes calls out of the text; None where the models of the back end do not write calls as text."""
     if not _writes_calls(job):
         return None
-    offer = Offer(job.request.tools)
-    return Spoken(OfferedTools(offer, schemas, is_told=False), offer, new_id, _manner(job.policy, job.guard))
+    offer = ToolOffer(job.request.tools)
+    return CallSplitter(
+        OfferedTools(offer, schemas, is_instructed=False), offer, new_id, _manner(job.policy, job.guard)
+    )
 
 
 def _writes_calls(job: Job) -> bool:
@@ -66,8 +68,8 @@ def simulated(backend: Backend, policy: Policy, model: str, schemas: Schemas) ->
     return SimulatingBackend(backend, schemas, _manner(policy, policy.guard_for(model)))
 
 
-def _manner(policy: Policy, guard: str) -> Manner:
-    return Manner(
+def _manner(policy: Policy, guard: str) -> SplitterPolicy:
+    return SplitterPolicy(
         is_held=guard in ("repair", "retry"),
         may_hold=guard != "off",
         policy=policy.terms.policy,

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ..backends.base import Backend
 from ..calls.schemas.cache import ToolSet
 from ..calls.tools.encoded_arguments import Encoding
-from ..calls.tools.names import Names
+from ..calls.tools.names import ToolNames
 from ..config.file import Guard
 from ..config.policy import Corrections, Policy
 from ..memory.answers import StoredTurn
@@ -40,7 +40,7 @@ class Job(Struct, kw_only=True):
     recall: TurnSignatures | None = None
     tool_set: ToolSet | None = None
     offered: tuple[Tool, ...] = ()
-    names: Names | None = None
+    names: ToolNames | None = None
     call_ids: frozenset[str] | None = None  # of the history, where a stage has collected them
     encodings: Mapping[str, Encoding] = {}
 

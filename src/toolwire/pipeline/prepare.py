@@ -10,12 +10,12 @@ from threading import Lock
 
 from msgspec.structs import replace
 
-from ..calls.ledger.repair import Reader, losses_of, settle
-from ..calls.ledger.repetition import noticed
+from ..calls.ledger.repair import Recipient, losses_of, repair_history
+from ..calls.ledger.repetition import with_loop_notices
 from ..calls.schemas import Schemas, ToolSets
-from ..calls.tools.adapter import Fitter, fit_ids
+from ..calls.tools.adapter import ToolAdapter, adapt_ids
 from ..calls.tools.encoded_arguments import ArgumentDecoder
-from ..calls.tools.kinds import lower
+from ..calls.tools.kinds import to_functions
 from ..errors import BadRequest
 from ..ids import new_id
 from ..memory.answers import AnswerMemory
@@ -41,7 +41,7 @@ class Preparation:
         lock = Lock()
         self.schemas = Schemas(lock=lock)
         self._tool_sets = ToolSets(self.schemas, lock)
-        self._fitter = Fitter(lock=lock)
+        self._fitter = ToolAdapter(lock=lock)
         self._answers = answers
         self._signatures = signatures
         self._search = search
@@ -120,13 +120,13 @@ class Preparation:
         is_own, profile = job.is_own, job.backend.profile
         if job.guard == "off" and is_own:
             return
-        reader = Reader(
+        reader = Recipient(
             is_strict=is_own and profile.keeps_state,
             may_sign=is_own and profile.signs_thoughts,
             is_formal=profile.is_formal,
             fails_in_words=profile.has_text_failures,
         )
-        settled = settle(job.request, reader)
+        settled = repair_history(job.request, reader)
         if settled.request is not job.request:
             job.change(settled.request, "its history had to be repaired")
             job.record.history.update(repair.kind for repair in settled.repairs)
@@ -136,7 +136,7 @@ class Preparation:
         """Offer tools of every kind as functions, under names that the back end accepts."""
         is_untouched = job.guard == "off" and job.is_own
         kinds = job.backend.tool_kinds if job.is_own else _NO_KINDS
-        lowered = lower(job.request, kinds, longest=0 if is_untouched else job.backend.profile.name_length)
+        lowered = to_functions(job.request, kinds, longest=0 if is_untouched else job.backend.profile.name_length)
         job.losses += lowered.losses
         job.call_ids = lowered.ids
         if lowered.names is not None:
@@ -148,7 +148,7 @@ class Preparation:
         """Tell a model that repeats the same call that it does."""
         if job.guard not in ("repair", "retry"):
             return
-        messages = noticed(job.request.messages)
+        messages = with_loop_notices(job.request.messages)
         if messages is not job.request.messages:
             job.change(replace(job.request, messages=messages), "the model repeats itself")
             job.losses.append(Loss("loop", "messages", "the model repeats itself, and a note tells it so"))
@@ -157,7 +157,7 @@ class Preparation:
         """Write call ids as the back end accepts them."""
         if job.guard == "off" and job.is_own:
             return
-        messages = fit_ids(job.request.messages, job.backend.profile.ids, job.call_ids)
+        messages = adapt_ids(job.request.messages, job.backend.profile.ids, job.call_ids)
         if messages is not job.request.messages:
             job.change(replace(job.request, messages=messages), "the back end accepts other call ids")
 

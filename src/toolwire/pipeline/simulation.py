@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from ..backends.base import Backend, EventReply
 from ..calls.schemas import Schemas
 from ..calls.turn import has_tools
-from ..calls.validation import Offer, OfferedTools
-from ..calls.written.request import wanted_of, written
-from ..calls.written.splitter import Manner, Spoken
+from ..calls.validation import OfferedTools, ToolOffer
+from ..calls.written.request import call_demand, to_text_request
+from ..calls.written.splitter import CallSplitter, SplitterPolicy
 from ..errors import GatewayError
 from ..events import Event, Failed
 from ..ids import new_id
@@ -27,9 +27,9 @@ from .wrapper import BackendWrapper, wrap_reply
 
 
 class ScanningBackend(BackendWrapper):
-    is_told = False
+    is_instructed = False
 
-    def __init__(self, inner: Backend, schemas: Schemas, manner: Manner) -> None:
+    def __init__(self, inner: Backend, schemas: Schemas, manner: SplitterPolicy) -> None:
         super().__init__(inner)
         self._schemas = schemas
         self._manner = manner
@@ -37,10 +37,12 @@ class ScanningBackend(BackendWrapper):
     async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
         return await self._open(request, request)
 
-    def splitter(self, request: Request) -> Spoken:
+    def splitter(self, request: Request) -> CallSplitter:
         """Takes the calls out of the text of one answer."""
-        offer = Offer(request.tools)
-        return Spoken(OfferedTools(offer, self._schemas, self.is_told), offer, new_id, self._manner_for(request))
+        offer = ToolOffer(request.tools)
+        return CallSplitter(
+            OfferedTools(offer, self._schemas, self.is_instructed), offer, new_id, self._manner_for(request)
+        )
 
     async def _open(self, request: Request, sent: Request, losses: tuple[Loss, ...] = (), how: str = "") -> EventReply:
         reply = await self._inner.open(sent, is_verbatim=False)
@@ -48,7 +50,7 @@ class ScanningBackend(BackendWrapper):
         events = self._scan(request, reader) if has_tools(request) else reader.events()
         return wrap_reply(reply, events, losses, how)
 
-    def _manner_for(self, request: Request) -> Manner:
+    def _manner_for(self, request: Request) -> SplitterPolicy:
         return self._manner
 
     async def _scan(self, request: Request, reader: ReplyReader) -> AsyncIterator[list[Event]]:
@@ -66,18 +68,18 @@ class ScanningBackend(BackendWrapper):
 
 
 class SimulatingBackend(ScanningBackend):
-    is_told = True
+    is_instructed = True
 
-    def __init__(self, inner: Backend, schemas: Schemas, manner: Manner) -> None:
+    def __init__(self, inner: Backend, schemas: Schemas, manner: SplitterPolicy) -> None:
         super().__init__(inner, schemas, manner)
         self.profile = simulated_profile(inner.profile)
 
     async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
-        rendered = written(request)
+        rendered = to_text_request(request)
         return await self._open(request, rendered.request, rendered.losses, "tools are described in the prompt")
 
-    def _manner_for(self, request: Request) -> Manner:
-        wanted = wanted_of(request)
+    def _manner_for(self, request: Request) -> SplitterPolicy:
+        wanted = call_demand(request)
         is_strict = self._manner.may_hold and any(tool.strict for tool in request.tools)
         is_held = self._manner.is_held or is_strict
         return replace(self._manner, is_held=is_held, is_single=wanted.is_single, must_call=wanted.must_call)

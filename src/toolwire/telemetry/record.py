@@ -7,7 +7,7 @@ from typing import Protocol
 
 from msgspec import Struct, field
 
-from ..calls.validation import LocalCall, Tally
+from ..calls.validation import CallTally, LocalCall
 from ..types import JsonObject, Loss, Usage
 
 _COUNTS = ("made", "invalid", "repaired", "unknown", "cut", "corrections", "corrected", "refused", "exhausted")
@@ -35,7 +35,7 @@ class Record(Struct, kw_only=True):
     started: float = 0.0
     first_byte: float = 0.0
     ended: float = 0.0
-    tally: Tally = field(default_factory=Tally)
+    tally: CallTally = field(default_factory=CallTally)
     history: Counter[str] = field(default_factory=Counter)  # repairs of the history by kind
     has_reached_bound: bool = False  # this request is the last one that the agent's task may make
     usage: Usage | None = None

@@ -49,7 +49,7 @@ from toolwire.backends.cursor.simulator import (
     With,
     play,
 )
-from toolwire.calls.written.request import written
+from toolwire.calls.written.request import to_text_request
 from toolwire.errors import UpstreamError
 from toolwire.events import Answer, Finished, PartDelta, fold
 from toolwire.types import Loss, Media, Message, Request, Sampling, Text, Tool, ToolCall, ToolChoice, ToolResult
@@ -547,7 +547,7 @@ def test_nothing_runs_here_for_a_client_whose_tools_the_model_is_not_offered(tmp
     seen = Message(role="tool", parts=(ToolResult(call_id="call_1", parts=(Text(text="seen"),)),))
     asked = {
         "none": request("hi", tool_choice=ToolChoice(mode="none")),
-        "words": written(request("hi")).request,
+        "words": to_text_request(request("hi")).request,
         "before": request("hi", before, seen, user("and?"), tools=()),
     }[how]
 

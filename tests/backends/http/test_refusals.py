@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from toolwire.backends.http.refusals import check_tools, is_passing, mended
-from toolwire.calls.tools.kinds import lower
+from toolwire.calls.tools.kinds import to_functions
 from toolwire.dialects import DIALECTS
 from toolwire.errors import BadRequest, UpstreamError
 from toolwire.profiles import OPENAI_CHAT, OPENAI_RESPONSES, PLAIN_CHAT, REMEDIES, RESPONSES
@@ -56,12 +56,12 @@ def test_H147_a_namespace_is_one_entry_where_it_is_known_and_many_where_it_is_no
     request = spaces(100, 60)
     check_tools(request, OPENAI_RESPONSES)
     with pytest.raises(BadRequest, match=r'160 tools.*100 of "space0", 60 of "space1"'):
-        check_tools(lower(request).request, OPENAI_CHAT)
+        check_tools(to_functions(request).request, OPENAI_CHAT)
 
 
 def test_a_message_about_many_namespaces_is_bounded() -> None:
     with pytest.raises(BadRequest) as caught:
-        check_tools(lower(spaces(*[1] * 500)).request, OPENAI_CHAT)
+        check_tools(to_functions(spaces(*[1] * 500)).request, OPENAI_CHAT)
     assert "492 of others" in caught.value.message
     assert len(caught.value.message) < 2000
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from toolwire.calls.arguments.fixes import View, plans, whole_number
-from toolwire.calls.arguments.members import Drop, Put, Rename
+from toolwire.calls.arguments.members import Put, Remove, Rename
 from toolwire.calls.schemas import Schemas
 
 pytestmark = pytest.mark.slow
@@ -75,8 +75,8 @@ def test_H133_text_stays_text_where_text_is_asked_for() -> None:
 
 
 def test_null_for_what_may_be_absent_goes() -> None:
-    assert ways({"type": "integer"}, None) == [Drop(("p",), "null")]
-    assert ways({"type": "integer"}, "") == [Drop(("p",), "null")]
+    assert ways({"type": "integer"}, None) == [Remove(("p",), "null")]
+    assert ways({"type": "integer"}, "") == [Remove(("p",), "null")]
     assert ways({"type": "array", "items": {"type": "integer"}}, [None]) == []
     for word in ("", "null", "None"):  # nothing, or the only item
         assert ways({"type": "array"}, word, may_wrap=True) == []
@@ -161,4 +161,4 @@ def test_booleans_have_a_few_other_words() -> None:
 def test_what_lost_its_quotes_is_a_text_with_its_digits() -> None:
     assert ways({"type": "string"}, Decimal("1.50")) == ["1.50"]
     assert ways({"type": "string"}, True) == ["true", "True"]
-    assert ways({"type": "integer"}, "null") == [Drop(("p",), "null")]
+    assert ways({"type": "integer"}, "null") == [Remove(("p",), "null")]

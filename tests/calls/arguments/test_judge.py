@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolwire.calls.arguments import Invalid, Repaired, Valid, judge, tool_error, unknown_tool
-from toolwire.calls.arguments.judge import MAX_BYTES, MOST, missing, near_names, place, problems, pruned, shown
+from toolwire.calls.arguments.judge import MAX_BYTES, MOST, missing, near_names, place, problems, prune, render_value
 from toolwire.calls.schemas import Schemas
 from toolwire.types import Tool, ToolCall
 from toolwire.wire.exact_json import decode, encode, object_of
@@ -315,12 +315,12 @@ def test_missing_names_are_whole_paths() -> None:
 
 
 def test_values_are_shown_short() -> None:
-    assert shown({"a": [1, Decimal("1.50")]}) == '{"a":[1,1.50]}'
-    assert pruned(["x"] * 30, 10, 2)[-1] == "... (30 items)"
-    assert pruned({"a": {"b": {"c": 1}}}, 10, 2) == {"a": {"b": "... (1 members)"}}
-    assert pruned({str(number): 1 for number in range(30)}, 10, 2)["..."] == "(30 members)"
-    assert pruned("x" * 30, 10, 2) == "xxxxxxxxxx... (30 characters)"
-    assert pruned(10**1000, 10, 2) == "a very long number"
+    assert render_value({"a": [1, Decimal("1.50")]}) == '{"a":[1,1.50]}'
+    assert prune(["x"] * 30, 10, 2)[-1] == "... (30 items)"
+    assert prune({"a": {"b": {"c": 1}}}, 10, 2) == {"a": {"b": "... (1 members)"}}
+    assert prune({str(number): 1 for number in range(30)}, 10, 2)["..."] == "(30 members)"
+    assert prune("x" * 30, 10, 2) == "xxxxxxxxxx... (30 characters)"
+    assert prune(10**1000, 10, 2) == "a very long number"
     assert place(("a", 0, "b", 1)) == "a[0].b[1]"
     assert place((0,)) == "[0]"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolwire.calls.arguments.members import Drop, Put, Rename, all_names, changed, is_whole, put_all, same_name
+from toolwire.calls.arguments.members import Put, Remove, Rename, all_names, apply_edit, is_whole, put_all, same_name
 
 pytestmark = pytest.mark.slow
 
@@ -12,17 +12,17 @@ VALUE = {"a": [{"b": 1, "c": 2}], "d": 3}
 
 
 def test_each_edit_changes_one_place_of_a_copy() -> None:
-    assert changed(VALUE, Put(("a", 0, "b"), [5], "x")) == {"a": [{"b": [5], "c": 2}], "d": 3}
-    assert changed(VALUE, Drop(("a", 0, "b"), "x")) == {"a": [{"c": 2}], "d": 3}
-    assert list(changed(VALUE, Rename(("a", 0, "b"), "e", "x"))["a"][0]) == ["e", "c"]
-    assert changed(VALUE, Put((), {"x": 1}, "x")) == {"x": 1}
+    assert apply_edit(VALUE, Put(("a", 0, "b"), [5], "x")) == {"a": [{"b": [5], "c": 2}], "d": 3}
+    assert apply_edit(VALUE, Remove(("a", 0, "b"), "x")) == {"a": [{"c": 2}], "d": 3}
+    assert list(apply_edit(VALUE, Rename(("a", 0, "b"), "e", "x"))["a"][0]) == ["e", "c"]
+    assert apply_edit(VALUE, Put((), {"x": 1}, "x")) == {"x": 1}
     assert VALUE == {"a": [{"b": 1, "c": 2}], "d": 3}
 
 
 def test_what_is_no_longer_there_or_already_taken_stays() -> None:
-    assert changed(VALUE, Put(("a", 7), 1, "x")) is VALUE
-    assert changed(VALUE, Drop(("d", "e"), "x")) is VALUE
-    assert changed(VALUE, Rename(("d",), "a", "x")) == VALUE
+    assert apply_edit(VALUE, Put(("a", 7), 1, "x")) is VALUE
+    assert apply_edit(VALUE, Remove(("d", "e"), "x")) is VALUE
+    assert apply_edit(VALUE, Rename(("d",), "a", "x")) == VALUE
 
 
 def test_many_at_once() -> None:

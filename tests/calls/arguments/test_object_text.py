@@ -10,22 +10,22 @@ from hypothesis import strategies as st
 
 from toolwire.calls.arguments.loose_json import NotLoose
 from toolwire.calls.arguments.object_text import (
-    Known,
-    Meant,
-    encoded,
+    FoundObject,
+    SchemaFacts,
+    decode_loosely,
+    find_object,
     is_junk_behind,
     is_sentence_before,
-    meant,
     without_marks,
 )
 
 pytestmark = pytest.mark.slow
 
 
-def read(text: str, *, may_close: bool = False) -> Meant | None:
-    return meant(
+def read(text: str, *, may_close: bool = False) -> FoundObject | None:
+    return find_object(
         text,
-        Known(
+        SchemaFacts(
             may_close=lambda _value, _unclosed: may_close,
             is_sure=lambda _path: True,
             tool="run",
@@ -126,7 +126,7 @@ def test_a_number_at_the_end_has_no_leave() -> None:
 
 @pytest.mark.parametrize("text", ["", "  ", "null", "None"])
 def test_H012_nothing_is_no_arguments_where_none_are_known(text: str) -> None:
-    assert read(text, may_close=True) == Meant({}, ("empty",))
+    assert read(text, may_close=True) == FoundObject({}, ("empty",))
     assert read(text) is None
 
 
@@ -134,13 +134,13 @@ def test_H012_nothing_is_no_arguments_where_none_are_known(text: str) -> None:
     ("text", "value"), [(" [1] ", [1]), ("{'a': 1}", {"a": 1}), ("```json\n[1]\n```", [1]), ('"[1]"', [1])]
 )
 def test_H025_text_that_holds_json_is_decoded(text: str, value: object) -> None:
-    assert encoded(text) == value
+    assert decode_loosely(text) == value
 
 
 @pytest.mark.parametrize("text", ["[1", "1", "x", "", "[1] x", '{"a": "x"', "```json\n[1\n```", '"x"', "(1)"])
 def test_H025_text_that_holds_half_of_it_is_not(text: str) -> None:
     with pytest.raises(NotLoose):
-        encoded(text)
+        decode_loosely(text)
 
 
 @settings(max_examples=300, deadline=None)

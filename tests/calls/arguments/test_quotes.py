@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.calls.arguments.quotes import NotLoose, Place, Quoting, Steps
+from toolwire.calls.arguments.quotes import NotLoose, Place, QuoteReader, Steps
 
 pytestmark = pytest.mark.slow
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 def read(text: str, place: Place = "member", names: str = "") -> tuple[str, str, list[str]]:
     """The text, what is left behind it, and the repairs."""
     repairs: dict[str, None] = {}
-    quoting = Quoting(text, frozenset(names.split()), repairs, Steps(1000))
+    quoting = QuoteReader(text, frozenset(names.split()), repairs, Steps(1000))
     found = quoting.read(0, place)
     return found, text[quoting.position :], list(repairs)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from toolwire.calls.arguments.members import same_name
-from toolwire.calls.arguments.repair_search import Fixed, Search, is_doubtful, preferred
+from toolwire.calls.arguments.repair_search import Fixed, RepairSearch, is_doubtful, preferred_form
 from toolwire.calls.schemas import Schemas
 from toolwire.wire.exact_json import encode
 
@@ -38,7 +38,7 @@ WHOLE = {"path": "a", "edits": [EDIT]}
 def fix(schema: dict[str, Any], arguments: dict[str, Any], name: str = "edit_file") -> Any:
     checker = Schemas().of(schema).checker
     assert checker is not None
-    found = Search(checker, name, 200).fix(arguments)
+    found = RepairSearch(checker, name, 200).fix(arguments)
     assert found is None or checker.fits(found.arguments, 200)
     return None if found is None else found.arguments
 
@@ -110,7 +110,7 @@ def test_half_unwrapped_is_not_enough() -> None:
 def test_what_is_legal_inside_and_outside_is_in_doubt() -> None:
     checker = Schemas().of({"properties": {"a": {"type": "string"}}}).checker
     assert checker is not None
-    assert Search(checker, "t", 50).fix({"arguments": {"a": "x"}}, ("syntax.quotes",)) is None
+    assert RepairSearch(checker, "t", 50).fix({"arguments": {"a": "x"}}, ("syntax.quotes",)) is None
 
 
 def test_legal_values_are_never_touched() -> None:
@@ -150,7 +150,7 @@ def test_a_wrapper_that_is_a_text_of_the_tool_as_well() -> None:
 def test_large_arguments_get_few_tries() -> None:
     checker = Schemas().of({"required": ["x"]}).checker
     assert checker is not None
-    assert Search(checker, "t", 100).tries > Search(checker, "t", 1_000_000).tries > 0
+    assert RepairSearch(checker, "t", 100).tries > RepairSearch(checker, "t", 1_000_000).tries > 0
 
 
 def test_a_schema_told_back_is_no_wrapper() -> None:
@@ -215,7 +215,7 @@ pytestmark = pytest.mark.slow
 def better(schema: dict[str, Any], arguments: dict[str, Any]) -> Any:
     checker = Schemas().of({"properties": schema}).checker
     assert checker is not None
-    found = preferred(arguments, encode(arguments).decode(), checker)
+    found = preferred_form(arguments, encode(arguments).decode(), checker)
     return None if found is None else found.arguments
 
 

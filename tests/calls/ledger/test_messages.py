@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from tests.calls.telling import assistant, call, result, shown, system, user
-from toolwire.calls.ledger.messages import as_function, tidied
-from toolwire.calls.ledger.rules import Asked, Repair
+from toolwire.calls.ledger.messages import as_function, repair_messages
+from toolwire.calls.ledger.rules import HistoryRules, Repair
 from toolwire.types import Message, Opaque, Reasoning, ToolCall
 
 
 def tidy(*messages: Message) -> tuple[list[str], list[str]]:
     repairs: list[Repair] = []
-    lines = tidied(messages, Asked(), repairs)
+    lines = repair_messages(messages, HistoryRules(), repairs)
     return shown([line.message for line in lines]), [repair.kind for repair in repairs]
 
 
 def test_what_is_well_stays_the_same_object() -> None:
     messages = (system(""), user("hi"), assistant("\n", call("a")), user(result("a", "")), system("x"), assistant("y"))
     repairs: list[Repair] = []
-    assert [line.message for line in tidied(messages, Asked(), repairs)] == list(messages)
-    assert all(line.message is messages[line.place] for line in tidied(messages, Asked(), repairs))
+    assert [line.message for line in repair_messages(messages, HistoryRules(), repairs)] == list(messages)
+    assert all(line.message is messages[line.place] for line in repair_messages(messages, HistoryRules(), repairs))
     assert repairs == []
 
 
@@ -51,7 +51,7 @@ def test_thoughts_behind_the_last_call_are_left_out_but_not_the_words() -> None:
 def test_a_typed_call_with_arguments_that_are_none_is_told_as_a_function() -> None:
     repairs: list[Repair] = []
     given = call("a", "local_shell", kind="typed", raw="ls", args=None, item_id="lsh_1")
-    mended = tidied((user("hi"), assistant(given)), Asked(), repairs)[1].message.parts[0]
+    mended = repair_messages((user("hi"), assistant(given)), HistoryRules(), repairs)[1].message.parts[0]
     assert isinstance(mended, ToolCall)
     assert (mended.kind, mended.item_id, mended.args) == ("function", "", {"_raw": "ls"})
 

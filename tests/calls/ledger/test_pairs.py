@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.calls.telling import assistant, call, mended, result, settled, shown, tool, user
-from toolwire.calls.ledger.pairs import paired
+from toolwire.calls.ledger.pairs import pair_calls
 from toolwire.calls.ledger.rules import Placed, Repair
 from toolwire.types import Message, Text, ToolCall, ToolResult
 
@@ -106,6 +106,6 @@ def test_turns_are_known_by_their_last_line() -> None:
     repairs: list[Repair] = []
     messages = (user("hi"), assistant(call("a")), assistant(call("b")), tool(result("a")), tool(result("b")))
     lines = [Placed(place, message) for place, message in enumerate(messages)]
-    assert {end: len(slots) for end, slots in paired(lines, True, set(), repairs).turns.items()} == {2: 2}
-    assert {end: len(slots) for end, slots in paired(lines, False, set(), repairs).turns.items()} == {1: 1, 2: 1}
+    assert {end: len(slots) for end, slots in pair_calls(lines, True, set(), repairs).turns.items()} == {2: 2}
+    assert {end: len(slots) for end, slots in pair_calls(lines, False, set(), repairs).turns.items()} == {1: 1, 2: 1}
     assert repairs == []

@@ -17,10 +17,10 @@ from tests.calls.refusing import refusals
 from tests.calls.telling import assistant, call, mended, result, settled, shown, system, tool, user
 from toolwire.calls.ledger.order import OPENING
 from toolwire.calls.ledger.pairs import INTERRUPTED
-from toolwire.calls.ledger.repair import Reader, Settled, losses_of, settle
+from toolwire.calls.ledger.repair import Recipient, RepairedRequest, losses_of, repair_history
 from toolwire.calls.ledger.rules import Repair
-from toolwire.calls.tools.adapter import fit_ids
-from toolwire.calls.tools.kinds import lower
+from toolwire.calls.tools.adapter import adapt_ids
+from toolwire.calls.tools.kinds import to_functions
 from toolwire.dialects import DIALECTS
 from toolwire.profiles import ANTHROPIC, OPENAI_CHAT, RESPONSES
 from toolwire.types import Media, Message, Opaque, Reasoning, Request, State, Text, Thinking, ToolCall, ToolResult
@@ -31,13 +31,13 @@ PROFILES = {"chat": OPENAI_CHAT, "responses": RESPONSES, "messages": ANTHROPIC}
 PICTURE = Media(kind="image", url="https://example.com/a.png")
 
 
-def faults(settled: Settled, marks: list[str]) -> list[str]:
+def faults(settled: RepairedRequest, marks: list[str]) -> list[str]:
     """What each kind of upstream refuses of it, and which words did not arrive."""
     request, found = settled.request, []
     for dialect, profile in PROFILES.items():
         is_own = dialect == request.origin
-        lowered = lower(request, profile.tool_kinds if is_own else frozenset(), longest=0 if is_own else 64)
-        fitted = replace(lowered.request, messages=fit_ids(lowered.request.messages, profile.ids))
+        lowered = to_functions(request, profile.tool_kinds if is_own else frozenset(), longest=0 if is_own else 64)
+        fitted = replace(lowered.request, messages=adapt_ids(lowered.request.messages, profile.ids))
         body = DIALECTS[dialect].encode_request(fitted, profile).body
         found += [f"{dialect}: {fault}" for fault in refusals(dialect, body, checks_ids=True)]
         text = body.decode()
@@ -50,9 +50,9 @@ def faults(settled: Settled, marks: list[str]) -> list[str]:
 @given(random=st.randoms(use_true_random=False))
 def test_no_upstream_refuses_a_broken_history(origin: str, random: Random) -> None:
     body, marks = broken(random, origin)
-    settled = settle(DIALECTS[origin].decode_request(body, {}))
+    settled = repair_history(DIALECTS[origin].decode_request(body, {}))
     assert faults(settled, marks) == []
-    again = settle(settled.request)
+    again = repair_history(settled.request)
     assert again.request is settled.request
     assert again.repairs == ()
 
@@ -64,7 +64,7 @@ def test_the_upstreams_do_refuse_them_as_they_come(origin: str) -> None:
     for seed in range(60):
         body, _ = broken(Random(seed), origin)
         request = DIALECTS[origin].decode_request(body, {})
-        refused += bool(faults(Settled(request), []))
+        refused += bool(faults(RepairedRequest(request), []))
     assert refused > 30
 
 
@@ -72,7 +72,7 @@ def test_the_upstreams_do_refuse_them_as_they_come(origin: str) -> None:
 def test_a_sound_history_stays_the_same_object(origin: str) -> None:
     for seed in range(60):
         request = DIALECTS[origin].decode_request(sound(Random(seed), origin), {})
-        assert settle(request).request is request
+        assert repair_history(request).request is request
 
 
 def test_H022_malformed_arguments_go_on_as_an_object_and_keep_their_pair() -> None:
@@ -89,7 +89,7 @@ def test_H022_malformed_arguments_go_on_as_an_object_and_keep_their_pair() -> No
 def test_H023_the_canonical_call_is_the_one_that_is_mended() -> None:
     """Whatever is downstream reads the same arguments."""
     body = {"model": "m", "messages": [{"role": "user", "content": "hi"}, *_chat_pair("[1]")]}
-    request = settle(DIALECTS["chat"].decode_request(json.dumps(body).encode(), {})).request
+    request = repair_history(DIALECTS["chat"].decode_request(json.dumps(body).encode(), {})).request
     sent = {
         dialect: json.loads(DIALECTS[dialect].encode_request(request, profile).body)
         for dialect, profile in PROFILES.items()
@@ -213,9 +213,9 @@ def test_H041_an_output_whose_call_item_is_lost_is_told_as_text() -> None:
 def test_H041_what_a_provider_remembers_is_left_to_it() -> None:
     for state in (State(previous="resp_1"), State(conversation="conv_1"), State(references=("fc_1",))):
         request = Request(model="m", messages=(tool(result("call_1")),), origin="responses", state=state)
-        assert settle(request).request is request
+        assert repair_history(request).request is request
     own = Request(model="m", messages=(tool(result("call_1")),), origin="responses", state=State(is_kept=True))
-    assert settle(own).repairs
+    assert repair_history(own).repairs
 
 
 @settings(max_examples=60, deadline=None)
@@ -223,7 +223,7 @@ def test_H041_what_a_provider_remembers_is_left_to_it() -> None:
 def test_H042_each_turn_has_as_many_results_as_calls_in_their_order(random: Random) -> None:
     body, _ = broken(random, "chat")
     due: list[str] = []
-    for message in settle(DIALECTS["chat"].decode_request(body, {})).request.messages:
+    for message in repair_history(DIALECTS["chat"].decode_request(body, {})).request.messages:
         answered = [part.call_id for part in message.parts if isinstance(part, ToolResult)]
         assert answered == due[: len(answered)]
         due = due[len(answered) :]
@@ -386,12 +386,12 @@ def test_H012_arguments_of_no_words_are_an_empty_object() -> None:
     assert messages[1].parts[0] == call("a")
 
 
-def signed(*messages: Message, mode: Any = "on") -> Settled:
+def signed(*messages: Message, mode: Any = "on") -> RepairedRequest:
     request = Request(
         model="m", messages=messages, origin="messages", thinking=Thinking(mode=mode, budget=1024), wire=b"{}"
     )
-    first = settle(request, Reader(is_strict=True))
-    again = settle(first.request, Reader(is_strict=True))
+    first = repair_history(request, Recipient(is_strict=True))
+    again = repair_history(first.request, Recipient(is_strict=True))
     assert again.request is first.request
     return first
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolwire.calls.ledger.repetition import MOST, noticed, repeats
+from toolwire.calls.ledger.repetition import MOST, count_repeats, with_loop_notices
 from toolwire.types import Message, Text, ToolCall, ToolResult
 
 
@@ -26,7 +26,7 @@ def called(number: int, *results: str, raw: str = '{"a":1}') -> list[Message]:
 def notices(messages: tuple[Message, ...]) -> list[int]:
     return [
         place
-        for place, message in enumerate(noticed(messages))
+        for place, message in enumerate(with_loop_notices(messages))
         for part in message.parts
         if isinstance(part, ToolResult) and len(part.parts) > 1
     ]
@@ -35,7 +35,7 @@ def notices(messages: tuple[Message, ...]) -> list[int]:
 def test_H137_the_third_round_and_all_after_it_are_told() -> None:
     messages = (user(), *(message for number in range(5) for message in called(number, "same")))
     assert notices(messages) == [6, 8, 10]
-    result = noticed(messages)[6].parts[0]
+    result = with_loop_notices(messages)[6].parts[0]
     assert isinstance(result, ToolResult)
     assert result.parts[0] == Text(text="same")
     assert isinstance(result.parts[1], Text)
@@ -45,7 +45,7 @@ def test_H137_the_third_round_and_all_after_it_are_told() -> None:
 def test_H137_what_stands_before_is_the_same_whatever_follows() -> None:
     messages = (user(), *(message for number in range(6) for message in called(number, "same")))
     for end in range(1, len(messages)):
-        assert noticed(messages)[:end] == noticed(messages[:end])
+        assert with_loop_notices(messages)[:end] == with_loop_notices(messages[:end])
 
 
 @pytest.mark.parametrize(
@@ -59,14 +59,14 @@ def test_H137_what_stands_before_is_the_same_whatever_follows() -> None:
 )
 def test_H138_a_result_that_changes_begins_the_count_anew(rounds: list[tuple[str, ...]]) -> None:
     messages = (user(), *(message for number, results in enumerate(rounds) for message in called(number, *results)))
-    assert noticed(messages) is messages
+    assert with_loop_notices(messages) is messages
 
 
 def test_H138_other_arguments_or_a_word_of_the_user_begin_it_anew() -> None:
     other = (*called(1, "x"), *called(2, "x"), *called(3, "x", raw='{"a":2}'), *called(4, "x"), *called(5, "x"))
-    assert noticed((user(), *other)) == (user(), *other)
+    assert with_loop_notices((user(), *other)) == (user(), *other)
     spoken = (user(), *called(1, "x"), *called(2, "x"), user("again"), *called(3, "x"), *called(4, "x"))
-    assert noticed(spoken) is spoken
+    assert with_loop_notices(spoken) is spoken
 
 
 def test_parallel_calls_are_one_round() -> None:
@@ -76,16 +76,16 @@ def test_parallel_calls_are_one_round() -> None:
 
 def test_a_history_without_calls_is_not_touched() -> None:
     messages = (user(), Message(role="assistant", parts=(Text(text="hello"),)), user())
-    assert noticed(messages) is messages
+    assert with_loop_notices(messages) is messages
 
 
 def test_how_often_the_last_round_was_made() -> None:
     same = [message for number in range(4) for message in called(number, "same")]
-    assert repeats(()) == 0
-    assert repeats((user(),)) == 0
-    assert repeats((user(), *called(0, "a"))) == 1
-    assert repeats((user(), *same)) == 4
-    assert repeats((user(), *same, *called(9, "other"))) == 1
-    assert repeats((user(), *same, user("go on"))) == 0
-    assert repeats((user(), *same, user("go on"), *called(9, "same"))) == 1
-    assert repeats(tuple(same)) == 4
+    assert count_repeats(()) == 0
+    assert count_repeats((user(),)) == 0
+    assert count_repeats((user(), *called(0, "a"))) == 1
+    assert count_repeats((user(), *same)) == 4
+    assert count_repeats((user(), *same, *called(9, "other"))) == 1
+    assert count_repeats((user(), *same, user("go on"))) == 0
+    assert count_repeats((user(), *same, user("go on"), *called(9, "same"))) == 1
+    assert count_repeats(tuple(same)) == 4

@@ -8,17 +8,17 @@ import pytest
 from msgspec.structs import replace
 
 from tests.calls.telling import assistant, call, result, settled, shown, system, tool, user
-from toolwire.calls.ledger.repair import Reader, settle
+from toolwire.calls.ledger.repair import Recipient, repair_history
 from toolwire.calls.ledger.rules import (
     ATTACHED,
-    Asked,
+    HistoryRules,
     Placed,
     fits,
     has_copies,
     has_lost,
     is_loaded,
     is_proven,
-    is_settled,
+    is_valid,
     is_void,
     item_id,
     lacks_thought,
@@ -73,8 +73,8 @@ def ids(messages: tuple[Message, ...] | list[Message]) -> list[str]:
 def strictly(*messages: Message, is_kept: bool = False) -> tuple[list[Message], list[str]]:
     state = State(is_kept=True) if is_kept else None
     request = Request(model="m", messages=messages, origin="responses", thinking=Thinking(effort="low"), state=state)
-    first = settle(request, Reader(is_strict=True))
-    assert settle(first.request, Reader(is_strict=True)).request is first.request
+    first = repair_history(request, Recipient(is_strict=True))
+    assert repair_history(first.request, Recipient(is_strict=True)).request is first.request
     return list(first.request.messages), [repair.kind for repair in first.repairs]
 
 
@@ -214,10 +214,10 @@ def test_where_results_are_items_they_hold_what_they_like() -> None:
 def test_where_failures_may_hold_them_they_stay() -> None:
     history = (user("hi"), assistant(call("a")), tool(failed("a", Text(text="no"), PICTURE)))
     request = Request(model="m", messages=history, origin="messages")
-    done = settle(request, Reader(fails_in_words=False))
+    done = repair_history(request, Recipient(fails_in_words=False))
     assert (done.request is request, done.repairs) == (True, ())
     broken = replace(request, messages=(*history, tool(result("nobody"))))  # something else is mended there
-    settled_too = settle(broken, Reader(fails_in_words=False)).request.messages
+    settled_too = repair_history(broken, Recipient(fails_in_words=False)).request.messages
     assert history[-1].parts[0] in [part for message in settled_too for part in message.parts]
 
 
@@ -241,7 +241,7 @@ PAIR = (assistant(call("a")), tool(result("a")))
     ],
 )
 def test_kept_rules(messages: tuple[Message, ...]) -> None:
-    assert is_settled(messages, Asked())
+    assert is_valid(messages, HistoryRules())
 
 
 @pytest.mark.parametrize(
@@ -274,16 +274,16 @@ def test_kept_rules(messages: tuple[Message, ...]) -> None:
     ],
 )
 def test_broken_rules(messages: tuple[Message, ...]) -> None:
-    assert not is_settled(messages if isinstance(messages, tuple) else (messages,), Asked())
+    assert not is_valid(messages if isinstance(messages, tuple) else (messages,), HistoryRules())
 
 
 def test_a_run_of_items_is_one_turn() -> None:
     run = (user("hi"), assistant(THOUGHT), assistant(call("a")), assistant("see"), assistant(call("b")))
-    assert is_settled((*run, tool(result("a")), tool(result("b"))), Asked(is_run=True))
-    assert not is_settled((*run, tool(result("a"))), Asked(is_run=True))
-    assert not is_settled((user("hi"), assistant(THOUGHT), user("x")), Asked(is_run=True))
+    assert is_valid((*run, tool(result("a")), tool(result("b"))), HistoryRules(is_run=True))
+    assert not is_valid((*run, tool(result("a"))), HistoryRules(is_run=True))
+    assert not is_valid((user("hi"), assistant(THOUGHT), user("x")), HistoryRules(is_run=True))
     approval = user(Opaque(dialect="responses", value={"type": "mcp_approval_request"}))
-    assert is_settled((user("hi"), assistant(THOUGHT), approval), Asked(is_run=True))
+    assert is_valid((user("hi"), assistant(THOUGHT), approval), HistoryRules(is_run=True))
 
 
 def test_two_calls_are_not_one_item() -> None:
@@ -293,7 +293,7 @@ def test_two_calls_are_not_one_item() -> None:
         assistant(call("b", item_id="fc_1")),
         tool(result("b")),
     )
-    assert not is_settled((user("hi"), *pair), Asked(is_run=True))
+    assert not is_valid((user("hi"), *pair), HistoryRules(is_run=True))
 
 
 def test_items_have_results_of_their_kind() -> None:
@@ -303,8 +303,8 @@ def test_items_have_results_of_their_kind() -> None:
     assert not fits(call("a", kind="typed"), result("a"))
     assert fits(call("a", "local_shell", kind="typed"), result("a"))  # seen from Codex
     custom = (user("hi"), assistant(call("a", kind="custom", args=None)), tool(result("a")))
-    assert is_settled(custom, Asked())
-    assert not is_settled(custom, Asked(is_run=True))
+    assert is_valid(custom, HistoryRules())
+    assert not is_valid(custom, HistoryRules(is_run=True))
 
 
 @pytest.mark.parametrize(
@@ -319,7 +319,7 @@ def test_items_have_results_of_their_kind() -> None:
     ],
 )
 def test_rules_of_single_providers_hold_for_all(messages: tuple[Message, ...]) -> None:
-    assert not is_settled(messages, Asked())
+    assert not is_valid(messages, HistoryRules())
 
 
 def test_an_instruction_that_declares_tools_is_not_void() -> None:
@@ -330,7 +330,7 @@ def test_an_instruction_that_declares_tools_is_not_void() -> None:
     assert is_void(told([]))
     assert not is_void(told([{"type": "tool_addition"}]))
     assert not is_void(system())
-    assert not is_settled((user("hi"), told(""), assistant("yes")), Asked())
+    assert not is_valid((user("hi"), told(""), assistant("yes")), HistoryRules())
 
 
 def test_H076_who_signs_thoughts_wants_them_signed() -> None:
@@ -339,8 +339,8 @@ def test_H076_who_signs_thoughts_wants_them_signed() -> None:
     assert unproven(assistant(bare, Reasoning(text="", encrypted="e")), True) == set()
     assert unproven(assistant(bare), True) == {0}
     history = (user("hi"), assistant(bare, "yes"))
-    assert is_settled(history, Asked())
-    assert not is_settled(history, Asked(needs_proof=True))
+    assert is_valid(history, HistoryRules())
+    assert not is_valid(history, HistoryRules(needs_proof=True))
 
 
 def test_H075_the_open_turn_begins_with_a_thought_or_not() -> None:
@@ -374,5 +374,5 @@ def test_H075_the_open_turn_begins_with_a_thought_or_not() -> None:
 def test_H096_who_must_begin_depends_on_who_reads(
     messages: tuple[Message, ...], is_formal: bool, is_free: bool
 ) -> None:
-    assert is_settled(messages, Asked()) is is_formal
-    assert is_settled(messages, Asked(is_formal=False)) is is_free
+    assert is_valid(messages, HistoryRules()) is is_formal
+    assert is_valid(messages, HistoryRules(is_formal=False)) is is_free

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolwire.calls.schemas import cleaned
+from toolwire.calls.schemas import clean_schema
 from toolwire.calls.schemas.keywords import children
 from toolwire.profiles import ANTHROPIC_SCHEMAS, GEMINI_SCHEMAS, OPENAI_SCHEMAS, STRICT_SCHEMAS, SchemaRules
 
@@ -33,19 +33,19 @@ TREE = {
 
 @pytest.mark.parametrize("rules", [OPENAI_SCHEMAS, ANTHROPIC_SCHEMAS])
 def test_what_is_in_order_stays_the_same_object(rules: SchemaRules) -> None:
-    found = cleaned(PLAIN, rules)
+    found = clean_schema(PLAIN, rules)
     assert found.schema is PLAIN
     assert found.changes == ()
 
 
 @pytest.mark.parametrize("schema", [None, {}, {"type": None}])
 def test_H068_a_missing_schema_becomes_an_empty_object(schema: dict[str, Any] | None) -> None:
-    assert cleaned(schema, ANTHROPIC_SCHEMAS).schema == {"type": "object", "properties": {}}
+    assert clean_schema(schema, ANTHROPIC_SCHEMAS).schema == {"type": "object", "properties": {}}
 
 
 def test_H066_objects_get_properties_where_they_are_demanded() -> None:
     schema = {"type": "object", "properties": {"items": {"type": "object"}, "b": {"items": {"type": "object"}}}}
-    found = cleaned(schema, OPENAI_SCHEMAS)
+    found = clean_schema(schema, OPENAI_SCHEMAS)
     assert found.schema == {
         "type": "object",
         "properties": {
@@ -67,7 +67,7 @@ def test_H064_unions_at_the_root_become_one_object_that_says_so() -> None:
         ],
         "$defs": {"by_name": {"anyOf": [{"properties": {"name": {"type": "string"}}, "required": ["name"]}]}},
     }
-    found = cleaned(schema, ANTHROPIC_SCHEMAS).schema
+    found = clean_schema(schema, ANTHROPIC_SCHEMAS).schema
     assert found is not None
     assert not {"oneOf", "anyOf", "allOf"} & set(found)
     assert set(found["properties"]) == {"limit", "id", "name"}
@@ -77,7 +77,7 @@ def test_H064_unions_at_the_root_become_one_object_that_says_so() -> None:
 
 def test_H064_allof_at_the_root_requires_all() -> None:
     schema = {"allOf": [{"properties": {"a": {}}, "required": ["a"]}, {"properties": {"b": {}}, "required": ["b"]}]}
-    assert cleaned(schema, ANTHROPIC_SCHEMAS).schema == {
+    assert clean_schema(schema, ANTHROPIC_SCHEMAS).schema == {
         "type": "object",
         "properties": {"a": {}, "b": {}},
         "required": ["a", "b"],
@@ -88,7 +88,7 @@ def test_H064_allof_at_the_root_requires_all() -> None:
 def test_the_original_is_never_changed(rules: SchemaRules) -> None:
     for schema in (TREE, PLAIN, {"type": "object", "anyOf": [PLAIN, TREE], "properties": {"x": {"type": "object"}}}):
         before = copy.deepcopy(schema)
-        cleaned(schema, rules)
+        clean_schema(schema, rules)
         assert schema == before
 
 
@@ -104,7 +104,7 @@ def test_H069_H070_circles_and_bombs_end(rules: SchemaRules) -> None:
         deep = {"type": "object", "properties": {"x": deep}}
     started = time.process_time()
     for schema in (TREE, {**bomb, "$defs": definitions}, {"$ref": "#"}, {"anyOf": [{"$ref": "#"}] * 200}, deep):
-        cleaned(schema, rules)
+        clean_schema(schema, rules)
     assert time.process_time() - started < 5
 
 
@@ -128,7 +128,7 @@ values: st.SearchStrategy[Any] = st.recursive(
 @given(st.dictionaries(keywords, values, max_size=4), st.sampled_from(ALL))
 def test_nothing_that_clients_send_breaks_it(schema: dict[str, Any], rules: SchemaRules) -> None:
     before = copy.deepcopy(schema)
-    found = cleaned(schema, rules)
+    found = clean_schema(schema, rules)
     assert schema == before
     if rules is ANTHROPIC_SCHEMAS:
         assert found.schema is not None
@@ -141,5 +141,5 @@ def test_only_schema_positions_are_cleaned() -> None:
         "properties": {"properties": {"enum": [{"type": "object"}]}},
         "default": {"type": "object"},
     }
-    assert cleaned(schema, OPENAI_SCHEMAS).schema is schema
+    assert clean_schema(schema, OPENAI_SCHEMAS).schema is schema
     assert list(children(schema))

@@ -9,7 +9,7 @@ from toolwire.calls.schemas.keywords import (
     declared,
     either,
     local,
-    merged,
+    merge_schemas,
     pointer,
     schemas_at,
     target,
@@ -99,17 +99,17 @@ B = {"properties": {"b": {"type": "string"}, "kind": {"const": "b"}}, "required"
 
 
 def test_variants_unite_their_properties_and_require_what_all_require() -> None:
-    found = merged({"description": "d", "required": ["x"]}, [A, B], "some")
+    found = merge_schemas({"description": "d", "required": ["x"]}, [A, B], "some")
     assert found["properties"] == {"a": {"type": "string"}, "kind": {"enum": ["a", "b"]}, "b": {"type": "string"}}
     assert found["required"] == ["x", "kind"]
-    assert merged({}, [A, B], "all")["required"] == ["kind", "a"]
+    assert merge_schemas({}, [A, B], "all")["required"] == ["kind", "a"]
     assert "additionalProperties" not in found
 
 
 def test_closed_variants_make_a_closed_object() -> None:
     closed = [{**A, "additionalProperties": False}, {**B, "additionalProperties": False}]
-    assert merged({}, closed, "some")["additionalProperties"] is False
-    assert "additionalProperties" not in merged({}, closed, "all")
+    assert merge_schemas({}, closed, "some")["additionalProperties"] is False
+    assert "additionalProperties" not in merge_schemas({}, closed, "all")
 
 
 def test_either() -> None:

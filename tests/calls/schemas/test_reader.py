@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from toolwire.calls.schemas.reader import MOST, Patterns, Uncheckable, Unreadable, read
+from toolwire.calls.schemas.reader import MOST, SchemaPatterns, Uncheckable, UnreadableSchema, read
 
 pytestmark = pytest.mark.slow
 
@@ -77,7 +77,7 @@ def test_what_was_overlooked_is_noted_with_its_place() -> None:
     ],
 )
 def test_what_means_nothing_is_a_fault_with_a_path(given: dict[str, Any], path: tuple[str, ...]) -> None:
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnreadableSchema) as caught:
         read(given)
     assert caught.value.path == path
 
@@ -146,7 +146,7 @@ def test_numbers_that_are_traps_are_no_limits() -> None:
     ],
 )
 def test_a_word_that_nobody_knows_is_named_with_its_place(schema: dict[str, Any], path: tuple[str, ...]) -> None:
-    with pytest.raises(Unreadable) as fault:
+    with pytest.raises(UnreadableSchema) as fault:
         read(schema)
     assert fault.value.path == path
 
@@ -161,33 +161,33 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("pattern", ["^[a-z0-9-]{1,64}$", r"^\d{4}-\d\d-\d\d$", "^.{1,200}$", r"\p{L}+", "(a+)+$", ""])
 def test_what_the_linear_engine_takes_is_not_slow(pattern: str) -> None:
-    patterns = Patterns()
+    patterns = SchemaPatterns()
     assert patterns.read(pattern) == pattern
     assert not patterns.needs_backtracking
 
 
 @pytest.mark.parametrize("pattern", ["^(?!x)", r"(a)\1", "(?<=a)b"])
 def test_what_needs_the_other_engine_is_marked(pattern: str) -> None:
-    patterns = Patterns()
+    patterns = SchemaPatterns()
     assert patterns.read(pattern) == pattern
     assert patterns.is_slow(pattern)
 
 
 @pytest.mark.parametrize("pattern", ["(", "[", "a" * 2000, "((a{1,1000}){1,1000}){1,1000}"])
 def test_what_cannot_be_run_is_left_out(pattern: str) -> None:
-    assert Patterns().read(pattern) == ""
+    assert SchemaPatterns().read(pattern) == ""
 
 
 def test_many_large_patterns_cost_little() -> None:
     started = time.process_time()
-    patterns = Patterns()
+    patterns = SchemaPatterns()
     read = [patterns.read(rf"(\p{{L}}{{1,200}}|x){number}") for number in range(500)]
     assert len([pattern for pattern in read if pattern]) <= MOST
     assert time.process_time() - started < 10
 
 
 def test_only_a_few_large_patterns_are_compiled() -> None:
-    patterns = Patterns()
+    patterns = SchemaPatterns()
     taken = [patterns.read(f"^.{{1,{number}}}$") for number in range(100, 120)]
     assert all(taken[:6])
     assert not any(taken[6:])

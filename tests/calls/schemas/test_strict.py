@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from toolwire.calls.schemas import Schemas, cleaned, without_added_nulls
+from toolwire.calls.schemas import Schemas, clean_schema, without_added_nulls
 from toolwire.profiles import STRICT_SCHEMAS
 
 pytestmark = pytest.mark.slow
@@ -39,7 +39,7 @@ def objects(schema: Any) -> list[dict[str, Any]]:
 
 
 def test_H065_everything_is_required_and_optional_means_null() -> None:
-    found = cleaned(SCHEMA, STRICT_SCHEMAS)
+    found = clean_schema(SCHEMA, STRICT_SCHEMAS)
     assert found.is_strict
     assert found.schema is not None
     for item in objects(found.schema):
@@ -67,7 +67,7 @@ def test_H065_everything_is_required_and_optional_means_null() -> None:
 )
 def test_H065_free_names_have_no_strict_form_and_the_schema_stays(free: dict[str, Any]) -> None:
     schema = {"type": "object", "properties": {"a": free}}
-    found = cleaned(schema, STRICT_SCHEMAS)
+    found = clean_schema(schema, STRICT_SCHEMAS)
     assert not found.is_strict
     assert found.changes[-1].where.startswith("properties.a")
     assert "cannot be strict" in found.changes[-1].what

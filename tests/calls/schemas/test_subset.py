@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from toolwire.calls.schemas import cleaned
+from toolwire.calls.schemas import clean_schema
 from toolwire.calls.schemas.keywords import children
 from toolwire.profiles import GEMINI_SCHEMAS
 
@@ -69,7 +69,7 @@ def every(schema: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_H060_only_known_keywords_are_written_and_names_are_left_alone() -> None:
-    found = cleaned(SCHEMA, GEMINI_SCHEMAS).schema
+    found = clean_schema(SCHEMA, GEMINI_SCHEMAS).schema
     assert found is not None
     for schema in every(found):
         assert set(schema) <= ALLOWED
@@ -81,7 +81,7 @@ def test_H060_only_known_keywords_are_written_and_names_are_left_alone() -> None
 
 
 def test_H061_types_become_one_with_nullable_and_references_are_written_out() -> None:
-    found = cleaned(SCHEMA, GEMINI_SCHEMAS)
+    found = clean_schema(SCHEMA, GEMINI_SCHEMAS)
     assert found.schema is not None
     properties = found.schema["properties"]
     assert properties["count"] == {"nullable": True, "type": "integer", "minimum": 1, "format": "int64"}
@@ -94,18 +94,18 @@ def test_H061_types_become_one_with_nullable_and_references_are_written_out() ->
 
 
 def test_H062_no_union_directly_inside_a_list() -> None:
-    found = cleaned(SCHEMA, GEMINI_SCHEMAS).schema
+    found = clean_schema(SCHEMA, GEMINI_SCHEMAS).schema
     assert found is not None
     assert found["properties"]["grid"]["items"] == {"type": "array", "items": {"type": "integer"}}
 
 
 @pytest.mark.parametrize("schema", [None, {}, {"type": "object"}, {"type": "object", "properties": {}}])
 def test_H067_a_tool_without_arguments_has_no_schema(schema: dict[str, Any] | None) -> None:
-    assert cleaned(schema, GEMINI_SCHEMAS).schema is None
+    assert clean_schema(schema, GEMINI_SCHEMAS).schema is None
 
 
 def test_H067_an_object_without_names_inside_becomes_text() -> None:
-    found = cleaned(SCHEMA, GEMINI_SCHEMAS).schema
+    found = clean_schema(SCHEMA, GEMINI_SCHEMAS).schema
     assert found is not None
     schema = '{"type":"object","additionalProperties":{"type":"string"}}'
     words = f"Headers. A JSON object, written as text, by this JSON Schema: {schema}."
@@ -114,7 +114,7 @@ def test_H067_an_object_without_names_inside_becomes_text() -> None:
 
 
 def test_H069_H070_a_circle_ends_in_an_open_node_and_is_named() -> None:
-    found = cleaned(SCHEMA, GEMINI_SCHEMAS)
+    found = clean_schema(SCHEMA, GEMINI_SCHEMAS)
     assert found.schema is not None
     node = found.schema["properties"]["node"]
     assert node["properties"]["next"]["type"] == "string"
@@ -124,7 +124,7 @@ def test_H069_H070_a_circle_ends_in_an_open_node_and_is_named() -> None:
 
 
 def test_what_is_written_as_text_is_known_by_its_place() -> None:
-    texts = cleaned(SCHEMA, GEMINI_SCHEMAS).texts
+    texts = clean_schema(SCHEMA, GEMINI_SCHEMAS).texts
     assert texts.objects == {("free",)}
     assert texts.anything == {("node", "next"), ("many", None), ("what",), ("level",)}
     assert not texts.is_whole
@@ -148,20 +148,20 @@ def test_what_is_written_as_text_is_known_by_its_place() -> None:
     ],
 )
 def test_values_are_spelled_as_json(schema: dict[str, Any], expected: dict[str, Any]) -> None:
-    found = cleaned({"type": "object", "properties": {"a": schema}}, GEMINI_SCHEMAS).schema
+    found = clean_schema({"type": "object", "properties": {"a": schema}}, GEMINI_SCHEMAS).schema
     assert found is not None
     assert found["properties"]["a"] == expected
 
 
 def test_a_list_with_a_schema_for_each_place_becomes_text() -> None:
     pair = {"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}]}
-    found = cleaned({"type": "object", "properties": {"pair": pair}}, GEMINI_SCHEMAS)
+    found = clean_schema({"type": "object", "properties": {"pair": pair}}, GEMINI_SCHEMAS)
     assert found.schema is not None
     assert found.schema["properties"]["pair"]["type"] == "string"
     assert "A JSON array, written as text, by this JSON Schema: " in found.schema["properties"]["pair"]["description"]
     assert found.texts.objects == {("pair",)}
     same = {"type": "array", "prefixItems": [{"type": "string"}, {"type": "string"}]}
-    found = cleaned({"type": "object", "properties": {"pair": same}}, GEMINI_SCHEMAS)
+    found = clean_schema({"type": "object", "properties": {"pair": same}}, GEMINI_SCHEMAS)
     assert found.schema is not None
     assert found.schema["properties"]["pair"] == {"type": "array", "items": {"type": "string"}}
 
@@ -170,7 +170,7 @@ def test_a_list_with_a_schema_for_each_place_becomes_text() -> None:
     "rest", [{"additionalProperties": True}, {"patternProperties": {"^x": {}}}, {"required": ["a"]}]
 )
 def test_arguments_without_names_are_one_text(rest: dict[str, Any]) -> None:
-    found = cleaned({"type": "object", **rest}, GEMINI_SCHEMAS)
+    found = clean_schema({"type": "object", **rest}, GEMINI_SCHEMAS)
     assert found.schema is not None
     assert list(found.schema["properties"]) == found.schema["required"] == ["arguments"]
     assert found.texts.is_whole

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from toolwire.calls.ledger.repair import settle
+from toolwire.calls.ledger.repair import repair_history
 from toolwire.calls.schemas import Schemas, ToolSets
-from toolwire.calls.tools.adapter import Fitted, Fitter, fit_ids, ids_in, with_history_tools
+from toolwire.calls.tools.adapter import AdaptedRequest, ToolAdapter, adapt_ids, ids_in, with_history_tools
 from toolwire.calls.tools.encoded_arguments import Encoding
-from toolwire.calls.tools.kinds import lower
+from toolwire.calls.tools.kinds import to_functions
 from toolwire.dialects import DIALECTS
 from toolwire.profiles import (
     ANTHROPIC,
@@ -78,8 +78,8 @@ def asked(dialect: str, *tools: Any, **members: Any) -> Request:
     return DIALECTS[dialect].decode_request(json.dumps({"max_tokens": 9, **body}).encode(), {})
 
 
-def fit(request: Request, profile: Profile, *, is_own: bool = False) -> Fitted:
-    return Fitter().fit(request, profile, is_own=is_own)
+def fit(request: Request, profile: Profile, *, is_own: bool = False) -> AdaptedRequest:
+    return ToolAdapter().fit(request, profile, is_own=is_own)
 
 
 def sent(request: Request, dialect: str, profile: Profile | None = None) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def sent(request: Request, dialect: str, profile: Profile | None = None) -> dict
     chosen = profile or PROFILES[dialect]
     is_own = request.origin == dialect
     fitted = fit(
-        lower(request, chosen.tool_kinds if is_own else frozenset(), longest=0 if is_own else 64).request,
+        to_functions(request, chosen.tool_kinds if is_own else frozenset(), longest=0 if is_own else 64).request,
         chosen,
         is_own=is_own,
     )
@@ -100,7 +100,7 @@ def test_tools_that_fit_leave_the_same_request(dialect: str) -> None:
     request = asked(dialect, declared(dialect, "t", PLAIN_OBJECT))
     for profile in (*PROFILES.values(), PLAIN, PLAIN_CHAT, RESPONSES):
         for is_own in (True, False):
-            assert fit(request, profile, is_own=is_own) == Fitted(request)
+            assert fit(request, profile, is_own=is_own) == AdaptedRequest(request)
             assert fit(request, profile, is_own=is_own).request is request
 
 
@@ -246,7 +246,7 @@ def test_tools_that_items_declare_stay_as_they_are_in_their_own_dialect() -> Non
         {"type": "additional_tools", "tools": [declared("responses", "t", {"type": "object"})]},
     ]
     request = asked("responses", declared("responses", "a", PLAIN_OBJECT), input=items)
-    assert fit(request, OPENAI_RESPONSES, is_own=True) == Fitted(request)
+    assert fit(request, OPENAI_RESPONSES, is_own=True) == AdaptedRequest(request)
     assert schema_in(sent(request, "chat")["tools"][1]) == {"type": "object", "properties": {}}
 
 
@@ -309,7 +309,7 @@ def test_H089_a_history_of_calls_without_tools_names_them_and_none_may_be_called
 def test_H089_nobody_else_is_offered_tools_that_the_client_did_not_offer(
     request_: Request, profile: Profile, is_own: bool
 ) -> None:
-    assert fit(request_, profile, is_own=is_own) == Fitted(request_)
+    assert fit(request_, profile, is_own=is_own) == AdaptedRequest(request_)
     assert with_history_tools(past(), profile).losses == ()
 
 
@@ -334,7 +334,7 @@ def test_H089_a_choice_of_the_client_gives_way_to_none() -> None:
 @EACH
 @pytest.mark.parametrize("schema", [PLAIN_OBJECT, {"type": "object"}, UNION])
 def test_a_list_that_was_seen_before_gives_the_same(dialect: str, schema: Any) -> None:
-    fitter, sets = Fitter(), ToolSets(Schemas())
+    fitter, sets = ToolAdapter(), ToolSets(Schemas())
     for profile in (*PROFILES.values(), PLAIN, *SUBSETS.values()):
         found = []
         for _ in range(3):
@@ -345,7 +345,7 @@ def test_a_list_that_was_seen_before_gives_the_same(dialect: str, schema: Any) -
 
 
 def test_tools_of_another_request_than_the_known_one_are_looked_at() -> None:
-    fitter, sets = Fitter(), ToolSets(Schemas())
+    fitter, sets = ToolAdapter(), ToolSets(Schemas())
     request = asked("chat", declared("chat", "t", PLAIN_OBJECT))
     known = sets.check(request)
     assert fitter.fit(request, OPENAI_CHAT, known).request is request
@@ -354,7 +354,7 @@ def test_tools_of_another_request_than_the_known_one_are_looked_at() -> None:
 
 
 def test_the_memory_is_bounded() -> None:
-    fitter = Fitter(max_bytes=50_000)
+    fitter = ToolAdapter(max_bytes=50_000)
     for number in range(500):
         schema = {"type": "object", "properties": {f"p{number}": {"type": "object"}}}
         fitter.fit(Request(model="m", messages=(), tools=(Tool(name="t", schema=schema),)), OPENAI_CHAT)
@@ -364,7 +364,7 @@ def test_the_memory_is_bounded() -> None:
 def test_forty_known_tools_cost_microseconds() -> None:
     schema = {"type": "object", "properties": {f"p{n}": {"type": "string", "description": "d" * 60} for n in range(9)}}
     request = asked("chat", *(declared("chat", f"t{number}", schema) for number in range(40)))
-    fitter, sets = Fitter(), ToolSets(Schemas())
+    fitter, sets = ToolAdapter(), ToolSets(Schemas())
     fitter.fit(request, OPENAI_CHAT, sets.check(request))
     started = time.process_time()
     for _ in range(1000):
@@ -465,7 +465,7 @@ def listed(messages: tuple[Message, ...]) -> list[str]:
 
 def mapped(entries: Iterable[tuple[bool, str]], rule: IdRule) -> dict[str, str]:
     messages = talk(entries)
-    return dict(zip(listed(messages), listed(fit_ids(messages, rule)), strict=True))
+    return dict(zip(listed(messages), listed(adapt_ids(messages, rule)), strict=True))
 
 
 def is_legal(call_id: str, rule: IdRule) -> bool:
@@ -482,7 +482,7 @@ def is_legal(call_id: str, rule: IdRule) -> bool:
 def test_H043_H044_H045_H046_calls_and_results_get_the_same_legal_id_and_different_ones_stay_apart(
     rule: IdRule, entries: list[tuple[bool, str]]
 ) -> None:
-    before, after = listed(talk(entries)), listed(fit_ids(talk(entries), rule))
+    before, after = listed(talk(entries)), listed(adapt_ids(talk(entries), rule))
     pairs = set(zip(before, after, strict=True))
     assert len(pairs) == len(set(before)) == len(set(after))
     assert all(is_legal(call_id, rule) for call_id in after)
@@ -493,16 +493,16 @@ def test_H043_H044_H045_H046_calls_and_results_get_the_same_legal_id_and_differe
 def test_what_comes_later_never_changes_what_was_sent(
     rule: IdRule, entries: list[tuple[bool, str]], more: list[tuple[bool, str]]
 ) -> None:
-    short, long = fit_ids(talk(entries), rule), fit_ids(talk([*entries, *more]), rule)
+    short, long = adapt_ids(talk(entries), rule), adapt_ids(talk([*entries, *more]), rule)
     assert long[: len(entries)] == short
 
 
 @settings(max_examples=250)
 @given(st.sampled_from([*RULES, *ODD, KIMI_IDS]), history)
 def test_fitting_again_changes_nothing(rule: IdRule, entries: list[tuple[bool, str]]) -> None:
-    once = fit_ids(talk(entries), rule)
-    assert fit_ids(once, rule) is once
-    assert fit_ids(talk(entries), rule) == once
+    once = adapt_ids(talk(entries), rule)
+    assert adapt_ids(once, rule) is once
+    assert adapt_ids(talk(entries), rule) == once
 
 
 @pytest.mark.parametrize(
@@ -521,19 +521,19 @@ def test_fitting_again_changes_nothing(rule: IdRule, entries: list[tuple[bool, s
 )
 def test_legal_ids_leave_the_same_object(rule: IdRule, call_id: str) -> None:
     messages = exchange(call_id)
-    assert fit_ids(messages, rule) is messages
-    assert fit_ids(messages, rule, ids_in(messages)) is messages
+    assert adapt_ids(messages, rule) is messages
+    assert adapt_ids(messages, rule, ids_in(messages)) is messages
 
 
 @pytest.mark.parametrize("rule", [*RULES, KIMI_IDS])
 def test_a_conversation_without_calls_stays_the_same_object(rule: IdRule) -> None:
     messages = (Message(role="user", parts=(Text(text="hi"), Opaque(dialect="x", value={"id": "a b"}))),)
-    assert fit_ids(messages, rule) is messages
-    assert fit_ids(messages, rule, frozenset()) is messages
+    assert adapt_ids(messages, rule) is messages
+    assert adapt_ids(messages, rule, frozenset()) is messages
 
 
 def test_H043_foreign_ids_are_told_alike_to_call_and_result_and_can_be_found_again() -> None:
-    messages = fit_ids(exchange("functions.Bash:0"), MESSAGES_IDS)
+    messages = adapt_ids(exchange("functions.Bash:0"), MESSAGES_IDS)
     first, second = listed(messages)
     assert first == second
     assert first.startswith("functions_Bash_0_")
@@ -541,22 +541,22 @@ def test_H043_foreign_ids_are_told_alike_to_call_and_result_and_can_be_found_aga
 
 def test_H045_a_long_id_is_mapped_and_a_thought_in_an_id_is_left_to_who_reads_it() -> None:
     long, thought = "call_" + "x" * 78, "call_1__thought__" + "A+/=" * 30
-    fitted = listed(fit_ids(exchange(long, thought), CHAT_IDS))
+    fitted = listed(adapt_ids(exchange(long, thought), CHAT_IDS))
     assert [len(call_id) for call_id in fitted[:2]] == [40, 40]
     assert fitted[2:] == [thought, thought]
-    assert listed(fit_ids(exchange(thought), OPENAI_IDS))[0] != thought
+    assert listed(adapt_ids(exchange(thought), OPENAI_IDS))[0] != thought
 
 
 def test_H046_H047_mistral_gets_nine_letters_whoever_made_the_ids() -> None:
-    fitted = listed(fit_ids(exchange("call_abc", "0f8fad5b-d9cb-469f-a165-70867728950e", "D681PevKs"), MISTRAL_IDS))
+    fitted = listed(adapt_ids(exchange("call_abc", "0f8fad5b-d9cb-469f-a165-70867728950e", "D681PevKs"), MISTRAL_IDS))
     assert all(re.fullmatch("[a-zA-Z0-9]{9}", call_id) for call_id in fitted)
     assert fitted[4] == "D681PevKs"
 
 
 def test_H048_an_id_used_again_is_another_call_by_the_time_it_is_mapped() -> None:
     messages = exchange("call_0", "call_0", "call_0")
-    settled = settle(Request(model="m", messages=messages)).request.messages
-    fitted = listed(fit_ids(settled, MISTRAL_IDS))
+    settled = repair_history(Request(model="m", messages=messages)).request.messages
+    fitted = listed(adapt_ids(settled, MISTRAL_IDS))
     assert fitted[::2] == fitted[1::2]
     assert len(set(fitted)) == 3
 
@@ -586,13 +586,13 @@ def test_an_id_whose_place_is_taken_from_the_start_tries_on(rule: IdRule) -> Non
 
 def test_ids_are_given_in_the_order_of_parts_within_a_message_too() -> None:
     both = Message(role="assistant", parts=(call("a b"), call("functions.c:1")))
-    alone = fit_ids((Message(role="assistant", parts=(call("a b"),)),), MESSAGES_IDS)
-    assert listed(fit_ids((both,), MESSAGES_IDS))[0] == listed(alone)[0]
+    alone = adapt_ids((Message(role="assistant", parts=(call("a b"),)),), MESSAGES_IDS)
+    assert listed(adapt_ids((both,), MESSAGES_IDS))[0] == listed(alone)[0]
 
 
 def test_a_changed_message_has_no_source_and_the_others_keep_theirs() -> None:
     messages = talk([(True, "a b"), (True, "fine"), (False, "a b"), (False, "fine")])
-    fitted = fit_ids(messages, MESSAGES_IDS)
+    fitted = adapt_ids(messages, MESSAGES_IDS)
     assert [message.source is None for message in fitted] == [True, False, True, False]
     assert fitted[1] is messages[1]
     assert fitted[0].parts[0] is messages[0].parts[0]
@@ -606,7 +606,7 @@ def test_item_ids_stay_and_what_only_a_source_can_tell_becomes_a_function() -> N
         Message(role="tool", parts=(ToolResult(call_id=long + "t", parts=(), kind="typed"),)),
         Message(role="assistant", parts=(call(long + "c", kind="custom"),)),
     )
-    first, typed, told, custom = (message.parts[0] for message in fit_ids(messages, RESPONSES_IDS))
+    first, typed, told, custom = (message.parts[0] for message in adapt_ids(messages, RESPONSES_IDS))
     assert isinstance(first, ToolCall)
     assert first.item_id == "fc_" + "1" * 80
     assert isinstance(typed, ToolCall)
@@ -625,7 +625,7 @@ def test_H118_H119_ids_tell_the_tool_and_the_number_of_the_call_whatever_they_we
         Message(role="assistant", parts=(call("functions.bash:1", "read"),)),
         Message(role="tool", parts=(result("functions.bash:1"),)),
     )
-    assert listed(fit_ids(messages, KIMI_IDS)) == [
+    assert listed(adapt_ids(messages, KIMI_IDS)) == [
         "functions.read:0",
         "functions.bash:1",
         "functions.read:0",
@@ -637,27 +637,27 @@ def test_H118_H119_ids_tell_the_tool_and_the_number_of_the_call_whatever_they_we
 
 def test_H118_numbers_go_on_over_the_conversation_and_never_change() -> None:
     ids = [f"call_{number}" for number in range(30)]
-    long = listed(fit_ids(exchange(*ids, name="a_b"), KIMI_IDS))
+    long = listed(adapt_ids(exchange(*ids, name="a_b"), KIMI_IDS))
     assert long[::2] == long[1::2] == [f"functions.a_b:{number}" for number in range(30)]
     for cut in range(30):
-        assert listed(fit_ids(exchange(*ids[:cut], name="a_b"), KIMI_IDS)) == long[: 2 * cut]
+        assert listed(adapt_ids(exchange(*ids[:cut], name="a_b"), KIMI_IDS)) == long[: 2 * cut]
 
 
 def test_H048_H118_a_result_follows_the_last_call_of_its_id() -> None:
-    assert listed(fit_ids(exchange("call_0", "call_0"), KIMI_IDS)) == [
+    assert listed(adapt_ids(exchange("call_0", "call_0"), KIMI_IDS)) == [
         "functions.f:0",
         "functions.f:0",
         "functions.f:1",
         "functions.f:1",
     ]
     early = talk([(False, "x"), (True, "x")])
-    assert listed(fit_ids(early, KIMI_IDS)) == ["functions.f:0", "functions.f:0"]
+    assert listed(adapt_ids(early, KIMI_IDS)) == ["functions.f:0", "functions.f:0"]
 
 
 @given(history)
 def test_H118_numbered_ids_are_given_to_calls_alone(entries: list[tuple[bool, str]]) -> None:
     messages = talk(entries)
-    fitted = listed(fit_ids(messages, KIMI_IDS))
+    fitted = listed(adapt_ids(messages, KIMI_IDS))
     numbered = [call_id for (is_call, _), call_id in zip(entries, fitted, strict=True) if is_call]
     assert numbered == [f"functions.f:{number}" for number in range(len(numbered))]
     called = {call_id for is_call, call_id in entries if is_call}
@@ -667,7 +667,7 @@ def test_H118_numbered_ids_are_given_to_calls_alone(entries: list[tuple[bool, st
 
 def test_a_result_without_a_call_is_not_taken_for_one_that_is_there() -> None:
     messages = talk([(False, "functions.f:0"), (False, "lost"), (True, "a"), (False, "a")])
-    stray, lost, *rest = listed(fit_ids(messages, KIMI_IDS))
+    stray, lost, *rest = listed(adapt_ids(messages, KIMI_IDS))
     assert stray.startswith("call_")
     assert lost == "lost"
     assert rest == ["functions.f:0", "functions.f:0"]
@@ -680,6 +680,6 @@ def test_a_thousand_legal_ids_cost_next_to_nothing_and_hostile_ones_cost_in_prop
     )
     started = time.process_time()
     for _ in range(20):
-        fit_ids(legal, MESSAGES_IDS)
-    fit_ids(hostile, MESSAGES_IDS)
+        adapt_ids(legal, MESSAGES_IDS)
+    adapt_ids(hostile, MESSAGES_IDS)
     assert time.process_time() - started < 1.0

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dialects.answers import JSON
-from toolwire.calls.schemas import Schemas, Texts, cleaned
+from toolwire.calls.schemas import Schemas, Texts, clean_schema
 from toolwire.calls.tools.encoded_arguments import ArgumentDecoder, Encoding
 from toolwire.events import Event, PartDelta, PartEnded, PartStarted
 from toolwire.profiles import GEMINI_SCHEMAS
@@ -31,7 +31,7 @@ SCHEMA: dict[str, Any] = {
 
 
 def decoder(schema: Any = SCHEMA) -> ArgumentDecoder:
-    found = cleaned(schema, GEMINI_SCHEMAS)
+    found = clean_schema(schema, GEMINI_SCHEMAS)
     return ArgumentDecoder({"t": Encoding(texts=found.texts)}, [Tool(name="t", schema=schema)], Schemas())
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.calls.refusing import refusals
-from toolwire.calls.tools.adapter import fit_ids
-from toolwire.calls.tools.kinds import Lowered, Restorer, lower
+from toolwire.calls.tools.adapter import adapt_ids
+from toolwire.calls.tools.kinds import CallRestorer, FunctionRequest, to_functions
 from toolwire.dialects import DIALECTS
 from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted
 from toolwire.profiles import ANTHROPIC, PLAIN_CHAT, RESPONSES
@@ -39,8 +39,8 @@ def said(role: Any, *parts: Any) -> Message:
     return Message(role=role, parts=parts)
 
 
-def lowered(**members: Any) -> Lowered:
-    return lower(asked(**members))
+def lowered(**members: Any) -> FunctionRequest:
+    return to_functions(asked(**members))
 
 
 def restored(names: Any, name: str, raw: str, index: int = 0, kind: Any = "function") -> list[Event]:
@@ -49,7 +49,7 @@ def restored(names: Any, name: str, raw: str, index: int = 0, kind: Any = "funct
     with contextlib.suppress(ValueError):
         args = json.loads(raw)
     call = ToolCall(id="c", name=name, raw=raw, args=args if isinstance(args, dict) else None, kind=kind)
-    restorer = Restorer(names)
+    restorer = CallRestorer(names)
     events: list[Event] = []
     for piece in (
         PartStarted(index=index, part=ToolCall(id="c", name=name, raw="", kind=kind)),
@@ -79,14 +79,14 @@ def call_in(events: list[Event]) -> ToolCall:
 
 def test_a_request_of_plain_functions_stays_the_same_object() -> None:
     request = asked(tools=(FUNCTION,))
-    assert lower(request) == Lowered(request, ids=frozenset())
-    assert lower(request).request is request
+    assert to_functions(request) == FunctionRequest(request, ids=frozenset())
+    assert to_functions(request).request is request
 
 
 def test_the_ids_of_a_plain_request_are_found_in_passing() -> None:
     call, result = ToolCall(id="1", name="read", raw="{}"), ToolResult(call_id="2", parts=())
-    assert lower(asked(said("assistant", call), said("tool", result), tools=(FUNCTION,))).ids == {"1", "2"}
-    assert lower(asked(said("assistant", call), tools=TOOLS)).ids is None
+    assert to_functions(asked(said("assistant", call), said("tool", result), tools=(FUNCTION,))).ids == {"1", "2"}
+    assert to_functions(asked(said("assistant", call), tools=TOOLS)).ids is None
 
 
 def history(dialect: str, call_id: str) -> dict[str, Any]:
@@ -141,8 +141,8 @@ def test_H043_H044_H045_a_rewritten_call_and_the_message_of_its_result_keep_one_
 ) -> None:
     body = json.dumps({"model": "m", **history(dialect, call_id)}).encode()
     request, profile = DIALECTS[dialect].decode_request(body, {}), PROFILES[target]
-    found = lower(request, longest=0 if target == dialect else 64)
-    fitted = replace(found.request, messages=fit_ids(found.request.messages, profile.ids, found.ids), wire=b"")
+    found = to_functions(request, longest=0 if target == dialect else 64)
+    fitted = replace(found.request, messages=adapt_ids(found.request.messages, profile.ids, found.ids), wire=b"")
     encoded = DIALECTS[target].encode_request(fitted, profile)
     assert refusals(target, encoded.body) == []
     assert encoded.body.count(b"custom_tool_call") == encoded.body.count(b'"type":"custom"') == 0
@@ -150,7 +150,7 @@ def test_H043_H044_H045_a_rewritten_call_and_the_message_of_its_result_keep_one_
 
 def test_what_the_back_end_knows_stays() -> None:
     request = asked(said("assistant", ToolCall(id="c", name="edit", raw="x", kind="custom")))
-    assert lower(request, ALL).request is request
+    assert to_functions(request, ALL).request is request
 
 
 def test_H102_every_kind_becomes_a_function_or_a_loss() -> None:
@@ -165,7 +165,7 @@ def test_H102_every_kind_becomes_a_function_or_a_loss() -> None:
 
 
 def test_hosted_tools_pass_to_a_back_end_that_has_some() -> None:
-    found = lower(asked(), frozenset({"hosted"}))
+    found = to_functions(asked(), frozenset({"hosted"}))
     assert HOSTED in found.request.tools
     assert found.losses == ()
 
@@ -238,7 +238,7 @@ def finished(reason: Any) -> Finished:
 @pytest.mark.parametrize(("raw", "lacking"), [('{"q": ', "a JSON object."), ("{}", '"q"')])
 def test_a_call_that_its_type_has_no_form_for_ends_the_answer_with_the_reason(raw: str, lacking: str) -> None:
     names = lowered(tools=(STRICT,)).names
-    restorer = Restorer(names)  # type: ignore[arg-type]
+    restorer = CallRestorer(names)  # type: ignore[arg-type]
     call = ToolCall(id="c", name="shell", raw=raw, args=None if raw != "{}" else {})
     events = restorer.send([PartStarted(index=0, part=ToolCall(id="c", name="shell", raw="")), PartDelta(0, raw)])
     events += restorer.send([PartEnded(index=0, part=call)])
@@ -251,7 +251,7 @@ def test_a_call_that_its_type_has_no_form_for_ends_the_answer_with_the_reason(ra
 
 
 def test_a_call_that_was_cut_leaves_an_answer_that_was_cut() -> None:
-    restorer = Restorer(lowered(tools=(STRICT,)).names)  # type: ignore[arg-type]
+    restorer = CallRestorer(lowered(tools=(STRICT,)).names)  # type: ignore[arg-type]
     restorer.send([PartStarted(index=0, part=ToolCall(id="c", name="shell", raw=""))])
     restorer.send([PartDelta(0, '{"q'), PartEnded(index=0, part=ToolCall(id="c", name="shell", raw='{"q'))])
     assert restorer.send([finished("length")]) == [finished("length")]
@@ -266,7 +266,9 @@ def test_H052_H053_names_that_no_back_end_takes_are_fitted_and_restored() -> Non
     long = Tool(name="close.it", namespace="n" * 70, label=f"{'n' * 70}__close.it", schema=SCHEMA)
     plain = Tool(name="files.read", schema=SCHEMA)
     history = said("assistant", ToolCall(id="1", name="files.read", raw="{}"), ToolCall(id="2", name="b c", raw="{}"))
-    found = lower(asked(history, tools=(long, plain), tool_choice=ToolChoice(mode="named", names=("files.read",))))
+    found = to_functions(
+        asked(history, tools=(long, plain), tool_choice=ToolChoice(mode="named", names=("files.read",)))
+    )
     label, other = (tool.name for tool in found.request.tools)
     assert other == "files_read"
     assert len(label) <= 64
@@ -280,11 +282,11 @@ def test_H052_H053_names_that_no_back_end_takes_are_fitted_and_restored() -> Non
 
 def test_a_back_end_of_the_clients_dialect_gets_names_as_they_are() -> None:
     request = asked(tools=(Tool(name="files.read", schema=SCHEMA),))
-    assert lower(request, longest=0).request is request
+    assert to_functions(request, longest=0).request is request
 
 
 def test_calls_side_by_side_do_not_mix() -> None:
-    restorer = Restorer(lowered().names)  # type: ignore[arg-type]
+    restorer = CallRestorer(lowered().names)  # type: ignore[arg-type]
     one, two = ToolCall(id="a", name="edit", raw=""), ToolCall(id="b", name="read", raw="")
     events = restorer.send([PartStarted(index=0, part=one), PartStarted(index=1, part=two)])
     events += restorer.send(
@@ -310,7 +312,7 @@ def test_past_calls_are_told_as_the_tools_are() -> None:
         said("assistant", ToolCall(id="3", name="gone", namespace="old", raw="{}", args={})),
         said("assistant", ToolCall(id="4", name="search", raw='{"q":1}', args={"q": 1}, kind="typed")),
     )
-    messages = lower(request).request.messages
+    messages = to_functions(request).request.messages
     assert [message.role for message in messages] == [
         "user",
         "assistant",
@@ -356,7 +358,7 @@ def test_a_choice_of_what_cannot_be_offered_is_a_loss() -> None:
 
 def test_foreign_parts_are_not_touched() -> None:
     part = Opaque(dialect="x", value={"type": "y"})
-    assert lower(asked(said("assistant", part))).request.messages[0].parts == (part,)
+    assert to_functions(asked(said("assistant", part))).request.messages[0].parts == (part,)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["", "a", "b"]), st.sampled_from(["f", "a__f", "g"])), max_size=6))
@@ -366,7 +368,7 @@ def test_each_flat_name_is_one_tool_and_leads_back_to_it(pairs: list[tuple[str, 
         Tool(name=name, namespace=space, label=f"{space}__{name}" if space else name, schema=SCHEMA)
         for space, name in unique
     )
-    found = lower(asked(tools=(*tools, CUSTOM)))
+    found = to_functions(asked(tools=(*tools, CUSTOM)))
     labels = [tool.name for tool in found.request.tools][:-1]
     assert len(set(labels)) == len(labels)
     for label, pair in zip(labels, unique, strict=True):
@@ -380,13 +382,13 @@ def declaring(*parts: Any) -> Message:
 
 def test_a_message_that_declares_tools_stays_where_the_back_end_takes_it() -> None:
     request = asked(said("user", Text(text="hi")), declaring(), tools=(FUNCTION,))
-    assert lower(request, frozenset({"declared"})).request is request
+    assert to_functions(request, frozenset({"declared"})).request is request
 
 
 @pytest.mark.parametrize("native", [frozenset(), frozenset({"custom", "hosted"})])
 def test_elsewhere_the_tools_are_in_the_list_and_the_message_has_none(native: frozenset[str]) -> None:
     spoken = declaring(Text(text="Be terse."))
-    found = lower(asked(said("user", Text(text="hi")), declaring(), spoken, tools=(FUNCTION,)), native).request
+    found = to_functions(asked(said("user", Text(text="hi")), declaring(), spoken, tools=(FUNCTION,)), native).request
     assert [tool.name for tool in found.tools] == ["read"]
     assert found.is_lowered
     assert found.messages[1:] == (said("system", Text(text="Be terse.")),)

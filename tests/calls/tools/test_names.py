@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.calls.tools.names import Names, fit_name, is_legal, without_prefix
+from toolwire.calls.tools.names import ToolNames, fit_name, is_legal, without_prefix
 from toolwire.types import Tool, ToolCall
 
 
@@ -44,7 +44,7 @@ def test_the_tools_own_name_outlasts_its_namespace() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from(["", "a", "a.b", "n" * 70]), st.sampled_from(["t", "t.", "t_", "é", "中"]))))
 def test_each_tool_has_a_label_of_its_own_that_leads_back(pairs: list[tuple[str, str]]) -> None:
-    names = Names()
+    names = ToolNames()
     tools = [tool(name, namespace) for namespace, name in dict.fromkeys(pairs)]
     labels = [names.add(one) for one in tools]
     assert len(set(labels)) == len(tools)
@@ -56,15 +56,15 @@ def test_each_tool_has_a_label_of_its_own_that_leads_back(pairs: list[tuple[str,
 
 
 def test_a_back_end_of_the_clients_dialect_gets_plain_names_as_they_are() -> None:
-    names = Names(0)
+    names = ToolNames(0)
     assert names.add(tool("files.read")) == "files.read"
     assert names.add(tool("read", "a.b")) == "a_b__read"
     assert names.label(ToolCall(id="c", name="gone.tool", raw="{}")) == "gone.tool"
-    assert Names().label(ToolCall(id="c", name="gone.tool", raw="{}")) == "gone_tool"
+    assert ToolNames().label(ToolCall(id="c", name="gone.tool", raw="{}")) == "gone_tool"
 
 
 def test_a_tool_by_type_and_a_function_of_its_name_are_two() -> None:
-    names = Names()
+    names = ToolNames()
     function, typed = Tool(name="shell"), Tool(name="shell", kind="typed")
     assert [names.add(function), names.add(typed)] == ["shell", "shell_2"]
     assert names.label(ToolCall(id="c", name="shell", raw="{}")) == "shell"
@@ -76,7 +76,7 @@ def test_a_tool_by_type_and_a_function_of_its_name_are_two() -> None:
     "spelled", ["Agents__Close", "agents.close ", "close", "functions.agents/close", "AGENTS-CLOSE"]
 )
 def test_odd_spellings_are_understood(spelled: str) -> None:
-    names = Names()
+    names = ToolNames()
     close = tool("close", "agents")
     names.add(close)
     names.add(tool("open"))
@@ -84,14 +84,14 @@ def test_odd_spellings_are_understood(spelled: str) -> None:
 
 
 def test_an_ambiguous_choice_is_nobodys() -> None:
-    names = Names()
+    names = ToolNames()
     names.add(tool("close", "agents"))
     names.add(tool("close", "files"))
     assert names.chosen("close", is_typed=False) == "close"
 
 
 def test_many_tools_of_one_name_take_no_more_time_each() -> None:
-    names, begun = Names(), time.process_time()
+    names, begun = ToolNames(), time.process_time()
     assert len({names.add(tool("same")) for _ in range(20_000)}) == 20_000
     assert time.process_time() - begun < 3
 

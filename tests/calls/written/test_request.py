@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from toolwire.calls.ledger.repair import settle
+from toolwire.calls.ledger.repair import repair_history
 from toolwire.calls.schemas import Schemas
-from toolwire.calls.tools.kinds import lower
-from toolwire.calls.written.request import Wanted, _known, reminder, rules, wanted_of, written
+from toolwire.calls.tools.kinds import to_functions
+from toolwire.calls.written.request import CallDemand, _known, call_demand, reminder, to_text_request, tool_rules
 from toolwire.dialects import DIALECTS
 from toolwire.profiles import Profile
 from toolwire.types import Media, Message, Output, Request, Text, Tool, ToolCall, ToolChoice, ToolResult
@@ -24,7 +24,7 @@ from toolwire.wire.exact_json import decode
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 TOOLS = (Tool(name="read", schema=SCHEMA), Tool(name="write", schema=SCHEMA), Tool(name="tool_call", schema=SCHEMA))
 FORBIDDEN = "[Note on this answer: No tool may be called now: answer in plain text.]"
-RULES = rules(TOOLS)
+RULES = tool_rules(TOOLS)
 CALL = ToolCall(id="c1", name="read", raw='{"path":"a"}', args={"path": "a"})
 TURN = (
     Message(role="assistant", parts=(CALL,)),
@@ -41,7 +41,7 @@ def ask(*messages: Message, **members: Any) -> Request:
 
 
 def last_text(request: Request) -> str:
-    part = written(request).request.messages[-1].parts[-1]
+    part = to_text_request(request).request.messages[-1].parts[-1]
     assert isinstance(part, Text)
     return part.text
 
@@ -52,38 +52,38 @@ def choose(mode: Any, *names: str, **members: Any) -> ToolChoice:
 
 def test_a_request_without_tools_stays_the_same_object() -> None:
     request = ask(tools=(), output=Output(format="json"), wire=b"{}", source={"model": "m"})
-    assert written(request).request is request
-    assert written(request).losses == ()
+    assert to_text_request(request).request is request
+    assert to_text_request(request).losses == ()
 
 
 @pytest.mark.parametrize(
     "members", [{"tool_choice": choose("auto")}, {"parallel_calls": True}, {"source": {"tools": []}}]
 )
 def test_what_is_said_of_tools_that_are_not_there_goes_too(members: Any) -> None:
-    request = written(ask(tools=(), **members)).request
+    request = to_text_request(ask(tools=(), **members)).request
     assert (request.tool_choice, request.parallel_calls, request.source, request.is_lowered) == (None, None, {}, True)
     assert request.messages == ask().messages
 
 
 def test_the_rules_stand_behind_the_first_instruction() -> None:
     head = say("developer", "Be brief.", is_head=True)
-    first = written(ask(head, say("system", "More."), say("user", "hi"))).request.messages
+    first = to_text_request(ask(head, say("system", "More."), say("user", "hi"))).request.messages
     assert first[0] == say("developer", f"Be brief.\n\n{RULES}", is_head=True)
     assert first[1:] == (say("system", "More."), say("user", "hi"))
 
 
 def test_without_an_instruction_the_rules_are_one() -> None:
-    assert written(ask()).request.messages == (say("system", RULES, is_head=True), say("user", "hi"))
+    assert to_text_request(ask()).request.messages == (say("system", RULES, is_head=True), say("user", "hi"))
 
 
 def test_an_instruction_that_comes_later_does_not_move_the_rules() -> None:
-    before = written(ask()).request.messages
-    after = written(ask(say("user", "hi"), say("system", "Be brief."), say("user", "so?"))).request.messages
+    before = to_text_request(ask()).request.messages
+    after = to_text_request(ask(say("user", "hi"), say("system", "Be brief."), say("user", "so?"))).request.messages
     assert after[: len(before)] == before
 
 
 def test_nothing_of_the_tools_is_left_beside_the_words() -> None:
-    request = written(ask(say("user", "hi"), *TURN, wire=b"x", source={"tools": [1]}, origin="chat")).request
+    request = to_text_request(ask(say("user", "hi"), *TURN, wire=b"x", source={"tools": [1]}, origin="chat")).request
     assert (request.tools, request.tool_choice, request.parallel_calls) == ((), None, None)
     assert (request.is_lowered, request.wire, request.source, request.origin) == (True, b"", {}, "chat")
     assert not [p for m in request.messages for p in m.parts if isinstance(p, ToolCall | ToolResult)]
@@ -91,17 +91,19 @@ def test_nothing_of_the_tools_is_left_beside_the_words() -> None:
 
 def test_H121_none_forbids_calls_at_the_end() -> None:
     request = ask(say("user", "hi"), *TURN, tool_choice=choose("none"))
-    texts = [part.text for m in written(request).request.messages for part in m.parts if isinstance(part, Text)]
+    texts = [part.text for m in to_text_request(request).request.messages for part in m.parts if isinstance(part, Text)]
     assert '"output":"hello"' in texts[-1]
     assert texts[-1].endswith(f"\n\n{FORBIDDEN}")
-    assert wanted_of(request) == Wanted(names=frozenset())
-    assert written(ask(tools=(), tool_choice=choose("none"))).request.messages == ask().messages
+    assert call_demand(request) == CallDemand(names=frozenset())
+    assert to_text_request(ask(tools=(), tool_choice=choose("none"))).request.messages == ask().messages
 
 
 @pytest.mark.parametrize("turn", [(), TURN])
 def test_where_none_may_be_called_all_but_the_note_at_the_end_is_the_same(turn: tuple[Message, ...]) -> None:
     auto, none = (
-        written(ask(say("system", "Be brief."), say("user", "hi"), *turn, tool_choice=choose(mode))).request.messages
+        to_text_request(
+            ask(say("system", "Be brief."), say("user", "hi"), *turn, tool_choice=choose(mode))
+        ).request.messages
         for mode in ("auto", "none")
     )
     assert none[:-1] == auto[:-1]
@@ -111,84 +113,84 @@ def test_where_none_may_be_called_all_but_the_note_at_the_end_is_the_same(turn: 
 
 
 def test_a_history_of_calls_is_told_as_such_also_without_tools() -> None:
-    messages = written(ask(say("user", "hi"), *TURN, tools=())).request.messages
+    messages = to_text_request(ask(say("user", "hi"), *TURN, tools=())).request.messages
     assert messages[0] == say("user", "hi")
     assert str(messages[-1].parts[-1]).count(FORBIDDEN) == 1
 
 
 def test_where_none_may_be_called_the_back_end_itself_keeps_to_a_form() -> None:
     output = Output(format="schema", schema={"type": "object"})
-    found = written(ask(tool_choice=choose("none"), output=output))
+    found = to_text_request(ask(tool_choice=choose("none"), output=output))
     assert (found.request.output, found.losses) == (output, ())
 
 
 @pytest.mark.parametrize(
     ("choice", "parallel", "wanted", "note"),
     [
-        (None, None, Wanted(), ""),
-        (choose("auto"), True, Wanted(), ""),
-        (None, False, Wanted(is_single=True), "Call at most one tool now."),
+        (None, None, CallDemand(), ""),
+        (choose("auto"), True, CallDemand(), ""),
+        (None, False, CallDemand(is_single=True), "Call at most one tool now."),
         (
             choose("required"),
             None,
-            Wanted(must_call=True),
+            CallDemand(must_call=True),
             "You must call at least one tool now, as a <tool_call> block.",
         ),
         (
             choose("required"),
             False,
-            Wanted(must_call=True, is_single=True),
+            CallDemand(must_call=True, is_single=True),
             "You must call exactly one tool now, as a <tool_call> block.",
         ),
         (
             choose("named", "read"),
             None,
-            Wanted(must_call=True, names=frozenset({"read"})),
+            CallDemand(must_call=True, names=frozenset({"read"})),
             'You must call the tool "read" now, as a <tool_call> block, and no other tool.',
         ),
         (
             choose("named", "tool_call"),
             False,
-            Wanted(must_call=True, names=frozenset({"tool_call"}), is_single=True),
+            CallDemand(must_call=True, names=frozenset({"tool_call"}), is_single=True),
             'You must call the tool "tool_call" once now, as a <tool_call> block, and no other tool.',
         ),
         (
             choose("allowed", "write", "read", "gone"),
             False,
-            Wanted(names=frozenset({"read", "write"}), is_single=True),
+            CallDemand(names=frozenset({"read", "write"}), is_single=True),
             'Of the tools only these may be called now: "read", "write". Call at most one tool now.',
         ),
         (
             choose("allowed", "write", "read", is_required=True),
             None,
-            Wanted(must_call=True, names=frozenset({"read", "write"})),
+            CallDemand(must_call=True, names=frozenset({"read", "write"})),
             'You must call at least one of these tools now, as a <tool_call> block, and no other tool: "read", "write".',
         ),
     ],
 )
-def test_a_choice_is_said_at_the_very_end(choice: Any, parallel: Any, wanted: Wanted, note: str) -> None:
+def test_a_choice_is_said_at_the_very_end(choice: Any, parallel: Any, wanted: CallDemand, note: str) -> None:
     request = ask(tool_choice=choice, parallel_calls=parallel)
-    assert wanted_of(request) == wanted
+    assert call_demand(request) == wanted
     assert last_text(request) == (f"hi\n\n[Note on this answer: {note}]" if note else "hi")
-    assert written(request).request.messages[0] == say("system", RULES, is_head=True)
-    assert written(request).losses == ()
+    assert to_text_request(request).request.messages[0] == say("system", RULES, is_head=True)
+    assert to_text_request(request).losses == ()
 
 
 @pytest.mark.parametrize("choice", [choose("named", "gone"), choose("allowed"), choose("hosted", "web_search")])
 def test_a_choice_of_nothing_that_is_offered_is_a_loss(choice: ToolChoice) -> None:
-    assert wanted_of(ask(tool_choice=choice)) == Wanted()
-    assert [loss.feature for loss in written(ask(tool_choice=choice)).losses] == ["tool_choice"]
+    assert call_demand(ask(tool_choice=choice)) == CallDemand()
+    assert [loss.feature for loss in to_text_request(ask(tool_choice=choice)).losses] == ["tool_choice"]
     assert last_text(ask(tool_choice=choice)) == "hi"
 
 
 def test_nobody_must_call_what_is_not_there() -> None:
-    assert wanted_of(ask(tools=(), tool_choice=choose("required"))) == Wanted(names=frozenset())
+    assert call_demand(ask(tools=(), tool_choice=choose("required"))) == CallDemand(names=frozenset())
 
 
 def test_the_note_stands_behind_results_and_behind_an_assistants_last_words() -> None:
     forced = choose("required")
     assert last_text(ask(say("user", "hi"), *TURN, tool_choice=forced)).startswith("<tool_result>")
-    begun = written(ask(say("user", "hi"), say("assistant", "So"), tool_choice=forced)).request.messages
+    begun = to_text_request(ask(say("user", "hi"), say("assistant", "So"), tool_choice=forced)).request.messages
     assert [message.role for message in begun] == ["system", "user", "assistant", "user"]
     assert begun[2] == say("assistant", "So")
     image = Message(role="user", parts=(Media(kind="image", data="aGk="),))
@@ -196,12 +198,12 @@ def test_the_note_stands_behind_results_and_behind_an_assistants_last_words() ->
 
 
 def test_a_reminder_says_what_was_wanted() -> None:
-    words = reminder(wanted_of(ask(tool_choice=choose("named", "read"))))
+    words = reminder(call_demand(ask(tool_choice=choose("named", "read"))))
     assert words == (
         'You have answered without calling a tool. You must call the tool "read" now, as a <tool_call> block, '
         "and no other tool. Write the call and nothing else."
     )
-    words = reminder(wanted_of(ask(tool_choice=choose("named", "read"))), is_native=True)
+    words = reminder(call_demand(ask(tool_choice=choose("named", "read"))), is_native=True)
     assert words == 'You have answered without calling a tool. You must call the tool "read" now, and no other tool.'
 
 
@@ -213,11 +215,11 @@ def test_a_reminder_says_what_was_wanted() -> None:
     ],
 )
 def test_a_form_that_calls_would_break_is_asked_for_in_words(output: Output, words: str) -> None:
-    result = written(ask(output=replace(output, verbosity="low")))
+    result = to_text_request(ask(output=replace(output, verbosity="low")))
     assert result.request.output == Output(verbosity="low")
     assert [loss.feature for loss in result.losses] == [f"output.{output.format}"]
     assert words in last_text(ask(output=output))
-    assert written(ask(output=output, tool_choice=choose("none"))).request.output == output
+    assert to_text_request(ask(output=output, tool_choice=choose("none"))).request.output == output
 
 
 CHOICES = st.sampled_from(
@@ -228,8 +230,8 @@ CHOICES = st.sampled_from(
 @given(CHOICES, st.sampled_from([None, True, False]), st.integers(1, 4))
 def test_all_but_the_last_message_is_the_same_whatever_is_chosen(choice: Any, parallel: Any, turns: int) -> None:
     messages = (say("user", "hi"), *[m for _ in range(turns) for m in (*TURN, say("user", "on"))])
-    chosen = written(ask(*messages, tool_choice=choice, parallel_calls=parallel)).request.messages
-    plain = written(ask(*messages, *TURN)).request.messages
+    chosen = to_text_request(ask(*messages, tool_choice=choice, parallel_calls=parallel)).request.messages
+    plain = to_text_request(ask(*messages, *TURN)).request.messages
     assert chosen[:-1] == plain[: len(chosen) - 1]
     assert isinstance(chosen[-1].parts[-1], Text)
     assert isinstance(said := plain[len(chosen) - 1].parts[-1], Text)
@@ -325,7 +327,7 @@ def names_in(value: Any) -> set[str]:
 @pytest.mark.parametrize("front", sorted(BODIES))
 def test_no_wire_shows_a_trace_of_tools(front: str, back: str) -> None:
     decoded = DIALECTS[front].decode_request(json.dumps(BODIES[front]).encode(), {})
-    request = written(lower(settle(decoded).request).request).request
+    request = to_text_request(to_functions(repair_history(decoded).request).request).request
     body = json.loads(DIALECTS[back].encode_request(request, Profile()).body)
     names = names_in(body)
     assert "temperature" in names
@@ -340,7 +342,7 @@ def test_no_wire_shows_a_trace_of_tools(front: str, back: str) -> None:
 def test_a_chat_message_of_words_is_a_plain_string() -> None:
     """Templates of text-only servers take nothing else."""
     decoded = DIALECTS["chat"].decode_request(json.dumps(BODIES["chat"]).encode(), {})
-    body = json.loads(DIALECTS["chat"].encode_request(written(decoded).request, Profile()).body)
+    body = json.loads(DIALECTS["chat"].encode_request(to_text_request(decoded).request, Profile()).body)
     assert [message["role"] for message in body["messages"]] == ["system", "user", "assistant", "user"]
     assert all(isinstance(message["content"], str) for message in body["messages"])
     assert body["messages"][0]["content"].startswith("Be brief.\n\n# Tools\n")
@@ -349,7 +351,7 @@ def test_a_chat_message_of_words_is_a_plain_string() -> None:
 def test_a_responses_input_that_is_a_string_is_told_with_its_note() -> None:
     given = {"model": "m", "input": "hi", "tools": BODIES["responses"]["tools"], "tool_choice": "required"}
     decoded = DIALECTS["responses"].decode_request(json.dumps(given).encode(), {})
-    body = json.loads(DIALECTS["responses"].encode_request(written(decoded).request, Profile()).body)
+    body = json.loads(DIALECTS["responses"].encode_request(to_text_request(decoded).request, Profile()).body)
     assert body["instructions"].startswith("# Tools")
     assert "hi\n\n[Note on this answer: You must" in json.dumps(body["input"]).replace("\\n", "\n")
 
@@ -370,7 +372,7 @@ def example_in(text: str) -> Any:
 
 def test_the_tools_stand_in_the_clients_order_in_exact_json() -> None:
     schema = {"type": "object", "properties": {"z": {"maximum": Decimal("1.50")}, "a": {"const": 10**30}}}
-    text = rules((NOW, Tool(name="x", schema=schema), READ))
+    text = tool_rules((NOW, Tool(name="x", schema=schema), READ))
     assert tools_in(text) == [
         {"name": "now", "parameters": {"type": "object", "properties": {}}},
         {"name": "x", "parameters": schema},
@@ -380,7 +382,7 @@ def test_the_tools_stand_in_the_clients_order_in_exact_json() -> None:
 
 
 def test_the_rules_are_short_and_say_what_matters() -> None:
-    text = rules((NOW,))
+    text = tool_rules((NOW,))
     assert text.index("The tools") < 1500
     assert len(text.splitlines()) < 18
     for word in (
@@ -397,32 +399,32 @@ def test_the_rules_are_short_and_say_what_matters() -> None:
 
 
 def test_the_same_tools_are_the_same_bytes_known_or_not() -> None:
-    text = rules((READ, NOW))
+    text = tool_rules((READ, NOW))
     _known.clear()
-    again = rules((Tool(name="read", description="Reads a file.", schema=dict(READ.schema or {})), NOW))
+    again = tool_rules((Tool(name="read", description="Reads a file.", schema=dict(READ.schema or {})), NOW))
     assert text == again
-    assert rules((NOW, READ)) != text
-    assert rules((READ, NOW)) is again
+    assert tool_rules((NOW, READ)) != text
+    assert tool_rules((READ, NOW)) is again
 
 
 def test_a_few_sets_are_remembered_and_huge_ones_are_not() -> None:
     _known.clear()
     huge = Tool(name="huge", description="x" * (1 << 20))
-    assert rules((huge,)) == rules((huge,))
+    assert tool_rules((huge,)) == tool_rules((huge,))
     assert not _known
     for number in range(40):
-        rules((Tool(name=f"t{number}"),))
+        tool_rules((Tool(name=f"t{number}"),))
     assert len(_known) == 16
 
 
 def test_the_example_calls_the_first_tool_that_needs_arguments() -> None:
-    assert example_in(rules((NOW, READ))) == {"name": "read", "arguments": {"path": "..."}}
-    assert example_in(rules((NOW,))) is None
+    assert example_in(tool_rules((NOW, READ))) == {"name": "read", "arguments": {"path": "..."}}
+    assert example_in(tool_rules((NOW,))) is None
 
 
 def test_a_tool_may_be_called_tool_call() -> None:
     tool = Tool(name="tool_call", schema={"type": "object", "properties": {"q": {}}, "required": ["q"]})
-    text = rules((tool,))
+    text = tool_rules((tool,))
     assert tools_in(text)[0]["name"] == "tool_call"
     assert example_in(text) == {"name": "tool_call", "arguments": {"q": "..."}}
 
@@ -449,7 +451,7 @@ def test_a_tool_may_be_called_tool_call() -> None:
 def test_values_of_an_example_are_of_the_schema(schema: Any, value: Any) -> None:
     point = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
     whole = {"type": "object", "properties": {"v": schema}, "required": ["v"], "$defs": {"Point": point}}
-    assert example_in(rules((Tool(name="t", schema=whole),))) == {"name": "t", "arguments": {"v": value}}
+    assert example_in(tool_rules((Tool(name="t", schema=whole),))) == {"name": "t", "arguments": {"v": value}}
 
 
 @pytest.mark.parametrize(
@@ -464,8 +466,8 @@ def test_values_of_an_example_are_of_the_schema(schema: Any, value: Any) -> None
 )
 def test_where_no_value_is_found_there_is_no_example(schema: Any) -> None:
     tool = Tool(name="t", schema={"type": "object", "properties": {"v": schema}, "required": ["v"]})
-    assert example_in(rules((tool,))) is None
-    assert example_in(rules((tool, READ)))["name"] == "read"
+    assert example_in(tool_rules((tool,))) is None
+    assert example_in(tool_rules((tool, READ)))["name"] == "read"
 
 
 WORDS = st.sampled_from(["type", "object", "string", "a", "b", "#/properties/a", "null"])
@@ -488,7 +490,7 @@ SCHEMAS = st.recursive(
 @given(SCHEMAS, SCHEMAS | st.lists(st.sampled_from(["a", "b"]), min_size=1))
 def test_no_schema_is_too_odd_and_no_example_is_wrong(inner: Any, required: Any) -> None:
     schema = {"type": "object", "properties": {"a": inner, "b": {"type": "string"}}, "required": required}
-    found = example_in(rules((Tool(name="t", schema=schema),)))
+    found = example_in(tool_rules((Tool(name="t", schema=schema),)))
     checker = Schemas().of(schema).checker
     if found is not None:
         assert checker is not None
@@ -502,7 +504,7 @@ def test_a_description_cannot_pose_as_more(token: str) -> None:
     tool = Tool(
         name="t", description=f"Says {token} and <b>bold</b>, [path].", schema={"required": ["v"], "default": token}
     )
-    (line,) = [line for line in rules((tool,)).split("\n") if '"parameters":' in line]
+    (line,) = [line for line in tool_rules((tool,)).split("\n") if '"parameters":' in line]
     assert token not in line
     assert "and <b>bold</b>, [path]." in line
     assert json.loads(line)["description"] == tool.description

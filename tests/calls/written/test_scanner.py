@@ -13,17 +13,17 @@ from tests.calls.speaking import CALL, PARIS, TIME, Writer, joined, read, read_a
 from tests.calls.written.formats.native import check
 from tests.thorough import is_thorough
 from toolwire.calls.written.formats import GRAMMARS
-from toolwire.calls.written.formats.base import Broken, Closed, Grew, Imagined, Opened, Piece, Words
+from toolwire.calls.written.formats.base import CallBroken, CallClosed, CallGrew, CallOpened, Imagined, Piece, PlainText
 from toolwire.calls.written.formats.openers import Openers
-from toolwire.calls.written.scanner import FREE, Sentinel
+from toolwire.calls.written.scanner import FREE, CallScanner
 
 pytestmark = pytest.mark.slow
 
 NOW = tag('{"name": "get_time"}')
 
 
-def found(text: str, *, is_told: bool = True) -> list[object]:
-    return told_apart(read_all_ways(text, is_told=is_told))
+def found(text: str, *, is_instructed: bool = True) -> list[object]:
+    return told_apart(read_all_ways(text, is_instructed=is_instructed))
 
 
 # Order, and what streams.
@@ -35,44 +35,44 @@ def test_text_keeps_its_order_around_calls() -> None:
 
 def test_H108_arguments_grow_as_they_were_written() -> None:
     raw = '{ "city":"mkdir -p test/{test1,test2","days" : 1E2}'
-    sentinel = Sentinel(told())
+    sentinel = CallScanner(told())
     assert sentinel.feed('<tool_call>{"name": "get_weather", ') == []  # what follows may be no arguments at all
     pieces = [piece for letter in f'"arguments": {raw}}}' for piece in sentinel.feed(letter)]
     assert len(pieces) > 10
-    assert joined(pieces) == [Opened("get_weather"), Grew(raw)]
-    assert sentinel.feed("</tool_call>") == [Closed(name="get_weather", raw=raw)]
+    assert joined(pieces) == [CallOpened("get_weather"), CallGrew(raw)]
+    assert sentinel.feed("</tool_call>") == [CallClosed(name="get_weather", raw=raw)]
 
 
 def test_words_leave_at_once() -> None:
-    sentinel = Sentinel(told())
+    sentinel = CallScanner(told())
     for text in ("One ", "word ", "after\n", "another `code` ", "[x] {y} "):
-        assert sentinel.feed(text) == [Words(text)]
+        assert sentinel.feed(text) == [PlainText(text)]
 
 
 def test_words_that_pass_need_not_be_fed() -> None:
-    sentinel = Sentinel(told())
+    sentinel = CallScanner(told())
     assert not sentinel.passes("One")
-    assert sentinel.feed("One") == [Words("One")]
+    assert sentinel.feed("One") == [PlainText("One")]
     assert sentinel.passes(" more")
     assert not sentinel.passes(" <tool")
-    assert sentinel.feed(" <tool") == [Words(" ")]
+    assert sentinel.feed(" <tool") == [PlainText(" ")]
     assert sentinel.held == len("<tool")
     assert not sentinel.passes("s")
-    assert sentinel.feed("s of the trade>") == [Words("<tools of the trade>")]
+    assert sentinel.feed("s of the trade>") == [PlainText("<tools of the trade>")]
 
 
 def test_a_place_is_known_behind_words_that_nobody_looked_at() -> None:
-    sentinel = Sentinel(told())
+    sentinel = CallScanner(told())
     for _ in range(1000):
-        assert sentinel.feed("word\n") == [Words("word\n")]
-    assert joined(sentinel.feed(NOW) + sentinel.close())[-1] == Closed(name="get_time", raw="{}")
+        assert sentinel.feed("word\n") == [PlainText("word\n")]
+    assert joined(sentinel.feed(NOW) + sentinel.close())[-1] == CallClosed(name="get_time", raw="{}")
 
 
-@pytest.mark.parametrize("is_told", [True, False])
-def test_nothing_longer_than_an_opener_is_ever_held(is_told: bool) -> None:
+@pytest.mark.parametrize("is_instructed", [True, False])
+def test_nothing_longer_than_an_opener_is_ever_held(is_instructed: bool) -> None:
     text = 'a <tool_cal <|tool_calls_section_beg <｜DSML TOOL_CALL_BLOC [TOOL_CALL {"tool_call <<<tool_cal </thinkin'
     for size in range(1, 9):
-        sentinel = Sentinel(told(is_told))
+        sentinel = CallScanner(told(is_instructed))
         for start in range(0, len(text), size):
             sentinel.feed(text[start : start + size])
             assert sentinel.held < Openers(GRAMMARS).longest < 32
@@ -103,7 +103,7 @@ def test_nothing_longer_than_an_opener_is_ever_held(is_told: bool) -> None:
 )
 def test_a_block_of_its_own_is_a_call_and_one_in_a_sentence_is_text(text: str, expected: list[object]) -> None:
     assert found(text) == expected
-    assert found(text, is_told=False) == expected
+    assert found(text, is_instructed=False) == expected
 
 
 @pytest.mark.parametrize(
@@ -144,8 +144,8 @@ def test_inside_a_line_only_what_is_valid_counts(inside: str) -> None:
     ],
 )
 def test_H124_code_and_thinking_are_text(text: str) -> None:
-    for is_told in (True, False):
-        assert found(text, is_told=is_told) == [text]
+    for is_instructed in (True, False):
+        assert found(text, is_instructed=is_instructed) == [text]
 
 
 @pytest.mark.parametrize(
@@ -166,35 +166,35 @@ def test_behind_code_and_thinking_calls_count_again(before: str) -> None:
 
 
 def test_H123_json_counts_without_a_tag_only_if_it_is_all_there_is() -> None:
-    for is_told in (True, False):
-        assert found(f"  {CALL}\n", is_told=is_told) == ["  ", PARIS, "\n"]
-        assert found(f"```json\n{CALL}\n```", is_told=is_told) == [PARIS]
+    for is_instructed in (True, False):
+        assert found(f"  {CALL}\n", is_instructed=is_instructed) == ["  ", PARIS, "\n"]
+        assert found(f"```json\n{CALL}\n```", is_instructed=is_instructed) == [PARIS]
         for text in (
             f"{CALL}\nThere.",
             f"There:\n{CALL}",
             f"```json\n{CALL}\n```\nThere.",
             f"There:\n```json\n{CALL}\n```",
         ):
-            assert found(text, is_told=is_told) == [text]
+            assert found(text, is_instructed=is_instructed) == [text]
 
 
 def test_an_answer_that_is_json_is_not_held() -> None:
-    sentinel = Sentinel(told())
-    assert joined(sentinel.feed('```json\n{"items": [1, ')) == [Words('```json\n{"items": [1, ')]
-    sentinel = Sentinel(told())
-    assert joined(sentinel.feed('{"name": "Bob", ')) == [Words('{"name": "Bob", ')]
+    sentinel = CallScanner(told())
+    assert joined(sentinel.feed('```json\n{"items": [1, ')) == [PlainText('```json\n{"items": [1, ')]
+    sentinel = CallScanner(told())
+    assert joined(sentinel.feed('{"name": "Bob", ')) == [PlainText('{"name": "Bob", ')]
 
 
 def test_unknown_names_are_calls_only_where_calls_were_asked_for() -> None:
     text = tag('{"name": "Skill", "arguments": {"name": "none"}}')
     assert found(text) == [("Skill", {"name": "none"})]  # H126: who it is for decides
-    assert found(text, is_told=False) == [text]
+    assert found(text, is_instructed=False) == [text]
 
 
 def test_what_a_model_imagines_behind_its_call_is_marked() -> None:
     text = f"{tag()}\n<tool_result>\nSunny\n{tag()}"
     assert found(text) == [PARIS, "\n", Imagined(f"<tool_result>\nSunny\n{tag()}")]
-    assert found(text, is_told=False) == [PARIS, "\n<tool_result>\nSunny\n", PARIS]
+    assert found(text, is_instructed=False) == [PARIS, "\n<tool_result>\nSunny\n", PARIS]
     assert found("<tool_result>\nSunny") == ["<tool_result>\nSunny"]
     assert found(f"{tag()}\nThe <tool_result> follows") == [PARIS, "\nThe <tool_result> follows"]
 
@@ -238,7 +238,7 @@ def test_what_an_earlier_parser_got_wrong(name: str) -> None:
 def test_a_text_for_arguments_is_never_passed_as_if_it_were_json() -> None:
     text = tag('{"name": "get_weather", "arguments": "hello"}')
     [last] = read_all_ways(text)
-    assert isinstance(last, Broken)
+    assert isinstance(last, CallBroken)
     assert (last.name, last.raw, last.text) == ("get_weather", "hello", text)
 
 
@@ -253,11 +253,11 @@ def test_an_example_in_a_fence_is_not_called_with_the_call_behind_it() -> None:
 
 def test_a_text_of_openers_is_given_up_after_some() -> None:
     text = "<tool_call> x\n" * 5000
-    sentinel = Sentinel(told())
+    sentinel = CallScanner(told())
     sentinel.feed(text)
     assert sentinel.work < 5000 * 30
     for cuts in ([], range(0, len(text), 7), range(0, len(text), 4000)):
-        assert read(text, cuts) == [Words(text)]
+        assert read(text, cuts) == [PlainText(text)]
 
 
 # Any cutting.
@@ -265,9 +265,9 @@ def test_a_text_of_openers_is_given_up_after_some() -> None:
 
 @given(st.integers(min_value=0), st.booleans(), st.lists(st.integers(0, 3000)))
 @settings(max_examples=40, deadline=None)
-def test_H127_cutting_does_not_matter(seed: int, is_told: bool, cuts: list[int]) -> None:
-    text, _ = Writer(seed, is_told=is_told).write()
-    assert read(text, cuts, is_told=is_told) == read(text, is_told=is_told)
+def test_H127_cutting_does_not_matter(seed: int, is_instructed: bool, cuts: list[int]) -> None:
+    text, _ = Writer(seed, is_instructed=is_instructed).write()
+    assert read(text, cuts, is_instructed=is_instructed) == read(text, is_instructed=is_instructed)
 
 
 SHARDS = st.lists(
@@ -289,22 +289,22 @@ CUTS = st.lists(st.integers(0, 400))
 
 @given(SHARDS, st.booleans(), CUTS)
 @settings(max_examples=60, deadline=None)
-def test_H127_shards_of_calls_cut_anywhere(text: str, is_told: bool, cuts: list[int]) -> None:
-    _check_cuts(text, cuts, is_told=is_told)
+def test_H127_shards_of_calls_cut_anywhere(text: str, is_instructed: bool, cuts: list[int]) -> None:
+    _check_cuts(text, cuts, is_instructed=is_instructed)
 
 
 @pytest.mark.slow
 @given(SHARDS, st.booleans(), CUTS)
 @settings(max_examples=3000 if is_thorough() else 1000, deadline=None)
-def test_H127_many_shards_of_calls_cut_anywhere(text: str, is_told: bool, cuts: list[int]) -> None:
-    _check_cuts(text, cuts, is_told=is_told)
+def test_H127_many_shards_of_calls_cut_anywhere(text: str, is_instructed: bool, cuts: list[int]) -> None:
+    _check_cuts(text, cuts, is_instructed=is_instructed)
 
 
-def _check_cuts(text: str, cuts: list[int], *, is_told: bool) -> None:
-    whole = read(text, is_told=is_told)
+def _check_cuts(text: str, cuts: list[int], *, is_instructed: bool) -> None:
+    whole = read(text, is_instructed=is_instructed)
     check([piece for piece in whole if not isinstance(piece, Imagined)])
-    assert read(text, cuts, is_told=is_told) == whole
-    assert read(text, range(len(text)), is_told=is_told) == whole
+    assert read(text, cuts, is_instructed=is_instructed) == whole
+    assert read(text, range(len(text)), is_instructed=is_instructed) == whole
     _check_words(text, whole)
 
 
@@ -312,10 +312,10 @@ def _check_words(text: str, pieces: list[Piece]) -> None:
     """Words stand in the text, in this order; and without calls they are the text."""
     position = 0
     for piece in pieces:
-        if isinstance(piece, Words | Broken | Imagined):
+        if isinstance(piece, PlainText | CallBroken | Imagined):
             assert piece.text in text[position:]
             position = text.index(piece.text, position) + len(piece.text)
-    assert position == len(text) or any(not isinstance(piece, Words) for piece in pieces)
+    assert position == len(text) or any(not isinstance(piece, PlainText) for piece in pieces)
 
 
 @given(SHARDS)
@@ -329,15 +329,15 @@ def test_prose_in_code_is_never_lost_and_never_a_call(text: str) -> None:
 def _check_written(seeds: range) -> None:
     """Each is read in pieces and gives what was written; some are also read whole, to the same pieces."""
     for seed in seeds:
-        is_told = seed % 3 != 0
-        text, expected = Writer(seed, is_told=is_told).write()
+        is_instructed = seed % 3 != 0
+        text, expected = Writer(seed, is_instructed=is_instructed).write()
         chance = random.Random(seed)
         count = len(text) if chance.random() < (1 / 3 if is_thorough() else 1 / 12) else chance.choice((0, 3, 20))
-        pieces = read(text, chance.sample(range(len(text)), k=min(len(text), count)), is_told=is_told)
+        pieces = read(text, chance.sample(range(len(text)), k=min(len(text), count)), is_instructed=is_instructed)
         assert told_apart(pieces) == expected, (seed, text)
         check(pieces)
         if is_thorough() or seed % 8 == 0:
-            assert read(text, is_told=is_told) == pieces, (seed, text)
+            assert read(text, is_instructed=is_instructed) == pieces, (seed, text)
 
 
 def test_written_texts_give_what_was_written() -> None:
@@ -378,12 +378,12 @@ HOSTILE = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_told", [True, False])
+@pytest.mark.parametrize("is_instructed", [True, False])
 @pytest.mark.parametrize("name", HOSTILE)
-def test_the_work_follows_the_length(name: str, is_told: bool) -> None:
+def test_the_work_follows_the_length(name: str, is_instructed: bool) -> None:
     """Counted in letters that were read, again or not: no clock tells as much."""
     size = 100_000 if is_thorough() else 50_000
-    once, twice = _work(HOSTILE[name], size, is_told), _work(HOSTILE[name], 2 * size, is_told)
+    once, twice = _work(HOSTILE[name], size, is_instructed), _work(HOSTILE[name], 2 * size, is_instructed)
     assert twice <= 2.2 * once + 2 * FREE
     assert twice <= 6 * 2 * size + 2 * FREE
 
@@ -397,7 +397,7 @@ def test_the_work_follows_the_length_of_nested_openers() -> None:
 def test_a_text_full_of_openers_is_soon_taken_for_words(unit: str) -> None:
     """Counted in calls of functions: every opener is given to several grammars, whose reading is not counted as letters."""
     text = unit * (22_000 // len(unit))
-    sentinel = Sentinel(told(True))
+    sentinel = CallScanner(told(True))
     count = 0
 
     def note(frame: object, event: str, argument: object) -> None:
@@ -413,17 +413,17 @@ def test_a_text_full_of_openers_is_soon_taken_for_words(unit: str) -> None:
     assert count < 250_000
 
 
-def _work(unit: str, size: int, is_told: bool) -> int:
+def _work(unit: str, size: int, is_instructed: bool) -> int:
     text = unit * (size // len(unit))
-    sentinel = Sentinel(told(is_told))
+    sentinel = CallScanner(told(is_instructed))
     pieces = [piece for start in range(0, len(text), 4000) for piece in sentinel.feed(text[start : start + 4000])]
     pieces += sentinel.close()
-    assert sum(len(piece.text) for piece in pieces if isinstance(piece, Words | Broken | Imagined)) <= len(text)
+    assert sum(len(piece.text) for piece in pieces if isinstance(piece, PlainText | CallBroken | Imagined)) <= len(text)
     return sentinel.work
 
 
 def test_a_long_row_of_nested_openers_is_one_broken_call() -> None:
     text = '<tool_call>{"a":"' * 20_000
     [only] = read(text)
-    assert isinstance(only, Broken)
+    assert isinstance(only, CallBroken)
     assert only.text == text

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire.calls.schemas import Schemas
-from toolwire.calls.validation import Offer, OfferedTools, span_of
-from toolwire.calls.written.splitter import Manner, Spoken
+from toolwire.calls.validation import OfferedTools, ToolOffer, span_of
+from toolwire.calls.written.splitter import CallSplitter, SplitterPolicy
 from toolwire.errors import UpstreamError
 from toolwire.events import (
     Answer,
@@ -29,7 +29,7 @@ from toolwire.events import (
 from toolwire.types import Choice, Citation, Loss, Part, Reasoning, Text, Tool, ToolCall
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
-OFFER = Offer([Tool(name="weather", schema=SCHEMA), Tool(name="tool_call", schema={"type": "object"})])
+OFFER = ToolOffer([Tool(name="weather", schema=SCHEMA), Tool(name="tool_call", schema={"type": "object"})])
 PARIS = '<tool_call>\n{"name": "weather", "arguments": {"city": "Paris"}}\n</tool_call>'
 ROME = PARIS.replace("Paris", "Rome")
 UNKNOWN = PARIS.replace("weather", "teleport")
@@ -37,10 +37,13 @@ UNREADABLE = '<tool_call>\n{"name": weather!!, "arguments": [[[\n</tool_call>'
 DONE = Finished(choices=(Choice(reason="stop"),))
 
 
-def spoken(*, is_told: bool = True, **manner: Any) -> Spoken:
+def spoken(*, is_instructed: bool = True, **manner: Any) -> CallSplitter:
     numbers = itertools.count()
-    return Spoken(
-        OfferedTools(OFFER, Schemas(), is_told), OFFER, lambda prefix: f"{prefix}{next(numbers)}", Manner(**manner)
+    return CallSplitter(
+        OfferedTools(OFFER, Schemas(), is_instructed),
+        OFFER,
+        lambda prefix: f"{prefix}{next(numbers)}",
+        SplitterPolicy(**manner),
     )
 
 
@@ -52,7 +55,7 @@ def said(*pieces: str, index: int = 0, choice: int = 0) -> list[Event]:
     ]
 
 
-def heard(events: list[Event], listener: Spoken, *, at_once: bool = False) -> list[Event]:
+def heard(events: list[Event], listener: CallSplitter, *, at_once: bool = False) -> list[Event]:
     whole = [Started(id="1", model="m"), *events, DONE]
     if at_once:
         return listener.send(whole)
@@ -117,18 +120,18 @@ def test_any_cutting_gives_the_same_parts(cuts: list[int]) -> None:
     )
     places = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
     pieces = [text[start:end] for start, end in itertools.pairwise(places)]
-    for manner in ({}, {"is_held": True}, {"is_told": False}, {"is_single": True}, {"unknown": "text"}):
+    for manner in ({}, {"is_held": True}, {"is_instructed": False}, {"is_single": True}, {"unknown": "text"}):
         assert parts(*pieces, **manner) == parts(text, **manner)
         assert checked(heard(said(*pieces), spoken(**manner), at_once=True)).parts
 
 
 def test_what_has_no_call_in_it_stays_the_same_objects() -> None:
-    for is_told in (True, False):
-        listener = spoken(is_told=is_told)
+    for is_instructed in (True, False):
+        listener = spoken(is_instructed=is_instructed)
         for events in ([Started(id="1", model="m")], said("Hello ", "<b>there</b>", " you"), [DONE]):
             assert listener.send(events) is events
         assert listener.changed == ""
-    listener = spoken(is_told=False)
+    listener = spoken(is_instructed=False)
     for event in said("\n\n", "Hello ", "there"):
         events = [event]
         assert listener.send(events) is events
@@ -250,13 +253,13 @@ def test_H117_an_answer_of_final_words_alone_ends_as_it_streamed() -> None:
     for text in ("<|channel|>final<|message|>It is sunny.<|return|>", "<|channel|>final<|message|>It is sunny."):
         for pieces in ((text,), tuple(text)):
             assert parts(*pieces) == [Text(text="It is sunny.")]
-            assert parts(*pieces, is_told=False) == [Text(text="It is sunny.")]
+            assert parts(*pieces, is_instructed=False) == [Text(text="It is sunny.")]
 
 
 def test_what_was_held_is_told_before_a_failure_is() -> None:
     for text in ("Let me look.\n<tool_c", 'Look <tool_call>{"name": "weather", "argu', "Look. `<tool_call>` <tool"):
-        for is_told in (True, False):
-            listener = spoken(is_told=is_told)
+        for is_instructed in (True, False):
+            listener = spoken(is_instructed=is_instructed)
             events = heard(said(text)[:-1], listener)[:-1] + listener.send([Failed(error=UpstreamError("cut"))])
             assert "".join(event.text for event in events if isinstance(event, PartDelta)) == text
             assert isinstance(events[-1], Failed)

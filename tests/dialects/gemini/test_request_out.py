@@ -393,8 +393,8 @@ def test_structured_output() -> None:
 def test_thinking_by_level_or_by_budget(model: str, thinking: Thinking, expected: Any) -> None:
     config, losses = write_members(model, thinking=thinking)
     assert config.get("thinkingConfig") == expected
-    is_told = thinking.budget is None or "thinkingBudget" in (expected or {})
-    assert losses == ([] if is_told and expected else ["thinking"] if is_told else ["thinking.budget"])
+    is_instructed = thinking.budget is None or "thinkingBudget" in (expected or {})
+    assert losses == ([] if is_instructed and expected else ["thinking"] if is_instructed else ["thinking.budget"])
 
 
 @pytest.mark.parametrize(

@@ -40,15 +40,15 @@ def _schemas(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
 def _written_past(said: list[Said]) -> Iterator[Past]:
     """Results name the call of the previous turn that they answer; a turn is the model's output since the last user message."""
     turn: list[str] = []
-    is_told = True
+    is_instructed = True
     for message in said:
         if message.role == "assistant":
-            turn = [] if is_told else turn
+            turn = [] if is_instructed else turn
             turn += _CALL.findall(message.text)
-            is_told = False
-        elif message.role == "user" and not is_told:
+            is_instructed = False
+        elif message.role == "user" and not is_instructed:
             yield from _answered(turn, [json.loads(found) for found in _RESULT.findall(message.text)])
-            is_told = True
+            is_instructed = True
 
 
 def _answered(turn: list[str], results: list[dict[str, Any]]) -> Iterator[Past]:

@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from ...calls.stop_sequences import Stopping
+from ...calls.stop_sequences import StopFilter
 from ...errors import UpstreamError
 from ...events import Event, PartEnded, Started
 from ...ids import new_id
@@ -85,7 +85,7 @@ class CodexTurn:
         self._thread: Thread | None = None
         self._decoder = CodexTurnDecoder("")
         self._names = CodexToolNames()
-        self._stopping: Stopping | None = None
+        self._stopping: StopFilter | None = None
         self._is_kept = False  # the thread can serve another request
         self._count = 0  # items that were injected into it
         self._uses = 1  # requests so far, including this one
@@ -226,7 +226,7 @@ class CodexTurn:
     def _listen(self, request: Request) -> None:
         self.is_over = False
         self.calls = []
-        self._stopping = Stopping(request.sampling.stop) if any(request.sampling.stop) else None
+        self._stopping = StopFilter(request.sampling.stop) if any(request.sampling.stop) else None
 
     async def _heard(self, seconds: float, deadline: float) -> list[Event]:
         """The events of all messages so far; waits if there are none. seconds: the timeout that ends at the deadline."""

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...calls.signatures import print_of
-from ...calls.stop_sequences import Stopping
+from ...calls.stop_sequences import StopFilter
 from ...calls.validation import LocalCall
 from ...errors import GatewayError, InternalError, UpstreamError
 from ...events import Event, Finished, Noted, PartEnded, Started
@@ -103,7 +103,7 @@ class AgentRun:
         self._repeats = repeats or Repeats()
         self._local = local
         self._request: Request | None = None
-        self._stopping: Stopping | None = None
+        self._stopping: StopFilter | None = None
         self._events: list[Event] = []
         self._unread = 0  # bytes of the messages that these events came in
         self._news, self._room = asyncio.Event(), asyncio.Event()
@@ -138,7 +138,7 @@ class AgentRun:
         self.on_end = None
         self._moved_at = self._heard_at = self._now()
         self._request = request
-        self._stopping = Stopping(request.sampling.stop) if any(request.sampling.stop) else None
+        self._stopping = StopFilter(request.sampling.stop) if any(request.sampling.stop) else None
 
     async def first(self) -> list[Event]:
         """All events up to the first part. Raises GatewayError where there is none."""

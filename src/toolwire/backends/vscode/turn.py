@@ -10,7 +10,7 @@ import asyncio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...calls.stop_sequences import Stopping
+from ...calls.stop_sequences import StopFilter
 from ...calls.turn import BYTES_PER_TOKEN
 from ...errors import UpstreamError
 from ...events import Event, Failed, Finished, Noted, PartEnded, content_of
@@ -70,7 +70,7 @@ class WindowTurn:
         self._inbox: Inbox | None = None
         self._is_ended = False  # VS Code has ended it
         self._said: list[str] = []
-        self._stopping: Stopping | None = None
+        self._stopping: StopFilter | None = None
         self._limiting: Limiting | None = None
         self._decoder = AnswerDecoder(
             chat.id,
@@ -81,7 +81,7 @@ class WindowTurn:
 
     async def begin(self, request: Request) -> list[Event]:
         """Sends the request and returns all events up to the first part. Raises UpstreamError where there is none, and SessionLost."""
-        self._stopping = Stopping(request.sampling.stop) if any(request.sampling.stop) else None
+        self._stopping = StopFilter(request.sampling.stop) if any(request.sampling.stop) else None
         self._limiting = Limiting(request.max_tokens) if request.max_tokens is not None else None
         deadline = _now() + self._timeouts.first
         try:

@@ -18,8 +18,8 @@ from ...wire.exact_json import BadJson, decode
 from ..schemas import Fault
 from ..schemas.keywords import Path, declared
 from .loose_json import NotLoose
-from .members import Drop, Edit, Put, Rename, find, same_name
-from .object_text import encoded
+from .members import Edit, Put, Remove, Rename, find, same_name
+from .object_text import decode_loosely
 from .quotes import Steps
 
 Plan: TypeAlias = tuple[Edit, ...]
@@ -105,7 +105,7 @@ def _branch(faults: list[Fault], view: View, level: int) -> list[Plan]:
 
 def _retyped(path: Path, value: Json, types: list[str], view: View) -> list[Edit]:
     if _is_nothing(value, types):
-        return [Drop(path, "null")] if path and isinstance(path[-1], str) else []
+        return [Remove(path, "null")] if path and isinstance(path[-1], str) else []
     found: list[Edit] = [Put(path, item, repair) for item, repair in _other_readings(value, types, view.steps)]
     is_member = bool(path) and isinstance(path[-1], str)  # of several items in a list, nobody knows which were one
     if not found and view.may_wrap and "array" in types and is_member and _is_single(value):
@@ -145,7 +145,7 @@ def _from_text(text: str, types: list[str], steps: Steps | None) -> list[tuple[J
     word = text.strip()
     if "array" in types or "object" in types:
         try:
-            value = encoded(text, steps)
+            value = decode_loosely(text, steps)
         except NotLoose:
             value = None
         if (isinstance(value, list) and "array" in types) or (isinstance(value, dict) and "object" in types):

@@ -21,8 +21,8 @@ from ..schemas import Checker, Fault, Schemas, TooCostly
 from ..schemas.keywords import Path, schemas_at, types_of
 from ..tools.freeform import FIELD
 from .members import all_names, find, is_whole, same_name
-from .object_text import Known, meant
-from .repair_search import Fixed, Search, preferred
+from .object_text import SchemaFacts, find_object
+from .repair_search import Fixed, RepairSearch, preferred_form
 
 
 class Valid(Struct, frozen=True, kw_only=True, tag="valid"):
@@ -78,24 +78,24 @@ class _Case:
     def verdict(self, may_repair: bool) -> Verdict:
         arguments = self._arguments
         if isinstance(arguments, dict) and self._checker.fits(arguments, self._size):
-            better = preferred(arguments, self._raw, self._checker) if may_repair else None
+            better = preferred_form(arguments, self._raw, self._checker) if may_repair else None
             return Valid(args=arguments) if better is None else _repaired(better)
         fixed = self._fixed() if may_repair else None
         if fixed is None:
             return self._invalid()
-        better = preferred(fixed.arguments, self._raw, self._checker)
+        better = preferred_form(fixed.arguments, self._raw, self._checker)
         return _repaired(fixed if better is None else Fixed(better.arguments, (*fixed.repairs, *better.repairs)))
 
     def _fixed(self) -> Fixed | None:
-        search = Search(self._checker, self._tool.name, self._size)
+        search = RepairSearch(self._checker, self._tool.name, self._size)
         if isinstance(self._arguments, dict):
             return search.fix(self._arguments)
         if self._is_cut:
             return None
-        found = meant(self._raw, self._known(search))
+        found = find_object(self._raw, self._known(search))
         return None if found is None else search.fix(found.arguments, found.repairs)
 
-    def _known(self, search: Search) -> Known:
+    def _known(self, search: RepairSearch) -> SchemaFacts:
         schema = self._checker.schema
 
         def may_close(value: JsonObject, unclosed: list[Path]) -> bool:
@@ -106,7 +106,7 @@ class _Case:
             types = [types_of(found) for found in schemas_at(schema, path)]
             return not path or (any(types) and set().union(*types) <= {"array", "object", "null"})
 
-        return Known(
+        return SchemaFacts(
             may_close=may_close,
             is_sure=is_sure,
             tool=self._tool.name,
@@ -202,13 +202,13 @@ def place(path: Path) -> str:
     return text[:_LONGEST]
 
 
-def shown(value: Json, longest: int = 80) -> str:
+def render_value(value: Json, longest: int = 80) -> str:
     """A value as JSON, bounded before it is written."""
-    text = encode(pruned(value, longest, 3)).decode("utf-8", "replace")
+    text = encode(prune(value, longest, 3)).decode("utf-8", "replace")
     return text if len(text) <= 2 * longest else f"{text[: 2 * longest]}..."
 
 
-def pruned(value: Json, longest: int, levels: int) -> Json:
+def prune(value: Json, longest: int, levels: int) -> Json:
     """The same with long texts cut, long lists and objects shortened, deep ones flattened; each says so."""
     if isinstance(value, str):
         return value if len(value) <= longest else f"{value[:longest]}... ({len(value)} characters)"
@@ -220,9 +220,9 @@ def pruned(value: Json, longest: int, levels: int) -> Json:
         return f"... ({len(value)} {'members' if isinstance(value, dict) else 'items'})" if value else value
     kept = 20
     if isinstance(value, list):
-        items = [pruned(item, longest, levels - 1) for item in value[:kept]]
+        items = [prune(item, longest, levels - 1) for item in value[:kept]]
         return items if len(value) <= kept else [*items, f"... ({len(value)} items)"]
-    members = {key[:longest]: pruned(item, longest, levels - 1) for key, item in list(value.items())[:kept]}
+    members = {key[:longest]: prune(item, longest, levels - 1) for key, item in list(value.items())[:kept]}
     return members if len(value) <= kept else {**members, "...": f"({len(value)} members)"}
 
 
@@ -241,23 +241,23 @@ def _sentence(fault: Fault, arguments: Json) -> str:
         return "it does not fit the schema."
     kind = fault.kind
     if isinstance(kind, _Kind.Type):
-        return f"found {_kind(value)}{shown(value)}; expected {' or '.join(kind.types)}."
+        return f"found {_kind(value)}{render_value(value)}; expected {' or '.join(kind.types)}."
     if isinstance(kind, _Kind.Required):
-        return f"{shown(kind.property)} is missing; it is required."
+        return f"{render_value(kind.property)} is missing; it is required."
     if isinstance(kind, _Kind.AdditionalProperties | _Kind.UnevaluatedProperties):
-        return f"found {', '.join(map(shown, kind.unexpected[:5]))}, which this object does not have."
+        return f"found {', '.join(map(render_value, kind.unexpected[:5]))}, which this object does not have."
     if isinstance(kind, _Kind.Enum):
-        return f"found {shown(value)}; expected one of {', '.join(map(shown, kind.options[:_OPTIONS]))}."
+        return f"found {render_value(value)}; expected one of {', '.join(map(render_value, kind.options[:_OPTIONS]))}."
     if isinstance(kind, _Kind.Constant):
-        return f"found {shown(value)}; expected {shown(kind.expected_value)}."
+        return f"found {render_value(value)}; expected {render_value(kind.expected_value)}."
     if isinstance(kind, _Kind.Pattern):
-        return f"found {shown(value)}; expected a text that matches {kind.pattern[:100]}."
+        return f"found {render_value(value)}; expected a text that matches {kind.pattern[:100]}."
     if isinstance(kind, _Kind.AnyOf | _Kind.OneOfNotValid):
-        return f"found {shown(value)}; {_branches(kind.context)}."
+        return f"found {render_value(value)}; {_branches(kind.context)}."
     if isinstance(kind, _Kind.OneOfMultipleValid):
-        return f"found {shown(value)}, which fits more than one of the forms allowed; expected just one."
+        return f"found {render_value(value)}, which fits more than one of the forms allowed; expected just one."
     limit = getattr(kind, "limit", getattr(kind, "multiple_of", None))
-    return f"found {shown(value)}; expected {kind.name}{'' if limit is None else f' {limit}'}."
+    return f"found {render_value(value)}; expected {kind.name}{'' if limit is None else f' {limit}'}."
 
 
 def _branches(context: list[list[Fault]]) -> str:
@@ -266,7 +266,7 @@ def _branches(context: list[list[Fault]]) -> str:
         return "expected " + " or ".join(dict.fromkeys(name for names in types for name in names))
     inner = [fault for branch in context for fault in branch if not isinstance(fault.kind, _Kind.Type)]
     needs = dict.fromkeys(fault.kind.property for fault in inner if isinstance(fault.kind, _Kind.Required))
-    return f"expected one of {len(context)} forms" + (f" (with {', '.join(map(shown, needs))})" if needs else "")
+    return f"expected one of {len(context)} forms" + (f" (with {', '.join(map(render_value, needs))})" if needs else "")
 
 
 def _kind(value: Json) -> str:
@@ -287,7 +287,7 @@ def tool_error(tool: Tool, verdict: Invalid) -> JsonObject:
         "tool": tool.name[:_LONGEST_NAME],
         "validation_errors": errors,
         "missing": list(verdict.missing),
-        "received": pruned(verdict.received, 200, 4),
+        "received": prune(verdict.received, 200, 4),
         "hint": _hint(tool, verdict),
     }
     return _bounded(told, verdict)
@@ -343,7 +343,7 @@ def _bounded(told: JsonObject, verdict: Invalid) -> JsonObject:
             break
         told = {
             **told,
-            "received": pruned(verdict.received, longest, levels),
+            "received": prune(verdict.received, longest, levels),
             "validation_errors": told["validation_errors"][:most],
             "missing": told["missing"][:most],
         }

@@ -15,7 +15,7 @@ from typing import NoReturn
 from ...types import Json, JsonObject
 from ...wire.exact_json import BadJson, decode
 from ..schemas.keywords import Path
-from .quotes import ENDS, NotLoose, Place, Quoting, Steps
+from .quotes import ENDS, NotLoose, Place, QuoteReader, Steps
 
 __all__ = ["Loose", "NotLoose"]
 
@@ -60,7 +60,7 @@ class Loose:
         self.last_text = ""
         self.mended: list[Path] = []  # containers whose closer was another, or was missing before what followed
         self._is_at_key = False
-        self._quoting = Quoting(text, names, self.repairs, self._steps)
+        self._quoting = QuoteReader(text, names, self.repairs, self._steps)
 
     @property
     def steps(self) -> int:

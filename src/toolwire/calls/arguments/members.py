@@ -17,7 +17,7 @@ class Put(Struct, frozen=True):
     repair: str
 
 
-class Drop(Struct, frozen=True):
+class Remove(Struct, frozen=True):
     path: Path
     repair: str
 
@@ -30,7 +30,7 @@ class Rename(Struct, frozen=True):
     repair: str
 
 
-Edit: TypeAlias = Put | Drop | Rename
+Edit: TypeAlias = Put | Remove | Rename
 
 
 def find(value: Json, path: Path) -> Json:
@@ -40,7 +40,7 @@ def find(value: Json, path: Path) -> Json:
     return value
 
 
-def changed(value: Json, edit: Edit) -> Json:
+def apply_edit(value: Json, edit: Edit) -> Json:
     """Only the containers on the way are copied. An edit whose place an earlier one took away changes nothing."""
     try:
         find(value, edit.path)
@@ -70,7 +70,7 @@ def _changed(value: Json, edit: Edit, path: Path) -> Json:
         copy = value.copy()
         copy[step] = _changed(value[step], edit, path[1:])
         return copy
-    if isinstance(edit, Drop):
+    if isinstance(edit, Remove):
         return {key: item for key, item in value.items() if key != step}
     if edit.name in value:
         return value

@@ -34,7 +34,7 @@ MayClose = Callable[[JsonObject, list[Path]], bool]
 IsSure = Callable[[Path], bool]
 
 
-class Known(Struct, frozen=True):
+class SchemaFacts(Struct, frozen=True):
     """What is known of the tool. may_close: nothing can be missing where these containers of an object were not closed.
 
     is_sure: the schema says that a list or an object must be at this place. names: of the properties that it has at any
@@ -48,18 +48,18 @@ class Known(Struct, frozen=True):
     takes_empty: bool = True
 
 
-class Meant(Struct, frozen=True):
+class FoundObject(Struct, frozen=True):
     arguments: JsonObject
     repairs: tuple[str, ...]
 
 
-def meant(raw: str, known: Known) -> Meant | None:
+def find_object(raw: str, known: SchemaFacts) -> FoundObject | None:
     if len(raw) > LARGEST:
         return None
     return _Reader(known).read(raw, _ROUNDS)
 
 
-def encoded(text: str, steps: Steps | None = None, rounds: int = 2) -> Json:
+def decode_loosely(text: str, steps: Steps | None = None, rounds: int = 2) -> Json:
     """The list or object that a text holds as JSON, complete; raises NotLoose. steps: what many texts share."""
     if len(text) > LARGEST:
         raise NotLoose("too long")
@@ -68,7 +68,7 @@ def encoded(text: str, steps: Steps | None = None, rounds: int = 2) -> Json:
         raise NotLoose("no list or object")
     value = _strict(stripped)
     if isinstance(value, str) and rounds:
-        return encoded(value, steps, rounds - 1)
+        return decode_loosely(value, steps, rounds - 1)
     if value is not None:
         return value
     loose = Loose(stripped, steps=steps)
@@ -81,11 +81,11 @@ def encoded(text: str, steps: Steps | None = None, rounds: int = 2) -> Json:
 
 
 class _Reader:
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: SchemaFacts) -> None:
         self._known = known
         self._repairs: list[str] = []
 
-    def read(self, raw: str, rounds: int) -> Meant | None:
+    def read(self, raw: str, rounds: int) -> FoundObject | None:
         bare = without_marks(raw)
         self._repairs += bare.repairs
         if bare.text.strip() in _EMPTY:
@@ -101,8 +101,8 @@ class _Reader:
             return self._done(value[0], "unlisted", *(["twice"] if len(value) > 1 else []))
         return self._done(value) if isinstance(value, dict) else None
 
-    def _done(self, arguments: JsonObject, *more: str) -> Meant:
-        return Meant(arguments, tuple(dict.fromkeys((*self._repairs, *more))))
+    def _done(self, arguments: JsonObject, *more: str) -> FoundObject:
+        return FoundObject(arguments, tuple(dict.fromkeys((*self._repairs, *more))))
 
     def _value(self, text: str, is_ended: bool) -> Json:
         if (whole := _strict(text)) is not None:
@@ -251,7 +251,7 @@ _MOST_BEHIND = 50_000
 _MOST_MARKS = 6
 
 
-class Bare(NamedTuple):
+class BareText(NamedTuple):
     """is_ended: the model itself wrote an end behind it."""
 
     text: str
@@ -259,12 +259,12 @@ class Bare(NamedTuple):
     repairs: tuple[str, ...]
 
 
-def without_marks(raw: str) -> Bare:
+def without_marks(raw: str) -> BareText:
     """Without the marks before and behind."""
     text, before = _from_left(raw)
     text, is_ended = _from_right(text)
     repairs = dict.fromkeys([*before, *(["fence" if "fence" in before else "junk"] if is_ended else [])])
-    return Bare(text, is_ended, tuple(repairs))
+    return BareText(text, is_ended, tuple(repairs))
 
 
 def is_sentence_before(text: str, names: frozenset[str]) -> bool:

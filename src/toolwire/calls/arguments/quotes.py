@@ -38,7 +38,7 @@ class NotLoose(ValueError):
     """No JSON, not even loosely, or more than one meaning."""
 
 
-class Quoting:
+class QuoteReader:
     """Reads the texts of one document; names are those that may follow as keys where a comma was forgotten."""
 
     def __init__(self, document: str, names: frozenset[str], repairs: dict[str, None], steps: Steps) -> None:

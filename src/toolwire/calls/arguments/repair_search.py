@@ -20,8 +20,8 @@ from ..schemas import Checker, TooCostly
 from ..schemas.keywords import Path, schemas_at, types_of
 from .fixes import Plan, View, plans, whole_number
 from .loose_json import NotLoose
-from .members import Put, changed, is_open, put_all, same_name
-from .object_text import encoded
+from .members import Put, apply_edit, is_open, put_all, same_name
+from .object_text import decode_loosely
 from .quotes import Steps
 
 _ROUNDS = 8
@@ -50,7 +50,7 @@ _FREE = frozenset({"id", "type", "callid", "toolcallid", "status", "index"})  # 
 _ABOUT = _FREE | {"name", "tool", "toolname", "function", "functionname", "action", "recipientname"}
 
 
-class Search:
+class RepairSearch:
     """For one tool and one size of arguments; the number of tries is bounded over all its uses."""
 
     def __init__(self, checker: Checker, tool_name: str, size: int) -> None:
@@ -154,7 +154,7 @@ class Search:
         for plan in _choices(places):
             better = arguments
             for edit in plan:
-                better = changed(better, edit)
+                better = apply_edit(better, edit)
             if better is not arguments:
                 yield from self._solved(better, (*repairs, *(edit.repair for edit in plan)), may_wrap, rounds - 1)
 
@@ -174,7 +174,7 @@ def _choices(places: list[list[Plan]]) -> Iterator[Plan]:
 def _object(value: Json) -> JsonObject | None:
     if isinstance(value, str):
         try:
-            value = encoded(value)
+            value = decode_loosely(value)
         except NotLoose:
             return None
     return value if isinstance(value, dict) else None
@@ -266,7 +266,7 @@ _READ_STEPS = 8_000
 _MOST_LEAVES = 10_000  # values that are looked at
 
 
-def preferred(arguments: JsonObject, raw: str, checker: Checker) -> Fixed | None:
+def preferred_form(arguments: JsonObject, raw: str, checker: Checker) -> Fixed | None:
     """The same call as its tool would rather have it; None where that is as it stands."""
     if not (("." in raw or "e" in raw or "E" in raw) and checker.has_integers) and not checker.has_text_unions:
         return None
@@ -314,7 +314,7 @@ def _is_integer(schema: JsonObject, path: Path) -> bool:
 
 def _held(text: str, steps: Steps) -> Json:
     try:
-        return encoded(text, steps)
+        return decode_loosely(text, steps)
     except NotLoose:
         return None
 

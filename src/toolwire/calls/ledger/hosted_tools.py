@@ -41,7 +41,7 @@ class _Half(NamedTuple):
     may_wait: bool
 
 
-class Faults(NamedTuple):
+class HostedFaults(NamedTuple):
     """Places (message, part): halves that must go, and parts of an answer where the user speaks, or the other way round."""
 
     halves: set[tuple[int, int]]
@@ -51,7 +51,7 @@ class Faults(NamedTuple):
         return bool(self.halves or self.strays)
 
 
-def faults_in(messages: tuple[Message, ...]) -> Faults:
+def faults_in(messages: tuple[Message, ...]) -> HostedFaults:
     """A use may wait for its outcome until somebody else speaks: the provider has paused, or waits for results itself."""
     waiting: dict[str, tuple[int, int]] = {}
     seen: set[_Half] = set()
@@ -75,7 +75,7 @@ def faults_in(messages: tuple[Message, ...]) -> Faults:
                     waiting.pop(half.id, None)
                 elif not half.may_wait:
                     waiting[half.id] = (index, number)
-    return Faults(wrong, strays)
+    return HostedFaults(wrong, strays)
 
 
 def _is_speech(part: Part) -> bool:

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from ...types import Message, Opaque, Part, Reasoning, Text, ToolCall
 from ...wire.exact_json import encode
-from .hosted_tools import Faults, faults_in
-from .rules import Asked, Placed, Repair, is_blank, is_mute, is_telling, is_void, unproven
+from .hosted_tools import HostedFaults, faults_in
+from .rules import HistoryRules, Placed, Repair, has_content, is_blank, is_mute, is_void, unproven
 
 RAW = "_raw"  # the member that keeps what was no object (H022, H024)
 EMPTY = "(empty message)"
@@ -16,18 +16,18 @@ _NONE: set[int] = set()
 _INSTRUCTIONS = ("system", "developer")
 
 
-def tidied(messages: tuple[Message, ...], asked: Asked, repairs: list[Repair]) -> list[Placed]:
+def repair_messages(messages: tuple[Message, ...], asked: HistoryRules, repairs: list[Repair]) -> list[Placed]:
     """What is well stays the same object; a message of which nothing is left is gone, unless it is the user's turn."""
     is_silent = all(message.role in _INSTRUCTIONS for message in messages)
-    tidying = _Tidying(faults_in(messages), asked, is_silent, repairs)
+    tidying = _MessageRepair(faults_in(messages), asked, is_silent, repairs)
     lines: list[Placed] = []
     for place, message in enumerate(messages):
         lines += tidying.lines(Placed(place, message))
     return lines
 
 
-class _Tidying:
-    def __init__(self, faults: Faults, asked: Asked, is_silent: bool, repairs: list[Repair]) -> None:
+class _MessageRepair:
+    def __init__(self, faults: HostedFaults, asked: HistoryRules, is_silent: bool, repairs: list[Repair]) -> None:
         self._halves, self._strays = _by_message(faults.halves), _by_message(faults.strays)
         self._asked_for = asked
         self._repairs = repairs
@@ -98,7 +98,7 @@ class _Tidying:
         if _is_tidy(given) or (not given and line.message.extra):  # a recording is no part, it is told by its id
             return [line]
         kept = [part for part in given if not (isinstance(part, Text) and not part.text)]
-        if not any(isinstance(part, ToolCall) for part in kept) and not is_telling(tuple(kept)):
+        if not any(isinstance(part, ToolCall) for part in kept) and not has_content(tuple(kept)):
             kept = [part for part in kept if not is_blank(part)]
             kept = kept if any(not is_mute(part) for part in kept) or len(kept) == len(given) else []
         if len(kept) < len(given) or not given:
@@ -172,7 +172,7 @@ def _is_tidy(parts: tuple[Part, ...]) -> bool:
             has_called = True
         elif has_called or (isinstance(part, Text) and not part.text):
             return False
-    return has_called or is_telling(parts)
+    return has_called or has_content(parts)
 
 
 def _is_same(part: Part, other: Part) -> bool:

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 from ...errors import quote
 from ...types import Message, Part, Text, ToolCall, ToolResult
 from .hosted_tools import may_be_answer
-from .pairs import Fate, Pairs, Slot, paired
-from .rules import Asked, Placed, Repair, attached, has_loose_end, is_blank, loose_thoughts
+from .pairs import Fate, Pairs, Slot, pair_calls
+from .rules import HistoryRules, Placed, Repair, has_loose_end, is_blank, loose_thoughts, move_attachments
 
 OPENING = "(The conversation begins here.)"
 ENDING = "Go on."
@@ -19,16 +19,16 @@ _TOLD: dict[Fate, str] = {
 }
 
 
-def rearranged(lines: list[Placed], asked: Asked, lost: set[int], repairs: list[Repair]) -> list[Placed]:
+def arrange(lines: list[Placed], asked: HistoryRules, lost: set[int], repairs: list[Repair]) -> list[Placed]:
     """The same messages where they are well. lost: places of calls that go on without the ids of their items."""
-    pairs = paired(lines, asked.is_run, lost, repairs)
+    pairs = pair_calls(lines, asked.is_run, lost, repairs)
     written = _Writer(lines, pairs, repairs).written()
     if asked.fails_in_words and not asked.is_run:
-        written = attached(written, repairs)
+        written = move_attachments(written, repairs)
     return without_loose_thoughts(written, asked.is_run, repairs)
 
 
-def framed(
+def with_user_turns(
     lines: list[Placed], messages: tuple[Message, ...], repairs: list[Repair], *, is_formal: bool = True
 ) -> tuple[Message, ...]:
     """With the user's turn (H096), where it is asked for at the beginning; and at the end if there was one before results were

@@ -58,7 +58,7 @@ class Pairs(NamedTuple):
     loose: dict[Spot, Fate]
 
 
-def paired(lines: list[Placed], is_run: bool, lost: set[int], repairs: list[Repair]) -> Pairs:
+def pair_calls(lines: list[Placed], is_run: bool, lost: set[int], repairs: list[Repair]) -> Pairs:
     """Every call of the pairs that is not gone has a result, and an id of its own."""
     matcher = _Matcher(lines, is_run)
     matcher.match()

@@ -27,22 +27,22 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...types import Loss, Message, Reasoning, Request
-from .messages import tidied
-from .order import framed, rearranged, without_loose_thoughts
-from .rules import Asked, Repair, is_proven, is_settled, lacks_thought, thoughtless, without_copies, without_lost
+from .messages import repair_messages
+from .order import arrange, with_user_turns, without_loose_thoughts
+from .rules import HistoryRules, Repair, is_proven, is_valid, lacks_thought, thoughtless, without_copies, without_lost
 
 _TRIES = 3  # one is enough, unless what is told as the user's words parts what belonged together
 _ITEMS = frozenset({"responses"})  # dialects in which each part of a turn is a message of its own
 
 
-class Settled(Struct, frozen=True):
+class RepairedRequest(Struct, frozen=True):
     """The same request, or one whose history any provider takes; where it was changed its bytes no longer say what is meant."""
 
     request: Request
     repairs: tuple[Repair, ...] = ()
 
 
-class Reader(Struct, frozen=True, kw_only=True):
+class Recipient(Struct, frozen=True, kw_only=True):
     """Who gets the request. is_strict: the provider whose dialect the client speaks, which knows its own thoughts and items and
     refuses them without their proof. may_sign: one of that dialect that may do so, which shows by what it has signed. is_formal and
     fails_in_words: see rules.Asked."""
@@ -53,16 +53,16 @@ class Reader(Struct, frozen=True, kw_only=True):
     fails_in_words: bool = True
 
 
-_ANYBODY = Reader()
+_ANYBODY = Recipient()
 
 
-def settle(request: Request, reader: Reader = _ANYBODY) -> Settled:
+def repair_history(request: Request, reader: Recipient = _ANYBODY) -> RepairedRequest:
     """Linear in the history, and idempotent."""
     if _is_leaning(request):
-        return Settled(request)
+        return RepairedRequest(request)
     asked, repairs, messages = _asked(request, reader), list[Repair](), request.messages
     for _ in range(_TRIES):
-        if is_settled(messages, asked):
+        if is_valid(messages, asked):
             break
         messages = _repaired(messages, asked, repairs)
     if messages is not request.messages:
@@ -73,7 +73,7 @@ def settle(request: Request, reader: Reader = _ANYBODY) -> Settled:
             Repair("thinking", "thinking", "the open turn does not begin with a thought, so none can follow (H075)")
         )
         request = replace(request, thinking=replace(thinking, mode="off"), wire=b"")
-    return Settled(request, tuple(repairs))
+    return RepairedRequest(request, tuple(repairs))
 
 
 def losses_of(repairs: tuple[Repair, ...]) -> tuple[Loss, ...]:
@@ -88,25 +88,25 @@ def losses_of(repairs: tuple[Repair, ...]) -> tuple[Loss, ...]:
     )
 
 
-def _repaired(messages: tuple[Message, ...], asked: Asked, repairs: list[Repair]) -> tuple[Message, ...]:
-    lines = tidied(messages, asked, repairs)
+def _repaired(messages: tuple[Message, ...], asked: HistoryRules, repairs: list[Repair]) -> tuple[Message, ...]:
+    lines = repair_messages(messages, asked, repairs)
     lost: set[int] = set()
     if asked.is_run:
         lines = without_copies(without_loose_thoughts(lines, asked.is_run, repairs), repairs)
     if asked.knows_items and (asked.is_thinking or _has_thoughts(messages)):
         lost = thoughtless(lines, messages)
         lines = without_lost(lines, lost, repairs)
-    ordered = rearranged(lines, asked, lost, repairs)
-    return framed(ordered, messages, repairs, is_formal=asked.is_formal)
+    ordered = arrange(lines, asked, lost, repairs)
+    return with_user_turns(ordered, messages, repairs, is_formal=asked.is_formal)
 
 
-def _asked(request: Request, reader: Reader) -> Asked:
+def _asked(request: Request, reader: Recipient) -> HistoryRules:
     """A provider that keeps what is said finds a thought by its id."""
     is_run, is_kept = request.origin in _ITEMS, request.state is not None and request.state.is_kept
     needs_proof = reader.is_strict and not (is_run and is_kept)
     if reader.may_sign and not needs_proof:
         needs_proof = any(is_proven(part) for message in request.messages for part in message.parts)
-    return Asked(
+    return HistoryRules(
         is_run=is_run,
         needs_proof=needs_proof,
         knows_items=reader.is_strict and is_run,
@@ -116,7 +116,7 @@ def _asked(request: Request, reader: Reader) -> Asked:
     )
 
 
-def _cannot_think(messages: tuple[Message, ...], asked: Asked, reader: Reader) -> bool:
+def _cannot_think(messages: tuple[Message, ...], asked: HistoryRules, reader: Recipient) -> bool:
     """Who does not sign takes any thought for one; but where none stands before a call, the next may be refused."""
     if asked.needs_proof:
         return lacks_thought(messages, is_proven)

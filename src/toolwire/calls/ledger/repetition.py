@@ -20,7 +20,7 @@ _NOTICE = (
 )
 
 
-def noticed(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+def with_loop_notices(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """The same object where no round is repeated so often. Linear, and what stands before never changes by what comes later."""
     wanted = dict(_repeated(messages))
     if not wanted:
@@ -31,7 +31,7 @@ def noticed(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     )
 
 
-def repeats(messages: tuple[Message, ...]) -> int:
+def count_repeats(messages: tuple[Message, ...]) -> int:
     """How many of the last rounds were one and the same."""
     since = max((place for place, message in enumerate(messages) if message.role == "user"), default=0)
     count, before = 0, b""

@@ -175,7 +175,7 @@ def is_loaded(result: ToolResult) -> bool:
     return result.is_error and any(isinstance(part, Media) for part in result.parts)
 
 
-def attached(lines: list[Placed], repairs: list[Repair]) -> list[Placed]:
+def move_attachments(lines: list[Placed], repairs: list[Repair]) -> list[Placed]:
     written: list[Placed] = []
     waiting: list[Part] = []
     for line in lines:
@@ -211,7 +211,7 @@ ANSWERED_AS_FUNCTIONS = frozenset({"local_shell"})  # typed tools whose results 
 _TEXTS = (Text, Refusal)  # as `X | Y` the union would be made anew for each part
 
 
-class Asked(NamedTuple):
+class HistoryRules(NamedTuple):
     """is_run: each part of a turn is a message of its own. needs_proof: thoughts without one are refused. knows_items: so are
     items that came from a thought, without it. is_thinking: the client talks to a model that thinks. is_formal: the user must begin,
     and the last words must not end in white space; else it is enough that the user speaks at all. fails_in_words: failed results hold
@@ -225,7 +225,7 @@ class Asked(NamedTuple):
     fails_in_words: bool = True
 
 
-def is_settled(messages: tuple[Message, ...], asked: Asked) -> bool:
+def is_valid(messages: tuple[Message, ...], asked: HistoryRules) -> bool:
     """The first fault ends it. Every request pays for this loop, so it is one, and calls nobody where all is plain."""
     is_run, is_formal, fails_in_words = asked.is_run, asked.is_formal, asked.fails_in_words
     calls: list[ToolCall] = []
@@ -286,7 +286,9 @@ def is_settled(messages: tuple[Message, ...], asked: Asked) -> bool:
     return _are_callable(calls) and _holds_together(messages, asked, thoughts, has_opaque=has_opaque)
 
 
-def _holds_together(messages: tuple[Message, ...], asked: Asked, thoughts: list[Message], *, has_opaque: bool) -> bool:
+def _holds_together(
+    messages: tuple[Message, ...], asked: HistoryRules, thoughts: list[Message], *, has_opaque: bool
+) -> bool:
     """What one look at each part does not show."""
     if (asked.is_formal and has_loose_end(messages)) or (has_opaque and faults_in(messages)):
         return False
@@ -320,7 +322,7 @@ def is_mute(part: Part) -> bool:
     return isinstance(part, Reasoning) or is_blank(part)
 
 
-def is_telling(parts: tuple[Part, ...]) -> bool:
+def has_content(parts: tuple[Part, ...]) -> bool:
     """Whether an answer without calls says something to everybody: what other dialects do not know is no word beside white space."""
     said = [part for part in parts if not is_mute(part)]
     if any(map(is_blank, parts)):
@@ -365,7 +367,7 @@ def loose_thoughts(parts: tuple[Part, ...]) -> int:
 
 def _is_said(message: Message) -> bool:
     """Without parts it may say something that is none: a recording, by its id."""
-    return is_telling(message.parts) if message.parts else bool(message.extra)
+    return has_content(message.parts) if message.parts else bool(message.extra)
 
 
 def lacks_thought(messages: tuple[Message, ...], is_thought: Callable[[Part], bool]) -> bool:
@@ -406,7 +408,7 @@ def _is_faulty(message: Message, has_begun: bool) -> bool:
     return any(isinstance(part, ToolResult) or (has_begun and is_blank(part)) for part in message.parts)
 
 
-def _are_known(messages: tuple[Message, ...], asked: Asked, thoughts: list[Message]) -> bool:
+def _are_known(messages: tuple[Message, ...], asked: HistoryRules, thoughts: list[Message]) -> bool:
     """To the provider that made them."""
     if asked.needs_proof and any(unproven(message, asked.is_run) for message in thoughts):
         return False

@@ -2,7 +2,7 @@
 
 from .cache import Compiled, Schemas, ToolSets, check_schema
 from .checker import Checker, Fault, TooCostly
-from .clean import Change, Cleaned, cleaned
+from .clean import CleanSchema, SchemaChange, clean_schema
 from .strict import without_added_nulls
 from .subset import Texts
 
@@ -15,8 +15,8 @@ __all__ = [
     "ToolSets",
     "TooCostly",
     "check_schema",
-    "Change",
-    "Cleaned",
-    "cleaned",
+    "SchemaChange",
+    "CleanSchema",
+    "clean_schema",
     "without_added_nulls",
 ]

@@ -18,7 +18,7 @@ from ...types import Json, JsonObject, Request, Tool
 from ...wire.exact_json import BadJson, encode
 from .checker import Checker
 from .keywords import pointer
-from .reader import Uncheckable, Unreadable, read
+from .reader import Uncheckable, UnreadableSchema, read
 
 MAX_BYTES = 32 << 20  # of memory, estimated
 MAX_SCHEMAS = 1000  # the tools of some twenty agents; small schemas would take long to reach the bound in bytes
@@ -31,7 +31,7 @@ class Compiled(NamedTuple):
 
     checker: Checker | None
     reason: str = ""
-    fault: Unreadable | None = None
+    fault: UnreadableSchema | None = None
 
 
 class Schemas:
@@ -93,7 +93,7 @@ def _compiled(schema: JsonObject, size: int) -> tuple[Compiled, int]:
     try:
         reading = read(schema)
         return Compiled(Checker(reading)), size * _PER_BYTE + reading.patterns.weight
-    except Unreadable as fault:
+    except UnreadableSchema as fault:
         return Compiled(None, f"at {pointer(fault.path)}: {fault.words}", fault), size
     except Uncheckable as reason:
         return Compiled(None, str(reason)), size

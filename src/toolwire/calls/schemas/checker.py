@@ -8,7 +8,7 @@ import jsonschema_rs
 
 from ...types import Json, JsonObject
 from .keywords import INNER, INNER_LISTS, SAME, SAME_LISTS, children, referred, types_of
-from .reader import BACKTRACKING, LINEAR, Patterns, Reading
+from .reader import BACKTRACKING, LINEAR, NormalSchema, SchemaPatterns
 
 Fault: TypeAlias = jsonschema_rs.ValidationError
 
@@ -29,7 +29,7 @@ class TooCostly(Exception):
 class Checker:
     """Made from a reading; raises ValueError where the schema cannot be compiled after all."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: NormalSchema) -> None:
         self.schema = reading.schema
         self.notes = reading.notes
         self._patterns = reading.patterns
@@ -129,7 +129,7 @@ def _compiled(
     return jsonschema_rs.Draft202012Validator(schema, pattern_options=options, offline=True, validate_formats=False)
 
 
-def _without_slow(schema: Json, patterns: Patterns) -> Json:
+def _without_slow(schema: Json, patterns: SchemaPatterns) -> Json:
     if not isinstance(schema, dict):
         return schema
     kept = {key: value for key, value in schema.items() if key != "pattern" or not patterns.is_slow(value)}

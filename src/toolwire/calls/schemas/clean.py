@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from ...profiles import SchemaRules
 from ...types import Json, JsonObject
-from .keywords import Path, children, local, merged, pointer, properties_of, required_of
+from .keywords import Path, children, local, merge_schemas, pointer, properties_of, required_of
 from .strict import Impossible, strict
 from .subset import Texts, subset
 
@@ -22,54 +22,54 @@ _MOST = 500
 _UNIONS = ("allOf", "anyOf", "oneOf")
 
 
-class Change(NamedTuple):
+class SchemaChange(NamedTuple):
     where: str
     what: str
 
 
-class Cleaned(Struct, frozen=True):
+class CleanSchema(Struct, frozen=True):
     """schema is None where the back end wants none for a tool without arguments. is_strict: what was asked could be done.
     texts: places whose values are written as text."""
 
     schema: JsonObject | None
-    changes: tuple[Change, ...] = ()
+    changes: tuple[SchemaChange, ...] = ()
     is_strict: bool = False
     texts: Texts = Texts()
 
 
-def cleaned(schema: JsonObject | None, rules: SchemaRules) -> Cleaned:
+def clean_schema(schema: JsonObject | None, rules: SchemaRules) -> CleanSchema:
     """The same object where nothing has to change."""
-    changes: list[Change] = []
+    changes: list[SchemaChange] = []
     found = _as_object(schema, changes)
     if not rules.has_root_unions:
         found = _without_root_unions(found, changes)
     if rules.is_subset:
-        simple, texts = subset(found, lambda path, what: changes.append(Change(pointer(path), what)))
-        return Cleaned(simple, tuple(changes), texts=texts)
+        simple, texts = subset(found, lambda path, what: changes.append(SchemaChange(pointer(path), what)))
+        return CleanSchema(simple, tuple(changes), texts=texts)
     if rules.needs_properties:
         found = _with_properties(found, (), changes)
     if not rules.is_strict:
-        return Cleaned(found, tuple(changes))
+        return CleanSchema(found, tuple(changes))
     told = list(changes)
     try:
-        written = strict(found, lambda path, what: told.append(Change(pointer(path), what)))
+        written = strict(found, lambda path, what: told.append(SchemaChange(pointer(path), what)))
     except Impossible as reason:
-        changes.append(Change(pointer(reason.path), f"it cannot be strict: {reason}"))
-        return Cleaned(found, tuple(changes))
-    return Cleaned(written, tuple(told), is_strict=True)
+        changes.append(SchemaChange(pointer(reason.path), f"it cannot be strict: {reason}"))
+        return CleanSchema(found, tuple(changes))
+    return CleanSchema(written, tuple(told), is_strict=True)
 
 
-def _as_object(schema: JsonObject | None, changes: list[Change]) -> JsonObject:
+def _as_object(schema: JsonObject | None, changes: list[SchemaChange]) -> JsonObject:
     """H068: missing, null or without a type."""
     if schema and (schema.get("type") is not None or "$ref" in schema):
         return schema
     if schema and any(key in schema for key in _UNIONS):
         return schema
-    changes.append(Change("", "a type was added"))
+    changes.append(SchemaChange("", "a type was added"))
     return {**(schema or {}), "type": "object", "properties": properties_of(schema or {})}
 
 
-def _without_root_unions(schema: JsonObject, changes: list[Change]) -> JsonObject:
+def _without_root_unions(schema: JsonObject, changes: list[SchemaChange]) -> JsonObject:
     """One object with the properties of all variants; which of them go together is said in its description."""
     given = [key for key in _UNIONS if isinstance(schema.get(key), list)]
     if not given and "$ref" not in schema:
@@ -78,10 +78,10 @@ def _without_root_unions(schema: JsonObject, changes: list[Change]) -> JsonObjec
     flattener = _Flattener(schema)
     for key in [key for key in _UNIONS if isinstance(found.get(key), list)]:
         variants = [flattener.flat(item) for item in found.pop(key)]
-        found = merged(found, variants, "all" if key == "allOf" else "some")
+        found = merge_schemas(found, variants, "all" if key == "allOf" else "some")
         if key != "allOf" and (words := _alternatives(variants)):
             found["description"] = f"{found.get('description') or ''} {words}".strip()
-        changes.append(Change("", f"{key} was merged into one object"))
+        changes.append(SchemaChange("", f"{key} was merged into one object"))
     return found
 
 
@@ -103,7 +103,7 @@ class _Flattener:
                 inner = [self.flat(item) for item in found[key][: self._left]]
                 self._depth -= 1
                 rest = {name: value for name, value in found.items() if name != key}
-                found = merged(rest, inner, "all" if key == "allOf" else "some")
+                found = merge_schemas(rest, inner, "all" if key == "allOf" else "some")
         return found
 
 
@@ -113,13 +113,13 @@ def _alternatives(variants: list[JsonObject]) -> str:
     return f"Give one of these sets of arguments: {'; or '.join(named[:20])}." if len(named) > 1 else ""
 
 
-def _with_properties(schema: Json, path: Path, changes: list[Change]) -> Json:
+def _with_properties(schema: Json, path: Path, changes: list[SchemaChange]) -> Json:
     if not isinstance(schema, dict) or len(path) > _DEEPEST:
         return schema
     found = schema
     if schema.get("type") == "object" and not isinstance(schema.get("properties"), dict):
         found = {**schema, "properties": {}}
-        changes.append(Change(pointer(path), "properties were added"))
+        changes.append(SchemaChange(pointer(path), "properties were added"))
     for step, item in children(schema):
         better = _with_properties(item, (*path, *step), changes)
         if better is not item:

@@ -23,7 +23,7 @@ import jsonschema_rs
 from ...types import Json, JsonObject
 from ...wire.exact_json import BadJson, encode
 from .checker import Checker, TooCostly
-from .reader import Reading, Uncheckable, Unreadable, read
+from .reader import NormalSchema, Uncheckable, UnreadableSchema, read
 
 Proposal: TypeAlias = tuple[Json, Hashable]  # the key of a proposal that may be used once, or None
 _References: TypeAlias = tuple[str, ...]
@@ -92,12 +92,12 @@ def example_of(schema: Json, suggestions: Suggestions | None = None) -> Json:
     try:
         generator = _Generator(read(schema, _ANNOTATIONS), suggestions or Suggestions())
         return generator.root if is_object else generator.root["value"]
-    except (Unreadable, Uncheckable, TooCostly, BadJson, RecursionError, OverflowError, ValueError) as fault:
+    except (UnreadableSchema, Uncheckable, TooCostly, BadJson, RecursionError, OverflowError, ValueError) as fault:
         raise NoExample(str(fault)) from None
 
 
 class _Generator:
-    def __init__(self, reading: Reading, suggestions: Suggestions) -> None:
+    def __init__(self, reading: NormalSchema, suggestions: Suggestions) -> None:
         self._reading = reading
         self._definitions: JsonObject = reading.schema.get("$defs", {})
         self._suggestions = suggestions
@@ -168,7 +168,7 @@ class _Generator:
             if self._refers_to_root:
                 return None
             whole["$defs"] = self._definitions
-        return Checker(Reading(whole, (), self._reading.patterns))
+        return Checker(NormalSchema(whole, (), self._reading.patterns))
 
     def _readings(self, schema: Json, passed: _References) -> Iterator[tuple[JsonObject, _References]]:
         """The schema without combinators: one result for each way through its unions."""

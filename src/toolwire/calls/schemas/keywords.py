@@ -156,7 +156,7 @@ def local(schema: Json, root: JsonObject) -> Json:
     return schema
 
 
-def merged(base: JsonObject, variants: list[JsonObject], need: Literal["all", "some"]) -> JsonObject:
+def merge_schemas(base: JsonObject, variants: list[JsonObject], need: Literal["all", "some"]) -> JsonObject:
     """One object that takes what base and the variants take: required by all of them (or, where all must fit, by any)."""
     properties: JsonObject = dict(properties_of(base))
     for variant in variants:

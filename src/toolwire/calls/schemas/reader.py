@@ -96,7 +96,7 @@ _COUNTS = (
 _SINGLE = ("not", "if", "then", "else", "contains", "propertyNames", "unevaluatedItems", "unevaluatedProperties")
 
 
-class Unreadable(Exception):
+class UnreadableSchema(Exception):
     """A place in a schema that means nothing; path leads there."""
 
     def __init__(self, path: Path, words: str) -> None:
@@ -109,19 +109,19 @@ class Uncheckable(Exception):
     """The schema is no fault of its writer, but nobody here can tell what it allows."""
 
 
-class Reading(Struct, frozen=True):
+class NormalSchema(Struct, frozen=True):
     """schema: plain draft 2020-12, every reference into its own $defs. notes: what was overlooked, and where."""
 
     schema: JsonObject
     notes: tuple[str, ...]
-    patterns: Patterns
+    patterns: SchemaPatterns
 
 
-def read(schema: JsonObject, annotations: tuple[str, ...] = ()) -> Reading:
+def read(schema: JsonObject, annotations: tuple[str, ...] = ()) -> NormalSchema:
     """annotations: keywords that are copied as they are. Raises Unreadable or Uncheckable."""
     reader = _Reader(schema, annotations)
     found = reader.root()
-    return Reading(found, tuple(dict.fromkeys(reader.notes)), reader.patterns)
+    return NormalSchema(found, tuple(dict.fromkeys(reader.notes)), reader.patterns)
 
 
 class _Reader:
@@ -135,7 +135,7 @@ class _Reader:
         self._nodes = 0
         self._depth = 0
         self.notes: list[str] = []
-        self.patterns = Patterns()
+        self.patterns = SchemaPatterns()
 
     def root(self) -> JsonObject:
         found = self._schema(self._root, ())
@@ -166,7 +166,7 @@ class _Reader:
         if isinstance(node, str) and type_name(node):
             return {"type": type_name(node)}
         if not isinstance(node, dict):
-            raise Unreadable(path, f"found {_kind(node)}, expected a schema (an object)")
+            raise UnreadableSchema(path, f"found {_kind(node)}, expected a schema (an object)")
         self._depth += 1
         if self._depth > DEEPEST:
             raise Uncheckable(f"the schema nests deeper than {DEEPEST} levels")
@@ -190,11 +190,11 @@ class _Reader:
         if given is None:
             return
         if not isinstance(given, str | list) or not all(isinstance(item, str) for item in _listed(given)):
-            raise Unreadable((*path, "type"), f"found {_kind(given)}, expected the name of a type")
+            raise UnreadableSchema((*path, "type"), f"found {_kind(given)}, expected the name of a type")
         names = [type_name(name) for name in _listed(given)]
         for name, found in zip(_listed(given), names, strict=True):
             if not found and name.isalpha() and name.lower() not in _FREE:
-                raise Unreadable(
+                raise UnreadableSchema(
                     (*path, "type"), f"found {quote(name[:60])}, expected one of {', '.join(sorted(_TYPES))}"
                 )
         if names and all(names):
@@ -208,7 +208,7 @@ class _Reader:
             if enum:
                 out["enum"] = enum
         elif enum is not None:
-            raise Unreadable((*path, "enum"), f"found {_kind(enum)}, expected a list of values")
+            raise UnreadableSchema((*path, "enum"), f"found {_kind(enum)}, expected a list of values")
         if "const" in node:
             out["const"] = node["const"]
 
@@ -264,7 +264,7 @@ class _Reader:
         if given is None or given == []:
             return None
         if not isinstance(given, dict):
-            raise Unreadable(path, f"found {_kind(given)}, expected an object of schemas")
+            raise UnreadableSchema(path, f"found {_kind(given)}, expected an object of schemas")
         return {name: self._schema(item, (*path, name)) for name, item in given.items()}
 
     def _required(self, given: Json, path: Path) -> list[str]:
@@ -273,7 +273,7 @@ class _Reader:
         if isinstance(given, str):
             return [given]
         if not isinstance(given, list) or not all(isinstance(name, str) for name in given):
-            raise Unreadable(path, f"found {_kind(given)}, expected a list of names")
+            raise UnreadableSchema(path, f"found {_kind(given)}, expected a list of names")
         return list(dict.fromkeys(given))
 
     def _items(self, node: JsonObject, out: JsonObject, path: Path) -> None:
@@ -291,7 +291,7 @@ class _Reader:
             if given is None or given == []:
                 continue
             if not isinstance(given, list):
-                raise Unreadable((*path, key), f"found {_kind(given)}, expected a list of schemas")
+                raise UnreadableSchema((*path, key), f"found {_kind(given)}, expected a list of schemas")
             out[key] = [self._schema(item, (*path, key, place)) for place, item in enumerate(given)]
         for key in _SINGLE:
             if isinstance(node.get(key), dict | bool):
@@ -302,7 +302,7 @@ class _Reader:
         if given is None:
             return
         if not isinstance(given, str):
-            raise Unreadable((*path, "$ref"), f"found {_kind(given)}, expected a reference")
+            raise UnreadableSchema((*path, "$ref"), f"found {_kind(given)}, expected a reference")
         if isinstance(self._base, str) and given.startswith(self._base):
             given = given[len(self._base) :]
         if given in ("", "#"):
@@ -386,7 +386,7 @@ _PYTHON = ((re.compile(r"\(\?P<"), "(?<"), (re.compile(r"\\A"), "^"), (re.compil
 _REPEATED = re.compile(r"\{\d*,?\d{3,}\}|\\[pP]\{")
 
 
-class Patterns:
+class SchemaPatterns:
     """Those of one schema."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ...types import Json, JsonObject
-from .keywords import Path, local, merged, properties_of, required_of, schemas_at, types_of
+from .keywords import Path, local, merge_schemas, properties_of, required_of, schemas_at, types_of
 
 _DEEPEST = 40
 _MOST = 5000
@@ -97,7 +97,7 @@ class _Writer:
             inner = [item for part in parts if isinstance(item := local(part, self._root), dict)]
             self._tell((*path, "allOf"), "it was merged into one")
             if _is_object(found) or any(_is_object(item) for item in inner):
-                found = merged(found, inner, "all")
+                found = merge_schemas(found, inner, "all")
             else:
                 for item in inner:
                     found = {**item, **found}

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from ...types import Json, JsonObject
 from ...wire.exact_json import encode
-from .keywords import Path, local, merged, properties_of, required_of, types_of
+from .keywords import Path, local, merge_schemas, properties_of, required_of, types_of
 from .reader import type_name
 
 _MOST = 2000
@@ -128,7 +128,9 @@ class _Writer:
             inner = [item for part in parts if isinstance(item := local(part, self._root), dict)]
             is_object = any("properties" in item for item in (*inner, found))
             found = (
-                merged(found, inner, "all") if is_object else {**{k: v for i in inner for k, v in i.items()}, **found}
+                merge_schemas(found, inner, "all")
+                if is_object
+                else {**{k: v for i in inner for k, v in i.items()}, **found}
             )
             self._tell((*path, "allOf"), "it was merged into one")
         if isinstance(parts := found.pop("oneOf", None), list):

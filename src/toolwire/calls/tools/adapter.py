@@ -24,7 +24,7 @@ from ...types import Json, JsonObject, Loss, Message, Part, Request, Source, Too
 from ...wire.exact_json import BadJson, encode
 from ..ledger.messages import as_function
 from ..schemas.cache import ToolSet
-from ..schemas.clean import Change, cleaned
+from ..schemas.clean import SchemaChange, clean_schema
 from .encoded_arguments import Encoding
 
 _MAX_BYTES = 32 << 20  # of memory, estimated
@@ -37,7 +37,7 @@ _NULLABLE = "it may be null instead of left out"
 _Fits: TypeAlias = "dict[int, _Fit]"  # by the place of the tool
 
 
-class Fitted(Struct, frozen=True):
+class AdaptedRequest(Struct, frozen=True):
     """The same request where nothing had to change. encodings: tools whose arguments the model writes in another form than the
     client's schema has."""
 
@@ -55,7 +55,7 @@ class _Fit(Struct, frozen=True):
     encoding: Encoding | None
 
 
-class Fitter:
+class ToolAdapter:
     """Remembers what became of each schema; the least recently used are dropped first.
 
     lock: held while the cache is looked at, where several threads use it.
@@ -67,14 +67,16 @@ class Fitter:
         self._size = 0
         self._known: OrderedDict[tuple[SchemaRules, bool | None, bytes], tuple[int, _Fit | None]] = OrderedDict()
 
-    def fit(self, request: Request, profile: Profile, known: ToolSet | None = None, *, is_own: bool = False) -> Fitted:
+    def fit(
+        self, request: Request, profile: Profile, known: ToolSet | None = None, *, is_own: bool = False
+    ) -> AdaptedRequest:
         """known: the tools of the client's request, as they were checked. is_own: the back end speaks the client's dialect."""
         if not request.tools:
-            return Fitted(_without_list(request)) if is_own else with_history_tools(request, profile)
+            return AdaptedRequest(_without_list(request)) if is_own else with_history_tools(request, profile)
         fits = self._fits(request.tools, profile, known)
         if fits and is_own and not request.is_lowered:
             fits = _within_reach(request, fits)
-        return _fitted(request, fits) if fits else Fitted(request)
+        return _fitted(request, fits) if fits else AdaptedRequest(request)
 
     def _fits(self, tools: tuple[Tool, ...], profile: Profile, known: ToolSet | None) -> _Fits:
         if known is None or known.tools is not tools:
@@ -119,19 +121,19 @@ class Fitter:
         return len(self._known)
 
 
-def with_history_tools(request: Request, profile: Profile) -> Fitted:
+def with_history_tools(request: Request, profile: Profile) -> AdaptedRequest:
     """Some refuse a history with calls where no tools are offered (H089): its tools are named, and none of them may be called.
     Clients of the back end's own dialect know that; this is for the others."""
     if not profile.needs_tools or request.tools:
-        return Fitted(request)
+        return AdaptedRequest(request)
     calls = [part for message in request.messages for part in message.parts if isinstance(part, ToolCall)]
     names = dict.fromkeys(call.name for call in calls)
     if not names:
-        return Fitted(request)
+        return AdaptedRequest(request)
     tools = tuple(Tool(name=name, schema={"type": "object"}) for name in names)
     why = "the back end wants to see the tools of past calls; they are named, and none may be called"
     offered = replace(request, tools=tools, tool_choice=ToolChoice(mode="none"), is_lowered=True, wire=b"")
-    return Fitted(offered, (Loss("tools.history", "tools", why),))
+    return AdaptedRequest(offered, (Loss("tools.history", "tools", why),))
 
 
 def _without_list(request: Request) -> Request:
@@ -142,7 +144,7 @@ def _without_list(request: Request) -> Request:
 
 def _fit_of(tool: Tool, rules: SchemaRules) -> _Fit | None:
     """None where the schema stays."""
-    found = cleaned(tool.schema, rules)
+    found = clean_schema(tool.schema, rules)
     strict = found.is_strict if rules.is_strict else tool.strict
     if strict == tool.strict and (found.schema is tool.schema or found.schema == tool.schema):
         return None
@@ -151,20 +153,20 @@ def _fit_of(tool: Tool, rules: SchemaRules) -> _Fit | None:
     return _Fit(found.schema, strict, _told(found.changes), encoding)
 
 
-def _told(changes: tuple[Change, ...]) -> str:
+def _told(changes: tuple[SchemaChange, ...]) -> str:
     lost = [change for change in changes if change.what not in _SAME]
     words = [f"{what} ({quote(where[:60])})" if where else what for where, what in lost[:_TOLD]]
     rest = len(lost) - len(words)
     return "; ".join(words) + (f"; and {rest} more" if rest else "")
 
 
-def _fitted(request: Request, fits: _Fits) -> Fitted:
+def _fitted(request: Request, fits: _Fits) -> AdaptedRequest:
     tools = tuple(_tool(tool, fits[place]) if place in fits else tool for place, tool in enumerate(request.tools))
     losses = tuple(
         Loss("schema", f"tools {quote(tools[place].name[:60])}", fit.told) for place, fit in fits.items() if fit.told
     )
     encodings = {tools[place].name: fit.encoding for place, fit in fits.items() if fit.encoding is not None}
-    return Fitted(_offering(request, tools), losses, encodings)
+    return AdaptedRequest(_offering(request, tools), losses, encodings)
 
 
 def _tool(tool: Tool, fit: _Fit) -> Tool:
@@ -240,7 +242,7 @@ _PAIRED = (ToolCall, ToolResult)  # as `X | Y` the union would be made anew for 
 IdOf: TypeAlias = Callable[[Part], str]
 
 
-def fit_ids(messages: tuple[Message, ...], rule: IdRule, ids: Collection[str] | None = None) -> tuple[Message, ...]:
+def adapt_ids(messages: tuple[Message, ...], rule: IdRule, ids: Collection[str] | None = None) -> tuple[Message, ...]:
     """The same object where every id is legal. ids: those in the messages, where somebody has looked already."""
     if rule == _ANY:
         return messages

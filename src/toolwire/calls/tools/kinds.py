@@ -15,27 +15,27 @@ from ...events import Event, Failed, Finished, Noted, PartDelta, PartEnded, Part
 from ...types import Loss, Message, Part, Request, Tool, ToolCall, ToolChoice, ToolResult
 from ...wire.exact_json import object_of
 from . import freeform
-from .names import LONGEST, Names, is_legal
+from .names import LONGEST, ToolNames, is_legal
 
 
-class Lowered(Struct, frozen=True):
+class FunctionRequest(Struct, frozen=True):
     """names is None where nothing had to change. ids: of calls and results, found in passing; None where they were not looked for."""
 
     request: Request
-    names: Names | None = None
+    names: ToolNames | None = None
     losses: tuple[Loss, ...] = ()
     ids: frozenset[str] | None = None
 
 
-def lower(request: Request, native: frozenset[str] = frozenset(), *, longest: int = LONGEST) -> Lowered:
+def to_functions(request: Request, native: frozenset[str] = frozenset(), *, longest: int = LONGEST) -> FunctionRequest:
     """For a back end that knows functions and the native kinds; a request without anything else stays the same object.
 
     longest: it takes names of so many letters, 0 where it takes plain functions by whatever names they have.
     """
     knows = _Knows(native, longest)
     if all(knows.tool(tool) for tool in request.tools) and (ids := _plain_ids(request.messages, knows)) is not None:
-        return Lowered(request, ids=ids)
-    names, losses = Names(longest), list[Loss]()
+        return FunctionRequest(request, ids=ids)
+    names, losses = ToolNames(longest), list[Loss]()
     tools = tuple(_offered(request.tools, knows, names, losses))
     labels = {tool.name for tool in tools}
     choice = _choice(request.tool_choice, names, labels, native, losses) if request.tool_choice else None
@@ -43,14 +43,14 @@ def lower(request: Request, native: frozenset[str] = frozenset(), *, longest: in
         _message(message, names, knows) for message in request.messages if message.parts or _speaks(message)
     )
     lowered = replace(request, tools=tools, tool_choice=choice, messages=messages, is_lowered=True)
-    return Lowered(lowered, names, tuple(losses))
+    return FunctionRequest(lowered, names, tuple(losses))
 
 
-class Restorer:
+class CallRestorer:
     """Calls as the client declared its tools. What a freeform or typed tool takes is known only when the call is whole, so
     its arguments leave in one piece."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: ToolNames) -> None:
         self._names = names
         self._held: set[int] = set()
         self._fault: Failed | None = None  # a call that has no form: the answer fails, unless it was cut in that call
@@ -207,7 +207,7 @@ def _speaks(message: Message) -> bool:
     return message.role not in ("system", "developer")
 
 
-def _offered(tools: tuple[Tool, ...], knows: _Knows, names: Names, losses: list[Loss]) -> list[Tool]:
+def _offered(tools: tuple[Tool, ...], knows: _Knows, names: ToolNames, losses: list[Loss]) -> list[Tool]:
     written: list[Tool] = []
     described: set[str] = set()  # namespaces
     labels = _labels(tools, knows, names)
@@ -239,7 +239,7 @@ def _with_namespace(tool: Tool, described: set[str]) -> Tool:
     return replace(tool, description=f"{tool.description}\n\n{about}" if tool.description else about)
 
 
-def _labels(tools: tuple[Tool, ...], knows: _Knows, names: Names) -> dict[int, str]:
+def _labels(tools: tuple[Tool, ...], knows: _Knows, names: ToolNames) -> dict[int, str]:
     """The flat name of each tool that is not hosted, by its place. Those that can keep their names come first, so that no other takes one."""
 
     def rank(index: int) -> tuple[int, str]:
@@ -260,7 +260,7 @@ def _function(tool: Tool, label: str) -> Tool:
 
 
 def _choice(
-    choice: ToolChoice, names: Names, offered: set[str], native: frozenset[str], losses: list[Loss]
+    choice: ToolChoice, names: ToolNames, offered: set[str], native: frozenset[str], losses: list[Loss]
 ) -> ToolChoice | None:
     """The same choice by flat names; one of which nothing is left to choose is none."""
     if choice.mode in ("auto", "none", "required") or (choice.mode == "hosted" and "hosted" in native):
@@ -276,13 +276,13 @@ def _choice(
     )
 
 
-def _message(message: Message, names: Names, knows: _Knows) -> Message:
+def _message(message: Message, names: ToolNames, knows: _Knows) -> Message:
     if knows.message(message):
         return message
     return message.with_parts(tuple(part if knows.part(part) else _part(part, names) for part in message.parts))
 
 
-def _part(part: Part, names: Names) -> Part:
+def _part(part: Part, names: ToolNames) -> Part:
     match part:
         case ToolCall():
             raw = freeform.wrapped(part.raw) if part.kind == "custom" else part.raw

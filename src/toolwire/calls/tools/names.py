@@ -49,7 +49,7 @@ def fit_name(name: str, longest: int = LONGEST) -> str:
     return f"{start[: longest - len(mark) - len(own) - 3]}_{mark}__{own}"
 
 
-class Names:
+class ToolNames:
     """Which tool of the client a flat name means; a model that drops or changes a prefix is understood where it is clear.
 
     longest: so many letters the back end takes; 0 where a tool that needs no other name keeps its own, legal or not.

@@ -31,27 +31,27 @@ _ESCAPES = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), 0x2028, 0x20
 _SHOWN = 4000  # characters of a part that only its own dialect understands
 
 
-class Retold(Struct, frozen=True):
+class RenderedHistory(Struct, frozen=True):
     messages: tuple[Message, ...]
     losses: tuple[Loss, ...] = ()
 
 
-def retold(messages: tuple[Message, ...]) -> Retold:
+def render_history(messages: tuple[Message, ...]) -> RenderedHistory:
     """The same conversation without a call or a result; linear."""
-    retelling = _Retelling()
+    retelling = _HistoryRenderer()
     for index, message in enumerate(messages):
         retelling.tell(message, f"messages[{index}]")
     retelling.close()
-    return Retold(tuple(retelling.messages), tuple(retelling.losses))
+    return RenderedHistory(tuple(retelling.messages), tuple(retelling.losses))
 
 
 def has_calls(messages: tuple[Message, ...]) -> bool:
     return any(isinstance(part, ToolCall | ToolResult) for message in messages for part in message.parts)
 
 
-def with_words(message: Message, words: str) -> Message:
+def with_paragraph(message: Message, words: str) -> Message:
     """The message with a paragraph of ours at its end."""
-    writing = _Writing()
+    writing = _PartWriter()
     for part in message.parts:
         writing.add(part)
     writing.say(words)
@@ -63,7 +63,7 @@ def call_block(name: str, arguments: str) -> str:
     return f'<tool_call>\n{{"name":{encode(name).decode()},"arguments":{arguments}}}\n</tool_call>'
 
 
-class _Writing:
+class _PartWriter:
     """Parts one after the other. Our words are joined to the text beside them, which keeps what else is said of it.
 
     Texts of an assistant are joined by some encoders whatever stands between them, so there a block of ours begins its own line.
@@ -123,11 +123,11 @@ class _Open(Struct):
     """A message under construction."""
 
     role: Role
-    writing: _Writing
+    writing: _PartWriter
     extra: Extra = {}
 
 
-class _Retelling:
+class _HistoryRenderer:
     def __init__(self) -> None:
         self.messages: list[Message] = []
         self.losses: list[Loss] = []
@@ -180,11 +180,11 @@ class _Retelling:
         if speaker == "assistant":
             self.close()
 
-    def _as(self, role: Role) -> _Writing:
+    def _as(self, role: Role) -> _PartWriter:
         if self._open is None or self._open.role != role:
             self.close()
             is_assistants = role == "assistant"
-            writing = _Writing(is_assistants=is_assistants, is_mid_line=is_assistants and self._is_mid_line)
+            writing = _PartWriter(is_assistants=is_assistants, is_mid_line=is_assistants and self._is_mid_line)
             self._open = _Open(role, writing)
         return self._open.writing
 

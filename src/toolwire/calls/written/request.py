@@ -16,17 +16,17 @@ from msgspec.structs import replace
 from ...types import JsonObject, Loss, Message, Output, Request, Text, Tool
 from ...wire.exact_json import encode
 from ..schemas.examples import NoExample, example_of
-from .history_text import BRACKETED, call_block, has_calls, retold, with_words
+from .history_text import BRACKETED, call_block, has_calls, render_history, with_paragraph
 
 _AS_BLOCK = "as a <tool_call> block"
 
 
-class Written(Struct, frozen=True):
+class TextRequest(Struct, frozen=True):
     request: Request
     losses: tuple[Loss, ...] = ()
 
 
-class Wanted(Struct, frozen=True, kw_only=True):
+class CallDemand(Struct, frozen=True, kw_only=True):
     """What the client wants of the answer. names: only these may be called, None where all may."""
 
     must_call: bool = False
@@ -34,17 +34,17 @@ class Wanted(Struct, frozen=True, kw_only=True):
     is_single: bool = False
 
 
-def written(request: Request) -> Written:
+def to_text_request(request: Request) -> TextRequest:
     """For a request whose tools are plain functions and whose history is settled; one without either stays the same object."""
-    is_told = has_calls(request.messages)
-    if not is_told and not _speaks_of_tools(request):
-        return Written(request)
-    told, wanted = retold(request.messages), wanted_of(request)
+    is_instructed = has_calls(request.messages)
+    if not is_instructed and not _speaks_of_tools(request):
+        return TextRequest(request)
+    told, wanted = render_history(request.messages), call_demand(request)
     messages, losses, output = told.messages, list(told.losses), request.output
-    notes = [_note(wanted, is_told=is_told or bool(request.tools))]
+    notes = [_note(wanted, is_instructed=is_instructed or bool(request.tools))]
     if request.tools:
         # Even if none may be called now: the next request may call one, and must begin with the same words.
-        messages = _with_rules(messages, rules(request.tools))
+        messages = _with_rules(messages, tool_rules(request.tools))
     if wanted.names != frozenset() and output.format != "text":
         losses.append(Loss(f"output.{output.format}", "response_format", "asked for in words, because calls are words"))
         notes.append(_form(output))
@@ -64,22 +64,24 @@ def written(request: Request) -> Written:
         source={},
         wire=b"",
     )
-    return Written(request, tuple(losses))
+    return TextRequest(request, tuple(losses))
 
 
-def wanted_of(request: Request) -> Wanted:
+def call_demand(request: Request) -> CallDemand:
     """Of a request as it is before it is written."""
     choice, is_single = request.tool_choice, request.parallel_calls is False
     if not request.tools or (choice is not None and choice.mode == "none"):
-        return Wanted(names=frozenset())
+        return CallDemand(names=frozenset())
     if choice is None or choice.mode == "auto" or _is_void(request):
-        return Wanted(is_single=is_single)
+        return CallDemand(is_single=is_single)
     if choice.mode == "required":
-        return Wanted(must_call=True, is_single=is_single)
-    return Wanted(must_call=choice.mode == "named" or choice.is_required, names=_chosen(request), is_single=is_single)
+        return CallDemand(must_call=True, is_single=is_single)
+    return CallDemand(
+        must_call=choice.mode == "named" or choice.is_required, names=_chosen(request), is_single=is_single
+    )
 
 
-def reminder(wanted: Wanted, *, is_native: bool = False) -> str:
+def reminder(wanted: CallDemand, *, is_native: bool = False) -> str:
     """For a model that has answered without the call that it had to make. is_native: it has tools, and calls them by itself."""
     how = "" if is_native else " Write the call and nothing else."
     return f"You have answered without calling a tool. {_demand(wanted, '' if is_native else f', {_AS_BLOCK}')}{how}"
@@ -101,9 +103,9 @@ def _is_void(request: Request) -> bool:
     return choice is not None and choice.mode in ("named", "allowed", "hosted") and not _chosen(request)
 
 
-def _note(wanted: Wanted, *, is_told: bool) -> str:
+def _note(wanted: CallDemand, *, is_instructed: bool) -> str:
     if wanted.names == frozenset():  # calls in the history are an example that a model would follow, as rules are
-        return "No tool may be called now: answer in plain text." if is_told else ""
+        return "No tool may be called now: answer in plain text." if is_instructed else ""
     if wanted.must_call:
         return _demand(wanted)
     said = [f"Of the tools only these may be called now: {_listed(wanted.names)}."] if wanted.names is not None else []
@@ -112,7 +114,7 @@ def _note(wanted: Wanted, *, is_told: bool) -> str:
     return " ".join(said)
 
 
-def _demand(wanted: Wanted, how: str = f", {_AS_BLOCK}") -> str:
+def _demand(wanted: CallDemand, how: str = f", {_AS_BLOCK}") -> str:
     count = "exactly one" if wanted.is_single else "at least one"
     if wanted.names is None:
         return f"You must call {count} tool now{how}."
@@ -136,14 +138,14 @@ def _form(output: Output) -> str:
 def _with_rules(messages: tuple[Message, ...], words: str) -> tuple[Message, ...]:
     """Behind the first instruction. One that stands later may not have stood there in the request before."""
     if messages and messages[0].role in ("system", "developer"):
-        return (with_words(messages[0], words), *messages[1:])
+        return (with_paragraph(messages[0], words), *messages[1:])
     return (Message(role="system", parts=(Text(text=words),), is_head=True), *messages)
 
 
 def _with_note(messages: tuple[Message, ...], note: str) -> tuple[Message, ...]:
     words = f"[Note on this answer: {note}]"
     if messages and messages[-1].role == "user":
-        return (*messages[:-1], with_words(messages[-1], words))
+        return (*messages[:-1], with_paragraph(messages[-1], words))
     return (*messages, Message(role="user", parts=(Text(text=words),)))
 
 
@@ -177,7 +179,7 @@ _POSING = re.compile(
 )
 
 
-def rules(tools: tuple[Tool, ...]) -> str:
+def tool_rules(tools: tuple[Tool, ...]) -> str:
     """Costs what writing the tools as JSON costs, once they are known."""
     told = [_told(tool) for tool in tools]
     key = encode(told)
@@ -212,9 +214,9 @@ def _example(tools: list[JsonObject]) -> str:
         if not tool["parameters"].get("required"):
             continue
         try:
-            written = encode(example_of(tool["parameters"])).decode()
+            to_text_request = encode(example_of(tool["parameters"])).decode()
         except NoExample:
             continue
-        if written.startswith("{") and len(written) <= _LONGEST:
-            return _EXAMPLE + call_block(tool["name"], _posing_no_more(written))
+        if to_text_request.startswith("{") and len(to_text_request) <= _LONGEST:
+            return _EXAMPLE + call_block(tool["name"], _posing_no_more(to_text_request))
     return ""

@@ -20,10 +20,10 @@ from functools import cache
 
 from msgspec import Struct
 
-from .formats import GRAMMARS, ONLY_TOLD
-from .formats.base import Broken, Closed, Grammar, Imagined, Known, Piece, Read, Words
-from .formats.openers import STRAY_TAG, Openers, Opening, Trial, Until
-from .formats.text_position import Lines
+from .formats import GRAMMARS, ONLY_INSTRUCTED
+from .formats.base import BlockRead, CallBroken, CallClosed, Grammar, Imagined, Piece, PlainText, ToolLookup
+from .formats.openers import STRAY_TAG, FoundOpener, Openers, Trial, Until
+from .formats.text_position import TextPosition
 
 SLICE = 1024
 FIRST = 64  # letters behind an opener that mostly tell whether it is one
@@ -48,15 +48,17 @@ class _Waiting(Struct):
     written: list[str] = []
 
 
-class Sentinel:
+class CallScanner:
     """Reads the text of one part of an answer. The pieces come in the order of the text; adjacent ones may be joined."""
 
-    def __init__(self, known: Known, grammars: Sequence[Grammar] = GRAMMARS) -> None:
+    def __init__(self, known: ToolLookup, grammars: Sequence[Grammar] = GRAMMARS) -> None:
         self._known = known
-        self._openers = _openers(known.is_told) if grammars is GRAMMARS else Openers(_fitting(grammars, known.is_told))
+        self._openers = (
+            _openers(known.is_instructed) if grammars is GRAMMARS else Openers(_fitting(grammars, known.is_instructed))
+        )
         self._search = self._openers.suspicious.search
         self._may_open = self._openers.opening.search
-        self._lines = Lines()
+        self._lines = TextPosition()
         self._seen: list[str] = []  # words that nobody has looked at closely
         self._is_plain = False  # nothing is open or held: words can pass as they are
         self._is_start = True
@@ -94,7 +96,7 @@ class Sentinel:
 
     def feed(self, text: str) -> list[Piece]:
         if self.passes(text):
-            return [Words(text)]
+            return [PlainText(text)]
         self._look_back()
         self._put_back(text)
         self._go_on(is_last=False)
@@ -170,7 +172,7 @@ class Sentinel:
 
     def _say(self, text: str) -> None:
         if text:
-            self._pieces.append(Words(text))
+            self._pieces.append(PlainText(text))
             self._pass(text)
 
     def _begin(self, text: str, *, is_last: bool) -> None:
@@ -186,7 +188,7 @@ class Sentinel:
         choices = self._openers.starts(words)
         if choices:
             self._put_back(words[len(choices[0][0]) :])
-            self._try(Opening(choices[0][0], "start", choices))
+            self._try(FoundOpener(choices[0][0], "start", choices))
         else:
             self._scan(words, is_last=is_last)
 
@@ -217,7 +219,7 @@ class Sentinel:
             self._pass(text[position:])
             start = len(text)
         if start:
-            self._pieces.append(Words(text[:start]))
+            self._pieces.append(PlainText(text[:start]))
 
     def _over(self, text: str, start: int, count: int) -> int:
         self._pass(text[start : start + count])
@@ -240,7 +242,7 @@ class Sentinel:
 
     # Openers.
 
-    def _enter(self, opening: Opening) -> bool:
+    def _enter(self, opening: FoundOpener) -> bool:
         """Whether something begins here that is not words."""
         if self._lines.thought:
             return False
@@ -250,7 +252,7 @@ class Sentinel:
             case "stray":
                 is_entered = self._is_behind
             case "result":
-                is_entered = self._is_imagined = self._known.is_told and self._has_calls and self._lines.is_blank
+                is_entered = self._is_imagined = self._known.is_instructed and self._has_calls and self._lines.is_blank
                 return is_entered
             case _:
                 return False
@@ -258,7 +260,7 @@ class Sentinel:
             self._try(opening)
         return is_entered
 
-    def _think(self, opening: Opening, may_think: bool) -> None:
+    def _think(self, opening: FoundOpener, may_think: bool) -> None:
         """Behind words that may begin or end a thought."""
         tag = opening.text.strip("</>").lower()
         if opening.kind == "unthink" and self._lines.thought == tag:
@@ -267,7 +269,7 @@ class Sentinel:
         elif opening.kind == "think" and not self._lines.thought and may_think:
             self._lines.thought = tag
 
-    def _try(self, opening: Opening) -> None:
+    def _try(self, opening: FoundOpener) -> None:
         self._trial = Trial(opening, self._known, self._until)
 
     def _until(self, grammar: Grammar) -> Until:
@@ -289,7 +291,7 @@ class Sentinel:
             text = text[:FIRST]
         self._take(trial, trial.feed(text))
 
-    def _take(self, trial: Trial, read: Read) -> None:
+    def _take(self, trial: Trial, read: BlockRead) -> None:
         if read.status == "more":
             if read.pieces:
                 self._stop_waiting(is_call=True)
@@ -301,7 +303,7 @@ class Sentinel:
         else:
             self._refuse(trial, read)
 
-    def _end(self, trial: Trial, read: Read) -> None:
+    def _end(self, trial: Trial, read: BlockRead) -> None:
         self._decided += len(trial.opening.text) + trial.size - len(read.rest)
         self._put_back(read.rest)
         if trial.until in ("line", "end"):
@@ -317,7 +319,7 @@ class Sentinel:
         self._give(read.pieces)
         self._close_block()
 
-    def _refuse(self, trial: Trial, read: Read) -> None:
+    def _refuse(self, trial: Trial, read: BlockRead) -> None:
         """Words after all: another opener may begin inside."""
         self._refused += 1
         if trial.size > FIRST:
@@ -332,7 +334,7 @@ class Sentinel:
 
     def _give(self, pieces: list[Piece]) -> None:
         self._pieces += pieces
-        self._has_calls = self._has_calls or any(type(piece) in (Closed, Broken) for piece in pieces)
+        self._has_calls = self._has_calls or any(type(piece) in (CallClosed, CallBroken) for piece in pieces)
 
     def _close_block(self) -> None:
         self._lines.behind_block()
@@ -378,10 +380,10 @@ class Sentinel:
             self._put_back(written)
 
 
-def _fitting(grammars: Sequence[Grammar], is_told: bool) -> list[Grammar]:
-    return [grammar for grammar in grammars if is_told or all(grammar is not told for told in ONLY_TOLD)]
+def _fitting(grammars: Sequence[Grammar], is_instructed: bool) -> list[Grammar]:
+    return [grammar for grammar in grammars if is_instructed or all(grammar is not told for told in ONLY_INSTRUCTED)]
 
 
 @cache
-def _openers(is_told: bool) -> Openers:
-    return Openers(_fitting(GRAMMARS, is_told))
+def _openers(is_instructed: bool) -> Openers:
+    return Openers(_fitting(GRAMMARS, is_instructed))

@@ -17,9 +17,19 @@ from ...events import Event, Failed, Finished, Noted, PartDelta, PartEnded, Part
 from ...types import Loss, Reasoning, Text, ToolCall
 from ...wire.exact_json import object_of
 from ..parts import PartIndexes
-from ..validation import Offer, Unknown, reason_of, with_span, without_end, words_of
-from .formats.base import Broken, Closed, Grew, Imagined, Known, Opened, Piece, Thought, Words
-from .scanner import Sentinel
+from ..validation import ToolOffer, UnknownCall, call_text, fault_text, with_span, without_end
+from .formats.base import (
+    CallBroken,
+    CallClosed,
+    CallGrew,
+    CallOpened,
+    Imagined,
+    Piece,
+    PlainText,
+    Thought,
+    ToolLookup,
+)
+from .scanner import CallScanner
 
 UnknownTool: TypeAlias = Literal["correct", "emit", "text", "error"]
 
@@ -28,7 +38,7 @@ _BLANKS = " \t\r\n"
 _CHANGED = "a call was written into the text"
 
 
-class Manner(Struct, frozen=True, kw_only=True):
+class SplitterPolicy(Struct, frozen=True, kw_only=True):
     """How written calls are taken. is_held: somebody behind this judges calls before they leave, and may ask the model again."""
 
     is_held: bool = False
@@ -39,15 +49,15 @@ class Manner(Struct, frozen=True, kw_only=True):
     unknown: UnknownTool = "correct"
 
 
-class Spoken:
+class CallSplitter:
     """One answer. changed: why the back end's own bytes are no longer what the client should see."""
 
-    def __init__(self, known: Known, offer: Offer, mint: Callable[[str], str], manner: Manner) -> None:
+    def __init__(self, known: ToolLookup, offer: ToolOffer, mint: Callable[[str], str], manner: SplitterPolicy) -> None:
         self._known = known
         self._offer = offer
         self._mint = mint
         self._manner = manner
-        self._texts: dict[int, _Splitting] = {}
+        self._texts: dict[int, _TextSplitter] = {}
         self.indexes = PartIndexes()
         self._calling: set[int] = set()  # choices that have called
         self._failed = False
@@ -61,7 +71,7 @@ class Spoken:
         for event in events:
             if not self._failed:
                 kept += self._event(event)
-        if not self._known.is_told:
+        if not self._known.is_instructed:
             kept += [event for text in self._texts.values() for event in text.begun()]
         if kept == events:
             return events
@@ -78,7 +88,7 @@ class Spoken:
     def _event(self, event: Event) -> list[Event]:
         match event:
             case PartStarted(part=Text()):
-                self._texts[event.index] = _Splitting(self, event)
+                self._texts[event.index] = _TextSplitter(self, event)
                 return []
             case PartStarted():
                 return [self.indexes.open(event)]
@@ -100,15 +110,15 @@ class Spoken:
 
     # What the parts of one answer share.
 
-    def sentinel(self) -> Sentinel:
-        return Sentinel(self._known)
+    def sentinel(self) -> CallScanner:
+        return CallScanner(self._known)
 
     @property
-    def is_told(self) -> bool:
-        return self._known.is_told
+    def is_instructed(self) -> bool:
+        return self._known.is_instructed
 
     @property
-    def manner(self) -> Manner:
+    def manner(self) -> SplitterPolicy:
         return self._manner
 
     def has_called(self, choice: int) -> bool:
@@ -126,10 +136,10 @@ class Spoken:
         return [Failed(error=error)]
 
 
-class _Splitting:
+class _TextSplitter:
     """One part of the back end's text, and the parts that become of it."""
 
-    def __init__(self, answer: Spoken, event: PartStarted) -> None:
+    def __init__(self, answer: CallSplitter, event: PartStarted) -> None:
         assert isinstance(event.part, Text)
         self._answer = answer
         self._choice = event.choice
@@ -161,7 +171,7 @@ class _Splitting:
     def grown(self, event: PartDelta) -> list[Event]:
         self._has_grown = True
         pieces = self._sentinel.feed(event.text)
-        is_plain = len(pieces) == 1 and isinstance(pieces[0], Words) and pieces[0].text == event.text
+        is_plain = len(pieces) == 1 and isinstance(pieces[0], PlainText) and pieces[0].text == event.text
         if is_plain and self._thinking is None:
             return self._words(event.text, event)
         return [made for piece in pieces for made in self._piece(piece)]
@@ -183,7 +193,7 @@ class _Splitting:
 
     def cut(self) -> list[Event]:
         """The answer fails here: words that may have become a call are words."""
-        held = [piece for piece in self._sentinel.close() if isinstance(piece, Words | Broken)]
+        held = [piece for piece in self._sentinel.close() if isinstance(piece, PlainText | CallBroken)]
         if self._call is not None or self._thinking is not None:
             return []
         return [made for piece in held if piece.text for made in self._words(piece.text)]
@@ -194,16 +204,16 @@ class _Splitting:
         if self._thinking is not None and not isinstance(piece, Thought):
             return [*self._thought_ended(), *self._piece(piece)]
         match piece:
-            case Words():
+            case PlainText():
                 return self._words(piece.text)
-            case Opened():
+            case CallOpened():
                 return self._opened(piece.name)
-            case Grew():
+            case CallGrew():
                 return [PartDelta(self._call_place, piece.text)] if self._fate == "call" else []
-            case Closed():
+            case CallClosed():
                 begun = self._opened(piece.name, piece.raw) if self._call is None else []
                 return begun + self._closed(piece)
-            case Broken():
+            case CallBroken():
                 return self._broken(piece)
             case Thought():
                 return self._thought(piece.text)
@@ -216,7 +226,7 @@ class _Splitting:
 
     def _words(self, text: str, event: PartDelta | None = None) -> list[Event]:
         if self.place is None:
-            may_wait = self._answer.is_told or self._is_split or self._answer.has_called(self._choice)
+            may_wait = self._answer.is_instructed or self._is_split or self._answer.has_called(self._choice)
             if may_wait and not text.strip(_BLANKS):
                 self._blanks.append(text)
                 return []
@@ -289,7 +299,7 @@ class _Splitting:
         begun: list[Event] = [PartStarted(index=self._call_place, part=self._call, choice=self._choice)]
         return [*closed, *begun, PartDelta(self._call_place, raw)] if raw else [*closed, *begun]
 
-    def _closed(self, piece: Closed) -> list[Event]:
+    def _closed(self, piece: CallClosed) -> list[Event]:
         assert self._call is not None
         call = replace(self._call, raw=piece.raw, args=object_of(piece.raw))
         self._call = None
@@ -308,14 +318,14 @@ class _Splitting:
 
     def _told(self, call: ToolCall) -> list[Event]:
         """A call of no tool that anybody offered, by the owner's wish not handed on."""
-        words = reason_of(Unknown())
+        words = fault_text(UnknownCall())
         if self._answer.manner.unknown == "error":
             message = f"the model called {quote(call.name)}, {words}."
             return self._answer.fail(UpstreamError(message, status=502, code="unknown_tool"))
         note = Loss("call.unknown_tool", "answer", "the model called a tool that was not offered; it is told as text")
-        return [*self._words(words_of(call, words)), Noted(note=note)]
+        return [*self._words(call_text(call, words)), Noted(note=note)]
 
-    def _broken(self, piece: Broken) -> list[Event]:
+    def _broken(self, piece: CallBroken) -> list[Event]:
         """What can only be meant as a call and cannot be read as one."""
         call, self._call = self._call, None
         if call is not None:

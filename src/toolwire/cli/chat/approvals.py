@@ -15,7 +15,7 @@ from ...agent.events import ToolCallEvent
 from ...agent.toolbox import Decision
 from ...calls.arguments import Invalid, judge
 from ...calls.schemas import Schemas
-from ...calls.validation import reason_of
+from ...calls.validation import fault_text
 from ...tools import Runnable
 from ...types import JsonObject, Tool, ToolCall
 from ...wire.exact_json import encode, object_of
@@ -130,7 +130,7 @@ def fault_of(arguments: JsonObject, tool: Tool) -> str:
     """Why the arguments do not match the tool's schema, "" if they do."""
     call = ToolCall(id="edited", name=tool.name, raw=encode(arguments).decode(), args=arguments)
     finding = judge(call, tool, Schemas(), is_cut=False, may_repair=False)
-    return reason_of(finding).removeprefix("but ") if isinstance(finding, Invalid) else ""
+    return fault_text(finding).removeprefix("but ") if isinstance(finding, Invalid) else ""
 
 
 def _lines_of(name: str, value: object) -> list[str]:

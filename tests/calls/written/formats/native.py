@@ -14,20 +14,20 @@ from hypothesis import strategies as st
 
 from toolwire.calls.arguments import Valid, judge
 from toolwire.calls.schemas import Schemas
-from toolwire.calls.validation import Offer
+from toolwire.calls.validation import ToolOffer
 from toolwire.calls.written.formats.base import (
     Block,
-    Broken,
-    Closed,
+    CallBroken,
+    CallClosed,
+    CallGrew,
+    CallOpened,
     Grammar,
-    Grew,
-    Known,
-    Opened,
     Piece,
+    PlainText,
     Thought,
-    Words,
+    ToolLookup,
 )
-from toolwire.calls.written.scanner import Sentinel
+from toolwire.calls.written.scanner import CallScanner
 from toolwire.types import Tool, ToolCall
 
 RECORDINGS = Path(__file__).parent / "recordings"
@@ -66,10 +66,10 @@ TOOLS = (
 
 
 class Tools:
-    def __init__(self, *, is_told: bool = False, tools: Sequence[Tool] = TOOLS) -> None:
-        self.is_told = is_told
+    def __init__(self, *, is_instructed: bool = False, tools: Sequence[Tool] = TOOLS) -> None:
+        self.is_instructed = is_instructed
         self.tools = tools
-        self._offer = Offer(tools)
+        self._offer = ToolOffer(tools)
         self._schemas = Schemas()
 
     def tool(self, name: str) -> Tool | None:
@@ -97,12 +97,12 @@ def read(grammars: Iterable[Grammar], text: str, cuts: Iterable[int] = (), known
         at = found.start()
         end, given = _first(_opened(grammars, text, at, said), text, at, places, known)
         if end >= 0:
-            pieces += [Words(text[said:at])] if at > said else []
+            pieces += [PlainText(text[said:at])] if at > said else []
             pieces += given
             at = said = end
         else:
             at += 1
-    return joined([*pieces, *([Words(text[said:])] if said < len(text) else [])])
+    return joined([*pieces, *([PlainText(text[said:])] if said < len(text) else [])])
 
 
 @cache
@@ -153,7 +153,7 @@ def joined(pieces: list[Piece]) -> list[Piece]:
     found: list[Piece] = []
     for piece in pieces:
         last = found[-1] if found else None
-        if isinstance(piece, Words | Grew | Thought) and type(last) is type(piece):
+        if isinstance(piece, PlainText | CallGrew | Thought) and type(last) is type(piece):
             found[-1] = type(piece)(last.text + piece.text)
         else:
             found.append(piece)
@@ -163,15 +163,15 @@ def joined(pieces: list[Piece]) -> list[Piece]:
 def calls(pieces: list[Piece]) -> list[tuple[str, Any]]:
     """Of whole calls name and arguments; and each stream of pieces is checked on the way."""
     check(pieces)
-    return [(piece.name, json.loads(piece.raw)) for piece in pieces if isinstance(piece, Closed)]
+    return [(piece.name, json.loads(piece.raw)) for piece in pieces if isinstance(piece, CallClosed)]
 
 
 def words(pieces: list[Piece]) -> str:
-    return "".join(piece.text for piece in pieces if isinstance(piece, Words))
+    return "".join(piece.text for piece in pieces if isinstance(piece, PlainText))
 
 
-def broken(pieces: list[Piece]) -> list[Broken]:
-    return [piece for piece in pieces if isinstance(piece, Broken)]
+def broken(pieces: list[Piece]) -> list[CallBroken]:
+    return [piece for piece in pieces if isinstance(piece, CallBroken)]
 
 
 def check(pieces: list[Piece]) -> None:
@@ -179,13 +179,13 @@ def check(pieces: list[Piece]) -> None:
     name, raw = "", ""
     for piece in pieces:
         match piece:
-            case Opened():
+            case CallOpened():
                 assert not name
                 name, raw = piece.name, ""
-            case Grew():
+            case CallGrew():
                 assert name
                 raw += piece.text
-            case Closed() | Broken():
+            case CallClosed() | CallBroken():
                 assert not name or (piece.name, piece.raw) == (name, raw)
                 name = ""
             case _:
@@ -210,7 +210,7 @@ class Tag:
     openers = ("<tool_call>",)
     place: Literal["start", "line", "anywhere"] = "line"
 
-    def __init__(self, begin: Callable[[str, Known], Block]) -> None:
+    def __init__(self, begin: Callable[[str, ToolLookup], Block]) -> None:
         self.begin = begin
 
 
@@ -233,7 +233,7 @@ def check_cut(grammars: Sequence[Grammar], text: str, cuts: list[int], known: To
     assert read(grammars, text, cuts, known) == whole
     check(whole)
     said = words(whole) + "".join(piece.text for piece in whole if isinstance(piece, Thought))
-    claimed = "".join(f"{piece.name} {piece.raw}" for piece in whole if isinstance(piece, Closed))
+    claimed = "".join(f"{piece.name} {piece.raw}" for piece in whole if isinstance(piece, CallClosed))
     claimed += "".join(piece.text for piece in broken(whole))
     for word in re.findall(r"w\d+w", text):
         assert said.count(word) + claimed.count(word) <= 1
@@ -242,7 +242,7 @@ def check_cut(grammars: Sequence[Grammar], text: str, cuts: list[int], known: To
 
 def sentinel_pieces(text: str, known: Tools | None = None, size: int = 0) -> list[Piece]:
     """As the reader of all forms gives them; size: of the pieces that the text comes in, 0 for all at once."""
-    sentinel = Sentinel(known or Tools())
+    sentinel = CallScanner(known or Tools())
     size = size or len(text) or 1
     pieces = [piece for start in range(0, len(text), size) for piece in sentinel.feed(text[start : start + size])]
     return joined(pieces + sentinel.close())
@@ -257,11 +257,11 @@ def recorded(grammars: Sequence[Grammar], name: str) -> list[Piece]:
     return whole
 
 
-def check_prose(grammars: Sequence[Grammar], text: str, *, is_told: bool = False) -> None:
+def check_prose(grammars: Sequence[Grammar], text: str, *, is_instructed: bool = False) -> None:
     """Words to this grammar, and no call to all of them together."""
-    known = Tools(is_told=is_told)
-    assert same_however_cut(grammars, text, known) == [Words(text)]
+    known = Tools(is_instructed=is_instructed)
+    assert same_however_cut(grammars, text, known) == [PlainText(text)]
     for size in (0, 1):
         pieces = sentinel_pieces(text, known, size)
         assert calls(pieces) == []
-        assert is_told or words(pieces) == text
+        assert is_instructed or words(pieces) == text

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire.calls.schemas.reader import read
-from toolwire.calls.written.formats.arguments import meant, typed, types_at
+from toolwire.calls.written.formats.arguments import repair_object, typed, types_at
 
 pytestmark = pytest.mark.slow
 
@@ -114,10 +114,10 @@ def test_types_through_references_unions_and_constants() -> None:
     ],
 )
 def test_one_object_is_meant(text: str, value: object, repair: str) -> None:
-    raw, found = meant(text)
+    raw, found = repair_object(text)
     assert (json.loads(raw), found) == (value, repair)
 
 
 @pytest.mark.parametrize("text", ['"a"', "[1]", "[{}, {}]", "[]", "{'a': }", "", "7", '"\\"{}\\""x', "{'a': 'b'} c"])
 def test_nothing_is_meant(text: str) -> None:
-    assert meant(text) == ("", "")
+    assert repair_object(text) == ("", "")

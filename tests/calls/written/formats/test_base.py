@@ -4,16 +4,26 @@ import msgspec
 import pytest
 
 from toolwire.calls.written.formats import GRAMMARS
-from toolwire.calls.written.formats.base import Broken, Closed, Grew, Imagined, Opened, Piece, Read, Thought, Words
+from toolwire.calls.written.formats.base import (
+    BlockRead,
+    CallBroken,
+    CallClosed,
+    CallGrew,
+    CallOpened,
+    Imagined,
+    Piece,
+    PlainText,
+    Thought,
+)
 
 pytestmark = pytest.mark.slow
 
 PIECES: list[Piece] = [
-    Words("a"),
-    Opened("f"),
-    Grew("{"),
-    Closed(name="f", raw="{}", repairs=("loose",)),
-    Broken(text="x", why="y"),
+    PlainText("a"),
+    CallOpened("f"),
+    CallGrew("{"),
+    CallClosed(name="f", raw="{}", repairs=("loose",)),
+    CallBroken(text="x", why="y"),
     Imagined("z"),
     Thought("t"),
 ]
@@ -25,9 +35,9 @@ def test_pieces_can_be_told_apart_when_they_are_written_down() -> None:
 
 
 def test_readings_share_no_pieces() -> None:
-    first = Read(status="more")
-    first.pieces.append(Words("a"))
-    assert Read(status="more").pieces == []
+    first = BlockRead(status="more")
+    first.pieces.append(PlainText("a"))
+    assert BlockRead(status="more").pieces == []
 
 
 @pytest.mark.parametrize("grammar", GRAMMARS, ids=lambda grammar: grammar.name)

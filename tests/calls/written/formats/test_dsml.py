@@ -15,7 +15,7 @@ from tests.calls.written.formats.native import (
     texts,
     words,
 )
-from toolwire.calls.written.formats.base import Closed, Words
+from toolwire.calls.written.formats.base import CallClosed, PlainText
 from toolwire.calls.written.formats.dsml import GRAMMARS
 from toolwire.types import Tool
 
@@ -73,17 +73,17 @@ def test_H120_all_spellings_of_the_bars_wherever_they_are_cut(bars: str, section
 def test_H120_an_invoke_without_its_section() -> None:
     text = DSML.format("tool_calls", "").replace("B", "｜")
     inner = text.removeprefix("<｜DSML｜tool_calls>\n").removesuffix("\n</｜DSML｜tool_calls>")
-    assert same_however_cut(GRAMMARS, inner)[-1] == Closed(name="get_weather", raw='{"city":"Rome"}')
+    assert same_however_cut(GRAMMARS, inner)[-1] == CallClosed(name="get_weather", raw='{"city":"Rome"}')
 
 
 def test_H121_without_tools_there_is_nothing_to_call() -> None:
     text = DSML.format("tool_calls", "").replace("B", "｜")
-    assert same_however_cut(GRAMMARS, text, Tools(tools=())) == [Words(text)]
+    assert same_however_cut(GRAMMARS, text, Tools(tools=())) == [PlainText(text)]
 
 
 def test_H122_a_call_without_arguments_has_empty_ones() -> None:
     [*_, last] = same_however_cut(GRAMMARS, written())
-    assert last == Closed(name="get_weather", raw="{}")
+    assert last == CallClosed(name="get_weather", raw="{}")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_parameter_says_whether_it_is_a_text(name: str, is_text: str, text: st
 def test_a_text_that_ends_behind_a_value() -> None:
     text = written(("city", "true", "Rome"))
     [*_, last] = same_however_cut(GRAMMARS, text[: text.index("\n</｜DSML｜invoke>")])
-    assert last == Closed(name="get_weather", raw='{"city":"Rome"}', repairs=("unclosed",))
+    assert last == CallClosed(name="get_weather", raw='{"city":"Rome"}', repairs=("unclosed",))
 
 
 @pytest.mark.parametrize(
@@ -167,9 +167,9 @@ def test_a_tool_whose_name_is_function() -> None:
         "<｜DSML｜" + "x" * 500,
     ],
 )
-@pytest.mark.parametrize("is_told", [True, False])
-def test_prose_about_it_is_no_call(text: str, is_told: bool) -> None:
-    check_prose(GRAMMARS, text, is_told=is_told)
+@pytest.mark.parametrize("is_instructed", [True, False])
+def test_prose_about_it_is_no_call(text: str, is_instructed: bool) -> None:
+    check_prose(GRAMMARS, text, is_instructed=is_instructed)
 
 
 @given(
@@ -198,4 +198,4 @@ def test_prose_about_it_is_no_call(text: str, is_told: bool) -> None:
 )
 def test_cutting_does_not_matter(text: str, cuts: list[int]) -> None:
     check_cut(GRAMMARS, text, cuts)
-    check_cut(GRAMMARS, text, cuts, Tools(is_told=True))
+    check_cut(GRAMMARS, text, cuts, Tools(is_instructed=True))

@@ -16,7 +16,7 @@ from tests.calls.written.formats.native import (
     texts,
     words,
 )
-from toolwire.calls.written.formats.base import Closed
+from toolwire.calls.written.formats.base import CallClosed
 from toolwire.calls.written.formats.glm import in_tag
 
 pytestmark = pytest.mark.slow
@@ -67,7 +67,7 @@ def test_values_are_typed_by_the_schema(key: str, text: str, value: object) -> N
 
 def test_a_text_that_ends_behind_a_value() -> None:
     [*_, last] = same_however_cut(GRAMMARS, written(city="Rome").removesuffix("</tool_call>"))
-    assert last == Closed(name="get_weather", raw='{"city":"Rome"}', repairs=("unclosed",))
+    assert last == CallClosed(name="get_weather", raw='{"city":"Rome"}', repairs=("unclosed",))
 
 
 @pytest.mark.parametrize(
@@ -95,9 +95,9 @@ def test_what_cannot_be_read_is_broken(text: str) -> None:
         'Text <arg_key>city</arg_key> <arg_value>"</arg_value>',
     ],
 )
-@pytest.mark.parametrize("is_told", [True, False])
-def test_prose_about_it_is_no_call(text: str, is_told: bool) -> None:
-    check_prose(GRAMMARS, text, is_told=is_told)
+@pytest.mark.parametrize("is_instructed", [True, False])
+def test_prose_about_it_is_no_call(text: str, is_instructed: bool) -> None:
+    check_prose(GRAMMARS, text, is_instructed=is_instructed)
 
 
 @given(
@@ -119,7 +119,7 @@ def test_prose_about_it_is_no_call(text: str, is_told: bool) -> None:
 )
 def test_cutting_does_not_matter(text: str, cuts: list[int]) -> None:
     check_cut(GRAMMARS, text, cuts)
-    check_cut(GRAMMARS, text, cuts, Tools(is_told=True))
+    check_cut(GRAMMARS, text, cuts, Tools(is_instructed=True))
 
 
 @pytest.mark.parametrize(
@@ -134,9 +134,9 @@ def test_cutting_does_not_matter(text: str, cuts: list[int]) -> None:
         "<arg_key>days</arg_key>\n<arg_value>3",
     ],
 )
-@pytest.mark.parametrize("is_told", [True, False])
-def test_a_pair_that_is_cut_makes_the_call_broken(behind: str, is_told: bool) -> None:
+@pytest.mark.parametrize("is_instructed", [True, False])
+def test_a_pair_that_is_cut_makes_the_call_broken(behind: str, is_instructed: bool) -> None:
     text = written(city="Rome").removesuffix("</tool_call>") + behind
-    pieces = same_however_cut(GRAMMARS, text, Tools(is_told=is_told))
+    pieces = same_however_cut(GRAMMARS, text, Tools(is_instructed=is_instructed))
     [found] = broken(pieces)
     assert (found.name, found.text + words(pieces), calls(pieces)) == ("get_weather", text, [])

@@ -17,7 +17,7 @@ from tests.calls.written.formats.native import (
     texts,
     words,
 )
-from toolwire.calls.written.formats.base import Closed, Piece, Thought
+from toolwire.calls.written.formats.base import CallClosed, Piece, Thought
 from toolwire.calls.written.formats.harmony import GRAMMARS
 from toolwire.types import Tool
 
@@ -67,7 +67,7 @@ def test_recordings(name: str, found: list[object], said: str, thought: str) -> 
 def test_H115_the_recipient_stands_before_or_behind_the_channel(header: str, end: str) -> None:
     pieces = same_however_cut(GRAMMARS, f'{header}{{"city": "Rome"}}{end}')
     assert (calls(pieces), words(pieces)) == (ROME, "")
-    assert pieces[-1] == Closed(name="get_weather", raw='{"city": "Rome"}')
+    assert pieces[-1] == CallClosed(name="get_weather", raw='{"city": "Rome"}')
 
 
 @pytest.mark.parametrize("recipient", ["get_weather", "functions.get_weather"])
@@ -96,7 +96,7 @@ def test_text_before_a_message_that_begins_with_its_role() -> None:
 def test_H113_a_list_around_the_arguments_and_strays_behind_them() -> None:
     assert calls(same_however_cut(GRAMMARS, CALL.replace("}<", "}]}<"))) == ROME
     [found] = same_however_cut(GRAMMARS, CALL.replace('{"city": "Rome"}', '[{"city": "Rome"}]'))
-    assert found == Closed(name="get_weather", raw='{"city":"Rome"}', repairs=("unlisted",))
+    assert found == CallClosed(name="get_weather", raw='{"city":"Rome"}', repairs=("unlisted",))
 
 
 @pytest.mark.parametrize("inner", ['{"city": Rome}', '{"city": "Rome"', '{"city": "Rome'])
@@ -117,9 +117,9 @@ def test_what_cannot_be_read_is_broken_and_keeps_its_text(inner: str) -> None:
         "<|channel|>commentary to=functions.get_weather<|message|>and so on",
     ],
 )
-@pytest.mark.parametrize("is_told", [True, False])
-def test_prose_about_it_is_no_call(text: str, is_told: bool) -> None:
-    check_prose(GRAMMARS, text, is_told=is_told)
+@pytest.mark.parametrize("is_instructed", [True, False])
+def test_prose_about_it_is_no_call(text: str, is_instructed: bool) -> None:
+    check_prose(GRAMMARS, text, is_instructed=is_instructed)
 
 
 def test_thinking_that_mentions_a_call_is_no_call() -> None:
@@ -149,7 +149,7 @@ def test_thinking_that_mentions_a_call_is_no_call() -> None:
 )
 def test_cutting_does_not_matter(text: str, cuts: list[int]) -> None:
     check_cut(GRAMMARS, text, cuts)
-    check_cut(GRAMMARS, text, cuts, Tools(is_told=True))
+    check_cut(GRAMMARS, text, cuts, Tools(is_instructed=True))
 
 
 @pytest.mark.parametrize("text", ["<|channel|> is", "x <|channel|> is", "x <|start|>assistant", "<|channel|> to=x"])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.calls.speaking import joined, told
 from tests.calls.written.formats.native import Tools
-from toolwire.calls.written.formats.base import Broken, Closed, Grew, Opened, Piece
+from toolwire.calls.written.formats.base import CallBroken, CallClosed, CallGrew, CallOpened, Piece
 from toolwire.calls.written.formats.json_call import Envelope
 from toolwire.types import Tool
 
@@ -44,7 +44,7 @@ def test_arguments_are_passed_as_they_were_written(
     assert envelope.status == "done"
     assert rest == " x"
     envelope.settle(pieces, "")
-    assert joined(pieces) == [Opened("f"), Grew(raw), Closed(name="f", raw=raw)]
+    assert joined(pieces) == [CallOpened("f"), CallGrew(raw), CallClosed(name="f", raw=raw)]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_without_a_tag_the_first_other_member_ends_it() -> None:
 def test_the_first_name_and_arguments_count() -> None:
     envelope, pieces, _ = scanned('{"name": "f", "args": {"a": 1}, "name": "g", "input": {"b": 2}}')
     envelope.settle(pieces, "")
-    assert pieces[-1] == Closed(name="f", raw='{"a": 1}')
+    assert pieces[-1] == CallClosed(name="f", raw='{"a": 1}')
 
 
 def test_members_deeper_inside_do_not_count() -> None:
@@ -78,7 +78,7 @@ def test_members_deeper_inside_do_not_count() -> None:
         '{"extra": {"name": "g", "arguments": {"b": 2}}, "name": "f", "arguments": {"name": "h"}}'
     )
     envelope.settle(pieces, "")
-    assert pieces[-1] == Closed(name="f", raw='{"name": "h"}')
+    assert pieces[-1] == CallClosed(name="f", raw='{"name": "h"}')
 
 
 def test_arguments_that_do_not_begin_like_json_wait_for_their_end() -> None:
@@ -91,18 +91,18 @@ def test_what_was_written_behind_the_fault_belongs_to_the_arguments() -> None:
     envelope, pieces, rest = scanned('{"name": "f", "arguments": {"a": [1}}')
     envelope.write_on(rest)
     envelope.settle(pieces, "span", why="because")
-    assert pieces[-1] == Broken(text="span", why="because", name="f", raw='{"a": [1}')
+    assert pieces[-1] == CallBroken(text="span", why="because", name="f", raw='{"a": [1}')
 
 
 def test_deep_nesting_is_no_danger() -> None:
     envelope, pieces, _ = scanned('{"name": "f", "arguments": {"a": ' + "[" * 200_000 + "]" * 200_000 + "}}", 1000)
     assert envelope.status == "done"
     envelope.settle(pieces, "span")
-    assert isinstance(pieces[-1], Broken)
+    assert isinstance(pieces[-1], CallBroken)
 
 
 SERVERS = Tools(
-    is_told=True,
+    is_instructed=True,
     tools=[
         Tool(
             name="list_servers",
@@ -126,19 +126,21 @@ SERVERS = Tools(
     ],
 )
 def test_arguments_beside_the_name_are_those_that_the_tool_knows(members: str, raw: str) -> None:
-    assert settled(f'{{"name": "list_servers", {members}}}') == Closed(name="list_servers", raw=raw, repairs=("flat",))
+    assert settled(f'{{"name": "list_servers", {members}}}') == CallClosed(
+        name="list_servers", raw=raw, repairs=("flat",)
+    )
 
 
 @pytest.mark.parametrize("members", ['"type": "function"', '"id": "call_1", "type": "tool_use"', '"index": 0'])
 def test_what_calls_have_is_no_argument(members: str) -> None:
-    assert settled(f'{{"name": "list_servers", {members}}}') == Closed(name="list_servers", raw="{}")
+    assert settled(f'{{"name": "list_servers", {members}}}') == CallClosed(name="list_servers", raw="{}")
 
 
 @pytest.mark.parametrize(
     "members", ['"deep": "very"', '"reason": "as asked"', '"type": "function", "why": 1', '"deep": true; x']
 )
 def test_members_that_nobody_knows_are_not_left_out(members: str) -> None:
-    assert isinstance(settled(f'{{"name": "list_servers", {members}}}'), Broken)
+    assert isinstance(settled(f'{{"name": "list_servers", {members}}}'), CallBroken)
 
 
 def settled(text: str) -> Piece:
@@ -157,4 +159,4 @@ def test_what_cannot_be_seen_between_two_tokens_is_no_value(unseen: str, size: i
     )
     envelope, pieces, _ = scanned(text, size)
     assert envelope.name == "get_weather"
-    assert "".join(piece.text for piece in pieces if isinstance(piece, Grew)) == '{"city": "Paris"}'
+    assert "".join(piece.text for piece in pieces if isinstance(piece, CallGrew)) == '{"city": "Paris"}'

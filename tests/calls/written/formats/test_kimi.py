@@ -16,7 +16,7 @@ from tests.calls.written.formats.native import (
     texts,
     words,
 )
-from toolwire.calls.written.formats.base import Closed, Grew, Opened, Words
+from toolwire.calls.written.formats.base import CallClosed, CallGrew, CallOpened, PlainText
 from toolwire.calls.written.formats.kimi import GRAMMARS
 
 pytestmark = pytest.mark.slow
@@ -45,9 +45,9 @@ def test_arguments_stream_as_the_model_wrote_them() -> None:
     text = '<|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{ "city" : "a"}<|tool_call_end|>'
     block = GRAMMARS[0].begin("<|tool_call_begin|>", Tools())
     first = block.feed(text[len("<|tool_call_begin|>") : text.index('"a"')])
-    assert first.pieces == [Opened("get_weather"), Grew('{ "city" : ')]
+    assert first.pieces == [CallOpened("get_weather"), CallGrew('{ "city" : ')]
     last = block.feed('"a"}<|tool_call_end|> so')
-    assert last.pieces == [Grew('"a"}'), Closed(name="get_weather", raw='{ "city" : "a"}')]
+    assert last.pieces == [CallGrew('"a"}'), CallClosed(name="get_weather", raw='{ "city" : "a"}')]
     assert (last.status, last.rest) == ("done", " so")
 
 
@@ -75,18 +75,18 @@ def test_H119_names_are_found_in_mangled_ids(given_id: str, name: str) -> None:
 def test_H119_an_id_without_a_name_means_the_one_tool_that_takes_the_arguments(given_id: str) -> None:
     text = CALL.format(given_id).replace('"city": "Rome"', '"path": "a", "content": "b"')
     pieces = same_however_cut(GRAMMARS, text)
-    assert pieces == [Closed(name="write_file", raw='{"path": "a", "content": "b"}', repairs=("nameless",))]
+    assert pieces == [CallClosed(name="write_file", raw='{"path": "a", "content": "b"}', repairs=("nameless",))]
 
 
 def test_H119_an_id_without_a_name_that_fits_several_tools_is_text() -> None:
     text = CALL.format("call00003").replace('"city": "Rome"', '"city": "Rome", "command": "ls"')
-    assert read(GRAMMARS, text) == [Words(text)]
+    assert read(GRAMMARS, text) == [PlainText(text)]
 
 
 def test_unknown_tools_are_text() -> None:
     text = CALL.format("functions.launch_rocket:0")
-    assert same_however_cut(GRAMMARS, text) == [Words(text)]
-    assert read(GRAMMARS, text, known=Tools(is_told=True)) == [Words(text)]
+    assert same_however_cut(GRAMMARS, text) == [PlainText(text)]
+    assert read(GRAMMARS, text, known=Tools(is_instructed=True)) == [PlainText(text)]
 
 
 def test_an_unknown_tool_behind_a_known_one_costs_only_itself() -> None:
@@ -98,7 +98,7 @@ def test_an_unknown_tool_behind_a_known_one_costs_only_itself() -> None:
 def test_a_block_that_is_not_closed() -> None:
     text = CALL.format("functions.get_weather:0").removesuffix("<|tool_call_end|>")
     [*_, last] = same_however_cut(GRAMMARS, text)
-    assert last == Closed(name="get_weather", raw='{"city": "Rome"}', repairs=("unterminated",))
+    assert last == CallClosed(name="get_weather", raw='{"city": "Rome"}', repairs=("unterminated",))
 
 
 @pytest.mark.parametrize("inner", ['{"city": Rome}', '{"city": "Rome"', '{"city": "Rome', '{"city" "Rome"}}'])
@@ -121,7 +121,7 @@ def test_what_cannot_be_read_is_broken_and_keeps_its_text(inner: str) -> None:
 )
 def test_arguments_out_of_form_are_whole_or_nothing(inner: str, raw: str, repair: str) -> None:
     text = CALL.format("functions.get_weather:0").replace('{"city": "Rome"}', inner)
-    assert same_however_cut(GRAMMARS, text) == [Closed(name="get_weather", raw=raw, repairs=(repair,))]
+    assert same_however_cut(GRAMMARS, text) == [CallClosed(name="get_weather", raw=raw, repairs=(repair,))]
 
 
 def test_strays_before_the_end_are_dropped() -> None:
@@ -138,9 +138,9 @@ def test_strays_before_the_end_are_dropped() -> None:
         "<|tool_call_begin|>" + "x" * 400,
     ],
 )
-@pytest.mark.parametrize("is_told", [True, False])
-def test_prose_about_it_is_no_call(text: str, is_told: bool) -> None:
-    check_prose(GRAMMARS, text, is_told=is_told)
+@pytest.mark.parametrize("is_instructed", [True, False])
+def test_prose_about_it_is_no_call(text: str, is_instructed: bool) -> None:
+    check_prose(GRAMMARS, text, is_instructed=is_instructed)
 
 
 @given(
@@ -164,4 +164,4 @@ def test_prose_about_it_is_no_call(text: str, is_told: bool) -> None:
 )
 def test_cutting_does_not_matter(text: str, cuts: list[int]) -> None:
     check_cut(GRAMMARS, text, cuts)
-    check_cut(GRAMMARS, text, cuts, Tools(is_told=True))
+    check_cut(GRAMMARS, text, cuts, Tools(is_instructed=True))

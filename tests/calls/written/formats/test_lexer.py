@@ -8,17 +8,26 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.calls.written.formats.native import Tools
-from toolwire.calls.written.formats.base import Broken, Closed, Grew, Opened, Read, Words
-from toolwire.calls.written.formats.lexer import Brackets, Marks, NoCall, Script, ScriptBlock, Steps, Tape, Unreadable
+from toolwire.calls.written.formats.base import BlockRead, CallBroken, CallClosed, CallGrew, CallOpened, PlainText
+from toolwire.calls.written.formats.lexer import (
+    Brackets,
+    Marks,
+    NoCall,
+    Script,
+    ScriptBlock,
+    Steps,
+    Tape,
+    UnreadableCall,
+)
 
 pytestmark = pytest.mark.slow
 
 ENDS = Marks("<|end|>", "<|stop|>")
 
 
-def run(script: Script, text: str, size: int = 0, *, is_told: bool = False) -> list[Read]:
+def run(script: Script, text: str, size: int = 0, *, is_instructed: bool = False) -> list[BlockRead]:
     """All answers of a block that gets the text in pieces of this size."""
-    block = ScriptBlock(script, "<o>", Tools(is_told=is_told))
+    block = ScriptBlock(script, "<o>", Tools(is_instructed=is_instructed))
     answers = []
     for start in range(0, len(text), size or len(text) or 1):
         answers.append(block.feed(text[start : start + (size or len(text))]))
@@ -42,7 +51,7 @@ def found(read: Callable[[Tape], Steps[object]], text: str) -> tuple[object, str
     for size in (0, 1, 2, 3, 5):
         answers = run(saying(read), text, size)
         [call] = answers[-1].pieces
-        assert isinstance(call, Closed)
+        assert isinstance(call, CallClosed)
         fed = min(len(answers) * (size or len(text)), len(text))
         seen.append((json.loads(call.raw), answers[-1].rest + text[fed:]))
     assert all(one == seen[0] for one in seen)
@@ -141,14 +150,14 @@ def test_brackets_say_where_they_stand() -> None:
 
 def test_flow_gives_words_as_they_come_and_keeps_back_what_may_be_a_mark() -> None:
     def script(tape: Tape) -> Steps[None]:
-        yield from tape.flow(ENDS, Words)
+        yield from tape.flow(ENDS, PlainText)
         yield from tape.past(ENDS)
 
     first, second, last = (
         run(script, "abcdefghijk<|en" + "d|>ghi", 15)[0:1] + run(script, "abcdefgh<|end|>ghi")[0:2] * 2
     )
-    assert first.pieces == [Words("abcdefgh")]
-    assert (second.pieces, second.rest, last) == ([Words("abcdefgh")], "ghi", second)
+    assert first.pieces == [PlainText("abcdefgh")]
+    assert (second.pieces, second.rest, last) == ([PlainText("abcdefgh")], "ghi", second)
 
 
 def _two_calls(then: Exception) -> Script:
@@ -164,7 +173,7 @@ def _two_calls(then: Exception) -> Script:
 def test_what_was_found_stays_found_and_the_rest_is_text() -> None:
     for size in (0, 1, 4):
         answers = run(_two_calls(NoCall()), "a<|end|>b<|end|>c", size)
-        assert [piece for answer in answers for piece in answer.pieces] == [Closed(name="first", raw="a")]
+        assert [piece for answer in answers for piece in answer.pieces] == [CallClosed(name="first", raw="a")]
         assert answers[-1].status == "done"
         assert answers[-1].rest.startswith("b<|end|>")
 
@@ -172,15 +181,15 @@ def test_what_was_found_stays_found_and_the_rest_is_text() -> None:
 def test_nothing_found_is_none() -> None:
     def script(tape: Tape) -> Steps[None]:
         yield from tape.blanks()
-        raise Unreadable("bad", "get_time", "raw")
+        raise UnreadableCall("bad", "get_time", "raw")
 
-    assert run(script, "  x")[-1] == Read(status="none")
-    [answer] = run(script, "  x", is_told=True)
-    assert answer.pieces == [Broken(text="<o>  ", why="bad", name="get_time", raw="raw")]
+    assert run(script, "  x")[-1] == BlockRead(status="none")
+    [answer] = run(script, "  x", is_instructed=True)
+    assert answer.pieces == [CallBroken(text="<o>  ", why="bad", name="get_time", raw="raw")]
     assert (answer.status, answer.rest) == ("done", "x")
 
 
-@pytest.mark.parametrize("fault", [NoCall(), Unreadable("bad")])
+@pytest.mark.parametrize("fault", [NoCall(), UnreadableCall("bad")])
 def test_an_open_call_never_becomes_text(fault: Exception) -> None:
     def script(tape: Tape) -> Steps[None]:
         yield from tape.past(Marks("["))
@@ -190,8 +199,8 @@ def test_an_open_call_never_becomes_text(fault: Exception) -> None:
 
     [answer] = run(script, "[x")
     opened, grew, last = answer.pieces
-    assert (opened, grew, answer.status, answer.rest) == (Opened("get_time"), Grew("{"), "done", "x")
-    assert isinstance(last, Broken)
+    assert (opened, grew, answer.status, answer.rest) == (CallOpened("get_time"), CallGrew("{"), "done", "x")
+    assert isinstance(last, CallBroken)
     assert (last.text, last.name, last.raw) == ("<o>[", "get_time", "{")
 
 

@@ -15,7 +15,7 @@ from tests.calls.written.formats.native import (
     texts,
     words,
 )
-from toolwire.calls.written.formats.base import Closed
+from toolwire.calls.written.formats.base import CallClosed
 from toolwire.calls.written.formats.llama import GRAMMARS
 
 pytestmark = pytest.mark.slow
@@ -37,7 +37,7 @@ def test_recordings(name: str, found: list[object], said: str) -> None:
 def test_nested_arguments_keep_their_letters() -> None:
     raw = '{"city":"Ni\\u00f1o", "options": {"a":[{"b": "};"}]} }'
     [*_, last] = same_however_cut(GRAMMARS, f'<|python_tag|>{{"name": "get_weather", "parameters": {raw}}}')
-    assert last == Closed(name="get_weather", raw=raw)
+    assert last == CallClosed(name="get_weather", raw=raw)
 
 
 def test_words_behind_a_semicolon_are_words() -> None:
@@ -92,4 +92,4 @@ def test_prose_and_code_are_no_calls(text: str) -> None:
 )
 def test_cutting_does_not_matter(text: str, cuts: list[int]) -> None:
     check_cut(GRAMMARS, text, cuts)
-    check_cut(GRAMMARS, text, cuts, Tools(is_told=True))
+    check_cut(GRAMMARS, text, cuts, Tools(is_instructed=True))

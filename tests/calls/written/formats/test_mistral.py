@@ -17,7 +17,7 @@ from tests.calls.written.formats.native import (
     words,
 )
 from toolwire.calls.written.formats import GRAMMARS as ALL
-from toolwire.calls.written.formats.base import Closed, Grew, Opened, Words
+from toolwire.calls.written.formats.base import CallClosed, CallGrew, CallOpened, PlainText
 from toolwire.calls.written.formats.mistral import GRAMMARS
 
 pytestmark = pytest.mark.slow
@@ -55,7 +55,7 @@ def test_H128_the_opener_tells_the_form_among_all(name: str, found: list[object]
 def test_arguments_stream(opener: str) -> None:
     block = GRAMMARS[0].begin("[TOOL_CALLS]", Tools())
     read = block.feed(opener.removeprefix("[TOOL_CALLS]") + '{"city": "Ro')
-    assert (read.status, read.pieces) == ("more", [Opened("get_weather"), Grew('{"city": "Ro')])
+    assert (read.status, read.pieces) == ("more", [CallOpened("get_weather"), CallGrew('{"city": "Ro')])
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_arguments_stream(opener: str) -> None:
     ],
 )
 def test_H130_single_quotes_are_read_and_counted(inner: str) -> None:
-    expected = Closed(name="get_weather", raw='{"city":"Rome"}', repairs=("loose",))
+    expected = CallClosed(name="get_weather", raw='{"city":"Rome"}', repairs=("loose",))
     assert same_however_cut(GRAMMARS, f"[TOOL_CALLS] [{inner}]") == [expected]
 
 
@@ -93,12 +93,12 @@ def test_H130_an_apostrophe_inside_single_quotes() -> None:
 )
 def test_envelopes(inner: str, raw: str) -> None:
     pieces = same_however_cut(GRAMMARS, f"[TOOL_CALLS][{inner}]")
-    assert pieces[-1] == Closed(name="get_weather", raw=raw)
+    assert pieces[-1] == CallClosed(name="get_weather", raw=raw)
 
 
 def test_an_envelope_that_is_not_closed() -> None:
     [*_, last] = same_however_cut(GRAMMARS, '[TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Rome"}')
-    assert last == Closed(name="get_weather", raw='{"city": "Rome"}', repairs=("unterminated",))
+    assert last == CallClosed(name="get_weather", raw='{"city": "Rome"}', repairs=("unterminated",))
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ def test_an_envelope_that_is_not_closed() -> None:
 )
 def test_members_that_nobody_knows_are_not_left_out(inner: str) -> None:
     text = f"[TOOL_CALLS][{inner}"
-    assert same_however_cut(GRAMMARS, f"{text}]") == [Words(f"{text}]")]
-    [found] = broken(same_however_cut(GRAMMARS, f"{text}]", Tools(is_told=True)))
+    assert same_however_cut(GRAMMARS, f"{text}]") == [PlainText(f"{text}]")]
+    [found] = broken(same_however_cut(GRAMMARS, f"{text}]", Tools(is_instructed=True)))
     assert (found.text, found.name) == (text, "get_time")
 
 
@@ -134,8 +134,8 @@ def test_what_cannot_be_read_is_broken_and_keeps_its_text(text: str) -> None:
 
 def test_broken_before_it_was_sure_is_text_unless_calls_were_asked_for() -> None:
     text = "[TOOL_CALLS]get_weather[ARGS]{'city': ,}"
-    assert same_however_cut(GRAMMARS, text) == [Words(text)]
-    [found] = broken(same_however_cut(GRAMMARS, text, Tools(is_told=True)))
+    assert same_however_cut(GRAMMARS, text) == [PlainText(text)]
+    [found] = broken(same_however_cut(GRAMMARS, text, Tools(is_instructed=True)))
     assert (found.text, found.name, found.raw) == (text, "get_weather", "{'city': ,}")
 
 
@@ -153,9 +153,9 @@ def test_broken_before_it_was_sure_is_text_unless_calls_were_asked_for() -> None
         "[TOOL_CALLS]",
     ],
 )
-@pytest.mark.parametrize("is_told", [True, False])
-def test_prose_about_it_is_no_call(text: str, is_told: bool) -> None:
-    check_prose(GRAMMARS, text, is_told=is_told)
+@pytest.mark.parametrize("is_instructed", [True, False])
+def test_prose_about_it_is_no_call(text: str, is_instructed: bool) -> None:
+    check_prose(GRAMMARS, text, is_instructed=is_instructed)
 
 
 @given(
@@ -180,4 +180,4 @@ def test_prose_about_it_is_no_call(text: str, is_told: bool) -> None:
 )
 def test_cutting_does_not_matter(text: str, cuts: list[int]) -> None:
     check_cut(GRAMMARS, text, cuts)
-    check_cut(GRAMMARS, text, cuts, Tools(is_told=True))
+    check_cut(GRAMMARS, text, cuts, Tools(is_instructed=True))

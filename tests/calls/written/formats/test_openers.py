@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from tests.calls.speaking import CALL, told
-from toolwire.calls.written.formats import GRAMMARS, ONLY_TOLD
-from toolwire.calls.written.formats.base import Closed, Grew, Opened
+from toolwire.calls.written.formats import GRAMMARS, ONLY_INSTRUCTED
+from toolwire.calls.written.formats.base import CallClosed, CallGrew, CallOpened
 from toolwire.calls.written.formats.openers import Openers, Trial, Until
 
 pytestmark = pytest.mark.slow
@@ -71,7 +71,7 @@ def test_starts() -> None:
 
 
 def test_forms_that_need_telling_are_grammars() -> None:
-    assert all(grammar in GRAMMARS for grammar in ONLY_TOLD)
+    assert all(grammar in GRAMMARS for grammar in ONLY_INSTRUCTED)
     assert len({id(grammar) for grammar in GRAMMARS}) == len(GRAMMARS)
 
 
@@ -86,8 +86,8 @@ def trial(opener: str = "<tool_call", until: Until = "nothing") -> Trial:
 
 def test_one_grammar_after_the_other_reads_it() -> None:
     found = trial()
-    assert found.feed(">get_weather<arg_key>city</arg_key>").pieces == [Opened("get_weather")]
-    assert found.feed("<arg_value>Paris</arg_value></tool_call> x").pieces[-1] == Closed(
+    assert found.feed(">get_weather<arg_key>city</arg_key>").pieces == [CallOpened("get_weather")]
+    assert found.feed("<arg_value>Paris</arg_value></tool_call> x").pieces[-1] == CallClosed(
         name="get_weather", raw='{"city":"Paris"}'
     )
 
@@ -103,13 +103,13 @@ def test_the_last_grammar_may_find_sense_at_the_end() -> None:
     assert found.feed(f"\n{CALL}").status == "more"
     read = found.close()
     assert read.status == "done"
-    assert [type(piece) for piece in read.pieces] == [Closed]
+    assert [type(piece) for piece in read.pieces] == [CallClosed]
 
 
 def test_what_was_given_is_no_longer_kept() -> None:
     found = trial()
     read = found.feed('>{"name": "get_weather", "arguments": {"city')
-    assert read.pieces == [Opened("get_weather"), Grew('{"city')]
+    assert read.pieces == [CallOpened("get_weather"), CallGrew('{"city')]
     assert found.span == "<tool_call"
 
 

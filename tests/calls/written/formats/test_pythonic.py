@@ -21,8 +21,8 @@ from tests.calls.written.formats.native import (
     texts,
     words,
 )
-from toolwire.calls.written.formats.base import Words
-from toolwire.calls.written.formats.pythonic import GRAMMARS, NotPython, Reader, unescaped
+from toolwire.calls.written.formats.base import PlainText
+from toolwire.calls.written.formats.pythonic import GRAMMARS, LiteralReader, NotPython, unescaped
 
 pytestmark = pytest.mark.slow
 
@@ -72,9 +72,9 @@ def test_recordings(name: str, found: list[object], said: str) -> None:
         "[" * 60,
     ],
 )
-@pytest.mark.parametrize("is_told", [True, False])
-def test_what_is_not_all_calls_is_text(text: str, is_told: bool) -> None:
-    check_prose(GRAMMARS, text, is_told=is_told)
+@pytest.mark.parametrize("is_instructed", [True, False])
+def test_what_is_not_all_calls_is_text(text: str, is_instructed: bool) -> None:
+    check_prose(GRAMMARS, text, is_instructed=is_instructed)
 
 
 def test_blanks_around_the_whole_message() -> None:
@@ -83,8 +83,8 @@ def test_blanks_around_the_whole_message() -> None:
 
 def test_between_tokens_what_cannot_be_read_is_broken_where_calls_were_asked_for() -> None:
     text = "<|python_start|>[get_weather(city=a.b)]"
-    assert read(GRAMMARS, text) == [Words(text)]
-    [found] = broken(same_however_cut(GRAMMARS, text, Tools(is_told=True)))
+    assert read(GRAMMARS, text) == [PlainText(text)]
+    [found] = broken(same_however_cut(GRAMMARS, text, Tools(is_instructed=True)))
     assert (found.name, found.text) == ("get_weather", text)
 
 
@@ -102,7 +102,7 @@ def test_between_tokens_what_cannot_be_read_is_broken_where_calls_were_asked_for
 )
 def test_reads_what_python_writes(arguments: dict[str, object]) -> None:
     text = f"get_time({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
-    [(name, found)] = Reader(text).calls("")
+    [(name, found)] = LiteralReader(text).calls("")
     assert name == "get_time"
     assert json.loads(json.dumps(found, default=float)) == json.loads(json.dumps(arguments))
 
@@ -128,7 +128,7 @@ def test_a_pair_of_surrogates_is_one_letter() -> None:
 )
 def test_hostile_literals_are_refused(text: str) -> None:
     with pytest.raises(NotPython):
-        Reader(text).calls("")
+        LiteralReader(text).calls("")
 
 
 @given(
@@ -149,7 +149,7 @@ def test_hostile_literals_are_refused(text: str) -> None:
 )
 def test_cutting_does_not_matter(text: str, cuts: list[int]) -> None:
     check_cut(GRAMMARS, text, cuts)
-    check_cut(GRAMMARS, text, cuts, Tools(is_told=True))
+    check_cut(GRAMMARS, text, cuts, Tools(is_instructed=True))
 
 
 @pytest.mark.parametrize(

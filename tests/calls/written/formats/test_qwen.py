@@ -16,7 +16,7 @@ from tests.calls.written.formats.native import (
     texts,
     words,
 )
-from toolwire.calls.written.formats.base import Closed, Grew, Opened
+from toolwire.calls.written.formats.base import CallClosed, CallGrew, CallOpened
 from toolwire.calls.written.formats.qwen import GRAMMARS as BARE
 from toolwire.calls.written.formats.qwen import in_tag
 
@@ -70,9 +70,13 @@ def test_recordings(name: str, found: list[object], said: str) -> None:
 def test_arguments_grow_by_whole_values() -> None:
     block = in_tag("<tool_call>", Tools())
     read = block.feed("<function=get_weather><parameter=city>\nRome\n</parameter>\n<parameter=days>3")
-    assert read.pieces == [Opened("get_weather"), Grew('{"city":"Rome"')]
+    assert read.pieces == [CallOpened("get_weather"), CallGrew('{"city":"Rome"')]
     read = block.feed("</parameter></function></tool_call>\nok")
-    assert read.pieces == [Grew(',"days":3'), Grew("}"), Closed(name="get_weather", raw='{"city":"Rome","days":3}')]
+    assert read.pieces == [
+        CallGrew(',"days":3'),
+        CallGrew("}"),
+        CallClosed(name="get_weather", raw='{"city":"Rome","days":3}'),
+    ]
     assert read.rest == "\nok"
 
 
@@ -164,7 +168,7 @@ def test_two_functions_in_one_tag() -> None:
 @pytest.mark.parametrize("cut", ["</function>\n</tool_call>", "\n</function>\n</tool_call>"])
 def test_a_text_that_ends_behind_a_value(cut: str) -> None:
     [*_, last] = same_however_cut(GRAMMARS, written(city="Rome").removesuffix(cut))
-    assert last == Closed(name="get_weather", raw='{"city":"Rome"}', repairs=("unclosed",))
+    assert last == CallClosed(name="get_weather", raw='{"city":"Rome"}', repairs=("unclosed",))
 
 
 @pytest.mark.parametrize(
@@ -196,9 +200,9 @@ def test_what_cannot_be_read_is_broken_and_keeps_its_text(text: str, why: str) -
         "Write <function=get_weather><parameter=city>Rome</parameter></function> to call it.",
     ],
 )
-@pytest.mark.parametrize("is_told", [True, False])
-def test_prose_about_it_is_no_call(text: str, is_told: bool) -> None:
-    check_prose(GRAMMARS, text, is_told=is_told)
+@pytest.mark.parametrize("is_instructed", [True, False])
+def test_prose_about_it_is_no_call(text: str, is_instructed: bool) -> None:
+    check_prose(GRAMMARS, text, is_instructed=is_instructed)
 
 
 @given(
@@ -222,7 +226,7 @@ def test_prose_about_it_is_no_call(text: str, is_told: bool) -> None:
 )
 def test_cutting_does_not_matter(text: str, cuts: list[int]) -> None:
     check_cut(GRAMMARS, text, cuts)
-    check_cut(GRAMMARS, text, cuts, Tools(is_told=True))
+    check_cut(GRAMMARS, text, cuts, Tools(is_instructed=True))
 
 
 @pytest.mark.parametrize(
@@ -237,16 +241,16 @@ def test_cutting_does_not_matter(text: str, cuts: list[int]) -> None:
         "<parameter=days\n</parameter>\n</function>",
     ],
 )
-@pytest.mark.parametrize("is_told", [True, False])
-def test_a_parameter_that_is_cut_makes_the_call_broken(behind: str, is_told: bool) -> None:
+@pytest.mark.parametrize("is_instructed", [True, False])
+def test_a_parameter_that_is_cut_makes_the_call_broken(behind: str, is_instructed: bool) -> None:
     text = written(city="Rome").removesuffix("</function>\n</tool_call>") + behind
-    pieces = same_however_cut(GRAMMARS, text, Tools(is_told=is_told))
+    pieces = same_however_cut(GRAMMARS, text, Tools(is_instructed=is_instructed))
     [found] = broken(pieces)
     assert (found.name, found.text + words(pieces), calls(pieces)) == ("get_weather", text, [])
 
 
-@pytest.mark.parametrize("is_told", [True, False])
-def test_whole_parameters_without_an_end_are_a_call(is_told: bool) -> None:
+@pytest.mark.parametrize("is_instructed", [True, False])
+def test_whole_parameters_without_an_end_are_a_call(is_instructed: bool) -> None:
     text = written(city="Rome", days="3").removesuffix("\n</function>\n</tool_call>")
-    [*_, last] = same_however_cut(GRAMMARS, text, Tools(is_told=is_told))
-    assert last == Closed(name="get_weather", raw='{"city":"Rome","days":3}', repairs=("unclosed",))
+    [*_, last] = same_however_cut(GRAMMARS, text, Tools(is_instructed=is_instructed))
+    assert last == CallClosed(name="get_weather", raw='{"city":"Rome","days":3}', repairs=("unclosed",))

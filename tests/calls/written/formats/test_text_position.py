@@ -4,14 +4,14 @@ import re
 
 import pytest
 
-from toolwire.calls.written.formats.text_position import Lines
+from toolwire.calls.written.formats.text_position import TextPosition
 
 pytestmark = pytest.mark.slow
 
 
-def behind(text: str, size: int = 0) -> Lines:
+def behind(text: str, size: int = 0) -> TextPosition:
     """The place behind a text that is passed in pieces of this size."""
-    lines = Lines()
+    lines = TextPosition()
     for start in range(0, len(text), size or max(1, len(text))):
         for run in re.findall(r"`+|~+|[^`~]+", text[start : start + (size or len(text))]):
             if run[0] in "`~":
@@ -100,7 +100,7 @@ def test_behind_a_block_is_like_the_start_of_a_line() -> None:
 
 
 def test_fences_do_not_count_in_thinking() -> None:
-    lines = Lines()
+    lines = TextPosition()
     lines.thought = "think"
     lines.ticks("`", 3)
     lines.plain("\n")

@@ -6,10 +6,10 @@ from .hermes.malformed import SLIPPED, UNREAD
 from .hermes.tagged import TOOL_CALL, BehindTag
 from .hermes.variants import DRIFTED, INVOKE, LINE, WHOLE, WRAPPED
 
-__all__ = ["GRAMMARS", "ONLY_TOLD"]
+__all__ = ["GRAMMARS", "ONLY_INSTRUCTED"]
 
 # Forms that mean a call only where one was asked for in words.
-ONLY_TOLD: tuple[Grammar, ...] = (DRIFTED, INVOKE, WRAPPED, SLIPPED, UNREAD)
+ONLY_INSTRUCTED: tuple[Grammar, ...] = (DRIFTED, INVOKE, WRAPPED, SLIPPED, UNREAD)
 
 GRAMMARS: tuple[Grammar, ...] = (
     TOOL_CALL,
@@ -25,5 +25,5 @@ GRAMMARS: tuple[Grammar, ...] = (
     *pythonic.GRAMMARS,
     WHOLE,
     LINE,
-    *ONLY_TOLD,
+    *ONLY_INSTRUCTED,
 )

@@ -9,12 +9,11 @@ from typing import TypeAlias
 from ....types import Json, JsonObject
 from ....wire.exact_json import BadJson, decode, encode, object_of
 from ...arguments.loose_json import Loose, NotLoose
-from ...arguments.object_text import encoded
+from ...arguments.object_text import decode_loosely
 from ...schemas.keywords import schemas_at, types_of
-from ...schemas.reader import Uncheckable, read
-from ...schemas.reader import Unreadable as UnreadableSchema
-from .base import Known
-from .lexer import Marks, NoCall, Steps, Tape, Unreadable
+from ...schemas.reader import Uncheckable, UnreadableSchema, read
+from .base import ToolLookup
+from .lexer import Marks, NoCall, Steps, Tape, UnreadableCall
 
 Ends: TypeAlias = Callable[[Tape], Steps[str]]  # reads what ends a call: "" where nothing does
 
@@ -46,7 +45,7 @@ def read_json(tape: Tape, name: str, ends: Ends, *, must_end: bool = True) -> St
     raw, is_whole = yield from tape.balanced(grows=True)
     is_ended = yield from ends(tape)
     if not is_whole or object_of(raw) is None:
-        raise Unreadable(NOT_JSON if is_whole or is_ended else CUT)
+        raise UnreadableCall(NOT_JSON if is_whole or is_ended else CUT)
     tape.closed(*([] if is_ended or not must_end else ["unterminated"]))
 
 
@@ -60,18 +59,18 @@ def _read_loosely(tape: Tape, name: str, ends: Ends, first: str) -> Steps[None]:
     yield from tape.blanks()
     text, is_whole = yield from tape.balanced()
     yield from ends(tape)
-    raw, repair = meant(text) if is_whole else ("", "")
+    raw, repair = repair_object(text) if is_whole else ("", "")
     if not raw:
-        raise Unreadable(NOT_JSON if is_whole else CUT, name, text)
+        raise UnreadableCall(NOT_JSON if is_whole else CUT, name, text)
     tape.whole(name, raw, repair)
 
 
-def meant(text: str) -> tuple[str, str]:
+def repair_object(text: str) -> tuple[str, str]:
     """The one object that this text can stand for, as JSON, and the word for what was out of form; "" where there is none."""
     try:
-        value = decode(text) if text.startswith('"') else encoded(text)
+        value = decode(text) if text.startswith('"') else decode_loosely(text)
         if isinstance(value, str):
-            return (value, "quoted") if object_of(value) is not None else (_json(encoded(value)), "quoted")
+            return (value, "quoted") if object_of(value) is not None else (_json(decode_loosely(value)), "quoted")
         if isinstance(value, list) and len(value) == 1:
             return _json(value[0]), "unlisted"
         return _json(value), "loose"
@@ -99,7 +98,7 @@ def read_envelope(tape: Tape) -> Steps[None]:
         raise NoCall
 
 
-def named(given: Json, known: Known) -> str:
+def named(given: Json, known: ToolLookup) -> str:
     """NoCall where nobody offered it."""
     if not isinstance(given, str) or known.tool(given) is None:
         raise NoCall
@@ -123,16 +122,16 @@ class _Envelope:
         if not self._name:
             raise NoCall
         if self._raw is None and not mark:
-            raise Unreadable(CUT, self._name)
+            raise UnreadableCall(CUT, self._name)
         if self._raw is None and self._keys - _MEMBERS:
-            raise Unreadable(NO_ARGUMENTS, self._name)
+            raise UnreadableCall(NO_ARGUMENTS, self._name)
         repairs = [] if mark else ["unterminated"]
         raw = "{}" if self._raw is None else self._raw
         if object_of(raw) is None and not tape.name:
-            raw, repair = meant(raw)
+            raw, repair = repair_object(raw)
             repairs.append(repair)
         if object_of(raw) is None:
-            raise Unreadable(NOT_JSON, self._name, self._raw or "")
+            raise UnreadableCall(NOT_JSON, self._name, self._raw or "")
         if tape.name:
             tape.closed(*repairs)
         else:
@@ -160,7 +159,7 @@ class _Envelope:
         tape.opened(self._name)
         self._raw, is_whole = yield from tape.balanced(grows=True)
         if not is_whole:
-            raise Unreadable(CUT)
+            raise UnreadableCall(CUT)
 
     def _meet(self, given: Json) -> None:
         """A name, or an object that holds name and arguments."""
@@ -172,7 +171,7 @@ class _Envelope:
         self._name = named(given, self._tape.known)
 
     def _fault(self) -> Exception:
-        return Unreadable(NOT_JSON, self._name) if self._name else NoCall()
+        return UnreadableCall(NOT_JSON, self._name) if self._name else NoCall()
 
 
 def _loose_envelope(tape: Tape) -> Steps[None]:
@@ -182,18 +181,18 @@ def _loose_envelope(tape: Tape) -> Steps[None]:
         raise NoCall
     name = named(found.get("name"), tape.known)
     inner = next((found[key] for key in _ARGUMENTS if key in found), None)
-    raw, _ = meant(inner if isinstance(inner, str) else encode(inner or {}).decode())
+    raw, _ = repair_object(inner if isinstance(inner, str) else encode(inner or {}).decode())
     if inner is None and found.keys() - _MEMBERS:
-        raise Unreadable(NO_ARGUMENTS, name, text)
+        raise UnreadableCall(NO_ARGUMENTS, name, text)
     if not raw or not (is_sure or tape.known.fits(name, raw)):
-        raise Unreadable(NOT_JSON, name, text)
+        raise UnreadableCall(NOT_JSON, name, text)
     tape.whole(name, raw, "loose")
 
 
 def _loosely(text: str) -> tuple[Json, bool]:
     """What was meant, and whether it can mean nothing else: of 'it's late' only who knows the tool is sure (H130)."""
     try:
-        return encoded(text), True
+        return decode_loosely(text), True
     except NotLoose:
         pass
     loose = Loose(text)
@@ -229,7 +228,7 @@ def _raw_of(text: str) -> str:
 # Values between tags.
 
 
-class Tagged:
+class TaggedArguments:
     """The arguments of one call, written as JSON while its values come one by one."""
 
     def __init__(self, tape: Tape, name: str) -> None:
@@ -242,7 +241,7 @@ class Tagged:
     def add(self, key: str, text: str, *, is_text: bool | None = None) -> None:
         """is_text: the model itself says whether this is a text, or JSON; None where only the schema tells."""
         if key in self._keys:
-            raise Unreadable("an argument is there twice")
+            raise UnreadableCall("an argument is there twice")
         value = text if is_text else self._typed(key, text, is_json=is_text is False)
         self._tape.grew(f"{',' if self._keys else '{'}{encode(key).decode()}:{encode(value).decode()}")
         self._keys.add(key)
@@ -294,7 +293,7 @@ class ValueEnd:
             elif closer >= 0 and (mark or not "".join(parts[closer + 1 :]).strip()):
                 return "".join(parts[:closer]), mark
             elif not mark:
-                raise Unreadable(CUT)
+                raise UnreadableCall(CUT)
             parts.append(mark)
 
 
@@ -359,13 +358,13 @@ def _boolean(word: str) -> bool:
 
 
 def _object(word: str) -> Json:
-    if not isinstance(found := encoded(word), dict):
+    if not isinstance(found := decode_loosely(word), dict):
         raise ValueError
     return found
 
 
 def _array(word: str) -> Json:
-    if not isinstance(found := encoded(word), list):
+    if not isinstance(found := decode_loosely(word), list):
         raise ValueError
     return found
 

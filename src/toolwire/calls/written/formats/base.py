@@ -14,25 +14,25 @@ from msgspec import Struct
 from ....types import Tool
 
 
-class Words(Struct, frozen=True, tag="words"):
+class PlainText(Struct, frozen=True, tag="words"):
     """Text for the reader, as it came."""
 
     text: str
 
 
-class Opened(Struct, frozen=True, tag="opened"):
+class CallOpened(Struct, frozen=True, tag="opened"):
     """A call has begun, and nothing of its span will be text. Followed by any number of Grew, and one Closed or Broken."""
 
     name: str
 
 
-class Grew(Struct, frozen=True, tag="grew"):
+class CallGrew(Struct, frozen=True, tag="grew"):
     """More of the raw arguments of the call that is open."""
 
     text: str
 
 
-class Closed(Struct, frozen=True, kw_only=True, tag="closed"):
+class CallClosed(Struct, frozen=True, kw_only=True, tag="closed"):
     """A whole call, begun by Opened or not. All that Grew adds up to raw. repairs: stable words for what was out of form."""
 
     name: str
@@ -40,7 +40,7 @@ class Closed(Struct, frozen=True, kw_only=True, tag="closed"):
     repairs: tuple[str, ...] = ()
 
 
-class Broken(Struct, frozen=True, kw_only=True, tag="broken"):
+class CallBroken(Struct, frozen=True, kw_only=True, tag="broken"):
     """A span that can only be meant as a call, and cannot be read as one. text is all of it, as the model wrote it; name is "" where even
     that is unknown."""
 
@@ -62,10 +62,10 @@ class Thought(Struct, frozen=True, tag="thought"):
     text: str
 
 
-Piece: TypeAlias = Words | Opened | Grew | Closed | Broken | Imagined | Thought
+Piece: TypeAlias = PlainText | CallOpened | CallGrew | CallClosed | CallBroken | Imagined | Thought
 
 
-class Read(Struct, kw_only=True):
+class BlockRead(Struct, kw_only=True):
     """What one feeding came to. more: the block wants more text; done: it is over, rest lies behind it; none: it was no call at all, and
     no Opened was ever given: its whole span is text."""
 
@@ -74,11 +74,11 @@ class Read(Struct, kw_only=True):
     rest: str = ""
 
 
-class Known(Protocol):
+class ToolLookup(Protocol):
     """The tools of the request."""
 
     @property
-    def is_told(self) -> bool:
+    def is_instructed(self) -> bool:
         """Whether the model was told to write calls as <tool_call> blocks, so that one that cannot be read is Broken and not text."""
 
     def tool(self, name: str) -> Tool | None:
@@ -91,9 +91,9 @@ class Known(Protocol):
 class Block(Protocol):
     """One span, from behind its opener."""
 
-    def feed(self, text: str) -> Read: ...
+    def feed(self, text: str) -> BlockRead: ...
 
-    def close(self) -> Read:
+    def close(self) -> BlockRead:
         """The text is over: done or none."""
 
 
@@ -105,4 +105,4 @@ class Grammar(Protocol):
     openers: tuple[str, ...]
     place: Literal["start", "line", "anywhere"]
 
-    def begin(self, opener: str, known: Known) -> Block: ...
+    def begin(self, opener: str, known: ToolLookup) -> Block: ...

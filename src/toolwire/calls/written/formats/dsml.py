@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from itertools import product
 
-from .arguments import Tagged, ValueEnd, named, read_json
+from .arguments import TaggedArguments, ValueEnd, named, read_json
 from .base import Grammar
-from .lexer import LONGEST_NAME, Marks, NoCall, Scripted, Steps, Tape, Unreadable
+from .lexer import LONGEST_NAME, Marks, NoCall, ScriptGrammar, Steps, Tape, UnreadableCall
 
 _BARS = ("｜", "｜｜", "|", "||")
 
@@ -55,11 +55,11 @@ def _invoke(tape: Tape) -> Steps[None]:
     mark = yield from tape.past(_FIRST)
     if not mark:
         raise NoCall
-    arguments = Tagged(tape, name)
+    arguments = TaggedArguments(tape, name)
     while mark in _PARAMETERS:
         said = yield from _attributes(tape)
         if "name" not in said:
-            raise Unreadable("a parameter has no name")
+            raise UnreadableCall("a parameter has no name")
         text, mark = yield from _VALUE.read(tape)
         arguments.add(said["name"], text, is_text={"true": True, "false": False}.get(said.get("string", "")))
     arguments.close(*([] if mark else ["unclosed"]))
@@ -119,6 +119,6 @@ def _call_ended(tape: Tape) -> Steps[str]:
 
 
 GRAMMARS: tuple[Grammar, ...] = (
-    Scripted("dsml", _OPENERS, _dsml),
-    Scripted("deepseek", (*_SECTIONS, *_CALLS), _sections),
+    ScriptGrammar("dsml", _OPENERS, _dsml),
+    ScriptGrammar("deepseek", (*_SECTIONS, *_CALLS), _sections),
 )

@@ -5,16 +5,16 @@ The opener is that of the JSON form, so this grammar has none of its own: whoeve
 
 from __future__ import annotations
 
-from .arguments import Tagged, ValueEnd, named
-from .base import Block, Grammar, Known
-from .lexer import LONGEST_NAME, Marks, NoCall, ScriptBlock, Steps, Tape, Unreadable
+from .arguments import TaggedArguments, ValueEnd, named
+from .base import Block, Grammar, ToolLookup
+from .lexer import LONGEST_NAME, Marks, NoCall, ScriptBlock, Steps, Tape, UnreadableCall
 
 _KEY, _END = "<arg_key>", "</tool_call>"
 _NEXT, _KEY_END, _VALUE_START = Marks(_KEY, _END), Marks("</arg_key>"), Marks("<arg_value>")
 _VALUE = ValueEnd(("</arg_value>",), (_KEY, _END), lambda mark, before: False)
 
 
-def in_tag(opener: str, known: Known) -> Block:
+def in_tag(opener: str, known: ToolLookup) -> Block:
     """For what stands behind <tool_call>, where a name may follow."""
     return ScriptBlock(_script, opener, known)
 
@@ -25,11 +25,11 @@ def _script(tape: Tape) -> Steps[None]:
     mark = yield from tape.past(_NEXT)
     if not mark:
         raise NoCall
-    arguments = Tagged(tape, named(given, tape.known))
+    arguments = TaggedArguments(tape, named(given, tape.known))
     while mark == _KEY:
         key, _ = yield from tape.upto(_KEY_END, LONGEST_NAME)
         if not (yield from tape.past(_VALUE_START)):
-            raise Unreadable("a key has no value")
+            raise UnreadableCall("a key has no value")
         text, mark = yield from _VALUE.read(tape)
         arguments.add(key.strip(), text)
     arguments.close(*([] if mark else ["unclosed"]))

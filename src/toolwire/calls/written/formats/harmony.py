@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 
 from .arguments import read_json
-from .base import Grammar, Known, Thought, Words
-from .lexer import Marks, NoCall, Scripted, Steps, Tape
+from .base import Grammar, PlainText, Thought, ToolLookup
+from .lexer import Marks, NoCall, ScriptGrammar, Steps, Tape
 
 _START, _CHANNEL = "<|start|>assistant", "<|channel|>"
 _MESSAGE = Marks("<|message|>")
@@ -38,14 +38,14 @@ def _script(tape: Tape) -> Steps[None]:
         yield from read_json(tape, _named(recipient.group(1), tape.known), _ended, must_end=False)
     elif channels or header == _START:
         is_thought = channels[-1:] == ["analysis"]
-        yield from tape.flow(_STOPS, Thought if is_thought else Words)
+        yield from tape.flow(_STOPS, Thought if is_thought else PlainText)
         yield from tape.past(_ENDS)
         tape.settle()
     else:
         raise NoCall
 
 
-def _named(recipient: str, known: Known) -> str:
+def _named(recipient: str, known: ToolLookup) -> str:
     """H116: with and without the prefix."""
     for name in (recipient.removeprefix("functions."), recipient):
         if known.tool(name) is not None:
@@ -58,6 +58,6 @@ def _ended(tape: Tape) -> Steps[str]:
 
 
 GRAMMARS: tuple[Grammar, ...] = (
-    Scripted("harmony", (_CHANNEL,), _script, "line"),
-    Scripted("harmony", (_START, f"<|end|>{_START}"), _script),
+    ScriptGrammar("harmony", (_CHANNEL,), _script, "line"),
+    ScriptGrammar("harmony", (_START, f"<|end|>{_START}"), _script),
 )

@@ -15,8 +15,8 @@ from typing import Literal, TypeAlias
 from ....types import Json
 from ....wire.exact_json import BadJson, encode, object_of
 from ...arguments.loose_json import Loose, NotLoose
-from ...arguments.object_text import encoded
-from .base import Broken, Closed, Grew, Known, Opened, Piece
+from ...arguments.object_text import decode_loosely
+from .base import CallBroken, CallClosed, CallGrew, CallOpened, Piece, ToolLookup
 
 Status: TypeAlias = Literal["more", "done", "tag", "bad", "stranger", "several"]
 
@@ -47,7 +47,7 @@ class Envelope:
     several: it is only the wrapping of a list of calls, which begins here.
     """
 
-    def __init__(self, known: Known, *, is_bare: bool = False) -> None:
+    def __init__(self, known: ToolLookup, *, is_bare: bool = False) -> None:
         self._known = known
         self._is_bare = is_bare
         self.status: Status = "more"
@@ -99,12 +99,14 @@ class Envelope:
             found = self._beside_the_name(span)
         raw, more = found or (_text("".join(self._raw)) if self._has_raw else "".join(self._raw), ())
         if self.is_opened and (missing := raw[sum(map(len, self._raw[: self._sent])) :]):
-            pieces.append(Grew(missing))
+            pieces.append(CallGrew(missing))
         if found is None or why:
             why = why or ("its arguments are not a JSON object" if self.name else "it names no tool")
-            pieces.append(Broken(text=span, why=why, name=self.name, raw=raw))
+            pieces.append(CallBroken(text=span, why=why, name=self.name, raw=raw))
             return
-        pieces.append(Closed(name=self.name, raw=raw, repairs=tuple(dict.fromkeys((*self.repairs, *more, *repairs)))))
+        pieces.append(
+            CallClosed(name=self.name, raw=raw, repairs=tuple(dict.fromkeys((*self.repairs, *more, *repairs))))
+        )
 
     def arguments(self) -> tuple[str, tuple[str, ...]] | None:
         """The arguments as JSON, and what was done for that; None where they are not there, or are none."""
@@ -335,7 +337,7 @@ class Envelope:
     def _check(self) -> None:
         """As soon as there is a name: whether anybody bears it."""
         if self.name and not self._is_named:
-            self._is_named = self._known.is_told or self._known.tool(self.name) is not None
+            self._is_named = self._known.is_instructed or self._known.tool(self.name) is not None
             self.status = self.status if self._is_named else "stranger"
 
     # Where letters go.
@@ -368,9 +370,9 @@ class Envelope:
         """A call is open when its arguments have begun like JSON: what begins otherwise may still turn out to be none."""
         if self._flow == "yes" and self._is_named and self._sent < len(self._raw):
             if not self.is_opened:
-                pieces.append(Opened(self.name))
+                pieces.append(CallOpened(self.name))
                 self.is_opened = True
-            pieces.append(Grew("".join(self._raw[self._sent :])))
+            pieces.append(CallGrew("".join(self._raw[self._sent :])))
             self._sent = len(self._raw)
 
 
@@ -396,7 +398,7 @@ def _text(written: str) -> str:
 def _loosely(text: str) -> tuple[str, tuple[str, ...]] | None:
     """H130: single quotes and the like, where only one meaning is left."""
     try:
-        value = encoded(text)
+        value = decode_loosely(text)
         return (encode(value).decode("utf-8"), ("loose",)) if isinstance(value, dict) else None
     except (NotLoose, BadJson):
         return None

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from ....types import Tool
-from .arguments import CUT, NOT_JSON, meant, read_json
-from .base import Grammar, Known
-from .lexer import LONGEST_NAME, Marks, NoCall, Scripted, Steps, Tape, Unreadable
+from .arguments import CUT, NOT_JSON, read_json, repair_object
+from .base import Grammar, ToolLookup
+from .lexer import LONGEST_NAME, Marks, NoCall, ScriptGrammar, Steps, Tape, UnreadableCall
 
 _SECTIONS = ("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>")
 _CALL = "<|tool_call_begin|>"
@@ -29,7 +29,7 @@ _NAMELESS = re.compile(r"(?:functions?[._]?)?(?:(?:tool_?)?call|id)?[_-]?[0-9a-f
 
 
 @runtime_checkable
-class Listing(Protocol):
+class _Listing(Protocol):
     """Who knows tools and can name all of them."""
 
     @property
@@ -65,7 +65,7 @@ def _ended(tape: Tape) -> Steps[str]:
     return (yield from tape.past(_END, strays=True))
 
 
-def _meant(given: str, known: Known) -> str:
+def _meant(given: str, known: ToolLookup) -> str:
     """H119: the name inside an id, "" where none of its readings is one."""
     whole = _COUNTER.sub("", given)
     bare = _PREFIX.sub("", whole, count=1) if _PREFIX.match(whole) else whole
@@ -82,14 +82,14 @@ def _nameless(tape: Tape) -> Steps[None]:
     yield from tape.blanks()
     text, is_whole = yield from tape.balanced()
     yield from _ended(tape)
-    raw, _ = meant(text) if is_whole else ("", "")
+    raw, _ = repair_object(text) if is_whole else ("", "")
     if not raw:
-        raise Unreadable(NOT_JSON if is_whole else CUT, raw=text)
-    tools = tape.known.tools if isinstance(tape.known, Listing) else ()
+        raise UnreadableCall(NOT_JSON if is_whole else CUT, raw=text)
+    tools = tape.known.tools if isinstance(tape.known, _Listing) else ()
     fitting = [tool.name for tool in tools if tape.known.fits(tool.name, text)]
     if len(fitting) != 1:
         raise NoCall
     tape.whole(fitting[0], text, "nameless")
 
 
-GRAMMARS: tuple[Grammar, ...] = (Scripted("kimi", (*_SECTIONS, _CALL), _script),)
+GRAMMARS: tuple[Grammar, ...] = (ScriptGrammar("kimi", (*_SECTIONS, _CALL), _script),)

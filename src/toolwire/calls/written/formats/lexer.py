@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from .base import Block, Broken, Closed, Grew, Known, Opened, Piece, Read
+from .base import Block, BlockRead, CallBroken, CallClosed, CallGrew, CallOpened, Piece, ToolLookup
 
 Found = TypeVar("Found")
 Steps: TypeAlias = Generator[None, None, Found]
@@ -33,7 +33,7 @@ class NoCall(Exception):
     """It is text after all."""
 
 
-class Unreadable(Exception):
+class UnreadableCall(Exception):
     """It is meant as a call, and cannot be read as one."""
 
     def __init__(self, why: str, name: str = "", raw: str = "") -> None:
@@ -55,7 +55,7 @@ class Marks:
 class Tape:
     """What has come and is not read yet, and the span since the last whole call."""
 
-    def __init__(self, opener: str, known: Known) -> None:
+    def __init__(self, opener: str, known: ToolLookup) -> None:
         self.opener = opener
         self.known = known
         self.pieces: list[Piece] = []
@@ -87,11 +87,11 @@ class Tape:
 
     def opened(self, name: str) -> None:
         self.name = name
-        self.pieces.append(Opened(name))
+        self.pieces.append(CallOpened(name))
 
     def grew(self, text: str) -> None:
         self._raw.append(text)
-        self.pieces.append(Grew(text))
+        self.pieces.append(CallGrew(text))
 
     @property
     def raw(self) -> str:
@@ -101,7 +101,7 @@ class Tape:
         self.whole(self.name, self.raw, *repairs)
 
     def whole(self, name: str, raw: str, *repairs: str) -> None:
-        self.pieces.append(Closed(name=name, raw=raw, repairs=repairs))
+        self.pieces.append(CallClosed(name=name, raw=raw, repairs=repairs))
         self.settle()
 
     def settle(self) -> None:
@@ -318,52 +318,52 @@ def _end(pattern: re.Pattern[str], text: str, start: int, last: int | None = Non
 class ScriptBlock:
     """A block that is read by a script."""
 
-    def __init__(self, script: Script, opener: str, known: Known) -> None:
+    def __init__(self, script: Script, opener: str, known: ToolLookup) -> None:
         self._tape = Tape(opener, known)
         self._steps = script(self._tape)
 
-    def feed(self, text: str) -> Read:
+    def feed(self, text: str) -> BlockRead:
         self._tape.add(text)
         return self._go_on()
 
-    def close(self) -> Read:
+    def close(self) -> BlockRead:
         self._tape.end()
         return self._go_on()
 
-    def _go_on(self) -> Read:
+    def _go_on(self) -> BlockRead:
         tape = self._tape
         try:
             next(self._steps)
         except StopIteration:
-            return Read(status="done", pieces=self._given(), rest=tape.rest)
+            return BlockRead(status="done", pieces=self._given(), rest=tape.rest)
         except NoCall:
-            return self._broken(Unreadable("it does not go on as a call does")) if tape.name else self._without()
-        except Unreadable as fault:
-            return self._broken(fault) if tape.name or tape.known.is_told else self._without()
-        return Read(status="more", pieces=self._given())
+            return self._broken(UnreadableCall("it does not go on as a call does")) if tape.name else self._without()
+        except UnreadableCall as fault:
+            return self._broken(fault) if tape.name or tape.known.is_instructed else self._without()
+        return BlockRead(status="more", pieces=self._given())
 
     def _given(self) -> list[Piece]:
         pieces, self._tape.pieces = self._tape.pieces, []
         return pieces
 
-    def _broken(self, fault: Unreadable) -> Read:
+    def _broken(self, fault: UnreadableCall) -> BlockRead:
         tape = self._tape
         raw, name = (tape.raw, tape.name) if tape.name else (fault.raw, fault.name)
-        tape.pieces.append(Broken(text=tape.span, why=fault.why, name=name, raw=raw))
-        return Read(status="done", pieces=self._given(), rest=tape.rest)
+        tape.pieces.append(CallBroken(text=tape.span, why=fault.why, name=name, raw=raw))
+        return BlockRead(status="done", pieces=self._given(), rest=tape.rest)
 
-    def _without(self) -> Read:
+    def _without(self) -> BlockRead:
         """What was found stays found; what was looked at since then is text."""
         tape = self._tape
         if not tape.has_found:
-            return Read(status="none")
-        return Read(status="done", pieces=self._given(), rest=tape.span + tape.rest)
+            return BlockRead(status="none")
+        return BlockRead(status="done", pieces=self._given(), rest=tape.span + tape.rest)
 
 
 Script: TypeAlias = Callable[[Tape], Steps[None]]
 
 
-class Scripted(Struct):
+class ScriptGrammar(Struct):
     """A grammar that is a script."""
 
     name: str
@@ -371,5 +371,5 @@ class Scripted(Struct):
     script: Script
     place: Literal["start", "line", "anywhere"] = "anywhere"
 
-    def begin(self, opener: str, known: Known) -> Block:
+    def begin(self, opener: str, known: ToolLookup) -> Block:
         return ScriptBlock(self.script, opener, known)

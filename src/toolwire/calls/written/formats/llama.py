@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .arguments import named, read_envelope
 from .base import Grammar
-from .lexer import Marks, NoCall, Scripted, Steps, Tape
+from .lexer import Marks, NoCall, ScriptGrammar, Steps, Tape
 from .pythonic import read_call
 
 _MORE, _CALL = Marks(";"), Marks("(")
@@ -35,4 +35,4 @@ def _written(tape: Tape) -> Steps[None]:
     yield from read_call(tape, name)
 
 
-GRAMMARS: tuple[Grammar, ...] = (Scripted("llama", ("<|python_tag|>",), _script),)
+GRAMMARS: tuple[Grammar, ...] = (ScriptGrammar("llama", ("<|python_tag|>",), _script),)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from .arguments import named, read_envelope, read_json
 from .base import Grammar
-from .lexer import Marks, NoCall, Scripted, Steps, Tape
+from .lexer import Marks, NoCall, ScriptGrammar, Steps, Tape
 
 _OPENER = "[TOOL_CALLS]"
 _LIST, _NEXT_IN_LIST = Marks("["), Marks(",", "]")
@@ -65,4 +65,4 @@ def _ended(tape: Tape) -> Steps[str]:
     return ""
 
 
-GRAMMARS: tuple[Grammar, ...] = (Scripted("mistral", (_OPENER,), _script),)
+GRAMMARS: tuple[Grammar, ...] = (ScriptGrammar("mistral", (_OPENER,), _script),)

@@ -12,8 +12,8 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from .base import Block, Grammar, Known, Read
-from .hermes.inline import Careful, Exacting
+from .base import Block, BlockRead, Grammar, ToolLookup
+from .hermes.inline import ExactTools, ValidatedBlock
 from .hermes.tagged import StrayTag
 
 THOUGHTS = ("think", "thinking", "reasoning")
@@ -21,7 +21,7 @@ RESULTS = ("<tool_result", "<tool_response")
 STRAYS = ("</tool_call", "</tool_calls", "</function_call", "</function_calls", "</tool-call")
 
 
-class Opening(Struct, frozen=True):
+class FoundOpener(Struct, frozen=True):
     """text: as it was written, the longest reading. choices: the grammars that begin so, each with what it takes for its opener."""
 
     text: str
@@ -71,7 +71,7 @@ class Openers:
         rest = text[position:]
         return rest in self._prefixes or rest.lower() in self._prefixes
 
-    def at(self, text: str, position: int) -> Opening | None:
+    def at(self, text: str, position: int) -> FoundOpener | None:
         """What begins here, the longest opener first."""
         choices: list[tuple[str, Grammar]] = []
         for opener in self._by_start.get(text[position : position + 2].lower(), ()):
@@ -80,9 +80,9 @@ class Openers:
                 continue
             kind = self._marks.get(opener, "block")
             if kind != "block" and not choices:
-                return Opening(written, kind, ((written, STRAY_TAG),) if kind == "stray" else ())
+                return FoundOpener(written, kind, ((written, STRAY_TAG),) if kind == "stray" else ())
             choices += [(written, grammar) for grammar in self._blocks.get(opener, ())]
-        return Opening(choices[0][0], "block", tuple(choices)) if choices else None
+        return FoundOpener(choices[0][0], "block", tuple(choices)) if choices else None
 
     def may_start(self, text: str) -> bool:
         return text in self._start_prefixes
@@ -126,7 +126,7 @@ Until: TypeAlias = Literal["nothing", "valid", "line", "end"]
 class Trial:
     """Reads like a block, and is none only if all of its grammars say so. until: what the grammar that reads now must wait for."""
 
-    def __init__(self, opening: Opening, known: Known, until: Callable[[Grammar], Until]) -> None:
+    def __init__(self, opening: FoundOpener, known: ToolLookup, until: Callable[[Grammar], Until]) -> None:
         self.opening = opening
         self.size = 0
         self._known = known
@@ -141,16 +141,16 @@ class Trial:
         """What was written, unless something of it was given already."""
         return self.opening.text + "".join(self._fed)
 
-    def feed(self, text: str) -> Read:
+    def feed(self, text: str) -> BlockRead:
         self.size += len(text)
         if not self._is_sure:
             self._fed.append(text)
         return self._weigh(self._block.feed(text), is_over=False)
 
-    def close(self) -> Read:
+    def close(self) -> BlockRead:
         return self._weigh(self._block.close(), is_over=True)
 
-    def _weigh(self, read: Read, *, is_over: bool) -> Read:
+    def _weigh(self, read: BlockRead, *, is_over: bool) -> BlockRead:
         while read.status == "none" and self._left:
             self._block, self._start, self.until = self._next()
             read = self._block.feed(self.span[self._start :])
@@ -161,14 +161,14 @@ class Trial:
             self._fed.clear()
         return read
 
-    def _close_behind(self, first: Read) -> Read:
+    def _close_behind(self, first: BlockRead) -> BlockRead:
         last = self._block.close()
-        return Read(status=last.status, pieces=first.pieces + last.pieces, rest=last.rest)
+        return BlockRead(status=last.status, pieces=first.pieces + last.pieces, rest=last.rest)
 
     def _next(self) -> tuple[Block, int, Until]:
         written, grammar = self._left.pop()
         until = self._until(grammar)
         if until == "nothing":
             return grammar.begin(written, self._known), len(written), until
-        exacting = Exacting(self._known, needs_closing=True)
-        return Careful(grammar.begin(written, exacting), self._known), len(written), until
+        exacting = ExactTools(self._known, needs_closing=True)
+        return ValidatedBlock(grammar.begin(written, exacting), self._known), len(written), until

@@ -12,7 +12,7 @@ from ....types import Json, JsonObject
 from ....wire.exact_json import decode, encode
 from .arguments import CUT, named
 from .base import Grammar
-from .lexer import Marks, NoCall, Scripted, Steps, Tape, Unreadable
+from .lexer import Marks, NoCall, ScriptGrammar, Steps, Tape, UnreadableCall
 
 _DEEPEST = 60
 _ENDS = {"<|python_start|>": Marks("<|python_end|>"), "<|tool_call_start|>": Marks("<|tool_call_end|>")}
@@ -43,9 +43,9 @@ def _between_tokens(tape: Tape) -> Steps[None]:
         raise NoCall
     text, is_whole = yield from tape.balanced(depth=2)
     try:
-        calls = Reader(f"{name}({text}").calls("]")
+        calls = LiteralReader(f"{name}({text}").calls("]")
     except NotPython as error:
-        raise Unreadable(str(error) if is_whole else CUT, name, text) from None
+        raise UnreadableCall(str(error) if is_whole else CUT, name, text) from None
     for given, _ in calls:
         named(given, tape.known)
     repairs = [] if (yield from tape.past(_ENDS[tape.opener])) else ["unterminated"]
@@ -63,7 +63,7 @@ def _all_of_it(tape: Tape) -> Steps[None]:
     if not mark:
         raise NoCall
     try:
-        calls = Reader(tape.span.removeprefix(tape.opener)).calls("]")
+        calls = LiteralReader(tape.span.removeprefix(tape.opener)).calls("]")
     except NotPython:
         raise NoCall from None
     yield from tape.blanks()
@@ -123,13 +123,13 @@ def read_call(tape: Tape, name: str) -> Steps[None]:
     """One call whose bracket is open."""
     text, is_whole = yield from tape.balanced(depth=1)
     try:
-        [(_, arguments)] = Reader(f"{name}({text}").calls("")
+        [(_, arguments)] = LiteralReader(f"{name}({text}").calls("")
     except NotPython as error:
-        raise Unreadable(str(error) if is_whole else CUT, name, text) from None
+        raise UnreadableCall(str(error) if is_whole else CUT, name, text) from None
     tape.whole(name, encode(arguments).decode())
 
 
-class Reader:
+class LiteralReader:
     """Reads calls from a text that is all there; raises NotPython."""
 
     def __init__(self, text: str) -> None:
@@ -254,6 +254,6 @@ def _meant(escape: re.Match[str]) -> str:
 
 
 GRAMMARS: tuple[Grammar, ...] = (
-    Scripted("pythonic", ("[",), _all_of_it, "start"),
-    Scripted("pythonic", tuple(_ENDS), _between_tokens),
+    ScriptGrammar("pythonic", ("[",), _all_of_it, "start"),
+    ScriptGrammar("pythonic", tuple(_ENDS), _between_tokens),
 )

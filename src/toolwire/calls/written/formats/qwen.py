@@ -6,9 +6,9 @@ object behind it, <function=name>{...}</function>, so what follows the name deci
 
 from __future__ import annotations
 
-from .arguments import Tagged, ValueEnd, named, read_json
-from .base import Block, Grammar, Known
-from .lexer import LONGEST_NAME, Marks, NoCall, ScriptBlock, Scripted, Steps, Tape, Unreadable
+from .arguments import TaggedArguments, ValueEnd, named, read_json
+from .base import Block, Grammar, ToolLookup
+from .lexer import LONGEST_NAME, Marks, NoCall, ScriptBlock, ScriptGrammar, Steps, Tape, UnreadableCall
 
 _OPENER = "<function="
 _PARAMETER, _FUNCTION_END = "<parameter=", "</function>"
@@ -17,7 +17,7 @@ _FIRST = Marks(_PARAMETER, _FUNCTION_END)
 _NAME_END = Marks(">")
 
 
-def in_tag(opener: str, known: Known) -> Block:
+def in_tag(opener: str, known: ToolLookup) -> Block:
     """For what stands behind <tool_call>, where a function may follow."""
     return ScriptBlock(_in_tag, opener, known)
 
@@ -43,11 +43,11 @@ def _parameters(tape: Tape, name: str) -> Steps[None]:
     mark = yield from tape.past(_FIRST)
     if not mark:
         raise NoCall
-    arguments = Tagged(tape, name)
+    arguments = TaggedArguments(tape, name)
     while mark == _PARAMETER:
         key, mark = yield from tape.upto(_NAME_END, LONGEST_NAME)
         if not mark or "<" in key:
-            raise Unreadable("the name of a parameter does not end")
+            raise UnreadableCall("the name of a parameter does not end")
         text, mark = yield from _VALUE.read(tape)
         arguments.add(_unquoted(key), _without_line_ends(text))
     arguments.close(*([] if mark else ["unclosed"]))
@@ -76,4 +76,4 @@ _VALUE = ValueEnd(
     ("</parameter>",), (_PARAMETER, _FUNCTION_END), _is_next, (_PARAMETER, _OPENER, "<tool_call>", "</tool_call>")
 )
 
-GRAMMARS: tuple[Grammar, ...] = (Scripted("qwen", (_OPENER,), _function, "line"),)
+GRAMMARS: tuple[Grammar, ...] = (ScriptGrammar("qwen", (_OPENER,), _function, "line"),)

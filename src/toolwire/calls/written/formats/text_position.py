@@ -15,7 +15,7 @@ _BEFORE_CLOSING = re.compile(r"[ \t>]*")
 _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]*_]*\s*\Z")
 
 
-class Lines:
+class TextPosition:
     """is_blank: only blanks stand before this place on its line, or behind the block before it. thought: the tag of the thinking that goes on."""
 
     def __init__(self) -> None:

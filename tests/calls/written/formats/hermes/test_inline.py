@@ -4,15 +4,15 @@ import pytest
 
 from tests.calls.speaking import CALL, PARIS, read_all_ways, tag, told, told_apart
 from tests.calls.written.formats.holding import PROSE, check_held
-from toolwire.calls.written.formats.base import Closed
-from toolwire.calls.written.formats.hermes.inline import MOST_UNNAMED, Careful, Exacting
-from toolwire.calls.written.formats.hermes.tagged import Tagged
+from toolwire.calls.written.formats.base import CallClosed
+from toolwire.calls.written.formats.hermes.inline import MOST_UNNAMED, ExactTools, ValidatedBlock
+from toolwire.calls.written.formats.hermes.tagged import TaggedBlock
 
 pytestmark = pytest.mark.slow
 
 
-def careful(inside: str) -> Careful:
-    block = Careful(Tagged("<tool_call", Exacting(told())), told(), "odd")
+def careful(inside: str) -> ValidatedBlock:
+    block = ValidatedBlock(TaggedBlock("<tool_call", ExactTools(told())), told(), "odd")
     assert block.feed(">").pieces == []
     assert inside
     return block
@@ -22,7 +22,7 @@ def test_nothing_is_said_before_the_end() -> None:
     block = careful(CALL)
     assert block.feed(CALL).pieces == []
     read = block.feed("</tool_call> x")
-    assert read.pieces == [Closed(name="get_weather", raw='{"city": "Paris"}', repairs=("odd",))]
+    assert read.pieces == [CallClosed(name="get_weather", raw='{"city": "Paris"}', repairs=("odd",))]
     assert read.rest == " x"
 
 
@@ -49,8 +49,8 @@ def test_what_is_cut_is_none() -> None:
 
 
 def test_the_tools_are_the_same_but_nothing_was_told() -> None:
-    exacting = Exacting(told())
-    assert not exacting.is_told
+    exacting = ExactTools(told())
+    assert not exacting.is_instructed
     assert exacting.tool("get_time") is told().tool("get_time")
     assert exacting.fits("get_time", "{}")
     assert not exacting.fits("get_weather", "{}")
@@ -96,8 +96,8 @@ def test_prose_behind_a_brace_is_not_held(text: str, most: int) -> None:
     ],
 )
 def test_a_call_inside_a_line_may_have_any_of_its_shapes(inside: str) -> None:
-    for is_told in (True, False):
-        assert told_apart(read_all_ways(f"x {tag(inside)}", is_told=is_told)) == ["x ", PARIS]
+    for is_instructed in (True, False):
+        assert told_apart(read_all_ways(f"x {tag(inside)}", is_instructed=is_instructed)) == ["x ", PARIS]
 
 
 def test_a_call_that_is_named_is_held_as_long_as_it_goes_on() -> None:

@@ -8,8 +8,8 @@ import pytest
 
 from tests.calls.speaking import CALL, PARIS, read_all_ways, tag, told, told_apart
 from tests.calls.written.formats.holding import held
-from toolwire.calls.written.formats.base import Broken, Closed, Words
-from toolwire.calls.written.scanner import Sentinel
+from toolwire.calls.written.formats.base import CallBroken, CallClosed, PlainText
+from toolwire.calls.written.scanner import CallScanner
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +36,7 @@ def test_H125_what_is_clear_is_a_call(name: str) -> None:
     opening, closing = FORMS[name]
     pieces = read_all_ways(f"So\n{opening}{CALL}{closing}\n**Well.**")
     assert told_apart(pieces) == ["So\n", PARIS, "\n**Well.**"]
-    assert [piece.repairs for piece in pieces if isinstance(piece, Closed)] == [("drifted",)]
+    assert [piece.repairs for piece in pieces if isinstance(piece, CallClosed)] == [("drifted",)]
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -44,9 +44,9 @@ def test_H125_what_is_clear_is_a_call(name: str) -> None:
 def test_H113_what_is_not_a_call_and_was_meant_as_one_is_broken(name: str, inside: str) -> None:
     opening, _ = FORMS[name]
     pieces = read_all_ways(f"So\n{opening}{inside}</tool_call>\nWell.")
-    assert (pieces[0], pieces[-1]) == (Words("So\n"), Words("\nWell."))
+    assert (pieces[0], pieces[-1]) == (PlainText("So\n"), PlainText("\nWell."))
     [fault] = pieces[1:-1]
-    assert isinstance(fault, Broken)
+    assert isinstance(fault, CallBroken)
     assert fault.text == f"{opening}{inside}</tool_call>"
 
 
@@ -54,7 +54,7 @@ def test_H113_what_is_not_a_call_and_was_meant_as_one_is_broken(name: str, insid
 def test_where_nobody_was_told_it_is_text(name: str) -> None:
     opening, closing = FORMS[name]
     text = f"So\n{opening}{CALL}{closing}\n"
-    assert read_all_ways(text, is_told=False) == [Words(text)]
+    assert read_all_ways(text, is_instructed=False) == [PlainText(text)]
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_the_name_before_the_arguments(text: str) -> None:
 def test_a_name_before_arguments_that_do_not_fit_is_broken() -> None:
     text = '<tool_call name="get_weather">{"city": 1}</tool_call>'
     [fault] = read_all_ways(text)
-    assert isinstance(fault, Broken)
+    assert isinstance(fault, CallBroken)
     assert (fault.text, fault.name, fault.raw) == (text, "get_weather", '{"city": 1}')
 
 
@@ -80,15 +80,15 @@ def test_the_whole_body_as_one_text() -> None:
     for inside in (CALL, f"[{CALL}]"):
         assert told_apart(read_all_ways(f"<tool_call>\n{json.dumps(inside)}\n</tool_call>")) == [PARIS]
     text = f"<tool_call>{json.dumps(BAD)}</tool_call>"
-    assert isinstance(read_all_ways(text)[0], Broken)
+    assert isinstance(read_all_ways(text)[0], CallBroken)
 
 
 def test_without_its_end_it_is_a_call_if_the_text_ends() -> None:
     pieces = read_all_ways(f'<tool_call id="1">{CALL}')
-    assert pieces == [Closed(name="get_weather", raw='{"city": "Paris"}', repairs=("unterminated", "drifted"))]
+    assert pieces == [CallClosed(name="get_weather", raw='{"city": "Paris"}', repairs=("unterminated", "drifted"))]
     for rest in ("\nand on", "\n</tool"):
         text = f'<tool_call id="1">{CALL}{rest}'
-        assert read_all_ways(text) == [Words(text)]
+        assert read_all_ways(text) == [PlainText(text)]
 
 
 @pytest.mark.parametrize(
@@ -113,13 +113,13 @@ def test_without_its_end_it_is_a_call_if_the_text_ends() -> None:
 )
 def test_a_tag_that_is_mentioned_is_text(prose: str) -> None:
     for text in (prose, f"So\n{prose}\n"):
-        assert read_all_ways(text) == [Words(text)]
+        assert read_all_ways(text) == [PlainText(text)]
 
 
 def test_inside_a_sentence_only_a_whole_block_counts() -> None:
     assert told_apart(read_all_ways(f'So: <tool_call id="1">{CALL}</tool_call>')) == ["So: ", PARIS]
     for text in (f'So <tool_call id="1">{BAD}</tool_call>', f"So <tool_call>\nwords:\n{CALL}</tool_call>"):
-        assert read_all_ways(text) == [Words(text)]
+        assert read_all_ways(text) == [PlainText(text)]
 
 
 @pytest.mark.parametrize(
@@ -127,10 +127,10 @@ def test_inside_a_sentence_only_a_whole_block_counts() -> None:
     [("<tool_call> is a tag, and ", 230), ("<tool_call>\n", 50), ("So <tool_call> is a tag, and ", 20), ("**so ", 4)],
 )
 def test_words_are_not_held_for_long(text: str, most: int) -> None:
-    sentinel = Sentinel(told())
+    sentinel = CallScanner(told())
     given = longest = 0
     for position, letter in enumerate(text * 20, 1):
-        given += sum(len(piece.text) for piece in sentinel.feed(letter) if isinstance(piece, Words))
+        given += sum(len(piece.text) for piece in sentinel.feed(letter) if isinstance(piece, PlainText))
         longest = max(longest, position - given)
     assert longest <= most
 
@@ -157,21 +157,21 @@ BODIES = {
 }
 
 
-def broken(text: str) -> Broken:
-    return Broken(text=text, why=WHY)
+def broken(text: str) -> CallBroken:
+    return CallBroken(text=text, why=WHY)
 
 
 @pytest.mark.parametrize("name", BODIES)
 def test_a_block_of_its_own_was_meant_whatever_it_holds(name: str) -> None:
     block = tag(BODIES[name])
     assert read_all_ways(block) == [broken(block)]
-    assert read_all_ways(f"So.\n{block} \t\r\nWell.") == [Words("So.\n"), broken(block), Words(" \t\r\nWell.")]
+    assert read_all_ways(f"So.\n{block} \t\r\nWell.") == [PlainText("So.\n"), broken(block), PlainText(" \t\r\nWell.")]
 
 
 @pytest.mark.parametrize("name", BODIES)
 def test_where_nobody_was_told_it_is_text_in_unreadable(name: str) -> None:
     text = f"So.\n{tag(BODIES[name])}\nWell."
-    assert read_all_ways(text, is_told=False) == [Words(text)]
+    assert read_all_ways(text, is_instructed=False) == [PlainText(text)]
 
 
 def test_blocks_beside_it_are_read() -> None:
@@ -211,19 +211,19 @@ def test_its_tags_may_be_out_of_form() -> None:
 )
 def test_who_talks_of_the_tags_means_no_call(prose: str) -> None:
     for text in (prose, f"So.\n{prose}\n"):
-        assert read_all_ways(text) == [Words(text)]
+        assert read_all_ways(text) == [PlainText(text)]
 
 
 def test_blanks_behind_the_closing_tag_are_not_waited_for_without_end() -> None:
     text = f"{tag('get_time()')}{' ' * 200}\n"
-    assert read_all_ways(text) == [Words(text)]
+    assert read_all_ways(text) == [PlainText(text)]
 
 
 @pytest.mark.parametrize(
     ("text", "most"), [("<tool_call>\nSo: " + "w " * 999, 250), ("<tool_call> get_time " + "w " * 999, 250)]
 )
 def test_words_without_a_tool_are_not_held_for_long(text: str, most: int) -> None:
-    assert held(text, is_told=True) <= most
+    assert held(text, is_instructed=True) <= most
 
 
 def test_a_call_that_is_one_is_never_only_meant() -> None:

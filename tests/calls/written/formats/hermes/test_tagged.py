@@ -9,14 +9,14 @@ import pytest
 from tests.calls.speaking import CALL, PARIS, TIME, read_all_ways, tag, told, told_apart
 from tests.calls.written.formats.native import check
 from toolwire.calls.written.formats import glm, qwen
-from toolwire.calls.written.formats.base import Broken, Closed, Grew, Opened, Piece, Words
-from toolwire.calls.written.formats.hermes.tagged import TOOL_CALL, BehindTag, StrayTag, Tagged
+from toolwire.calls.written.formats.base import CallBroken, CallClosed, CallGrew, CallOpened, Piece, PlainText
+from toolwire.calls.written.formats.hermes.tagged import TOOL_CALL, BehindTag, StrayTag, TaggedBlock
 
 pytestmark = pytest.mark.slow
 
 
-def last(text: str, *, is_told: bool = True) -> Piece:
-    return read_all_ways(text, is_told=is_told)[-1]
+def last(text: str, *, is_instructed: bool = True) -> Piece:
+    return read_all_ways(text, is_instructed=is_instructed)[-1]
 
 
 FORMS = {
@@ -63,10 +63,10 @@ FORMS = {
 @pytest.mark.parametrize("name", FORMS)
 def test_forms_of_one_call(name: str) -> None:
     text, repairs = FORMS[name]
-    for is_told in (True, False):
-        pieces = read_all_ways(text, is_told=is_told)
+    for is_instructed in (True, False):
+        pieces = read_all_ways(text, is_instructed=is_instructed)
         assert told_apart(pieces) == [PARIS]
-        assert isinstance(pieces[-1], Closed)
+        assert isinstance(pieces[-1], CallClosed)
         assert pieces[-1].repairs == repairs
 
 
@@ -82,25 +82,25 @@ def test_forms_of_one_call(name: str) -> None:
     ],
 )
 def test_H109_no_arguments_are_an_empty_object(arguments: str) -> None:
-    assert last(tag(f'{{"name": "get_time"{arguments}}}')) == Closed(name="get_time", raw="{}")
+    assert last(tag(f'{{"name": "get_time"{arguments}}}')) == CallClosed(name="get_time", raw="{}")
 
 
 def test_H110_control_letters_in_texts_become_their_escapes() -> None:
-    assert last(tag('{"name": "get_weather", "arguments": {"city": "a\n\tb\x01\\"c"}}')) == Closed(
+    assert last(tag('{"name": "get_weather", "arguments": {"city": "a\n\tb\x01\\"c"}}')) == CallClosed(
         name="get_weather", raw='{"city": "a\\n\\tb\\u0001\\"c"}', repairs=("syntax.control",)
     )
 
 
 def test_python_words_become_json() -> None:
     closed = last(tag('{"name": "get_weather", "arguments": {"city": "True", "detailed": True, "note": None}}'))
-    assert closed == Closed(
+    assert closed == CallClosed(
         name="get_weather", raw='{"city": "True", "detailed": true, "note": null}', repairs=("syntax.literal",)
     )
 
 
 def test_H130_apostrophes_between_single_quotes() -> None:
     closed = last(tag("{'name': 'get_weather', 'arguments': {'city': \"Land's End\", 'note': 'it\\'s'}}"))
-    assert isinstance(closed, Closed)
+    assert isinstance(closed, CallClosed)
     assert json.loads(closed.raw) == {"city": "Land's End", "note": "it's"}
 
 
@@ -122,7 +122,7 @@ def test_a_tool_may_be_called_tool_call() -> None:
 
 def test_lone_surrogates_and_long_numbers_stay_as_they_are() -> None:
     raw = '{"city": "\\ud83d", "limit": 12345678901234567890123, "free": 1e400}'
-    assert last(tag(f'{{"name": "get_weather", "arguments": {raw}}}')) == Closed(name="get_weather", raw=raw)
+    assert last(tag(f'{{"name": "get_weather", "arguments": {raw}}}')) == CallClosed(name="get_weather", raw=raw)
 
 
 @pytest.mark.parametrize(
@@ -149,32 +149,32 @@ def test_lone_surrogates_and_long_numbers_stay_as_they_are() -> None:
 )
 def test_H113_what_cannot_be_read_is_broken_where_calls_were_asked_for(inside: str, name: str, raw: str) -> None:
     pieces = read_all_ways(f"{tag(inside)} more")
-    assert pieces[-1] == Words(" more")
+    assert pieces[-1] == PlainText(" more")
     fault = pieces[-2]
-    assert isinstance(fault, Broken)
+    assert isinstance(fault, CallBroken)
     assert (fault.text, fault.name, fault.raw) == (tag(inside), name, raw)
     assert fault.why
 
 
 def test_what_names_no_tool_is_text_where_nobody_was_told() -> None:
     for inside in ("{oops}", "{}", '{"name": "nobody", "arguments": {}}', '{"a": [}'):
-        assert read_all_ways(tag(inside), is_told=False) == [Words(tag(inside))]
+        assert read_all_ways(tag(inside), is_instructed=False) == [PlainText(tag(inside))]
 
 
 def test_behind_a_call_a_stranger_is_text_where_nobody_was_told() -> None:
     text = f'<tool_call>{CALL}, {{"name": "nobody"}}</tool_call>'
-    assert told_apart(read_all_ways(text, is_told=False)) == [PARIS, '{"name": "nobody"}</tool_call>']
+    assert told_apart(read_all_ways(text, is_instructed=False)) == [PARIS, '{"name": "nobody"}</tool_call>']
     for rest in ("{}<tool_call>", "{}</tool_call>", "{}\nwords", "{} words", "{}", "{}\n</tool"):
-        assert told_apart(read_all_ways(f"<tool_call>{CALL}{rest}", is_told=False)) == [PARIS, rest]
+        assert told_apart(read_all_ways(f"<tool_call>{CALL}{rest}", is_instructed=False)) == [PARIS, rest]
 
 
 def test_a_call_that_is_cut_is_broken_once_it_was_announced() -> None:
-    for is_told in (True, False):
+    for is_instructed in (True, False):
         text = '<tool_call>{"name": "get_weather", "arguments": {"city": "Par'
-        assert read_all_ways(text, is_told=is_told) == [
-            Opened("get_weather"),
-            Grew('{"city": "Par'),
-            Broken(text=text, why="the text ends before its JSON does", name="get_weather", raw='{"city": "Par'),
+        assert read_all_ways(text, is_instructed=is_instructed) == [
+            CallOpened("get_weather"),
+            CallGrew('{"city": "Par'),
+            CallBroken(text=text, why="the text ends before its JSON does", name="get_weather", raw='{"city": "Par'),
         ]
 
 
@@ -186,7 +186,7 @@ def test_words_on_the_next_line_end_a_block_without_a_closing_tag() -> None:
 
 def test_words_behind_json_that_does_not_fit_are_not_forgiven() -> None:
     fault = last(tag('{"name": "get_weather", "arguments": {"city": 1}} done'))
-    assert isinstance(fault, Broken)
+    assert isinstance(fault, CallBroken)
     assert fault.raw == '{"city": 1}'
 
 
@@ -203,7 +203,7 @@ def test_words_behind_json_that_does_not_fit_are_not_forgiven() -> None:
     ],
 )
 def test_what_does_not_begin_like_a_call_is_text(prose: str) -> None:
-    assert read_all_ways(prose) == [Words(prose)]
+    assert read_all_ways(prose) == [PlainText(prose)]
 
 
 def test_a_block_says_how_much_it_needed() -> None:
@@ -211,13 +211,13 @@ def test_a_block_says_how_much_it_needed() -> None:
     assert block.feed(">{").status == "more"
     read = block.feed(f"{CALL[1:]}</tool_call> rest")
     assert (read.status, read.rest) == ("done", " rest")
-    check([Opened("get_weather"), *read.pieces][1:])
-    assert Tagged("<tool_call", told()).feed("> x y").rest == "x y"
+    check([CallOpened("get_weather"), *read.pieces][1:])
+    assert TaggedBlock("<tool_call", told()).feed("> x y").rest == "x y"
 
 
 def test_time_is_told_without_arguments() -> None:
     assert told_apart(read_all_ways(tag('{"name": "functions.get_time"}'))) == [("functions.get_time", {})]
-    assert told_apart(read_all_ways(tag('{"name": "get_time"}'), is_told=False)) == [TIME]
+    assert told_apart(read_all_ways(tag('{"name": "get_time"}'), is_instructed=False)) == [TIME]
 
 
 pytestmark = pytest.mark.slow
@@ -228,9 +228,11 @@ def test_other_forms_behind_the_same_tag() -> None:
         "\n<function=get_weather>\n<parameter=city>\nParis\n</parameter>\n</function>\n",
         "get_weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n",
     ):
-        for is_told in (True, False):
-            assert told_apart(read_all_ways(tag(inside), is_told=is_told)) == [PARIS]
-            assert told_apart(read_all_ways(f"<tool_call >{inside}</tool_call>", is_told=is_told)) == [PARIS]
+        for is_instructed in (True, False):
+            assert told_apart(read_all_ways(tag(inside), is_instructed=is_instructed)) == [PARIS]
+            assert told_apart(read_all_ways(f"<tool_call >{inside}</tool_call>", is_instructed=is_instructed)) == [
+                PARIS
+            ]
 
 
 def test_a_tag_that_does_not_end_is_none() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.calls.speaking import CALL, PARIS, TIME, read_all_ways, tag, told_apart
 from tests.calls.written.formats.holding import PROSE, check_held
-from toolwire.calls.written.formats.base import Closed, Words
+from toolwire.calls.written.formats.base import CallClosed, PlainText
 
 pytestmark = pytest.mark.slow
 
@@ -31,23 +31,23 @@ ENVELOPES = [
 @pytest.mark.parametrize(("opening", "closing"), ENVELOPES)
 def test_H125_other_envelopes_are_taken_if_they_are_valid(opening: str, closing: str) -> None:
     pieces = read_all_ways(f"So\n{opening}{CALL}{closing}")
-    calls = [piece for piece in pieces if isinstance(piece, Closed)]
+    calls = [piece for piece in pieces if isinstance(piece, CallClosed)]
     assert [(call.name, call.raw) for call in calls] == [("get_weather", '{"city": "Paris"}')]
     assert "drifted" in calls[0].repairs
-    assert "".join(piece.text for piece in pieces if isinstance(piece, Words)).strip() == "So"
+    assert "".join(piece.text for piece in pieces if isinstance(piece, PlainText)).strip() == "So"
 
 
 @pytest.mark.parametrize(("opening", "closing"), ENVELOPES)
 def test_H125_other_envelopes_are_text_if_they_are_not_valid(opening: str, closing: str) -> None:
     for inside in (BAD, UNKNOWN, "{oops", "words"):
         text = f"So\n{opening}{inside}{closing} x"
-        assert read_all_ways(text) == [Words(text)]
+        assert read_all_ways(text) == [PlainText(text)]
 
 
 @pytest.mark.parametrize(("opening", "closing"), ENVELOPES)
 def test_other_envelopes_are_text_where_nobody_was_told(opening: str, closing: str) -> None:
     text = f"So\n{opening}{CALL}{closing}"
-    assert read_all_ways(text, is_told=False) == [Words(text)]
+    assert read_all_ways(text, is_instructed=False) == [PlainText(text)]
 
 
 def test_tags_inside_a_section() -> None:
@@ -68,7 +68,7 @@ def test_tags_inside_a_section() -> None:
 )
 def test_invoke_tags(text: str) -> None:
     assert told_apart(read_all_ways(text)) == [PARIS]
-    assert read_all_ways(text, is_told=False) == [Words(text)]
+    assert read_all_ways(text, is_instructed=False) == [PlainText(text)]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_invoke_tags(text: str) -> None:
     ],
 )
 def test_invoke_tags_that_are_no_calls_are_text(text: str) -> None:
-    assert read_all_ways(text) == [Words(text)]
+    assert read_all_ways(text) == [PlainText(text)]
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,8 @@ def test_invoke_tags_that_are_no_calls_are_text(text: str) -> None:
     ],
 )
 def test_H123_a_message_that_is_nothing_but_a_call(text: str) -> None:
-    for is_told in (True, False):
-        pieces = told_apart(read_all_ways(text, is_told=is_told))
+    for is_instructed in (True, False):
+        pieces = told_apart(read_all_ways(text, is_instructed=is_instructed))
         assert [piece for piece in pieces if not isinstance(piece, str)] == [PARIS]
         assert "".join(piece for piece in pieces if isinstance(piece, str)).strip() == ""
 
@@ -124,8 +124,8 @@ def test_H123_a_message_that_is_nothing_but_a_call(text: str) -> None:
     ],
 )
 def test_H123_other_json_stays_the_answer(text: str) -> None:
-    for is_told in (True, False):
-        assert read_all_ways(text, is_told=is_told) == [Words(text)]
+    for is_instructed in (True, False):
+        assert read_all_ways(text, is_instructed=is_instructed) == [PlainText(text)]
 
 
 LINES = [
@@ -138,18 +138,18 @@ LINES = [
 
 
 @pytest.mark.parametrize("line", LINES)
-@pytest.mark.parametrize("is_told", [True, False])
-def test_a_line_of_json_that_says_it_is_a_call_is_one_also_behind_a_sentence(line: str, is_told: bool) -> None:
+@pytest.mark.parametrize("is_instructed", [True, False])
+def test_a_line_of_json_that_says_it_is_a_call_is_one_also_behind_a_sentence(line: str, is_instructed: bool) -> None:
     for text, words in (
         (f"I will look.\n{line}", "I will look."),
         (f"I will look. {line}\n", "I will look."),
         (f"I will look:\n\n  {line}\n\nThen we see.", "I will look:\n\n  \n\nThen we see."),
         (f"{line}\nThen we see.", "Then we see."),
     ):
-        pieces = read_all_ways(text, is_told=is_told)
+        pieces = read_all_ways(text, is_instructed=is_instructed)
         assert [piece for piece in told_apart(pieces) if not isinstance(piece, str)] == [PARIS]
-        assert "".join(piece.text for piece in pieces if isinstance(piece, Words)).strip() == words
-        assert all("drifted" in piece.repairs for piece in pieces if isinstance(piece, Closed))
+        assert "".join(piece.text for piece in pieces if isinstance(piece, PlainText)).strip() == words
+        assert all("drifted" in piece.repairs for piece in pieces if isinstance(piece, CallClosed))
 
 
 def test_several_lines_of_json_are_several_calls() -> None:
@@ -177,8 +177,8 @@ def test_several_lines_of_json_are_several_calls() -> None:
     ],
 )
 def test_a_line_of_json_that_is_quoted_cut_or_wrong_is_text(text: str) -> None:
-    for is_told in (True, False):
-        assert read_all_ways(text, is_told=is_told) == [Words(text)]
+    for is_instructed in (True, False):
+        assert read_all_ways(text, is_instructed=is_instructed) == [PlainText(text)]
 
 
 def test_several_bare_calls() -> None:

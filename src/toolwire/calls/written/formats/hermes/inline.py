@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from msgspec.structs import replace
 
 from .....types import Tool
-from ..base import Block, Closed, Grew, Known, Opened, Piece, Read
+from ..base import Block, BlockRead, CallClosed, CallGrew, CallOpened, Piece, ToolLookup
 
 _At: TypeAlias = Literal["lead", "fence", "tag", "key", "colon", "value", "scalar", "next", "over"]
 
@@ -22,15 +22,15 @@ _SCALAR = re.compile(r"[\w.+-]+")
 _RUNS = {'"': re.compile(r'[^"\\]+'), "'": re.compile(r"[^'\\]+")}
 
 
-class Exacting:
+class ExactTools:
     """The same tools, for a block that must be right: what cannot be read as a call of a known tool is text at once, and never Broken.
 
     needs_closing: so is what has no end of its own, unless the text ends there.
     """
 
-    is_told = False
+    is_instructed = False
 
-    def __init__(self, known: Known, *, needs_closing: bool = False) -> None:
+    def __init__(self, known: ToolLookup, *, needs_closing: bool = False) -> None:
         self._known = known
         self.needs_closing = needs_closing
 
@@ -41,41 +41,41 @@ class Exacting:
         return self._known.fits(name, raw)
 
 
-class Careful:
+class ValidatedBlock:
     """Says nothing before the block is done, and then only calls that fit their tools. repair: the word that all of them carry."""
 
-    def __init__(self, block: Block, known: Known, repair: str = "") -> None:
+    def __init__(self, block: Block, known: ToolLookup, repair: str = "") -> None:
         self._block = block
         self._known = known
         self._repairs = (repair,) if repair else ()
-        self._calls: list[Closed] = []
+        self._calls: list[CallClosed] = []
         self._shape = _Shape(known)
 
-    def feed(self, text: str) -> Read:
+    def feed(self, text: str) -> BlockRead:
         end = self._shape.read(text)
         if end is None:
             return self._weigh(self._block.feed(text))
         read = self._weigh(self._block.feed(text[:end]))
-        return Read(status="none") if read.status == "more" else replace(read, rest=read.rest + text[end:])
+        return BlockRead(status="none") if read.status == "more" else replace(read, rest=read.rest + text[end:])
 
-    def close(self) -> Read:
+    def close(self) -> BlockRead:
         return self._weigh(self._block.close())
 
-    def _weigh(self, read: Read) -> Read:
+    def _weigh(self, read: BlockRead) -> BlockRead:
         for piece in read.pieces:
-            if type(piece) is Closed:
+            if type(piece) is CallClosed:
                 self._calls.append(piece)
-            elif type(piece) not in (Opened, Grew):
-                return Read(status="none", rest=read.rest)
+            elif type(piece) not in (CallOpened, CallGrew):
+                return BlockRead(status="none", rest=read.rest)
         if read.status == "none":
-            return Read(status="none", rest=read.rest)
+            return BlockRead(status="none", rest=read.rest)
         if read.status == "more":
-            return Read(status="more")
+            return BlockRead(status="more")
         if not self._calls or not all(self._known.fits(call.name, call.raw) for call in self._calls):
-            return Read(status="none", rest=read.rest)
-        return Read(status="done", pieces=[self._marked(call) for call in self._calls], rest=read.rest)
+            return BlockRead(status="none", rest=read.rest)
+        return BlockRead(status="done", pieces=[self._marked(call) for call in self._calls], rest=read.rest)
 
-    def _marked(self, call: Closed) -> Piece:
+    def _marked(self, call: CallClosed) -> Piece:
         return replace(call, repairs=tuple(dict.fromkeys((*call.repairs, *self._repairs))))
 
 
@@ -83,7 +83,7 @@ class _Shape:
     """Whether an object behind an opener may still become a call, so that prose with a brace in it is not held: its own members must look
     like JSON, and some text in it must soon be the name of a tool. Anything but an object is left to the block that reads it."""
 
-    def __init__(self, known: Known) -> None:
+    def __init__(self, known: ToolLookup) -> None:
         self._known = known
         self._at: _At = "lead"
         self._depth = 0

@@ -12,11 +12,11 @@ import re
 from itertools import product
 
 from .....wire.exact_json import BadJson, decode, object_of
-from ..arguments import CUT, NOT_JSON, meant
-from ..base import Closed, Grammar, Known
-from ..lexer import LONGEST_NAME, Marks, NoCall, Scripted, Steps, Tape, Unreadable
-from .inline import MOST_UNNAMED, Careful, Exacting
-from .tagged import OPENERS, Tagged
+from ..arguments import CUT, NOT_JSON, repair_object
+from ..base import CallClosed, Grammar, ToolLookup
+from ..lexer import LONGEST_NAME, Marks, NoCall, ScriptGrammar, Steps, Tape, UnreadableCall
+from .inline import MOST_UNNAMED, ExactTools, ValidatedBlock
+from .tagged import OPENERS, TaggedBlock
 
 _MOST_WORDS = 200
 _MOST_ATTRIBUTES = 8
@@ -58,7 +58,7 @@ def _block(tape: Tape) -> Steps[None]:
     if not is_closed and not (yield from tape.upto(_CLOSINGS))[1]:
         raise NoCall
     is_known = bool(name) and tape.known.tool(name) is not None
-    raise Unreadable(NOT_JSON if is_whole else CUT, *((name, text) if is_known else ()))
+    raise UnreadableCall(NOT_JSON if is_whole else CUT, *((name, text) if is_known else ()))
 
 
 def _tag(tape: Tape) -> Steps[str]:
@@ -90,7 +90,7 @@ def _value(tape: Tape) -> Steps[str]:
 
 def _words(tape: Tape) -> Steps[str]:
     """Over all that stands before the object, and its brace; inside a sentence nothing may."""
-    if not tape.known.is_told and (yield from tape.ahead(1)) != "{":
+    if not tape.known.is_instructed and (yield from tape.ahead(1)) != "{":
         raise NoCall
     if (yield from tape.past(_THOUGHTS)) and not (yield from tape.upto(_THOUGHT_ENDS, _MOST_WORDS))[1]:
         raise NoCall
@@ -110,16 +110,16 @@ def _closed(tape: Tape, emphasis: str) -> Steps[str]:
     return mark
 
 
-def _calls(text: str, name: str, known: Known) -> list[Closed]:
+def _calls(text: str, name: str, known: ToolLookup) -> list[CallClosed]:
     """What this says, as a block of the usual form or as the arguments of a tool that was named before it."""
-    block = Careful(Tagged("<tool_call", Exacting(known)), known)
+    block = ValidatedBlock(TaggedBlock("<tool_call", ExactTools(known)), known)
     read = block.feed(f">{text}</tool_call>")
     if read.status == "done" and not read.rest:
-        return [piece for piece in read.pieces if isinstance(piece, Closed)]
+        return [piece for piece in read.pieces if isinstance(piece, CallClosed)]
     if not name or known.tool(name) is None:
         return []
-    raw = text if object_of(text) is not None else meant(text)[0]
-    return [Closed(name=name, raw=raw)] if raw and known.fits(name, raw) else []
+    raw = text if object_of(text) is not None else repair_object(text)[0]
+    return [CallClosed(name=name, raw=raw)] if raw and known.fits(name, raw) else []
 
 
 def _unquoted(text: str) -> str:
@@ -130,7 +130,7 @@ def _unquoted(text: str) -> str:
     return found if isinstance(found, str) else text
 
 
-SLIPPED: Grammar = Scripted("slipped", _OPENERS, _block, "line")
+SLIPPED: Grammar = ScriptGrammar("slipped", _OPENERS, _block, "line")
 
 
 _WHY = "it holds no JSON object"
@@ -144,7 +144,7 @@ _FENCES = ("```", "~~~")
 
 
 def _block_without_json(tape: Tape) -> Steps[None]:
-    if not tape.known.is_told or not (yield from tape.past(_TAG_END)):
+    if not tape.known.is_instructed or not (yield from tape.past(_TAG_END)):
         raise NoCall
     body, mark = yield from tape.upto(_ENDS, MOST_UNNAMED)
     if not mark and _BEGINS.match(body) and _names_tool(body, tape.known):
@@ -152,17 +152,17 @@ def _block_without_json(tape: Tape) -> Steps[None]:
         body += more
     if mark not in CLOSING or not _is_meant(body.strip(), tape.known) or not (yield from tape.ends_line()):
         raise NoCall
-    raise Unreadable(_WHY)
+    raise UnreadableCall(_WHY)
 
 
-def _is_meant(body: str, known: Known) -> bool:
+def _is_meant(body: str, known: ToolLookup) -> bool:
     if "`" in body and not body.startswith(_FENCES):
         return False
     return body in _NOTHING or _FORM.search(body) is not None or _names_tool(body[:MOST_UNNAMED], known)
 
 
-def _names_tool(text: str, known: Known) -> bool:
+def _names_tool(text: str, known: ToolLookup) -> bool:
     return any(known.tool(name.rstrip(".-")) is not None for name in _NAME.findall(text))
 
 
-UNREAD: Grammar = Scripted("unread", OPENERS, _block_without_json, "line")
+UNREAD: Grammar = ScriptGrammar("unread", OPENERS, _block_without_json, "line")

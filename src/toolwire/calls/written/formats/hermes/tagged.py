@@ -20,9 +20,9 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ..base import Block, Known, Piece, Read
+from ..base import Block, BlockRead, Piece, ToolLookup
 from ..json_call import Envelope
-from .inline import MOST_OPENINGS, Exacting
+from .inline import MOST_OPENINGS, ExactTools
 
 State: TypeAlias = Literal["tag", "before", "object", "after", "junk", "broken"]
 Place: TypeAlias = Literal["start", "line", "anywhere"]
@@ -39,13 +39,13 @@ _LONGEST_MARK = 40
 _LATE_CLOSING = re.compile(r"</\s{0,4}(?:tool|function)[_-]?calls?\s{0,4}>", re.IGNORECASE)
 
 
-class Tagged:
+class TaggedBlock:
     """The block. is_bare: no tag stands around it, and it goes on to the end of the text."""
 
-    def __init__(self, opener: str, known: Known, *, is_bare: bool = False) -> None:
+    def __init__(self, opener: str, known: ToolLookup, *, is_bare: bool = False) -> None:
         self._known = known
-        self._is_exact = isinstance(known, Exacting)
-        self._needs_closing = isinstance(known, Exacting) and known.needs_closing
+        self._is_exact = isinstance(known, ExactTools)
+        self._needs_closing = isinstance(known, ExactTools) and known.needs_closing
         self._is_bare = is_bare
         self._state: State = "before" if is_bare else "tag"
         self._status: Literal["more", "done", "none"] = "more"
@@ -79,7 +79,7 @@ class Tagged:
             "broken": self._up_to_closing,
         }
 
-    def feed(self, text: str) -> Read:
+    def feed(self, text: str) -> BlockRead:
         self._taken = position = 0
         while position < len(text) and self._status == "more":
             position = self._steps[self._state](text, position)
@@ -90,7 +90,7 @@ class Tagged:
             self._span.append(text[self._taken :])
         return self._read(self._rest + text[position:])
 
-    def close(self) -> Read:
+    def close(self) -> BlockRead:
         """The text is over. What is whole is a call; what is not can only be Broken, or text."""
         self._taken = 0
         self._status = "done"
@@ -114,9 +114,9 @@ class Tagged:
         else:
             self._end_badly("", 0)
 
-    def _read(self, rest: str) -> Read:
+    def _read(self, rest: str) -> BlockRead:
         pieces, self._pieces, self._rest = self._pieces, [], ""
-        return Read(status=self._status, pieces=pieces, rest=rest)
+        return BlockRead(status=self._status, pieces=pieces, rest=rest)
 
     # The states.
 
@@ -276,7 +276,7 @@ class Tagged:
 
     def _is_meant(self) -> bool:
         """Whether an object was read that can only be a call."""
-        return self._envelope is not None and (self._known.is_told or self._envelope.is_opened)
+        return self._envelope is not None and (self._known.is_instructed or self._envelope.is_opened)
 
     def _up_to_closing(self, text: str, position: int) -> int:
         """To the next closing tag; no letter is looked at twice but those that may be the start of one."""
@@ -302,7 +302,7 @@ class Tagged:
         if repair:
             self._repairs[repair] = None
         envelope, self._envelope = self._open_one(), None
-        if not envelope.name and not self._known.is_told:
+        if not envelope.name and not self._known.is_instructed:
             self._status = "none"
             return
         envelope.settle(self._pieces, "".join(self._span), tuple(self._repairs))
@@ -315,7 +315,7 @@ class Tagged:
         self._why = why
         self._state = "broken"
         self._lost_at = sum(map(len, self._span)) + position - self._taken
-        if self._is_exact or not (self._known.is_told or envelope.is_opened):
+        if self._is_exact or not (self._known.is_instructed or envelope.is_opened):
             self._status = "none"
 
     def _close_before(self) -> None:
@@ -355,8 +355,8 @@ class ToolCallTag(Struct):
     openers: tuple[str, ...] = OPENERS
     place: Place = "line"
 
-    def begin(self, opener: str, known: Known) -> Block:
-        return Tagged(opener, known)
+    def begin(self, opener: str, known: ToolLookup) -> Block:
+        return TaggedBlock(opener, known)
 
 
 TOOL_CALL = ToolCallTag()
@@ -369,24 +369,24 @@ class BehindTag(Struct):
     """What other models write behind the same tag."""
 
     name: str
-    inside: Callable[[str, Known], Block]
+    inside: Callable[[str, ToolLookup], Block]
     openers: tuple[str, ...] = OPENERS
     place: Place = "line"
 
-    def begin(self, opener: str, known: Known) -> Block:
+    def begin(self, opener: str, known: ToolLookup) -> Block:
         return _Inside(opener, known, self.inside)
 
 
 class _Inside:
     """Reads the tag to its end, and then hands over."""
 
-    def __init__(self, opener: str, known: Known, inside: Callable[[str, Known], Block]) -> None:
+    def __init__(self, opener: str, known: ToolLookup, inside: Callable[[str, ToolLookup], Block]) -> None:
         self._tag = opener
         self._known = known
         self._inside = inside
         self._block: Block | None = None
 
-    def feed(self, text: str) -> Read:
+    def feed(self, text: str) -> BlockRead:
         if self._block is not None:
             return self._block.feed(text)
         for position, letter in enumerate(text, 1):
@@ -395,11 +395,11 @@ class _Inside:
                 self._block = self._inside(self._tag, self._known)
                 return self._block.feed(text[position:])
             if not letter.isspace() or len(self._tag) > _LONGEST_TAG:
-                return Read(status="none")
-        return Read(status="more")
+                return BlockRead(status="none")
+        return BlockRead(status="more")
 
-    def close(self) -> Read:
-        return Read(status="none") if self._block is None else self._block.close()
+    def close(self) -> BlockRead:
+        return BlockRead(status="none") if self._block is None else self._block.close()
 
 
 class StrayTag(Struct):
@@ -409,17 +409,17 @@ class StrayTag(Struct):
     openers: tuple[str, ...] = ()
     place: Place = "line"
 
-    def begin(self, opener: str, known: Known) -> Block:
+    def begin(self, opener: str, known: ToolLookup) -> Block:
         return _Inside(opener, known, _nothing)
 
 
 class _Nothing:
-    def feed(self, text: str) -> Read:
-        return Read(status="done", rest=text)
+    def feed(self, text: str) -> BlockRead:
+        return BlockRead(status="done", rest=text)
 
-    def close(self) -> Read:
-        return Read(status="done")
+    def close(self) -> BlockRead:
+        return BlockRead(status="done")
 
 
-def _nothing(opener: str, known: Known) -> Block:
+def _nothing(opener: str, known: ToolLookup) -> Block:
     return _Nothing()

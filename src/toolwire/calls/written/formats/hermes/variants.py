@@ -11,47 +11,46 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from ..arguments import Tagged as TaggedArguments
-from ..arguments import ValueEnd, named, read_json
-from ..base import Block, Closed, Known, Read
-from ..lexer import LONGEST_NAME, Marks, NoCall, ScriptBlock, Steps, Tape, Unreadable
-from .inline import Careful, Exacting
-from .tagged import Tagged
+from ..arguments import TaggedArguments, ValueEnd, named, read_json
+from ..base import Block, BlockRead, CallClosed, ToolLookup
+from ..lexer import LONGEST_NAME, Marks, NoCall, ScriptBlock, Steps, Tape, UnreadableCall
+from .inline import ExactTools, ValidatedBlock
+from .tagged import TaggedBlock
 
 Place: TypeAlias = Literal["start", "line", "anywhere"]
 
 
-class Drifted(Struct):
+class OtherTag(Struct):
     """Another tag around the same JSON; only where a tag was told."""
 
     openers: tuple[str, ...]
     name: str = "drifted"
     place: Place = "line"
 
-    def begin(self, opener: str, known: Known) -> Block:
-        return Careful(Tagged(opener, Exacting(known)), known, "drifted")
+    def begin(self, opener: str, known: ToolLookup) -> Block:
+        return ValidatedBlock(TaggedBlock(opener, ExactTools(known)), known, "drifted")
 
 
-class Bare(Struct):
+class BareJson(Struct):
     """JSON without a tag, perhaps in a code fence."""
 
     openers: tuple[str, ...]
     place: Place
     name: str = "bare"
 
-    def begin(self, opener: str, known: Known) -> Block:
-        return _Preceded(opener, Careful(Tagged("", Exacting(known), is_bare=True), known, "drifted"))
+    def begin(self, opener: str, known: ToolLookup) -> Block:
+        return _Preceded(opener, ValidatedBlock(TaggedBlock("", ExactTools(known), is_bare=True), known, "drifted"))
 
 
-class Line(Struct):
+class JsonLine(Struct):
     """A JSON object of type tool_call on a line of its own or after a sentence. Nothing else may follow on its line."""
 
     openers: tuple[str, ...]
     name: str = "line"
     place: Place = "line"
 
-    def begin(self, opener: str, known: Known) -> Block:
-        return _Preceded(opener, Careful(ScriptBlock(_line, "", Exacting(known)), known, "drifted"))
+    def begin(self, opener: str, known: ToolLookup) -> Block:
+        return _Preceded(opener, ValidatedBlock(ScriptBlock(_line, "", ExactTools(known)), known, "drifted"))
 
 
 class Invoke(Struct):
@@ -61,8 +60,8 @@ class Invoke(Struct):
     name: str = "invoke"
     place: Place = "line"
 
-    def begin(self, opener: str, known: Known) -> Block:
-        return Careful(ScriptBlock(_invokes, opener, Exacting(known)), known, "drifted")
+    def begin(self, opener: str, known: ToolLookup) -> Block:
+        return ValidatedBlock(ScriptBlock(_invokes, opener, ExactTools(known)), known, "drifted")
 
 
 class _Preceded:
@@ -72,11 +71,11 @@ class _Preceded:
         self._opener = opener
         self._block = block
 
-    def feed(self, text: str) -> Read:
+    def feed(self, text: str) -> BlockRead:
         opener, self._opener = self._opener, ""
         return self._block.feed(opener + text)
 
-    def close(self) -> Read:
+    def close(self) -> BlockRead:
         opener, self._opener = self._opener, ""
         if opener and (read := self._block.feed(opener)).status != "more":
             return read
@@ -97,11 +96,11 @@ def _line(tape: Tape) -> Steps[None]:
     text, is_whole = yield from tape.balanced()
     if not is_whole or not (yield from tape.ends_line()):
         raise NoCall
-    read = Careful(Tagged("<tool_call", Exacting(tape.known)), tape.known).feed(f">{text}</tool_call>")
+    read = ValidatedBlock(TaggedBlock("<tool_call", ExactTools(tape.known)), tape.known).feed(f">{text}</tool_call>")
     if read.status != "done" or read.rest:
         raise NoCall
     for piece in read.pieces:
-        if isinstance(piece, Closed):
+        if isinstance(piece, CallClosed):
             tape.whole(piece.name, piece.raw, *piece.repairs)
 
 
@@ -127,7 +126,7 @@ def _invoke(tape: Tape) -> Steps[None]:
     while mark == _PARAMETER:
         key = yield from _attribute(tape)
         if not key:
-            raise Unreadable("a parameter has no name")
+            raise UnreadableCall("a parameter has no name")
         text, mark = yield from _VALUE.read(tape)
         arguments.add(key, text)
     arguments.close(*([] if mark else ["unclosed"]))
@@ -154,7 +153,7 @@ _TAGS = (
     "function-call",
 )
 
-DRIFTED = Drifted(
+DRIFTED = OtherTag(
     (
         *(f"<{tag}" for tag in _TAGS),
         "<<<tool_call",
@@ -166,10 +165,10 @@ DRIFTED = Drifted(
     )
 )
 INVOKE = Invoke((_INVOKE, *_SECTIONS))
-WRAPPED = Bare(
+WRAPPED = BareJson(
     tuple(f'{{{gap}"{key}"' for gap in ("", " ") for key in ("tool_call", "tool_calls", "function_call")), place="line"
 )
-LINE = Line(
+LINE = JsonLine(
     tuple(
         f'{{{gap}"type":{space}"{kind}"'
         for gap in ("", " ")
@@ -177,4 +176,4 @@ LINE = Line(
         for kind in ("tool_call", "function_call", "tool_use")
     )
 )
-WHOLE = Bare(("{", "[", "```", "~~~"), place="start")
+WHOLE = BareJson(("{", "[", "```", "~~~"), place="start")

@@ -43,7 +43,7 @@ class Line:
             if listens
             else None
         )
-        turn = Turn(request, mint, spoken=spoken)
+        turn = Turn(request, mint, splitter=None if spoken is None else lambda first: spoken)
         encoder = DIALECTS["chat"].encoder(AnswerContext(request=request, mint=mint, now=1))
         decoder = DIALECTS["chat"].stream_decoder(request)
         self.pipe: Tap | Translator = (

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from tests.backends.event_contract import check_events
 from tests.calls.streams import BROKEN, RIGHT, WRONG, call, checking, cuts, events_of, quickly, sliced, streams
 from tests.dialects.playing import asking, minting
+from toolwire.calls.schemas import Schemas
 from toolwire.calls.turn import CallCounter, CallMonitor, Turn, has_tools
-from toolwire.calls.validation import CallTally, CallValidator
+from toolwire.calls.validation import CallTally, CallValidator, OfferedTools, ToolOffer
+from toolwire.calls.written.splitter import CallSplitter, SplitterPolicy
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started, fold
 from toolwire.types import (
@@ -140,7 +142,7 @@ def test_H145_missing_usage_changes_nothing_for_who_did_not_ask() -> None:
 
 def test_arguments_that_did_not_parse_are_counted() -> None:
     tally = CallTally()
-    one = Turn(asking("chat"), minting(), watch=CallCounter(tally))
+    one = Turn(asking("chat"), minting(), observer=CallCounter(tally))
     one.send(
         [
             *call_events(0, "a", '{"x'),
@@ -176,7 +178,7 @@ def test_a_delta_that_somebody_wants_to_see_does_not_pass_by() -> None:
     request = Request(model="m", messages=(), stream=True)
     delta = PartDelta(0, "{}")
     assert Turn(request, str).passes(delta)
-    watched = Turn(request, str, watch=Withholding())
+    watched = Turn(request, str, observer=Withholding())
     watched.send([PartStarted(index=0, part=ToolCall(id="c", name="f", raw=""))])
     assert not watched.passes(delta)
     assert watched.send([delta]) == []
@@ -366,3 +368,22 @@ TOOL = Tool(name="weather")
 def test_whether_a_call_may_come_back(request_: dict[str, object], expected: bool) -> None:
     base = Request(model="m", messages=(Message(role="user", parts=()),), **request_)  # type: ignore[arg-type] # the test's
     assert has_tools(base) is expected
+
+
+def test_the_splitter_is_built_with_the_first_text_part_and_keeps_earlier_indexes() -> None:
+    firsts: list[int] = []
+    offer = ToolOffer([Tool(name="weather", schema={"type": "object"})])
+
+    def make(first: int) -> CallSplitter:
+        firsts.append(first)
+        return CallSplitter(OfferedTools(offer, Schemas(), False), offer, minting(), SplitterPolicy(), first)
+
+    one = Turn(asking("chat"), minting(), splitter=make)
+    events = events_of(call(), Text(text='<tool_call>\n{"name": "weather", "arguments": {}}\n</tool_call>'))
+    head = [event for event in events if not (isinstance(event, PartStarted) and event.index)][:3]
+    assert one.send(head) is head
+    assert firsts == []
+    sent = one.send(events[len(head) :])
+    assert firsts == [1]
+    assert [part.name for part in fold([*head, *sent]).parts_of(0) if isinstance(part, ToolCall)] == ["weather"] * 2
+    assert one.changed == "a call was written into the text"

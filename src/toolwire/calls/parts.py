@@ -25,6 +25,8 @@ class PartIndexes:
 
     def open(self, event: PartStarted) -> PartStarted:
         """The event under the client's next index."""
+        if event.index < self._first:
+            return event
         index = self._indexes[event.index] = self.allocate()
         return event if index == event.index else replace(event, index=index)
 

@@ -1,16 +1,15 @@
-"""One model turn: events in, events out, with the promises that every client may rely on.
+"""One model turn: events in, events out, with the guarantees that every client relies on.
 
-Between Started and the terminal event each part starts and ends once; call ids are there and unique in the turn; a turn with a complete call that
-the back end ended with "stop" ends with "tool_calls" (H028), never so for length or refusal; usage is there, estimated if the back end gave none.
-Whatever had to be changed is said in `changed`, for then the back end's own bytes are no longer what the client should see.
+Between Started and the terminal event each part starts and ends once. Call ids are present and unique in the turn. A turn with a complete
+call that the back end ended with "stop" ends with "tool_calls" (H028), never so for length or refusal. Usage is present, estimated where
+the back end sent none. `changed` gives the reason why the client must not get the back end's own bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
-import msgspec
 from msgspec.structs import replace
 
 from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
@@ -24,10 +23,12 @@ from .validation import CallTally, CallValidator, UnknownCall, call_text, cut_ch
 from .written.splitter import CallSplitter
 
 BYTES_PER_TOKEN = 4
+_UNOFFERED = "though no tool was offered"
+MakeSplitter: TypeAlias = Callable[[int], CallSplitter]  # by the index of the first text part
 
 
 class CallObserver(Protocol):
-    """Looks at calls by the names that the back end knows, before anything else does. is_holding: of some calls it keeps the deltas."""
+    """Sees calls under the names that the back end knows, before all other steps. is_holding: it withholds deltas of some calls."""
 
     is_holding: bool
     changed: str
@@ -37,21 +38,22 @@ class CallObserver(Protocol):
 
 
 class Turn:
-    """mint makes a new call id; names restores calls of a request that was lowered to functions; watch judges them, and is
-    None where somebody has done so already; spoken finds those that stand in the text; decoder undoes what the back end's form
-    of the schemas made the model write, where nobody has done so already."""
+    """mint: makes a call id. names: restores calls of tools that were translated to functions. observer: None where the calls were
+    checked before. splitter: finds calls in text; built with the first text part. decoder: undoes the encoding that an adapted
+    schema asks for."""
 
     def __init__(
         self,
         request: Request,
         mint: Callable[[str], str],
         names: ToolNames | None = None,
-        watch: CallObserver | None = None,
-        spoken: CallSplitter | None = None,
+        observer: CallObserver | None = None,
+        splitter: MakeSplitter | None = None,
         decoder: ArgumentDecoder | None = None,
     ) -> None:
-        self._watch = watch
-        self._spoken = spoken
+        self._observer = observer
+        self._make_splitter = splitter
+        self._splitter: CallSplitter | None = None
         self._decoder = decoder
         self._restorer = CallRestorer(names) if names is not None else None
         self._needs_deltas = self._restorer is not None or decoder is not None
@@ -61,9 +63,9 @@ class Turn:
         self._prompt_size = len(request.wire)
         self._wants_usage = request.stream_usage or not request.stream
         self._ids: dict[int, str] = {}
-        self._taken: set[str] = set()
-        self._written = 0
-        self._calls: set[int] = set()
+        self._used_ids: set[str] = set()
+        self._output_size = 0
+        self._calling: set[int] = set()  # choices with a complete call
         self._parts: list[PartEnded] = []
         self.changed = ""
         self.calls = 0
@@ -71,35 +73,40 @@ class Turn:
         self.losses: list[Loss] = []
 
     def send(self, events: list[Event]) -> list[Event]:
-        """The same list where nothing had to change, so that a plain stream costs little."""
-        if self._spoken is not None:
-            events = self._spoken.send(events)
-            self.changed = self.changed or self._spoken.changed
-        if len(events) == 1 and not self._is_holding:
-            event = events[0]
-            if type(event) is PartDelta:
-                self._written += len(event.text)
-                return events
+        """The same list where nothing changes."""
+        if (
+            len(events) == 1
+            and type(delta := events[0]) is PartDelta
+            and not self._is_holding
+            and (self._splitter is None or self._splitter.passes(delta))
+        ):
+            self._output_size += len(delta.text)
+            return events
+        if self._make_splitter is not None:
+            self._start_splitter(events, self._make_splitter)
+        if self._splitter is not None:
+            events = self._splitter.send(events)
+            self.changed = self.changed or self._splitter.changed
         if self._decoder is not None:
             events = self._decoder.send(events)
-        if self._watch is not None:
-            events = self._watch.send(events)
-            self.changed = self.changed or self._watch.changed
-            self._is_holding = self._needs_deltas or self._watch.is_holding
+        if self._observer is not None:
+            events = self._observer.send(events)
+            self.changed = self.changed or self._observer.changed
+            self._is_holding = self._needs_deltas or self._observer.is_holding
         if self._restorer is not None:
             events = self._restorer.send(events)
         is_copied = False
         for position, event in enumerate(events):
             if type(event) is PartDelta:
-                self._written += len(event.text)
+                self._output_size += len(event.text)
                 continue
-            kept = self._event(event)
-            if kept is not event:
+            sent = self._event(event)
+            if sent is not event:
                 if not is_copied:
                     events, is_copied = list(events), True
-                events[position] = kept
-            if type(kept) is PartEnded:
-                self._parts.append(kept)
+                events[position] = sent
+            if type(sent) is PartEnded:
+                self._parts.append(sent)
         return events
 
     def parts(self, first: int = 0) -> list[Part]:
@@ -107,21 +114,30 @@ class Turn:
         return [ended.part for ended in self._parts if ended.choice == 0 and ended.index >= first]
 
     def all_losses(self) -> list[Loss]:
-        return self.losses if self._watch is None else [*self.losses, *self._watch.losses]
+        return self.losses if self._observer is None else [*self.losses, *self._observer.losses]
 
     def passes(self, delta: PartDelta) -> bool:
-        """Whether this is more of a part that is open, and nothing else; if so, it has been noted and must not be sent."""
-        if self._is_holding or (self._spoken is not None and not self._spoken.passes(delta)):
+        """Whether the delta only extends an open part. If so it is counted here, and must not be sent."""
+        if self._is_holding or (self._splitter is not None and not self._splitter.passes(delta)):
             return False
-        self._written += len(delta.text)
+        self._output_size += len(delta.text)
         return True
+
+    def _start_splitter(self, events: list[Event], make: MakeSplitter) -> None:
+        """An answer without text needs no splitter."""
+        for event in events:
+            if type(event) is PartStarted and type(event.part) is Text:
+                self._splitter, self._make_splitter = make(event.index), None
+                return
 
     def _event(self, event: Event) -> Event:
         match event:
-            case PartStarted(part=ToolCall()):
-                return self._call_started(event)
-            case PartEnded(part=ToolCall()):
-                return self._call_ended(event)
+            case PartStarted(part=ToolCall() as call):
+                return self._call_started(event, call)
+            case PartEnded(part=ToolCall() as call):
+                self.calls += 1
+                self._calling.add(event.choice)
+                return _with_id(event, call, self._ids.get(event.index, call.id))
             case Finished():
                 return self._finished(event)
             case PartEnded(part=Opaque() as part) if part.dialect != self._dialect:
@@ -134,66 +150,50 @@ class Turn:
             case Started() | PartStarted() | PartEnded() | PartDelta() | Noted() | Failed():
                 return event
 
-    def _call_started(self, event: PartStarted) -> Event:
-        call = event.part
-        assert isinstance(call, ToolCall)
+    def _call_started(self, event: PartStarted, call: ToolCall) -> Event:
         call_id = call.id
-        if not call_id or call_id in self._taken:  # H050, H051: one id, one call
+        if not call_id or call_id in self._used_ids:  # H050, H051: one id, one call
             call_id = self._mint("call_")
             self.changed = self.changed or "a call's id was missing or taken"
-        self._taken.add(call_id)
+        self._used_ids.add(call_id)
         self._ids[event.index] = call_id
-        if call_id == call.id:
-            return event
-        return msgspec.structs.replace(event, part=msgspec.structs.replace(call, id=call_id))
-
-    def _call_ended(self, event: PartEnded) -> Event:
-        call = event.part
-        assert isinstance(call, ToolCall)
-        self.calls += 1
-        self._calls.add(event.choice)
-        call_id = self._ids.get(event.index, call.id)
-        if call_id == call.id:
-            return event
-        return msgspec.structs.replace(event, part=msgspec.structs.replace(call, id=call_id))
+        return _with_id(event, call, call_id)
 
     def _finished(self, event: Finished) -> Event:
-        choices = tuple(self._reasoned(choice) for choice in event.choices)
+        choices = tuple(map(self._with_reason, event.choices))
         usage = event.usage
         if usage is None or not (usage.input or usage.output):
-            usage = self._estimate()
+            usage = Usage(
+                input=max(1, self._prompt_size // BYTES_PER_TOKEN), output=max(1, self._output_size // BYTES_PER_TOKEN)
+            )
             if self._wants_usage:
                 self.changed = self.changed or "usage was missing"
                 self.losses.append(Loss("usage", "usage", "the back end gave none; it is estimated"))
         self.usage = usage
         if choices == event.choices and usage is event.usage:
             return event
-        return msgspec.structs.replace(event, choices=choices, usage=usage)
+        return replace(event, choices=choices, usage=usage)
 
-    def _reasoned(self, choice: Choice) -> Choice:
-        has_calls = choice.index in self._calls
+    def _with_reason(self, choice: Choice) -> Choice:
+        has_calls = choice.index in self._calling
         if has_calls and choice.reason in ("stop", "other"):
             self.changed = self.changed or "the finish reason hid a call"
-            return msgspec.structs.replace(choice, reason="tool_calls")
+            return replace(choice, reason="tool_calls")
         if not has_calls and choice.reason == "tool_calls":
             self.changed = self.changed or "the finish reason promised a call"
-            return msgspec.structs.replace(choice, reason="stop")
+            return replace(choice, reason="stop")
         return choice
-
-    def _estimate(self) -> Usage:
-        return Usage(
-            input=max(1, self._prompt_size // BYTES_PER_TOKEN), output=max(1, self._written // BYTES_PER_TOKEN)
-        )
-
-
-_UNASKED = "though no tool was offered"
 
 
 class CallMonitor:
-    """changed says why the back end's own bytes are no longer what the client should see."""
+    """Checks calls while they stream through: corrects their names, counts them and reports invalid ones.
 
-    def __init__(self, checking: CallValidator, *, has_tools: bool) -> None:
-        self._checking = checking
+    It withholds only calls of a model that was offered no tool (H090), which become text. Calls are validated at the end of the
+    answer, when it is known whether the answer was cut.
+    """
+
+    def __init__(self, validator: CallValidator, *, has_tools: bool) -> None:
+        self._validator = validator
         self._has_tools = has_tools
         self._ended: list[tuple[int, ToolCall]] = []  # with the number of its choice
         self._indexes: PartIndexes | None = None  # set once a call came that is sent as text
@@ -203,33 +203,29 @@ class CallMonitor:
         self.losses: list[Loss] = []
 
     def send(self, events: list[Event]) -> list[Event]:
-        """The same list where nothing had to change."""
+        """The same list where nothing changes."""
         if not self._has_tools:
             events = self._without_calls(events)
-        kept = [event if type(event) is PartDelta else self._event(event) for event in events]
-        return events if kept == events else kept
-
-    def _event(self, event: Event) -> Event:
-        match event:
-            case PartStarted(part=ToolCall() as call) | PartEnded(part=ToolCall() as call):
-                named = self._checking.offer.named(call)
-                if isinstance(event, PartEnded):
+        is_copied = False
+        for position, event in enumerate(events):
+            if type(event) is Finished:
+                self._validate(cut_choices(event))
+            elif (type(event) is PartStarted or type(event) is PartEnded) and type(event.part) is ToolCall:
+                named = self._validator.offer.named(event.part)
+                if type(event) is PartEnded:
                     self._ended.append((event.choice, named))
-                if named is call:
-                    return event
-                self.changed = self.changed or "the model called a tool by another name"
-                return replace(event, part=named)
-            case Finished():
-                self._judge(cut_choices(event))
-                return event
-            case _:
-                return event
+                if named is not event.part:
+                    self.changed = self.changed or "the model called a tool by another name"
+                    if not is_copied:
+                        events, is_copied = list(events), True
+                    events[position] = replace(event, part=named)
+        return events
 
-    def _judge(self, cut: frozenset[int]) -> None:
+    def _validate(self, cut: frozenset[int]) -> None:
         for choice, call in self._ended:
-            finding = self._checking.find(call, is_cut=choice in cut, may_repair=False)
+            finding = self._validator.find(call, is_cut=choice in cut, may_repair=False)
             if isinstance(finding, Invalid | UnknownCall):
-                self.losses += self._checking.flag(call, finding)
+                self.losses += self._validator.flag(call, finding)
         self._ended.clear()
 
     def _without_calls(self, events: list[Event]) -> list[Event]:
@@ -249,14 +245,15 @@ class CallMonitor:
                 self._unoffered.add(event.index)
                 return []
             case PartStarted():
-                return [indexes.open(event)] if indexes.get(event.index) is None else [event]
+                return [indexes.open(event)]
             case PartEnded(part=ToolCall() as call) if event.index in self._unoffered:
-                self._checking.tally.made += 1
-                self._checking.tally.unknown += 1
-                self._checking.tally.note(call, "unasked")
+                tally = self._validator.tally
+                tally.made += 1
+                tally.unknown += 1
+                tally.note(call, "unasked")
                 why = "no tool was offered; the call is sent as text"
-                self.losses += self._checking.tell("call.unasked", call, why)
-                return indexes.insert(Text(text=call_text(call, _UNASKED)), event.choice)
+                self.losses += self._validator.report("call.unasked", call, why)
+                return indexes.insert(Text(text=call_text(call, _UNOFFERED)), event.choice)
             case PartDelta() | PartEnded() | Noted():
                 return indexes.forward(event)
             case _:
@@ -264,7 +261,7 @@ class CallMonitor:
 
 
 class CallCounter:
-    """Calls are only counted; one whose arguments are no object is wrong without a schema's help."""
+    """Only counts calls. One whose arguments are no object is invalid under any schema."""
 
     def __init__(self, tally: CallTally) -> None:
         self._tally = tally
@@ -283,8 +280,12 @@ class CallCounter:
 
 
 def has_tools(request: Request) -> bool:
-    """Whether a call may come back at all; what the provider itself remembers or has been told elsewhere may offer some."""
+    """Whether a call may come back at all. A provider that stores the conversation may know tools that the request does not list."""
     state, choice = request.state, request.tool_choice
     if choice is not None and choice.mode == "none":
         return False
     return bool(request.tools) or (state is not None and (state.is_leaning or state.is_upstreams))
+
+
+def _with_id(event: PartStarted | PartEnded, call: ToolCall, call_id: str) -> Event:
+    return event if call_id == call.id else replace(event, part=replace(call, id=call_id))

@@ -1,4 +1,7 @@
-"""The calls of one answer, held against the tools that the model was offered."""
+"""Validates the calls of one answer against the tools that the model was offered, and counts the results.
+
+Calls that were found in text (`written/`) carry what is known of their text in `extra`: see with_span and without_end.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +20,15 @@ from .schemas import Schemas
 from .tools.encoded_arguments import ArgumentDecoder
 from .tools.names import ToolNames, is_legal
 
-_MOST_CALLS = 100  # that are named; all are counted
+_MOST_LOGGED = 100  # calls that are listed by name; all are counted
 _LONGEST = 100  # characters of an id or a name
-_NAMELESS = "a name that no tool can have"
+_ILLEGAL_NAME = "a name that no tool can have"
 _UNKNOWN = ("unknown", "barred", "unasked")
+_SHOWN = 300
+_MOST_REPAIRS = 100  # in one answer; beyond that the repair is not worth its cost
+_MOST_LOSSES = 100
+_UNREADABLE = "Write the whole block again, as one JSON object with name and arguments, and nothing else in it."
+_SPAN = "toolwire"  # the member of `extra`; no dialect has this name, so no encoder writes it
 
 
 class CallMade(Struct, frozen=True):
@@ -33,7 +41,7 @@ class CallMade(Struct, frozen=True):
 
 
 class LocalCall(Struct, frozen=True, kw_only=True):
-    """A tool that the gateway ran itself because the back end's agent asked for it. confinement: how a command was confined."""
+    """A tool that the gateway ran for the agent of a back end. confinement: how a command was confined."""
 
     name: str
     outcome: Literal["ok", "failed", "refused"]
@@ -42,71 +50,70 @@ class LocalCall(Struct, frozen=True, kw_only=True):
 
 
 class CallTally(Struct, kw_only=True):
-    """made counts every call of an answer that came to its end, also those that the client never saw.
+    """made counts every call of a complete answer, also those that the client never got.
 
-    invalid: its arguments did not fit, before any repair. corrected: in its place a later round gave one that fits.
+    invalid: the arguments did not fit, before any repair. corrected: a later round gave a valid call instead.
     """
 
     made: int = 0
     invalid: int = 0
     repaired: int = 0
-    unknown: int = 0  # calls of tools that nobody offered
-    cut: int = 0  # calls that the answer ended in
-    corrections: int = 0  # times that the model was asked again
+    unknown: int = 0  # calls of tools that were not offered
+    cut: int = 0  # calls in which the answer ended
+    corrections: int = 0  # requests to the model to correct its calls
     corrected: int = 0
-    refused: int = 0  # times that the back end took the request for it as wrong (400)
-    exhausted: int = 0  # answers in which calls stayed wrong to the end of the corrections
+    refused: int = 0  # correction requests that the back end answered with 400
+    exhausted: int = 0  # answers with invalid calls after the last correction
     held_seconds: float = 0.0
-    last_round: int = 0  # the index of the first part that came from the last time the model was asked
-    repairs: Counter[str] = field(default_factory=Counter)  # by what was done
+    last_round: int = 0  # index of the first part of the last round
+    repairs: Counter[str] = field(default_factory=Counter)  # by kind of repair
     calls: list[CallMade] = []
 
     def note(self, call: ToolCall, outcome: str) -> None:
-        """For the log, where a name that is no name may be a word of the arguments."""
-        if len(self.calls) < _MOST_CALLS:
-            name = call.name[:_LONGEST] if outcome not in _UNKNOWN or is_legal(call.name) else _NAMELESS
+        """List the call for the log. An illegal name is left out, because it may hold text of the arguments."""
+        if len(self.calls) < _MOST_LOGGED:
+            name = call.name[:_LONGEST] if outcome not in _UNKNOWN or is_legal(call.name) else _ILLEGAL_NAME
             self.calls.append(CallMade(call.id[:_LONGEST], name, outcome))
 
     @property
     def unknown_names(self) -> tuple[str, ...]:
-        """Tools that the model called and nobody offered, each once."""
+        """Tools that the model called and was not offered, each once."""
         return tuple(dict.fromkeys(call.name for call in self.calls if call.outcome in _UNKNOWN))
 
     @property
     def accepted(self) -> int:
-        """Calls that fitted as the model wrote them."""
+        """Calls that were valid as the model wrote them."""
         return self.made - self.invalid - self.unknown - self.cut
 
 
-_SHOWN = 300
-_MOST_REPAIRS = 100  # of one answer: who gets more of them wrong did not mean them
-_MOST_LOSSES = 100
-_UNREADABLE = "Write the whole block again, as one JSON object with name and arguments, and nothing else in it."
-
-
 class UnknownCall(Struct, frozen=True, tag="unknown"):
-    """The model called what nobody offered. is_barred: it was told of it, but may not call it now."""
+    """A call of a tool that was not offered. is_barred: the model knows the tool, but may not call it now."""
 
     is_barred: bool = False
 
 
 class CutCall(Struct, frozen=True, tag="cut"):
-    """The answer ended in the middle of this call."""
+    """The answer ended inside this call."""
 
 
 Finding: TypeAlias = Valid | Repaired | Invalid | UnknownCall | CutCall
+_OUTCOMES = {Valid: "right", Repaired: "repaired", Invalid: "invalid", UnknownCall: "unknown", CutCall: "cut"}
 
 
 def cut_choices(finished: Finished) -> frozenset[int]:
-    """The choices that ended before the model wanted to: what is missing there is never filled in."""
-    return frozenset(choice.index for choice in finished.choices if choice.reason in ("length", "refused"))
+    """The choices that ended early. What is missing there is never filled in."""
+    cut: list[int] = []
+    for choice in finished.choices:
+        if choice.reason in ("length", "refused"):
+            cut.append(choice.index)
+    return frozenset(cut)
 
 
 class ToolOffer:
-    """What the model may call, by the names that it was told; names is None where they are the client's own.
+    """The tools that the model may call, by the names it knows. names: maps flat names to tools; None where the names are the client's.
 
-    is_all: nobody else, like a provider that remembers the conversation, has told the model of more tools. barred: tools that it
-    was told of and may not call now.
+    is_all: the model knows no other tools, for example from a conversation that the provider stores. barred: names of tools that the
+    model knows and may not call now.
     """
 
     def __init__(
@@ -122,29 +129,28 @@ class ToolOffer:
         self.is_all = is_all
         self._flat = names
         self._by_name = {tool.name: tool for tool in self.tools} if names is None else {}
-        self._spelled: ToolNames | None = None
+        self._spellings: ToolNames | None = None
 
     def tool(self, name: str) -> Tool | None:
-        """The tool meant; a prefix that the model put before a name, or another spelling of it, is understood where it is
-        clear."""
+        """The tool of this name, also under an invented prefix or in another spelling where only one tool matches."""
         return self._by_name.get(name) or self._names().tool(name)
 
     def named(self, call: ToolCall) -> ToolCall:
-        """The same call by the name of the tool that it means. Where names are flat they are restored later, by their map."""
+        """The call under the exact name of its tool. Flat names are left to the map that restores them."""
         if self._flat is not None or call.kind != "function" or call.name in self._by_name:
             return call
         tool = self._names().tool(call.name)
         return call if tool is None else replace(call, name=tool.name, namespace=tool.namespace)
 
     def _names(self) -> ToolNames:
-        """Made when a name is not one of those offered, and kept: a model that spells one name wrong does so each time."""
+        """Built for the first misspelled name, and then reused: a model repeats its misspellings."""
         if self._flat is not None:
             return self._flat
-        if self._spelled is None:
-            self._spelled = ToolNames(0)
+        if self._spellings is None:
+            self._spellings = ToolNames(0)
             for tool in self._by_name.values():
-                self._spelled.add(tool)
-        return self._spelled
+                self._spellings.add(tool)
+        return self._spellings
 
 
 class OfferedTools(Struct, frozen=True):
@@ -169,7 +175,7 @@ class OfferedTools(Struct, frozen=True):
 
 
 class CallValidator:
-    """decoder: undoes what the back end's form of the schemas made the model write; None where that is nothing."""
+    """decoder: undoes the encoding that an adapted schema asks for; None where there is none."""
 
     def __init__(
         self, offer: ToolOffer, schemas: Schemas, tally: CallTally, decoder: ArgumentDecoder | None = None
@@ -179,26 +185,31 @@ class CallValidator:
         self.notes: list[Loss] = []
         self._schemas = schemas
         self._decoder = decoder
-        self._told = 0
+        self._reported = 0
 
     def decoded(self, call: ToolCall) -> ToolCall:
         """For calls that no Turn has decoded."""
         return call if self._decoder is None else self._decoder.call(call)
 
     def find(self, call: ToolCall, *, is_cut: bool, may_repair: bool) -> Finding:
-        """Counted. is_cut: the answer ended early, so a call that cannot be read ended with it."""
-        finding = self._found(call, is_cut=is_cut, may_repair=may_repair)
-        self.tally.note(call, _outcome(finding))
+        """Validate and count. is_cut: the answer ended early, so a call that cannot be parsed is incomplete."""
+        finding = self._find(call, is_cut=is_cut, may_repair=may_repair)
+        is_barred = isinstance(finding, UnknownCall) and finding.is_barred
+        self.tally.note(call, "barred" if is_barred else _OUTCOMES[type(finding)])
         return finding
 
-    def _found(self, call: ToolCall, *, is_cut: bool, may_repair: bool) -> Finding:
+    def _find(self, call: ToolCall, *, is_cut: bool, may_repair: bool) -> Finding:
         tally = self.tally
         tally.made += 1
         if call.kind != "function":
             return Valid(args=None)
         tool = self.offer.tool(call.name)
-        if span_of(call) and (tool is None or is_cut or call.raw.strip() in ("", "{}")):
-            return self._unreadable(call, is_cut=is_cut)
+        if call.extra and span_of(call) and (tool is None or is_cut or call.raw.strip() in ("", "{}")):
+            if is_cut:
+                tally.cut += 1
+                return CutCall()
+            tally.invalid += 1
+            return Invalid(errors=(Problem("", f"the block cannot be read: {why_of(call)}."),), received=call.raw)
         if is_cut and (is_open(call) or (call.args is None and (tool is None or tool.kind != "custom"))):
             tally.cut += 1
             return CutCall()
@@ -217,16 +228,8 @@ class CallValidator:
             tally.repairs.update(finding.repairs)
         return finding
 
-    def _unreadable(self, call: ToolCall, *, is_cut: bool) -> Finding:
-        """A call that was written into the text, and of which not even the tool is known."""
-        if is_cut:
-            self.tally.cut += 1
-            return CutCall()
-        self.tally.invalid += 1
-        return Invalid(errors=(Problem("", f"the block cannot be read: {why_of(call)}."),), received=call.raw)
-
     def feedback(self, call: ToolCall, finding: Invalid | UnknownCall) -> JsonObject:
-        """What the model is told about a call that was not made."""
+        """The result that the model gets for a call that was not made."""
         tool = self.offer.tool(call.name)
         if isinstance(finding, Invalid) and span_of(call) and (tool is None or finding.received == call.raw):
             return {"error": "unreadable_call", "why": finding.errors[0].message, "hint": _UNREADABLE}
@@ -235,32 +238,33 @@ class CallValidator:
         return tool_error(replace(tool, name=call.name), finding)
 
     def flag(self, call: ToolCall, finding: Invalid | UnknownCall) -> list[Loss]:
-        """What the client is told about a call that it gets as the model wrote it."""
+        """The loss for an invalid call that the client gets as the model wrote it."""
         if isinstance(finding, UnknownCall) and finding.is_barred:
-            return self.tell("tool_choice", call, "the model called a tool that may not be called now")
+            return self.report("tool_choice", call, "the model called a tool that may not be called now")
         if isinstance(finding, UnknownCall):
-            return self.tell("call.unknown_tool", call, "the model called a tool that was not offered")
-        return self.tell("call.invalid_arguments", call, self._why(call, finding))
+            return self.report("call.unknown_tool", call, "the model called a tool that was not offered")
+        return self.report("call.invalid_arguments", call, self._why(call, finding))
 
-    def tell(self, feature: str, call: ToolCall, why: str) -> list[Loss]:
-        """One loss, or none where so many were told that one more says nothing."""
-        self._told += 1
-        if self._told > _MOST_LOSSES:
+    def report(self, feature: str, call: ToolCall, why: str) -> list[Loss]:
+        """One loss; none beyond the limit for one answer."""
+        self._reported += 1
+        if self._reported > _MOST_LOSSES:
             return []
-        if self._told == _MOST_LOSSES:
+        if self._reported == _MOST_LOSSES:
             return [Loss(feature, "answer", "so many calls are wrong that the rest is only counted")]
         return [Loss(feature, self.where(call), why)]
 
     def where(self, call: ToolCall) -> str:
-        """By the name of its tool; what a model writes beside one may be a word of its arguments."""
+        """The name of the tool. An illegal name may hold text of the arguments."""
         if is_legal(call.name) or self.offer.tool(call.name) is not None:
             return f"call {quote(call.name[:60])}"
         return "a call by a name that no tool can have"
 
     def _why(self, call: ToolCall, finding: Invalid) -> str:
-        """No word of the arguments: only members that the client's own schema names."""
+        """Without text of the arguments: it names only members of the client's own schema."""
         tool = self.offer.tool(call.name)
-        known = _members(None if tool is None else tool.schema)
+        properties = ((None if tool is None else tool.schema) or {}).get("properties")
+        known = frozenset(properties) if isinstance(properties, dict) else frozenset[str]()
         missing = [name for name in finding.missing if name in known]
         if missing:
             return f"missing: {', '.join(missing)}"[:_SHOWN]
@@ -268,26 +272,13 @@ class CallValidator:
         return f"the arguments do not fit the schema at: {', '.join(places)}"[:_SHOWN]
 
 
-def _outcome(finding: Finding) -> str:
-    match finding:
-        case Valid():
-            return "right"
-        case Repaired():
-            return "repaired"
-        case Invalid():
-            return "invalid"
-        case UnknownCall():
-            return "barred" if finding.is_barred else "unknown"
-        case CutCall():
-            return "cut"
-
-
 def call_text(call: ToolCall, why: str) -> str:
-    """A call that cannot be handed on as one, as text; one that could not be read, as the model wrote it."""
+    """A call that is not sent as one, as text; an unreadable one as the model wrote it."""
     return span_of(call) or f"The model called {quote(call.name)}, {why}: {call.raw}"
 
 
 def fault_text(finding: Invalid | UnknownCall) -> str:
+    """What is wrong with a call, to follow its name."""
     if isinstance(finding, UnknownCall):
         return "a tool that may not be called now" if finding.is_barred else "a tool that was not offered"
     first = finding.errors[0]
@@ -295,44 +286,38 @@ def fault_text(finding: Invalid | UnknownCall) -> str:
     return f"but the arguments do not fit ({place}{first.message.rstrip('.')[:_SHOWN]})"
 
 
-def _members(schema: JsonObject | None) -> frozenset[str]:
-    properties = (schema or {}).get("properties")
-    return frozenset(properties) if isinstance(properties, dict) else frozenset()
-
-
 def _member(path: str, known: frozenset[str]) -> str:
-    """The member of the whole in which this place is: below it, names may be the model's own."""
+    """The top-level member of this path; names below it may be the model's own."""
     found = [name for name in known if path == name or path.startswith((f"{name}.", f"{name}["))]
     return max(found, key=len, default="the whole")
 
 
-_KEY = "toolwire"  # no dialect has this name, so nobody writes it
-
-
 def with_span(call: ToolCall, text: str, why: str) -> ToolCall:
-    return replace(call, extra={**call.extra, _KEY: {"text": text, "why": why}})
+    """A call that cannot be read, with its text as the model wrote it."""
+    return replace(call, extra={**call.extra, _SPAN: {"text": text, "why": why}})
 
 
 def without_end(call: ToolCall) -> ToolCall:
-    return replace(call, extra={**call.extra, _KEY: {"is_open": True}})
+    """A call whose closing tag is missing: if the answer was cut, more may be missing."""
+    return replace(call, extra={**call.extra, _SPAN: {"is_open": True}})
 
 
 def span_of(call: ToolCall) -> str:
-    """All that the model wrote for it, tags included; "" for any other call."""
-    return str(call.extra.get(_KEY, {}).get("text", ""))
+    """The text of an unreadable call, tags included; "" for any other call."""
+    return str(call.extra.get(_SPAN, {}).get("text", ""))
 
 
 def why_of(call: ToolCall) -> str:
-    return str(call.extra.get(_KEY, {}).get("why", ""))
+    return str(call.extra.get(_SPAN, {}).get("why", ""))
 
 
 def is_open(call: ToolCall) -> bool:
-    """Whether more of it may have been to come."""
-    return bool(call.extra.get(_KEY, {}).get("is_open", False))
+    """Whether the end of the call may be missing."""
+    return bool(call.extra.get(_SPAN, {}).get("is_open", False))
 
 
 def without_span(call: ToolCall) -> ToolCall:
-    """The same call, now that it has been judged and is good."""
-    if _KEY not in call.extra:
+    """The call after it was found valid."""
+    if _SPAN not in call.extra:
         return call
-    return replace(call, extra={key: value for key, value in call.extra.items() if key != _KEY})
+    return replace(call, extra={key: value for key, value in call.extra.items() if key != _SPAN})

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from ..backends.base import Backend
 from ..calls.schemas import Schemas
 from ..calls.tools.encoded_arguments import ArgumentDecoder
-from ..calls.turn import CallCounter, CallMonitor, CallObserver, has_tools
+from ..calls.turn import CallCounter, CallMonitor, CallObserver, MakeSplitter, has_tools
 from ..calls.validation import CallValidator, OfferedTools, ToolOffer
 from ..calls.written.request import CallDemand, call_demand, reminder
 from ..calls.written.splitter import CallSplitter, SplitterPolicy
@@ -45,14 +45,17 @@ def guarded(job: Job, schemas: Schemas, decoder: ArgumentDecoder | None) -> tupl
     return CorrectingBackend(backend, checking, terms), None
 
 
-def text_splitter(job: Job, schemas: Schemas) -> CallSplitter | None:
-    """Takes calls out of the text; None where the models of the back end do not write calls as text."""
+def text_splitter(job: Job, schemas: Schemas) -> MakeSplitter | None:
+    """Makes what takes calls out of the text, by the index of the first text part; None where the back end's models write none."""
     if not _writes_calls(job):
         return None
-    offer = ToolOffer(job.request.tools)
-    return CallSplitter(
-        OfferedTools(offer, schemas, is_instructed=False), offer, new_id, _manner(job.policy, job.guard)
-    )
+
+    def make(first: int) -> CallSplitter:
+        offer = ToolOffer(job.request.tools)
+        tools = OfferedTools(offer, schemas, is_instructed=False)
+        return CallSplitter(tools, offer, new_id, _manner(job.policy, job.guard), first)
+
+    return make
 
 
 def _writes_calls(job: Job) -> bool:

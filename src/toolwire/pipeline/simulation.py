@@ -15,7 +15,8 @@ from ..backends.base import Backend, EventReply
 from ..calls.schemas import Schemas
 from ..calls.turn import has_tools
 from ..calls.validation import OfferedTools, ToolOffer
-from ..calls.written.request import call_demand, to_text_request
+from ..calls.written.history_text import HistoryRenderer
+from ..calls.written.request import CallDemand, to_text_request
 from ..calls.written.splitter import CallSplitter, SplitterPolicy
 from ..errors import GatewayError
 from ..events import Event, Failed
@@ -40,9 +41,8 @@ class ScanningBackend(BackendWrapper):
     def splitter(self, request: Request) -> CallSplitter:
         """Takes the calls out of the text of one answer."""
         offer = ToolOffer(request.tools)
-        return CallSplitter(
-            OfferedTools(offer, self._schemas, self.is_instructed), offer, new_id, self._manner_for(request)
-        )
+        tools = OfferedTools(offer, self._schemas, self.is_instructed)
+        return CallSplitter(tools, offer, new_id, self._manner_for(request))
 
     async def _open(self, request: Request, sent: Request, losses: tuple[Loss, ...] = (), how: str = "") -> EventReply:
         reply = await self._inner.open(sent, is_verbatim=False)
@@ -73,13 +73,16 @@ class SimulatingBackend(ScanningBackend):
     def __init__(self, inner: Backend, schemas: Schemas, manner: SplitterPolicy) -> None:
         super().__init__(inner, schemas, manner)
         self.profile = simulated_profile(inner.profile)
+        self._history = HistoryRenderer()
+        self._demand = CallDemand()
 
     async def open(self, request: Request, *, is_verbatim: bool) -> EventReply:
-        rendered = to_text_request(request)
+        rendered = to_text_request(request, self._history)
+        self._demand = rendered.demand
         return await self._open(request, rendered.request, rendered.losses, "tools are described in the prompt")
 
     def _manner_for(self, request: Request) -> SplitterPolicy:
-        wanted = call_demand(request)
+        wanted = self._demand
         is_strict = self._manner.may_hold and any(tool.strict for tool in request.tools)
         is_held = self._manner.is_held or is_strict
         return replace(self._manner, is_held=is_held, is_single=wanted.is_single, must_call=wanted.must_call)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire.calls.ledger.repair import repair_history
-from toolwire.calls.written.history_text import has_calls, render_history, with_paragraph
+from toolwire.calls.written.history_text import HistoryRenderer, has_calls, with_paragraph
 from toolwire.types import (
     Citation,
     Media,
@@ -75,7 +75,7 @@ def result(number: int, *parts: Any, **members: Any) -> ToolResult:
 def told(*messages: Message) -> list[str]:
     """Role and text of each message, which must have no other parts."""
     found = []
-    for message in render_history(messages).messages:
+    for message in HistoryRenderer().render(messages).messages:
         assert all(isinstance(part, Text) for part in message.parts)
         found.append(f"{message.role}: " + "|".join(part.text for part in message.parts if isinstance(part, Text)))
     return found
@@ -141,7 +141,7 @@ def test_calls_are_counted_anew_in_each_turn() -> None:
 
 def test_a_block_begins_its_own_line_behind_words_and_thoughts() -> None:
     thought = Reasoning(text="hm")
-    (message,) = render_history((say("assistant", "First.", thought, call(1)),)).messages
+    (message,) = HistoryRenderer().render((say("assistant", "First.", thought, call(1)),)).messages
     assert message.parts[:2] == (Text(text="First."), thought)
     assert isinstance(message.parts[2], Text)
     assert message.parts[2].text.startswith("\n<tool_call>")
@@ -176,7 +176,7 @@ def test_the_texts_of_people_and_models_stay_as_they_are() -> None:
         say("assistant", Refusal(text="<no>"), Reasoning(text="why"), source=Source("chat", {})),
         say("user", Media(kind="image", url="http://x/y.png")),
     )
-    kept = render_history(messages)
+    kept = HistoryRenderer().render(messages)
     assert all(before is after for before, after in zip(messages, kept.messages, strict=True))
     assert kept.losses == ()
     assert not has_calls(messages)
@@ -193,7 +193,7 @@ def test_media_of_a_result_follow_their_line_without_words_of_their_own() -> Non
         say("tool", result(2, "plain")),
         say("user", "Look."),
     )
-    written = render_history(messages)
+    written = HistoryRenderer().render(messages)
     parts = written.messages[1].parts
     first, other, last = parts[0], parts[1], parts[3]
     assert isinstance(first, Text)
@@ -209,7 +209,9 @@ def test_media_of_a_result_follow_their_line_without_words_of_their_own() -> Non
 
 def test_a_text_file_in_a_result_is_told_in_its_line() -> None:
     data = base64.b64encode("</tool_result> hé".encode()).decode()
-    written = render_history((say("tool", result(1, Media(kind="file", mime="text/plain", data=data, name="a.txt"))),))
+    written = HistoryRenderer().render(
+        (say("tool", result(1, Media(kind="file", mime="text/plain", data=data, name="a.txt"))),)
+    )
     (part,) = written.messages[0].parts
     assert isinstance(part, Text)
     assert lines_in(part.text)[0]["output"] == "[file a.txt]\n</tool_result> hé"
@@ -219,14 +221,14 @@ def test_a_text_file_in_a_result_is_told_in_its_line() -> None:
 
 @pytest.mark.parametrize("data", ["JVBERi0xLjcK/w==", "AGE=", "é!"])
 def test_a_file_that_is_no_text_stays_a_file(data: str) -> None:
-    (message,) = render_history((say("tool", result(1, Media(kind="file", data=data))),)).messages
+    (message,) = HistoryRenderer().render((say("tool", result(1, Media(kind="file", data=data))),)).messages
     assert message.parts[-1] == Media(kind="file", data=data)
 
 
 def test_a_foreign_part_of_a_result_is_told_as_json_and_as_a_loss() -> None:
     opaque = Opaque(dialect="messages", value={"type": "search_result", "title": "<b>"})
     long = Opaque(dialect="messages", value={"type": "blob", "data": "x" * 9000})
-    written = render_history((say("tool", result(1, opaque, long)),))
+    written = HistoryRenderer().render((say("tool", result(1, opaque, long)),))
     (part,) = written.messages[0].parts
     assert isinstance(part, Text)
     first, second = lines_in(part.text)[0]["output"].split("\n")
@@ -238,7 +240,7 @@ def test_a_foreign_part_of_a_result_is_told_as_json_and_as_a_loss() -> None:
 def test_instructions_say_their_words_and_declare_nothing() -> None:
     declaring = say("developer", source=Source("responses", {"type": "additional_tools"}))
     speaking = say("system", "Be brief.", source=Source("messages", {"tools": 1}))
-    assert render_history((declaring, speaking)).messages == (say("system", "Be brief."),)
+    assert HistoryRenderer().render((declaring, speaking)).messages == (say("system", "Be brief."),)
 
 
 def test_members_of_a_tools_message_do_not_become_the_users() -> None:
@@ -246,13 +248,13 @@ def test_members_of_a_tools_message_do_not_become_the_users() -> None:
         say("tool", result(1, "x"), extra={"chat": {"name": "read"}}),
         say("user", "y", extra={"chat": {"name": "Ann"}}),
     )
-    assert render_history(messages).messages[0].extra == {"chat": {"name": "Ann"}}
-    assert render_history(messages[:1]).messages[0].extra == {}
+    assert HistoryRenderer().render(messages).messages[0].extra == {"chat": {"name": "Ann"}}
+    assert HistoryRenderer().render(messages[:1]).messages[0].extra == {}
 
 
 def test_a_tool_message_without_a_result_is_the_users() -> None:
     item = Opaque(dialect="responses", value={"type": "odd_output"})
-    (message,) = render_history((say("tool", item, source=Source("responses", item.value)),)).messages
+    (message,) = HistoryRenderer().render((say("tool", item, source=Source("responses", item.value)),)).messages
     assert (message.role, message.parts, message.source) == ("user", (item,), Source("responses", item.value))
 
 
@@ -264,7 +266,7 @@ def test_words_of_ours_keep_what_is_said_of_a_text() -> None:
         Text(text="a"),
         Text(text="As said.\n\nRules.", citations=cited.citations, extra=cited.extra),
     )
-    behind = render_history((say("tool", result(1, "x")), say("user", cited))).messages[0].parts
+    behind = HistoryRenderer().render((say("tool", result(1, "x")), say("user", cited))).messages[0].parts
     assert behind[1] == cited  # its citations count letters from its start
 
 
@@ -306,7 +308,7 @@ def flat(messages: tuple[Message, ...]) -> list[Any]:
 def test_a_conversation_that_goes_on_begins_with_the_same_bytes(messages: tuple[Message, ...]) -> None:
     before: list[Any] = []
     for count in range(len(messages) + 1):
-        now = flat(render_history(messages[:count]).messages)
+        now = flat(HistoryRenderer().render(messages[:count]).messages)
         assert now[: len(before)] == before
         before = now
 
@@ -316,7 +318,7 @@ def test_calls_and_results_can_be_read_back(messages: tuple[Message, ...]) -> No
     """By a reader that knows no more than lines."""
     messages = repair_history(Request(model="m", messages=messages)).request.messages
     parts = [part for message in messages for part in message.parts]
-    written = render_history(messages).messages
+    written = HistoryRenderer().render(messages).messages
     assert not has_calls(written)
     assert all(message.role != "tool" for message in written)
     text = {
@@ -346,7 +348,17 @@ def test_a_long_conversation_costs_its_length() -> None:
         tries = []
         for _ in range(3):
             start = time.process_time()
-            assert len(render_history(results).messages) == 2
+            assert len(HistoryRenderer().render(results).messages) == 2
             tries.append(time.process_time() - start)
         seconds.append(min(tries))
     assert seconds[1] < 12 * seconds[0] + 0.1
+
+
+def test_a_continued_conversation_is_rendered_like_the_whole() -> None:
+    first = (say("user", "Hi."), say("assistant", "Look.", call(1)), say("tool", result(1, "x")))
+    second = (*first, say("assistant", "Again.", call(2)), say("tool", result(2, "y")), say("user", "Go on."))
+    renderer = HistoryRenderer()
+    renderer.render(first)
+    assert renderer.render(second) == HistoryRenderer().render(second)
+    other = (*first, say("user", "Stop."))
+    assert renderer.render(other) == HistoryRenderer().render(other)

@@ -1,19 +1,20 @@
-"""The calls and results of a history, told as words that nobody can forge.
+"""Renders the calls and results of a history as text that tool output cannot forge.
 
-A call is a block in the assistant's text, where it stood, with its arguments as they were. A result is one line of JSON between two tags
-in a user message, and in that JSON no letter stands as it is that a tag, a role or a token of a chat template could begin or end with:
-`<`, `>`, `&`, control characters, other line ends, and brackets around such tokens are written as \\uXXXX, which means the same. So
-whatever a tool gave back, it ends where its line ends, and is nobody's words but its own.
+A call is a block in the assistant's text, at its position, with its arguments unchanged. A result is one line of JSON between two tags in
+a user message. In that JSON every character that could begin or end a tag, a role or a token of a chat template is written as \\uXXXX,
+which means the same: `<`, `>`, `&`, control characters, other line ends, and brackets around such tokens. So the output of a tool ends
+where its line ends, and cannot pose as anything else.
 
-Results of a turn and what the user says behind them are one message, because most templates want the roles to alternate. Our words and
-the text beside them become one text, because a message of one text is a plain string on the wire, which every server takes. All of it
-depends only on what stands before it: a conversation that goes on is told by the same bytes, and more.
+The results of a turn and the user's text after them become one message, because most templates want the roles to alternate. Rendered
+text is joined with the text beside it, because a message of one text is a plain string on the wire, which every server accepts. A message
+depends only on those before it: a conversation that grows keeps its bytes, and so its place in the prompt cache.
 """
 
 from __future__ import annotations
 
 import base64
 import re
+from operator import is_
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -36,25 +37,41 @@ class RenderedHistory(Struct, frozen=True):
     losses: tuple[Loss, ...] = ()
 
 
-def render_history(messages: tuple[Message, ...]) -> RenderedHistory:
-    """The same conversation without a call or a result; linear."""
-    retelling = _HistoryRenderer()
-    for index, message in enumerate(messages):
-        retelling.tell(message, f"messages[{index}]")
-    retelling.close()
-    return RenderedHistory(tuple(retelling.messages), tuple(retelling.losses))
+class HistoryRenderer:
+    """Renders conversations without calls and results; linear. A conversation that continues the last one is rendered from there."""
+
+    def __init__(self) -> None:
+        self._source: tuple[Message, ...] = ()
+        self._rendering = _Rendering()
+
+    def render(self, messages: tuple[Message, ...]) -> RenderedHistory:
+        if not self._continues(messages):
+            self._source, self._rendering = (), _Rendering()
+        rendering = self._rendering
+        for index in range(len(self._source), len(messages)):
+            rendering.add(messages[index], f"messages[{index}]")
+        rendering.close()
+        self._source = messages
+        return RenderedHistory(tuple(rendering.messages), tuple(rendering.losses))
+
+    def _continues(self, messages: tuple[Message, ...]) -> bool:
+        """Whether messages extends the last conversation, by an assistant's message first: that one ends the message before it."""
+        done = len(self._source)
+        if done >= len(messages) or messages[done].role != "assistant":
+            return False
+        return all(map(is_, self._source, messages))
 
 
 def has_calls(messages: tuple[Message, ...]) -> bool:
     return any(isinstance(part, ToolCall | ToolResult) for message in messages for part in message.parts)
 
 
-def with_paragraph(message: Message, words: str) -> Message:
-    """The message with a paragraph of ours at its end."""
+def with_paragraph(message: Message, text: str) -> Message:
+    """The message with a paragraph added at its end."""
     writing = _PartWriter()
     for part in message.parts:
         writing.add(part)
-    writing.say(words)
+    writing.insert(text)
     return message.with_parts(writing.parts())
 
 
@@ -64,32 +81,32 @@ def call_block(name: str, arguments: str) -> str:
 
 
 class _PartWriter:
-    """Parts one after the other. Our words are joined to the text beside them, which keeps what else is said of it.
+    """Collects the parts of one message. Inserted text is joined to the text part beside it, which keeps its other members.
 
-    Texts of an assistant are joined by some encoders whatever stands between them, so there a block of ours begins its own line.
+    Some encoders join all texts of an assistant, so an inserted block begins on a new line there.
     """
 
     def __init__(self, *, is_assistants: bool = False, is_mid_line: bool = False) -> None:
         self._is_assistants = is_assistants
         self._between = "\n" if is_assistants else "\n\n"
-        self._is_mid_line = is_mid_line  # what was said before does not end its line
+        self._is_mid_line = is_mid_line  # the text before does not end its line
         self._parts: list[Part] = []
         self._pieces: list[str] = []  # of one text, the last part
         self._carrier: Text | None = None  # whose text is among them
-        self._is_ours = False  # the last of them
+        self._is_inserted = False  # the last of them
 
-    def say(self, words: str) -> None:
+    def insert(self, text: str) -> None:
         if not self._pieces and self._is_mid_line:
             self._pieces.append("\n")
-        self._leave_line("\n" if self._is_ours else self._between)
-        self._pieces.append(words)
-        self._is_ours = True
+        self._leave_line("\n" if self._is_inserted else self._between)
+        self._pieces.append(text)
+        self._is_inserted = True
 
     def add(self, part: Part) -> None:
         if not isinstance(part, Text):
             self._flush()
             self._parts.append(part)
-        elif self._is_ours and self._carrier is None and not part.citations and part.logprobs is None:
+        elif self._is_inserted and self._carrier is None and not part.citations and part.logprobs is None:
             if part.text:
                 self._leave_line(self._between)
             self._pieces.append(part.text)
@@ -97,7 +114,7 @@ class _PartWriter:
         else:
             self._flush()
             self._pieces, self._carrier = [part.text], part
-        self._is_ours = False
+        self._is_inserted = False
 
     def parts(self) -> tuple[Part, ...]:
         self._flush()
@@ -112,11 +129,11 @@ class _PartWriter:
         text = "".join(self._pieces)
         if self._carrier is not None:
             self._parts.append(replace(self._carrier, text=text))
-        elif self._is_ours:
+        elif self._is_inserted:
             self._parts.append(Text(text=text))
         if text and self._is_assistants:
             self._is_mid_line = not text.endswith("\n")
-        self._pieces, self._carrier, self._is_ours = [], None, False
+        self._pieces, self._carrier, self._is_inserted = [], None, False
 
 
 class _Open(Struct):
@@ -127,7 +144,7 @@ class _Open(Struct):
     extra: Extra = {}
 
 
-class _HistoryRenderer:
+class _Rendering:
     def __init__(self) -> None:
         self.messages: list[Message] = []
         self.losses: list[Loss] = []
@@ -135,9 +152,9 @@ class _HistoryRenderer:
         self._calls: dict[str, tuple[int, str]] = {}  # id -> its number in its turn, and its name
         self._count = 0
         self._is_turn = False
-        self._is_mid_line = False  # what the turn has said so far does not end its line
+        self._is_mid_line = False  # the turn's text so far does not end its line
 
-    def tell(self, message: Message, where: str) -> None:
+    def add(self, message: Message, where: str) -> None:
         is_turn = message.role == "assistant"
         if is_turn and not self._is_turn:
             self._count, self._is_mid_line = 0, False
@@ -146,7 +163,7 @@ class _HistoryRenderer:
         if is_turn or is_instruction:
             self.close()
         if is_instruction:
-            if message.parts:  # one without a word only declared tools, and its source may do so beside words
+            if message.parts:  # without parts it only declared tools; with_parts drops a source that may declare some
                 self.messages.append(message.with_parts(message.parts))
         elif self._open is None and not any(isinstance(part, ToolCall | ToolResult) for part in message.parts):
             self._pass(message)
@@ -170,7 +187,7 @@ class _HistoryRenderer:
         for part in message.parts:
             match part:
                 case ToolCall():
-                    self._as("assistant").say(self._call(part))
+                    self._as("assistant").insert(self._call(part))
                 case ToolResult():
                     self._result(part, where)
                 case _:
@@ -202,21 +219,21 @@ class _HistoryRenderer:
     def _result(self, result: ToolResult, where: str) -> None:
         number, name = self._calls.get(result.call_id, (0, result.name))
         media: list[Media] = []
-        texts = [self._told(part, media, where) for part in result.parts]
+        texts = [self._result_text(part, media, where) for part in result.parts]
         line: JsonObject = {"call": number, "name": name} if number else {"name": name}
         if result.is_error:
             line["error"] = True
         line["output"] = "\n".join(texts)
         writing = self._as("user")
-        writing.say(f"<tool_result>{_inert(line)}</tool_result>")
+        writing.insert(f"<tool_result>{_inert(line)}</tool_result>")
         if media:
             which = f"call {number} ({_plain(name)})" if number else _plain(name)
-            writing.say(f"Attached to the result of {which}:")
+            writing.insert(f"Attached to the result of {which}:")
             for medium in media:
                 writing.add(medium)
 
-    def _told(self, part: Text | Media | Opaque, media: list[Media], where: str) -> str:
-        """Its words, or those in its place."""
+    def _result_text(self, part: Text | Media | Opaque, media: list[Media], where: str) -> str:
+        """The text of one part of a result, or what replaces it."""
         match part:
             case Text():
                 return part.text
@@ -228,13 +245,13 @@ class _HistoryRenderer:
                 return f"[{part.kind} {len(media)}, attached]"
             case Opaque():
                 kind = str(part.value.get("type", "part"))[:60]
-                self.losses.append(Loss(f"part.{kind}", where, "a result holds words only here: told as JSON"))
+                self.losses.append(Loss(f"part.{kind}", where, "results are text here: written as JSON"))
                 return _shortened(part.value)
 
     def _unwritten(self, media: Media, where: str) -> Media:
         """The medium without a word that a tool could have put on it, because an encoder may show them."""
         if any(media.extra.values()):
-            self.losses.append(Loss(f"media.{media.kind}", where, "what was said beside it is left out"))
+            self.losses.append(Loss(f"media.{media.kind}", where, "its other members are dropped"))
         url = None if media.url is None else _ACTIVE.sub(_percent, media.url)
         file_id = None if media.file_id is None else _plain(media.file_id)
         return replace(media, name=_plain(media.name), mime=_plain(media.mime), url=url, file_id=file_id, extra={})

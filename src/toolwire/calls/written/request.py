@@ -1,9 +1,8 @@
-"""Tools for a model that has none, the prompt side: a request with tools becomes one without, which says the same in words.
+"""The request for a model without a tool interface: tools are described in a prompt, and past calls and results are text.
 
-The tools and the way to call them stand behind the instructions (rulebook.py), calls and results in the messages (retelling.py). What
-may change from one request to the next, which tools must or may be called now, and if any, stands at the very end, so that all before it
-stays cached.
-The request is written anew by whoever sends it: its source, with the tools and in some dialects the instructions, is gone.
+The tools and the form of a call follow the instructions. What may change with every request, which tools may or must be called now, comes
+last, so that everything before it stays cached. The same tools give the same bytes, whatever else is in the request. The source of the
+request is dropped, because it holds the tools and in some dialects the instructions.
 """
 
 from __future__ import annotations
@@ -16,37 +15,43 @@ from msgspec.structs import replace
 from ...types import JsonObject, Loss, Message, Output, Request, Text, Tool
 from ...wire.exact_json import encode
 from ..schemas.examples import NoExample, example_of
-from .history_text import BRACKETED, call_block, has_calls, render_history, with_paragraph
+from .history_text import BRACKETED, HistoryRenderer, call_block, has_calls, with_paragraph
 
 _AS_BLOCK = "as a <tool_call> block"
 
 
-class TextRequest(Struct, frozen=True):
-    request: Request
-    losses: tuple[Loss, ...] = ()
-
-
 class CallDemand(Struct, frozen=True, kw_only=True):
-    """What the client wants of the answer. names: only these may be called, None where all may."""
+    """Which calls the client allows and demands. names: only these tools may be called; None for all."""
 
     must_call: bool = False
     names: frozenset[str] | None = None
     is_single: bool = False
 
 
-def to_text_request(request: Request) -> TextRequest:
-    """For a request whose tools are plain functions and whose history is settled; one without either stays the same object."""
-    is_instructed = has_calls(request.messages)
-    if not is_instructed and not _speaks_of_tools(request):
-        return TextRequest(request)
-    told, wanted = render_history(request.messages), call_demand(request)
-    messages, losses, output = told.messages, list(told.losses), request.output
-    notes = [_note(wanted, is_instructed=is_instructed or bool(request.tools))]
+class TextRequest(Struct, frozen=True):
+    request: Request
+    demand: CallDemand
+    losses: tuple[Loss, ...] = ()
+
+
+def to_text_request(request: Request, history: HistoryRenderer | None = None) -> TextRequest:
+    """For a request whose tools are functions and whose history is repaired; one without either stays the same object.
+
+    history: the renderer of earlier rounds of the same request, so that a correction renders only the new messages.
+    """
+    wanted, has_history = call_demand(request), has_calls(request.messages)
+    if not has_history and not _mentions_tools(request):
+        return TextRequest(request, wanted)
+    rendered = (history or HistoryRenderer()).render(request.messages)
+    messages, losses, output = rendered.messages, list(rendered.losses), request.output
+    notes = [_note(wanted, has_tools=has_history or bool(request.tools))]
     if request.tools:
-        # Even if none may be called now: the next request may call one, and must begin with the same words.
+        # Also if none may be called now: the next request may call one, and must begin with the same text.
         messages = _with_rules(messages, tool_rules(request.tools))
     if wanted.names != frozenset() and output.format != "text":
-        losses.append(Loss(f"output.{output.format}", "response_format", "asked for in words, because calls are words"))
+        losses.append(
+            Loss(f"output.{output.format}", "response_format", "stated in the prompt, because calls are text")
+        )
         notes.append(_form(output))
         output = Output(verbosity=output.verbosity)
     if request.tool_choice is not None and _is_void(request):
@@ -64,11 +69,10 @@ def to_text_request(request: Request) -> TextRequest:
         source={},
         wire=b"",
     )
-    return TextRequest(request, tuple(losses))
+    return TextRequest(request, wanted, tuple(losses))
 
 
 def call_demand(request: Request) -> CallDemand:
-    """Of a request as it is before it is written."""
     choice, is_single = request.tool_choice, request.parallel_calls is False
     if not request.tools or (choice is not None and choice.mode == "none"):
         return CallDemand(names=frozenset())
@@ -87,9 +91,8 @@ def reminder(wanted: CallDemand, *, is_native: bool = False) -> str:
     return f"You have answered without calling a tool. {_demand(wanted, '' if is_native else f', {_AS_BLOCK}')}{how}"
 
 
-def _speaks_of_tools(request: Request) -> bool:
-    said = (request.tools, request.tool_choice, request.parallel_calls)
-    return said != ((), None, None) or "tools" in request.source
+def _mentions_tools(request: Request) -> bool:
+    return (request.tools, request.tool_choice, request.parallel_calls) != ((), None, None) or "tools" in request.source
 
 
 def _chosen(request: Request) -> frozenset[str]:
@@ -103,15 +106,15 @@ def _is_void(request: Request) -> bool:
     return choice is not None and choice.mode in ("named", "allowed", "hosted") and not _chosen(request)
 
 
-def _note(wanted: CallDemand, *, is_instructed: bool) -> str:
+def _note(wanted: CallDemand, *, has_tools: bool) -> str:
     if wanted.names == frozenset():  # calls in the history are an example that a model would follow, as rules are
-        return "No tool may be called now: answer in plain text." if is_instructed else ""
+        return "No tool may be called now: answer in plain text." if has_tools else ""
     if wanted.must_call:
         return _demand(wanted)
-    said = [f"Of the tools only these may be called now: {_listed(wanted.names)}."] if wanted.names is not None else []
+    notes = [f"Of the tools only these may be called now: {_listed(wanted.names)}."] if wanted.names is not None else []
     if wanted.is_single:
-        said.append("Call at most one tool now.")
-    return " ".join(said)
+        notes.append("Call at most one tool now.")
+    return " ".join(notes)
 
 
 def _demand(wanted: CallDemand, how: str = f", {_AS_BLOCK}") -> str:
@@ -135,18 +138,18 @@ def _form(output: Output) -> str:
     return "An answer that calls no tool must be one JSON object, and nothing else."
 
 
-def _with_rules(messages: tuple[Message, ...], words: str) -> tuple[Message, ...]:
+def _with_rules(messages: tuple[Message, ...], text: str) -> tuple[Message, ...]:
     """Behind the first instruction. One that stands later may not have stood there in the request before."""
     if messages and messages[0].role in ("system", "developer"):
-        return (with_paragraph(messages[0], words), *messages[1:])
-    return (Message(role="system", parts=(Text(text=words),), is_head=True), *messages)
+        return (with_paragraph(messages[0], text), *messages[1:])
+    return (Message(role="system", parts=(Text(text=text),), is_head=True), *messages)
 
 
 def _with_note(messages: tuple[Message, ...], note: str) -> tuple[Message, ...]:
-    words = f"[Note on this answer: {note}]"
+    text = f"[Note on this answer: {note}]"
     if messages and messages[-1].role == "user":
-        return (*messages[:-1], with_paragraph(messages[-1], words))
-    return (*messages, Message(role="user", parts=(Text(text=words),)))
+        return (*messages[:-1], with_paragraph(messages[-1], text))
+    return (*messages, Message(role="user", parts=(Text(text=text),)))
 
 
 _RULES = """\
@@ -171,7 +174,7 @@ _TRIED = 8  # tools that an example is looked for in
 _LONGEST = 2000  # characters of an example
 _LARGEST = 1 << 20  # bytes of tools that are worth remembering
 _MOST = 16
-_known: list[tuple[bytes, str]] = []  # tools as JSON, and what was said of them
+_known: list[tuple[bytes, str]] = []  # tools as JSON, and their prompt
 # A description may come from anywhere. It may hold tags, but none that a template or a reader of calls takes for its own.
 _POSING = re.compile(
     r"<(?=[|\uff5c]|(?i:/?\s*(?:s|bos|eos|pad|unk|tool_call|tool_result|tool_response|start_of_turn|end_of_turn|think)\s*>))|"
@@ -181,29 +184,29 @@ _POSING = re.compile(
 
 def tool_rules(tools: tuple[Tool, ...]) -> str:
     """Costs what writing the tools as JSON costs, once they are known."""
-    told = [_told(tool) for tool in tools]
-    key = encode(told)
+    described = [_describe(tool) for tool in tools]
+    key = encode(described)
     for known, text in _known:  # to compare long bytes is much cheaper than to hash them
         if known == key:
             return text
-    text = _written(told)
+    text = _render(described)
     if len(key) <= _LARGEST:
         _known.insert(0, (key, text))
         del _known[_MOST:]
     return text
 
 
-def _told(tool: Tool) -> JsonObject:
+def _describe(tool: Tool) -> JsonObject:
     described = {"description": tool.description} if tool.description else {}
     return {"name": tool.name, **described, "parameters": tool.schema or {"type": "object", "properties": {}}}
 
 
-def _written(told: list[JsonObject]) -> str:
-    lines = "\n".join(encode(tool).decode() for tool in told)
-    return _RULES + _posing_no_more(lines) + _example(told[:_TRIED])
+def _render(tools: list[JsonObject]) -> str:
+    lines = "\n".join(encode(tool).decode() for tool in tools)
+    return _RULES + _escape_tokens(lines) + _example(tools[:_TRIED])
 
 
-def _posing_no_more(text: str) -> str:
+def _escape_tokens(text: str) -> str:
     """The same JSON."""
     return _POSING.sub(lambda match: f"\\u{ord(match.group()):04x}", text)
 
@@ -214,9 +217,9 @@ def _example(tools: list[JsonObject]) -> str:
         if not tool["parameters"].get("required"):
             continue
         try:
-            to_text_request = encode(example_of(tool["parameters"])).decode()
+            arguments = encode(example_of(tool["parameters"])).decode()
         except NoExample:
             continue
-        if to_text_request.startswith("{") and len(to_text_request) <= _LONGEST:
-            return _EXAMPLE + call_block(tool["name"], _posing_no_more(to_text_request))
+        if arguments.startswith("{") and len(arguments) <= _LONGEST:
+            return _EXAMPLE + call_block(tool["name"], _escape_tokens(arguments))
     return ""

@@ -1,7 +1,7 @@
-"""Calls that a model wrote into its text become calls: the text's events go in, events of text and of calls come out.
+"""Turns calls that a model wrote into its text into calls: events of text in, events of text and of calls out.
 
-A part of text is split where a call begins. Text keeps its order around the calls; blanks that only part one block from the next are
-nobody's text. Parts are numbered anew, ids are minted here, and what the model wrote as an id is not looked at.
+A text part is split where a call begins. Text keeps its order around the calls; whitespace between two blocks is dropped. Parts are
+renumbered, and ids are minted here: an id that the model wrote is ignored.
 """
 
 from __future__ import annotations
@@ -39,50 +39,52 @@ _CHANGED = "a call was written into the text"
 
 
 class SplitterPolicy(Struct, frozen=True, kw_only=True):
-    """How written calls are taken. is_held: somebody behind this judges calls before they leave, and may ask the model again."""
+    """What becomes of written calls. is_held: a later step validates calls before they are sent, and may ask the model again."""
 
     is_held: bool = False
-    may_hold: bool = True  # calls may be held where their tools want to be strict
-    is_single: bool = False  # one call in an answer, and no more
+    may_hold: bool = True  # calls of strict tools may be held
+    is_single: bool = False  # at most one call in an answer
     must_call: bool = False
-    policy: str = "text"  # for what cannot be read: text, or error
+    policy: str = "text"  # for calls that cannot be read: text, or error
     unknown: UnknownTool = "correct"
 
 
 class CallSplitter:
-    """One answer. changed: why the back end's own bytes are no longer what the client should see."""
+    """Splits one answer. changed: the reason why the client must not get the back end's own bytes. first: index of the first text part."""
 
-    def __init__(self, known: ToolLookup, offer: ToolOffer, mint: Callable[[str], str], manner: SplitterPolicy) -> None:
-        self._known = known
+    def __init__(
+        self, known: ToolLookup, offer: ToolOffer, mint: Callable[[str], str], policy: SplitterPolicy, first: int = 0
+    ) -> None:
+        self.known = known
+        self.policy = policy
+        self.indexes = PartIndexes(first=first)
+        self.calling: set[int] = set()  # choices that have called
         self._offer = offer
         self._mint = mint
-        self._manner = manner
         self._texts: dict[int, _TextSplitter] = {}
-        self.indexes = PartIndexes()
-        self._calling: set[int] = set()  # choices that have called
         self._failed = False
         self.changed = ""
 
     def send(self, events: list[Event]) -> list[Event]:
-        """The same list where nothing had to change."""
-        if len(events) == 1 and type(event := events[0]) is PartDelta and self.passes(event):
-            return events
-        kept: list[Event] = []
+        """The same list where nothing changes."""
+        sent: list[Event] = []
         for event in events:
-            if not self._failed:
-                kept += self._event(event)
-        if not self._known.is_instructed:
-            kept += [event for text in self._texts.values() for event in text.begun()]
-        if kept == events:
+            if type(event) is PartDelta and self.passes(event):
+                sent.append(event)
+            elif not self._failed:
+                sent += self._event(event)
+        if not self.known.is_instructed:
+            sent += [event for text in self._texts.values() for event in text.begun()]
+        if sent == events:
             return events
         self.changed = self.changed or _CHANGED
-        return kept
+        return sent
 
     def passes(self, delta: PartDelta) -> bool:
-        """Whether it leaves as it is, as nearly every delta does; if so, it has been looked at and must not be sent."""
+        """Whether the delta stays as it is, as nearly every one does. If so it is noted here, and must not be sent."""
         text = self._texts.get(delta.index)
         if text is not None:
-            return text.plain(delta)
+            return text.passes(delta)
         return self.indexes.get(delta.index) == delta.index and not self._failed
 
     def _event(self, event: Event) -> list[Event]:
@@ -101,31 +103,17 @@ class CallSplitter:
                 return [] if place is None else [replace(event, index=place)]
             case PartDelta() | PartEnded() | Noted():
                 return self.indexes.forward(event)
-            case Failed():  # what was held is told before the failure is
+            case Failed():  # withheld text precedes the failure
                 return [*(made for text in self._texts.values() for made in text.cut()), event]
-            case Finished() if self._manner.must_call and not self._manner.is_held and not self._calling:
+            case Finished() if self.policy.must_call and not self.policy.is_held and not self.calling:
                 return [Noted(note=Loss("tool_choice", "answer", "the model had to call a tool and did not")), event]
             case _:
                 return [event]
 
-    # What the parts of one answer share.
-
-    def sentinel(self) -> CallScanner:
-        return CallScanner(self._known)
-
-    @property
-    def is_instructed(self) -> bool:
-        return self._known.is_instructed
-
-    @property
-    def manner(self) -> SplitterPolicy:
-        return self._manner
-
-    def has_called(self, choice: int) -> bool:
-        return choice in self._calling
+    # For the text parts of the answer.
 
     def call(self, choice: int, name: str) -> ToolCall:
-        self._calling.add(choice)
+        self.calling.add(choice)
         return self._offer.named(ToolCall(id=self._mint("call_"), name=name, raw=""))
 
     def is_unknown(self, name: str) -> bool:
@@ -137,66 +125,65 @@ class CallSplitter:
 
 
 class _TextSplitter:
-    """One part of the back end's text, and the parts that become of it."""
+    """One text part of the back end, and the parts that it becomes."""
 
     def __init__(self, answer: CallSplitter, event: PartStarted) -> None:
         assert isinstance(event.part, Text)
         self._answer = answer
         self._choice = event.choice
         self._start = event.part
-        self._sentinel = answer.sentinel()
-        self.place: int | None = None  # of the text that is open
-        self._blanks: list[str] = []  # before a text's first word
-        self._said: list[str] = []
+        self._scanner = CallScanner(answer.known)
+        self.place: int | None = None  # index of the open text
+        self._blanks: list[str] = []  # withheld: a text may begin behind them
+        self._written: list[str] = []
         self._has_grown = False
         self._is_split = False
-        self._thinking: int | None = None  # the place of the thought that is open
+        self._thinking: int | None = None  # index of the open thought
         self._thoughts: list[str] = []
         self._call: ToolCall | None = None
         self._call_place = 0
         self._fate: Literal["call", "held", "dropped"] = "call"
-        self._is_over = False  # nothing behind this is worth reading
+        self._is_over = False  # the rest of the text is dropped
 
-    def plain(self, event: PartDelta) -> bool:
-        """Whether this is more of a text that is open, and nothing else: the way of nearly every delta."""
-        if self.place != event.index or self._call is not None or not self._sentinel.passes(event.text):
+    def passes(self, event: PartDelta) -> bool:
+        if self.place != event.index or self._call is not None or not self._scanner.passes(event.text):
             return False
-        self._said.append(event.text)
+        self._written.append(event.text)
         return True
 
     def begun(self) -> list[Event]:
-        """A text whose bytes may pass untouched begins when it begins, whatever comes of it."""
+        """The start of a text that may pass verbatim is sent at once."""
         return [] if self._has_grown or self.place is not None else self._open()
 
     def grown(self, event: PartDelta) -> list[Event]:
         self._has_grown = True
-        pieces = self._sentinel.feed(event.text)
+        pieces = self._scanner.feed(event.text)
         is_plain = len(pieces) == 1 and isinstance(pieces[0], PlainText) and pieces[0].text == event.text
         if is_plain and self._thinking is None:
-            return self._words(event.text, event)
+            return self._text(event.text, event)
         return [made for piece in pieces for made in self._piece(piece)]
 
     def ended(self, event: PartEnded) -> list[Event]:
-        made = [made for piece in self._sentinel.close() for made in self._piece(piece)] + self._thought_ended()
-        if self._is_split or (self.place is None and self._answer.has_called(self._choice)):
+        made = [made for piece in self._scanner.close() for made in self._piece(piece)] + self._thought_ended()
+        if self._is_split or (self.place is None and self._choice in self._answer.calling):
             return made + self._close()
         if self.place is None:
             made += self._open()
         if self._blanks:
             blanks = self._let_go()
-            self._said.append(blanks)
+            self._written.append(blanks)
             made.append(PartDelta(self._placed(), blanks))
         assert isinstance(event.part, Text)
-        text = "".join(self._said)
-        part = event.part if text == event.part.text else replace(self._start, text=text)  # of markup nothing is told
+        text = "".join(self._written)
+        part = event.part if text == event.part.text else replace(self._start, text=text)  # without markup
         return [*made, replace(event, index=self._placed(), part=part)]
 
     def cut(self) -> list[Event]:
-        """The answer fails here: words that may have become a call are words."""
-        held = [piece for piece in self._sentinel.close() if isinstance(piece, PlainText | CallBroken)]
+        """The answer fails here: what may have become a call is text."""
+        held = [piece for piece in self._scanner.close() if isinstance(piece, PlainText | CallBroken)]
         if self._call is not None or self._thinking is not None:
             return []
-        return [made for piece in held if piece.text for made in self._words(piece.text)]
+        return [made for piece in held if piece.text for made in self._text(piece.text)]
 
     def _piece(self, piece: Piece) -> list[Event]:
         if self._is_over:
@@ -205,7 +192,7 @@ class _TextSplitter:
             return [*self._thought_ended(), *self._piece(piece)]
         match piece:
             case PlainText():
-                return self._words(piece.text)
+                return self._text(piece.text)
             case CallOpened():
                 return self._opened(piece.name)
             case CallGrew():
@@ -224,9 +211,9 @@ class _TextSplitter:
             case _:
                 assert_never(piece)
 
-    def _words(self, text: str, event: PartDelta | None = None) -> list[Event]:
+    def _text(self, text: str, event: PartDelta | None = None) -> list[Event]:
         if self.place is None:
-            may_wait = self._answer.is_instructed or self._is_split or self._answer.has_called(self._choice)
+            may_wait = self._answer.known.is_instructed or self._is_split or self._choice in self._answer.calling
             if may_wait and not text.strip(_BLANKS):
                 self._blanks.append(text)
                 return []
@@ -235,7 +222,7 @@ class _TextSplitter:
             opened = []
         if self._blanks:
             text, event = self._let_go() + text, None
-        self._said.append(text)
+        self._written.append(text)
         logprobs = None if event is None else event.logprobs
         return [*opened, PartDelta(self._placed(), text, logprobs)]
 
@@ -272,25 +259,25 @@ class _TextSplitter:
         return blanks
 
     def _close(self) -> list[Event]:
-        """The end of the text that is open; what were only blanks is nobody's."""
+        """End the open text; withheld whitespace is dropped."""
         self._blanks.clear()
         self._is_split = True
         if self.place is None:
             return []
-        place, text = self.place, "".join(self._said)
+        place, text = self.place, "".join(self._written)
         self.place = None
-        self._said.clear()
+        self._written.clear()
         return [PartEnded(index=place, part=replace(self._start, text=text), choice=self._choice)]
 
     def _opened(self, name: str, raw: str = "") -> list[Event]:
-        answer, manner = self._answer, self._answer.manner
-        if manner.is_single and answer.has_called(self._choice):
+        answer, policy = self._answer, self._answer.policy
+        if policy.is_single and self._choice in answer.calling:
             self._fate = "dropped"
             self._blanks.clear()
             self._call = ToolCall(id="", name=name, raw="")
             return []
         self._call = answer.call(self._choice, name)
-        may_judge = not manner.is_held and manner.unknown in ("text", "error")
+        may_judge = not policy.is_held and policy.unknown in ("text", "error")
         self._fate = "held" if may_judge and answer.is_unknown(name) else "call"
         closed = self._close()
         if self._fate == "held":
@@ -311,38 +298,38 @@ class _TextSplitter:
                 why = "one call was asked for, and the model made more; those behind the first are left out"
                 return [Noted(note=Loss("call.parallel", "answer", why))]
             case "held":
-                return self._told(call)
+                return self._unknown_call(call)
             case "call":
                 part = without_end(call) if "unclosed" in piece.repairs else call
                 return [PartEnded(index=self._call_place, part=part, choice=self._choice), *notes]
 
-    def _told(self, call: ToolCall) -> list[Event]:
-        """A call of no tool that anybody offered, by the owner's wish not handed on."""
-        words = fault_text(UnknownCall())
-        if self._answer.manner.unknown == "error":
-            message = f"the model called {quote(call.name)}, {words}."
+    def _unknown_call(self, call: ToolCall) -> list[Event]:
+        """A call of a tool that was not offered, where the configuration does not let it pass."""
+        fault = fault_text(UnknownCall())
+        if self._answer.policy.unknown == "error":
+            message = f"the model called {quote(call.name)}, {fault}."
             return self._answer.fail(UpstreamError(message, status=502, code="unknown_tool"))
-        note = Loss("call.unknown_tool", "answer", "the model called a tool that was not offered; it is told as text")
-        return [*self._words(call_text(call, words)), Noted(note=note)]
+        note = Loss("call.unknown_tool", "answer", "the model called a tool that was not offered; it is sent as text")
+        return [*self._text(call_text(call, fault)), Noted(note=note)]
 
     def _broken(self, piece: CallBroken) -> list[Event]:
-        """What can only be meant as a call and cannot be read as one."""
+        """What can only be a call and cannot be read as one."""
         call, self._call = self._call, None
         if call is not None:
             if self._fate == "dropped":
                 return []
             part = with_span(replace(call, raw=piece.raw), piece.text, piece.why)
             if self._fate == "held":
-                return self._words(piece.text)
+                return self._text(piece.text)
             return [PartEnded(index=self._call_place, part=part, choice=self._choice)]
-        if self._answer.manner.is_held:
+        if self._answer.policy.is_held:
             begun = self._opened(piece.name or _NAMELESS, piece.raw)
             return begun + self._broken(piece)
-        if self._answer.manner.policy == "error":
+        if self._answer.policy.policy == "error":
             message = f"the model wrote a call that cannot be read: {piece.why}."
             return self._answer.fail(UpstreamError(message, status=502, code="unreadable_call"))
         note = Loss("call.unreadable", "answer", f"the model wrote a call that cannot be read: {piece.why}")
-        return [*self._words(piece.text), Noted(note=note)]
+        return [*self._text(piece.text), Noted(note=note)]
 
 
 _REPAIR = "a written call was out of form, and was understood"

@@ -1,8 +1,8 @@
-"""One answer of the model whose calls wait until it is whole: only then can a call still be repaired, or taken back.
+"""Holds the calls of one answer until it is complete: until then a call can still be repaired or dropped.
 
-Text and reasoning leave at once, up to the first call. What the model thinks or says behind one keeps its place there, because that place
-is part of a thought's proof (H080) and of a text's sense, so it waits with the call. An answer that takes the place of another says nothing
-before what is left of that one: words of it leave before its own first word, and where a call of it waits, its own words wait, too.
+Text and reasoning are sent at once, up to the first call. Reasoning and text after a call are held with it, because their position is part
+of the signature (H080) and of the meaning. An answer that corrects another one comes after what is left of that one: text of the earlier
+answer is sent before its own, and while a call of the earlier answer is held, its own text is held, too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _UNKNOWN = {"emit": "pass", "text": "text", "error": "error"}
 
 
 class HeldCall(Struct):
-    """finding is there once the answer is whole. is_dropped: it says again what an earlier answer has said."""
+    """finding: set when the answer is complete. is_dropped: it repeats a call of an earlier answer."""
 
     part: ToolCall
     choice: int
@@ -94,7 +94,7 @@ class HeldAnswer:
 
     @property
     def is_cut(self) -> bool:
-        """It ended before the model wanted to; it is not asked again for what is missing."""
+        """The answer ended early, so the model is not asked to correct it."""
         return self.finished is None or bool(cut_choices(self.finished))
 
     @property
@@ -112,7 +112,7 @@ class HeldAnswer:
 
     @property
     def right(self) -> list[Held]:
-        """What may leave as it is, and only once: right calls and the words between them, those of earlier answers first."""
+        """What can be sent unchanged: valid calls and the text between them, those of earlier answers first."""
         return [*self._earlier, *(held for held in self.held if isinstance(held, HeldText) or _is_right(held))]
 
     @property
@@ -129,7 +129,7 @@ class HeldAnswer:
         return kept
 
     def released(self, policy: str, unknown: str = "correct") -> list[Event]:
-        """All that waited, as it may leave: policy says what becomes of calls that are still wrong, unknown of those of no tool."""
+        """The events of everything held. policy: what becomes of invalid calls; unknown: of calls of unknown tools."""
         events = [event for held in self._earlier for event in self._let_go(held)]
         for held in self.held:
             if isinstance(held, HeldCall) and held.fault is not None:
@@ -140,7 +140,7 @@ class HeldAnswer:
         return events
 
     def words(self) -> list[Event]:
-        """What was said behind a call, where no call may leave any more."""
+        """The held text alone, for an answer that fails."""
         waiting = (*self._earlier, *self.held)
         said = [held for held in waiting if isinstance(held, HeldText) and content_of(held.part)]
         return [event for held in said for event in self._let_go(held)]
@@ -184,7 +184,7 @@ class HeldAnswer:
         return [*earlier, self._indexes.open(event)]
 
     def _words_before(self) -> list[Event]:
-        """What earlier answers said last, up to a call of theirs that waits."""
+        """Held text of earlier answers, up to their first held call."""
         events: list[Event] = []
         while self._earlier and isinstance(self._earlier[0], HeldText):
             events += self._let_go(self._earlier.popleft())

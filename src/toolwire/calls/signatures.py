@@ -1,17 +1,18 @@
-"""The signature vault: what a back end wants back of its turns, remembered for clients that drop it.
+"""Reasoning signatures: what a back end needs back with its turns, for clients that drop it.
 
-Providers refuse calls without the reasoning that led to them (H075, H082, H083) or without the proof that hangs on the call itself
-(H074), and most clients have no place for either. So the thoughts of each turn with calls are remembered, with their places between
-its texts and calls. When such a turn comes back without them they are put back (restoring.py), all or none:
+Providers refuse calls without the reasoning that led to them (H075, H082, H083) or without the signature on the call itself (H074), and
+most clients have no place for either. So the reasoning of each turn with calls is stored, with its position between texts and calls.
+When the turn comes back without it, all of it is restored, or none:
 
-- Only what this back end made, for the same model; nothing is invented, and nothing is changed (H076, H077, H079).
-- Only if the calls are as they were. Texts may have been shortened, for no proof covers them.
-- Thoughts that stood apart stay apart. Where what was between them is not there as it was, none is put back, because
-  providers refuse thoughts that were moved together (H080).
-- A client that hands back its reasoning gets nothing added. One that hands back the words without the proof gets the
-  thoughts in their place, if the words are the same.
+- Only what this back end made, for the same model; nothing is invented or changed (H076, H077, H079).
+- Only if the calls are unchanged: the same names, values, ids and order; key order, spacing and number format do not count. Texts
+  may have been shortened, because no signature covers them.
+- Separate reasoning stays separate. If what was between two pieces has changed, none is restored, because providers refuse reasoning
+  that was moved together (H080).
+- A client that sends its reasoning back gets nothing added. One that sends the text without the signature gets it replaced, if the text
+  is the same.
 
-Turns without calls are not remembered: every provider lets their reasoning go.
+Turns without calls are not stored: every provider accepts them without their reasoning.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class Needs(Struct, frozen=True, kw_only=True):
 
 
 class ThoughtGroup(Struct, frozen=True, kw_only=True):
-    """What stands together, behind so many calls, and so many characters of text since the last of them. The provider's own
-    parts among them are those of tools that it ran."""
+    """Adjacent reasoning, after `calls` calls and `text` characters of text since the last of them. Opaque parts among it belong to
+    tools that the provider ran."""
 
     parts: tuple[Reasoning | Opaque, ...]
     calls: int = 0
@@ -60,7 +61,7 @@ class ThoughtGroup(Struct, frozen=True, kw_only=True):
 
 
 class Secrets(Struct, frozen=True, kw_only=True):
-    """What is remembered of a turn. turn tells its calls, texts the words before each of them; members are those of each call."""
+    """What is stored of a turn. turn: a fingerprint of its calls; texts: of the text before each call; members: of each call."""
 
     turn: str
     dialect: str
@@ -113,7 +114,7 @@ def turns_without_reasoning(messages: Sequence[Message], needs: Needs) -> list[S
         for part in message.parts:
             kind = type(part)
             if kind is ToolCall:
-                calls.append(part)  # type: ignore[arg-type] # the line above says what it is, at half the cost of isinstance
+                calls.append(part)  # type: ignore[arg-type] # the type was compared above, at half the cost of isinstance
             elif kind is Reasoning and not is_thinking:
                 is_thinking = needs.takes(part)  # type: ignore[arg-type] # as above
     if calls:
@@ -160,7 +161,7 @@ def unpack(data: bytes) -> Secrets | None:
 
 
 def _thoughts(parts: Sequence[Part], needs: Needs) -> tuple[ThoughtGroup, ...]:
-    """Those behind the last call led to nothing that could be asked for again."""
+    """Reasoning after the last call is left out: no call of the history needs it."""
     proven = {part.item_id for part in parts if isinstance(part, Reasoning) and needs.takes(part)}
     groups: list[ThoughtGroup] = []
     open_parts: list[Reasoning | Opaque] = []
@@ -182,7 +183,7 @@ def _thoughts(parts: Sequence[Part], needs: Needs) -> tuple[ThoughtGroup, ...]:
                 calls, text = (calls + 1, 0) if isinstance(part, ToolCall) else (calls, text + len(part.text))
             case _:
                 pass
-    if open_parts and needs.has_members:  # a message has one place for them, and they may be told behind its calls
+    if open_parts and needs.has_members:  # a message has one place for them, and they may come after its calls
         last = groups.pop() if groups else ThoughtGroup(parts=())
         groups.append(ThoughtGroup(parts=(*last.parts, *open_parts), calls=last.calls, text=last.text))
     has_reasoning = any(isinstance(part, Reasoning) for group in groups for part in group.parts)
@@ -199,10 +200,10 @@ NameOf: TypeAlias = Callable[[str], str]  # a call's id in the one form that all
 _RUN = re.compile(r"[A-Za-z0-9]{9,}")
 _DIFFERENT = 6
 _EXACT = 2**53  # whole numbers up to here are the same in every language
-_OPENING = 20  # messages among which the user's first words are
-_END = 200  # characters at either end that tell a long text
+_OPENING = 20  # messages in which the first user message is looked for
+_END = 200  # characters at either end that identify a long text
 _LONG = 1000
-_LONGEST = 200  # of an id that is looked at
+_LONGEST = 200  # of an id that is compared
 
 
 def print_of(calls: Iterable[ToolCall], name_of: NameOf) -> str:
@@ -228,7 +229,7 @@ def is_random(call_id: str, name: str) -> bool:
 
 
 class Leading:
-    """What led to the turns of a history: the user's first words, and what was said last before each."""
+    """Fingerprints of what led to a turn: the first user message, and the message before the turn."""
 
     def __init__(self, messages: Sequence[Message]) -> None:
         self._messages = messages
@@ -308,7 +309,7 @@ def _whole(
 
 
 def _placed(turn: tuple[Message, ...], secrets: Secrets) -> list[ThoughtGroup] | None:
-    """Where each belongs in the turn as the client has it; None where that cannot be said, or its own words differ."""
+    """The position of each group in the turn as the client sent it; None where it is unknown, or the client's reasoning differs."""
     thoughts = list(secrets.thoughts)
     if not thoughts:
         return thoughts
@@ -334,7 +335,7 @@ def _words(parts: Sequence[Part]) -> str:
 
 
 class _Writer:
-    """A turn written anew; messages that gain nothing stay the same objects."""
+    """Writes a turn with its reasoning; messages that do not change stay the same objects."""
 
     def __init__(self, secrets: Secrets, thoughts: list[ThoughtGroup], is_run: bool) -> None:
         self.out: list[Message] = []

@@ -1,8 +1,7 @@
 """Stop sequences for back ends that have none: the text of an answer is cut where the first of them is complete.
 
-All sequences are looked for at once, by an automaton (Aho and Corasick): each letter is read once, however the text is cut into
-pieces. What is held back is exactly the longest end of the text that may still become a sequence. Of sequences that are
-complete at the same letter the longest counts, which begins first.
+An Aho-Corasick automaton looks for all sequences at once: each letter is read once, however the text is cut into pieces. It withholds
+exactly the longest end of the text that may still become a sequence. Of sequences that end at the same letter the longest counts.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _LONGEST = 100_000  # letters of all sequences together: the automaton has a sta
 
 
 class StopFilter:
-    """Looks through one answer. Once is_over, nothing that the back end still sends matters, and it can be interrupted."""
+    """Filters one answer. Once is_over, the rest of the back end's answer is not needed, and it can be interrupted."""
 
     def __init__(self, stop: tuple[str, ...], choices: int = 1) -> None:
         self._automaton = Automaton(tuple(filter(None, stop)))
@@ -162,7 +161,7 @@ class Automaton:
 
 
 class SequenceSearch:
-    """Looks through one text. feed gives what is certain to stand before any sequence; found is the sequence that ended it."""
+    """Searches one text. feed returns the text that precedes any sequence; found is the sequence that ended it."""
 
     def __init__(self, automaton: Automaton) -> None:
         self._automaton = automaton
@@ -191,7 +190,7 @@ class SequenceSearch:
         return self._released(self._size)
 
     def _released(self, count: int) -> str:
-        """So many of the letters that are held; each is handed on once, however long a sequence keeps it waiting."""
+        """The first `count` withheld letters; each is copied once."""
         self._size -= count
         pieces: list[str] = []
         while count:
@@ -205,7 +204,7 @@ class SequenceSearch:
         return "".join(pieces)
 
     def _next(self, text: str, place: int) -> int:
-        """Where a sequence may begin at the earliest; letters that begin none are not looked at one by one."""
+        """The next position where a sequence may begin."""
         head = self._automaton.head
         found = head.search(text, place) if head is not None else None
         return len(text) if found is None else found.start()

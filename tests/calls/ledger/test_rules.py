@@ -8,20 +8,18 @@ import pytest
 from msgspec.structs import replace
 
 from tests.calls.telling import assistant, call, result, settled, shown, system, tool, user
-from toolwire.calls.ledger.repair import Recipient, repair_history
+from toolwire.calls.ledger.repair import Recipient, is_valid, lacks_thought, repair_history
 from toolwire.calls.ledger.rules import (
     ATTACHED,
     HistoryRules,
     Placed,
-    fits,
+    answers,
     has_copies,
     has_lost,
     is_loaded,
     is_proven,
-    is_valid,
     is_void,
     item_id,
-    lacks_thought,
     thoughtless,
     unproven,
 )
@@ -297,11 +295,11 @@ def test_two_calls_are_not_one_item() -> None:
 
 
 def test_items_have_results_of_their_kind() -> None:
-    assert fits(call("a"), result("a"))
-    assert not fits(call("a", kind="custom"), result("a"))
-    assert not fits(call("a"), result("a", kind="custom"))
-    assert not fits(call("a", kind="typed"), result("a"))
-    assert fits(call("a", "local_shell", kind="typed"), result("a"))  # seen from Codex
+    assert answers(call("a"), result("a"))
+    assert not answers(call("a", kind="custom"), result("a"))
+    assert not answers(call("a"), result("a", kind="custom"))
+    assert not answers(call("a", kind="typed"), result("a"))
+    assert answers(call("a", "local_shell", kind="typed"), result("a"))  # seen from Codex
     custom = (user("hi"), assistant(call("a", kind="custom", args=None)), tool(result("a")))
     assert is_valid(custom, HistoryRules())
     assert not is_valid(custom, HistoryRules(is_run=True))

@@ -276,7 +276,7 @@ def test_it_is_bounded() -> None:
     sets = ToolSets(Schemas())
     for number in range(200):
         sets.check(request(GOOD, name=f"t{number}"))
-    assert len(sets._known) <= 64
+    assert len(sets) <= 64
 
 
 def test_a_large_set_is_recognised_in_microseconds() -> None:

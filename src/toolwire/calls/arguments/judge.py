@@ -1,8 +1,8 @@
-"""One call, one verdict: parse strictly, validate against the client's own schema, repair where one meaning is left, validate again.
+"""One call, one verdict: parse strictly, validate against the client's schema, repair if only one meaning is possible, validate again.
 
-A valid call keeps the bytes the model wrote. A repaired one has arguments that validate, always, and the names of what was done.
-Everything else is invalid, with what a model needs to know to do it right. A schema that cannot be checked makes no call
-invalid, and no call is repaired by it.
+A valid call keeps the bytes that the model wrote. A repaired call has arguments that validate, always, and the names of the repairs.
+Everything else is invalid, with what a model needs to know to correct it. A schema that cannot be checked makes no call invalid, and no
+call is repaired by it. The second half of the module writes the error messages for models; their size is bounded, whatever came.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from .repair_search import Fixed, RepairSearch, preferred_form
 
 
 class Valid(Struct, frozen=True, kw_only=True, tag="valid"):
-    """unchecked: why the schema could not be asked; "" where it was."""
+    """unchecked: why the schema was not applied; "" where it was."""
 
     args: JsonObject | None
     unchecked: str = ""
 
 
 class Repaired(Struct, frozen=True, kw_only=True, tag="repaired"):
-    """raw is the arguments written anew; repairs are stable words for counters."""
+    """raw: the repaired arguments as JSON. repairs: stable labels for counters."""
 
     args: JsonObject
     raw: str
@@ -41,7 +41,7 @@ class Repaired(Struct, frozen=True, kw_only=True, tag="repaired"):
 
 
 class Invalid(Struct, frozen=True, kw_only=True, tag="invalid"):
-    """received is what came, parsed as far as it could be."""
+    """received: the arguments, parsed as far as possible."""
 
     errors: tuple[Problem, ...]
     missing: tuple[str, ...] = ()
@@ -52,16 +52,18 @@ Verdict: TypeAlias = Valid | Repaired | Invalid
 
 
 def judge(call: ToolCall, tool: Tool, schemas: Schemas, *, is_cut: bool = False, may_repair: bool = True) -> Verdict:
-    """is_cut: the answer ended early (a limit on length, a lost connection), so what is missing is never filled in."""
+    """is_cut: the answer ended early (a length limit, a lost connection), so nothing missing is filled in."""
     if tool.kind in ("custom", "hosted") or call.kind == "custom":
         return _textless() if tool.kind == "custom" and _is_empty(call) else Valid(args=None)
     compiled = schemas.of(tool.schema)
     arguments = call.args if call.args is not None else _strict(call.raw)
-    if compiled.checker is None:
+    if (checker := compiled.checker) is None:
         return _unchecked(arguments, call.raw, compiled.reason)
-    case = _Case(call, tool, compiled.checker, arguments, is_cut)
     try:
-        return case.verdict(may_repair)
+        is_valid = isinstance(arguments, dict) and checker.fits(arguments, len(call.raw) + 2)
+        if is_valid and not may_repair:
+            return Valid(args=arguments)
+        return _Case(call, tool, checker, arguments, is_cut).verdict(is_valid, may_repair)
     except TooCostly as reason:
         return _unchecked(arguments, call.raw, str(reason))
 
@@ -75,9 +77,9 @@ class _Case:
         self._is_cut = is_cut
         self._size = len(call.raw) + 2
 
-    def verdict(self, may_repair: bool) -> Verdict:
+    def verdict(self, is_valid: bool, may_repair: bool) -> Verdict:
         arguments = self._arguments
-        if isinstance(arguments, dict) and self._checker.fits(arguments, self._size):
+        if is_valid:
             better = preferred_form(arguments, self._raw, self._checker) if may_repair else None
             return Valid(args=arguments) if better is None else _repaired(better)
         fixed = self._fixed() if may_repair else None
@@ -127,7 +129,7 @@ class _Case:
 
 
 def _is_empty(call: ToolCall) -> bool:
-    """Told as a function, and called without the text that it is about."""
+    """A freeform tool that was offered as a function, and called without its text."""
     return call.kind == "function" and (call.args == {} or call.raw.strip() in ("", "{}"))
 
 

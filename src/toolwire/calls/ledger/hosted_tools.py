@@ -1,7 +1,7 @@
-"""Tools that the provider runs: parts nobody here interprets, but a use without its outcome, or the outcome alone, is refused (H035).
+"""Tools that the provider runs: opaque parts, but a use without its outcome, or the outcome alone, is refused (H035).
 
-So is a part that only an answer may hold where the user speaks. This is the one place outside the dialects that spells their
-words: whether two opaque parts belong together, and to whom, is all we ask of them.
+So is a part of an answer inside a user message. This is the one module outside the dialects that knows names of their parts: it decides
+only whether two opaque parts belong together, and to which role.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ...types import Message, Opaque, Part, ToolResult
 
 
 class _Names(NamedTuple):
-    """How a dialect calls the two halves, and the member of each that ties them; may_wait: the use may stand alone."""
+    """The names of the two halves in a dialect, and of the members that link them. may_wait: the use may be alone."""
 
     use: str
     use_id: str
@@ -52,7 +52,7 @@ class HostedFaults(NamedTuple):
 
 
 def faults_in(messages: tuple[Message, ...]) -> HostedFaults:
-    """A use may wait for its outcome until somebody else speaks: the provider has paused, or waits for results itself."""
+    """A use may wait for its outcome until the next message with text: the provider has paused, or waits for results."""
     waiting: dict[str, tuple[int, int]] = {}
     seen: set[_Half] = set()
     wrong: set[tuple[int, int]] = set()
@@ -83,7 +83,7 @@ def _is_speech(part: Part) -> bool:
 
 
 def may_be_answer(part: Part) -> bool:
-    """Whether it may be the assistant's, an item whose role nobody told."""
+    """Whether an item without a role may be the assistant's."""
     return isinstance(part, Opaque) and not str(part.value.get("type")).endswith(("_output", "_response"))
 
 

@@ -1,4 +1,4 @@
-"""A history written anew from its pairs: each turn, the results of its calls, and then whatever else was said."""
+"""Writes a history from its pairs: each turn, the results of its calls, and then everything else."""
 
 from __future__ import annotations
 
@@ -19,35 +19,34 @@ _TOLD: dict[Fate, str] = {
 }
 
 
-def arrange(lines: list[Placed], asked: HistoryRules, lost: set[int], repairs: list[Repair]) -> list[Placed]:
-    """The same messages where they are well. lost: places of calls that go on without the ids of their items."""
-    pairs = pair_calls(lines, asked.is_run, lost, repairs)
+def arrange(lines: list[Placed], rules: HistoryRules, lost: set[int], repairs: list[Repair]) -> list[Placed]:
+    """Valid messages stay the same objects. lost: positions of calls that lose the ids of their items."""
+    pairs = pair_calls(lines, rules.is_run, lost, repairs)
     written = _Writer(lines, pairs, repairs).written()
-    if asked.fails_in_words and not asked.is_run:
+    if rules.fails_in_words and not rules.is_run:
         written = move_attachments(written, repairs)
-    return without_loose_thoughts(written, asked.is_run, repairs)
+    return without_loose_thoughts(written, rules.is_run, repairs)
 
 
 def with_user_turns(
     lines: list[Placed], messages: tuple[Message, ...], repairs: list[Repair], *, is_formal: bool = True
 ) -> tuple[Message, ...]:
-    """With the user's turn (H096), where it is asked for at the beginning; and at the end if there was one before results were
-    moved."""
+    """Adds a user message at the beginning where one is required (H096), and at the end if results were moved away from there."""
     written = [line.message for line in lines]
     before = next((message for message in reversed(messages) if _speaks(message)), None)
     first = next((number for number, message in enumerate(written) if _speaks(message)), len(written))
     is_mute = before is None and not any(not is_blank(part) for message in written for part in message.parts)
     is_led = first < len(written) and written[first].role == "user"
-    is_asked = is_led if is_formal else any(map(_asks, written))
-    if is_mute or (before is not None and not is_asked):
+    has_question = is_led if is_formal else any(map(_asks, written))
+    if is_mute or (before is not None and not has_question):
         repairs.append(Repair("opening", "messages", "the conversation did not begin with the user"))
         written.insert(first, Message(role="user", parts=(Text(text=OPENING),)))
     last = next((message for message in reversed(written) if _speaks(message)), None)
     if before is not None and before.role != "assistant" and last is not None and last.role == "assistant":
-        repairs.append(Repair("ending", "messages", "what ended the conversation stands elsewhere now"))
+        repairs.append(Repair("ending", "messages", "the last message of the conversation was moved"))
         written.append(Message(role="user", parts=(Text(text=ENDING),)))
     elif is_formal and has_loose_end(written):
-        repairs.append(Repair("ending", "messages", "white space behind the last words was left out"))
+        repairs.append(Repair("ending", "messages", "whitespace at the end of the last message was dropped"))
         number = next(number for number in reversed(range(len(written))) if written[number] is last)
         written[number : number + 1] = _with_firm_end(written[number])
     return tuple(written)
@@ -79,7 +78,7 @@ class _Writer:
         return out
 
     def _span(self, start: int, slots: list[Slot]) -> tuple[int, bool]:
-        """Up to which line the results stand behind their turn, and whether these lines can stay as they are."""
+        """The line after the results of a turn, and whether these lines can stay as they are."""
         due = [slot for slot in slots if slot.found is not None]
         is_exact, place, number = all(map(self._is_as_found, slots)), 0, start
         while place < len(due):
@@ -123,16 +122,18 @@ class _Writer:
         return line.having(Message(role="tool", parts=(slot.result,), extra=extra))
 
     def _rest(self, number: int) -> list[Placed]:
-        """A line without the results that stand elsewhere, and with others as text."""
+        """The line without results that are moved, and with unpaired results as text."""
         line = self._lines[number]
         kept: list[Part] = []
-        told: list[Part] = []
+        texts: list[Part] = []
         role = line.message.role
         for position, part in enumerate(line.message.parts):
             spot = (number, position)
             if isinstance(part, ToolResult):
                 if spot not in self._pairs.answers:
-                    (kept if role in ("user", "tool") else told).extend(self._told(part, self._pairs.loose[spot], line))
+                    (kept if role in ("user", "tool") else texts).extend(
+                        self._as_text(part, self._pairs.loose[spot], line)
+                    )
             elif not isinstance(part, ToolCall) or (slot := self._pairs.calls.get(spot)) is None:
                 kept.append(part)
             elif not slot.is_gone:
@@ -140,24 +141,24 @@ class _Writer:
         whole = (
             [line] if _is_same(kept, line.message.parts) else [line.having(_with(line.message, kept))] if kept else []
         )
-        return [*whole, line.having(Message(role="user", parts=tuple(told)))] if told else whole
+        return [*whole, line.having(Message(role="user", parts=tuple(texts)))] if texts else whole
 
-    def _told(self, result: ToolResult, fate: Fate, line: Placed) -> list[Part]:
-        """Text of the user, media kept (H032, H041); it says that nobody speaks there."""
+    def _as_text(self, result: ToolResult, fate: Fate, line: Placed) -> list[Part]:
+        """A result as text of the user, with its media (H032, H041), marked as data."""
         if fate == "copy":
-            self._repairs.append(Repair("duplicate_result", line.where, "the same result stood there twice"))
+            self._repairs.append(Repair("duplicate_result", line.where, "the same result was there twice"))
             return []
         if fate == "second":
-            self._repairs.append(Repair("duplicate_result", line.where, "a second result of one call is told as text"))
+            self._repairs.append(Repair("duplicate_result", line.where, "a second result of one call is sent as text"))
         else:
-            self._repairs.append(Repair("orphan_result", line.where, "a result without its call is told as text"))
+            self._repairs.append(Repair("orphan_result", line.where, "a result without its call is sent as text"))
         named = f", tool {quote(result.name)}" if result.name else ""
         failed = ", it failed" if result.is_error else ""
-        said = [part for part in result.parts if not is_blank(part)]
+        content = [part for part in result.parts if not is_blank(part)]
         head = f"{_TOLD[fate]} (id {quote(result.call_id)}{named}{failed})"
-        if not said:
+        if not content:
             return [Text(text=f"[{head}: no output]")]
-        return [Text(text=f"[{head}, as data:]"), *said, Text(text="[end of that result]")]
+        return [Text(text=f"[{head}, as data:]"), *content, Text(text="[end of that result]")]
 
 
 def _with(message: Message, parts: list[Part]) -> Message:
@@ -179,7 +180,7 @@ def without_loose_thoughts(lines: list[Placed], is_run: bool, repairs: list[Repa
         if is_run and kept and _may_follow(kept[-1].message):
             kept.append(line)
             continue
-        repairs.append(Repair("reasoning", line.where, "reasoning that led to nothing was left out"))
+        repairs.append(Repair("reasoning", line.where, "reasoning that led to nothing was dropped"))
         if count < len(message.parts):
             kept.append(line.having(message.with_parts(message.parts[:-count])))
     kept.reverse()

@@ -1,8 +1,8 @@
-"""Which result answers which call, in a history where anything may be missing, twice, late or early.
+"""Finds which result answers which call, in a history where anything may be missing, twice, late or early.
 
-A result answers the last turn before it that has an open call of its id, and there the first such call. Failing that it is a second
-result of a call that has one; or it came too early, and its call follows before the user speaks again; or its call is lost.
-The first result of a call stays: what the assistant said next, it said after reading that one.
+A result answers the last turn before it that has an open call of its id, and there the first such call. Otherwise it is a second result of
+an answered call; or it came too early, and its call follows before the next user message; or its call is lost. The first result of a
+call is used, because the assistant's next message is based on it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ...types import Message, Opaque, Text, ToolCall, ToolResult
 from .messages import as_function
-from .rules import LOST_THOUGHT, Placed, Repair, fits
+from .rules import LOST_THOUGHT, Placed, Repair, answers
 
 INTERRUPTED = (
     "Interrupted: no result of this call was recorded. The tool may have run completely, in part, or not at all; "
@@ -26,7 +26,7 @@ _BASE = 30  # what stays of an id that gets a number behind it, so that it fits 
 
 
 class Slot:
-    """One call: as it was, as it goes on, and its result as it goes on, which may be one that we made."""
+    """One call: as received, as sent, and its result as sent, which may be a generated one."""
 
     __slots__ = ("call", "exchange", "found", "given", "is_gone", "line", "result", "run", "turn")
 
@@ -50,7 +50,7 @@ class Slot:
 
 
 class Pairs(NamedTuple):
-    """What a history consists of: turns by their last line, calls and results by where they stand."""
+    """Turns by their last line; calls and results by position."""
 
     turns: dict[int, list[Slot]]
     calls: dict[Spot, Slot]
@@ -169,19 +169,19 @@ def _says_same(before: ToolResult | None, result: ToolResult) -> bool:
 
 
 def _drop_copies(slots: list[Slot], lines: list[Placed], repairs: list[Repair]) -> None:
-    """A call that says what another one beside it says, and has no result of its own, is that one (H049)."""
+    """Drops calls that repeat another call of their turn and have no result of their own (H049)."""
     known = {slot.key for slot in slots if slot.result is not None}
     for slot in slots:
         if slot.result is not None:
             continue
         if slot.key in known:
             slot.is_gone = True
-            repairs.append(Repair("duplicate_call", lines[slot.line].where, "the same call stood there twice"))
+            repairs.append(Repair("duplicate_call", lines[slot.line].where, "the same call was there twice"))
         known.add(slot.key)
 
 
 def _rename(slots: list[Slot], lines: list[Placed], repairs: list[Repair]) -> None:
-    """The first call keeps its id, later ones get numbers: always the same, so that a prompt stays the same (H048)."""
+    """The first call keeps its id, later ones get a number: always the same one, so that the prompt stays cached (H048)."""
     known = {slot.call.id for slot in slots}
     taken: set[str] = {""}
     items: set[str] = set()
@@ -212,13 +212,15 @@ def _complete(slot: Slot, where: str, is_run: bool, repairs: list[Repair]) -> No
         slot.result = ToolResult(
             call_id=slot.call.id, parts=words, is_error=True, name=slot.call.name, kind=slot.call.kind
         )
-        repairs.append(Repair("missing_result", where, "a call had no result; it got one that says so"))
+        repairs.append(Repair("missing_result", where, "a call had no result; it got one that states so"))
         return
     result = slot.result
-    if is_run and slot.call.kind == "typed" and not fits(slot.call, result):  # its own item has no result of that kind
+    if (
+        is_run and slot.call.kind == "typed" and not answers(slot.call, result)
+    ):  # its own item has no result of that kind
         slot.call = as_function(slot.call)
-    if is_run and not fits(slot.call, result):
-        if fits(slot.given, result):
+    if is_run and not answers(slot.call, result):
+        if answers(slot.given, result):
             result = replace(result, extra={}, item_id="")
         else:
             repairs.append(Repair("kind", where, "the result was one of another kind of call"))

@@ -1,7 +1,7 @@
-"""A model that makes the same call again and again, and gets the same answer each time, is told so (H137).
+"""Adds a notice for a model that makes the same call again and again and gets the same result each time (H137).
 
-Counted are rounds in a row in which all calls and all their results are the same. A result that changed, as when a model waits for
-something, begins the count anew (H138), and so does a word of the user. Nothing is blocked: the result stays, with a notice behind it.
+It counts consecutive rounds in which all calls and all results are the same. A changed result, as when a model waits for something, starts
+the count again (H138), and so does a user message. Nothing is blocked: the result stays, with a notice after it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NOTICE = (
 
 
 def with_loop_notices(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The same object where no round is repeated so often. Linear, and what stands before never changes by what comes later."""
+    """The same object where no round is repeated so often. Linear; later messages never change how earlier ones are written."""
     wanted = dict(_repeated(messages))
     if not wanted:
         return messages

@@ -1,6 +1,10 @@
-"""Schemas compiled once: tools recur in every request of a conversation, and most of them are never called.
+"""Caches for tools, which recur in every request of a conversation: compiled schemas, and tool lists that were checked before.
 
-A schema is known by its own JSON, which costs a few microseconds to write; a hash would cost as much again and be less exact.
+A schema is found by its own JSON, which costs a few microseconds to encode; a hash would cost as much again. A tool list is found by its
+bytes at the same position, counted from the start of the body or from its end: clients write it before the messages or after them, and
+one of the two positions stays. Checking forty schemas again would cost more than the rest of the request. Equal bytes at another
+position are only checked again. A client that repeats the bytes of a known list elsewhere in its body can only mislead itself: what is
+stored about a list comes from requests that offered exactly that list.
 """
 
 from __future__ import annotations
@@ -8,7 +12,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable
 from contextlib import AbstractContextManager, nullcontext
-from operator import is_
 from typing import Any, NamedTuple
 
 import msgspec
@@ -27,7 +30,7 @@ _LARGEST = 2 << 20
 
 
 class Compiled(NamedTuple):
-    """One of the two: a checker, or the reason why there is none. fault: the schema means nothing at this path."""
+    """A checker, or the reason why there is none. fault: where the schema is invalid."""
 
     checker: Checker | None
     reason: str = ""
@@ -35,7 +38,7 @@ class Compiled(NamedTuple):
 
 
 class Schemas:
-    """The least recently used are dropped first. lock: held while the cache is looked at, where several threads use it."""
+    """An LRU cache of compiled schemas. lock: guards it where several threads use it."""
 
     def __init__(self, max_bytes: int = MAX_BYTES, lock: AbstractContextManager[object] | None = None) -> None:
         self._max_bytes = max_bytes
@@ -44,7 +47,7 @@ class Schemas:
         self._known: OrderedDict[bytes, tuple[int, Compiled]] = OrderedDict()
 
     def of(self, schema: JsonObject | None) -> Compiled:
-        """A tool without a schema takes any object."""
+        """The compiled schema; None accepts any object."""
         try:
             key = encode(schema or {})
         except (BadJson, TypeError, ValueError):
@@ -59,7 +62,7 @@ class Schemas:
         return compiled
 
     def check(self, tool: Tool, where: str = "") -> None:
-        """Raises BadRequest where the schema of this tool cannot be understood at all."""
+        """Raises BadRequest for a tool whose schema is invalid."""
         fault = self.of(tool.schema).fault
         if fault is not None:
             raise BadRequest(
@@ -70,7 +73,7 @@ class Schemas:
             )
 
     def _keep(self, key: bytes, weight: int, compiled: Compiled) -> None:
-        if weight > self._max_bytes // 4:  # one must not push out all others
+        if weight > self._max_bytes // 4:  # one entry must not evict all others
             return
         with self._lock:
             self._size += weight - self._known.get(key, (0, None))[0]
@@ -83,7 +86,7 @@ class Schemas:
 
 
 def check_schema(tool: Tool, where: str = "") -> None:
-    """The same for a single tool, remembered nowhere."""
+    """Schemas.check for a single tool, without a cache."""
     Schemas().check(tool, where)
 
 
@@ -101,9 +104,9 @@ def _compiled(schema: JsonObject, size: int) -> tuple[Compiled, int]:
         return Compiled(None, f"it cannot be compiled: {str(error).splitlines()[0][:200]}"), size
 
 
-_MOST = 64
-_MOST_KEPT = 8  # things about one list
-_MAX_BYTES = 8 << 20
+_MOST_LISTS = 64
+_MOST_FACTS = 8  # stored about one list
+_MAX_LIST_BYTES = 8 << 20
 
 
 class _Body(msgspec.Struct):
@@ -113,86 +116,91 @@ class _Body(msgspec.Struct):
 _decoder = msgspec.json.Decoder(_Body)
 
 
-class _Known(msgspec.Struct, frozen=True):
+class _ToolList(msgspec.Struct, frozen=True):
+    """A list that was found valid. after: bytes between its end and the end of the body."""
+
     wire: bytes
     start: int
-    behind: int  # bytes between its end and the end of the body
-    memory: dict[Hashable, Any] = msgspec.field(default_factory=dict)
-
-    def is_in(self, body: bytes) -> bool:
-        from_end = len(body) - self.behind - len(self.wire)
-        return body.startswith(self.wire, self.start) or (from_end >= 0 and body.startswith(self.wire, from_end))
+    after: int
+    facts: dict[Hashable, Any] = msgspec.field(default_factory=dict)
 
 
-class ToolSet:
-    """The tools of one request, and what was found out about the same list before: a matter of their places alone."""
+class ToolSet(msgspec.Struct, frozen=True):
+    """The tools of one request, with what is stored about the same list."""
 
-    def __init__(self, request: Request, known: _Known | None = None) -> None:
-        self.tools = request.tools
-        self._body = request.wire
-        self._known = known
+    tools: tuple[Tool, ...]
+    body: bytes
+    known: _ToolList | None = None
 
     def recall(self, key: Hashable) -> Any:
-        """None where nothing is known."""
-        return None if self._known is None else self._known.memory.get((key, len(self.tools)))
+        """None where nothing is stored."""
+        return None if self.known is None else self.known.facts.get((key, len(self.tools)))
 
     def remember(self, key: Hashable, value: Any) -> None:
-        known = self._known
-        if known is None or _wire_of(self._body) != known.wire:
+        known = self.known
+        if known is None or _wire_of(self.body) != known.wire:
             return
-        if len(known.memory) >= _MOST_KEPT:
-            known.memory.clear()
-        known.memory[key, len(self.tools)] = value
+        if len(known.facts) >= _MOST_FACTS:
+            known.facts.clear()
+        known.facts[key, len(self.tools)] = value
 
 
 class ToolSets:
-    """Those that were good, the last used first. lock: held while they are looked through, where several threads use them."""
+    """An LRU cache of valid tool lists. lock: guards it where several threads use it."""
 
     def __init__(self, schemas: Schemas, lock: AbstractContextManager[object] | None = None) -> None:
         self._schemas = schemas
         self._lock = lock or nullcontext()
-        self._known: list[_Known] = []
+        self._lists: list[_ToolList] = []
 
     def check(self, request: Request) -> ToolSet:
-        """For a request as it was decoded. Raises BadRequest for the first tool whose schema cannot be understood."""
+        """For a request as it was decoded. Raises BadRequest for the first tool whose schema is invalid."""
         body = request.wire
         is_listed = bool(body) and _are_listed(request)
-        if is_listed and (known := self._find(body)) is not None:
-            return ToolSet(request, known)
-        for number, tool in enumerate(request.tools):
-            if tool.kind == "function":
-                self._schemas.check(tool, f"tools[{number}]")
-        return ToolSet(request, self._keep(body) if is_listed else None)
+        known = self._find(body) if is_listed else None
+        if known is None:
+            for number, tool in enumerate(request.tools):
+                if tool.kind == "function":
+                    self._schemas.check(tool, f"tools[{number}]")
+            known = self._store(body) if is_listed else None
+        return ToolSet(request.tools, body, known)
 
     def has(self, request: Request) -> bool:
-        """Whether its tools, if it has any, are known to be good."""
+        """Whether its tools, if it has any, are known to be valid."""
         if not request.tools:
             return True
         return bool(request.wire) and _are_listed(request) and self._find(request.wire) is not None
 
-    def _find(self, body: bytes) -> _Known | None:
-        with self._lock:
-            place = next((place for place, known in enumerate(self._known) if known.is_in(body)), -1)
-            if place < 0:
-                return None
-            self._known.insert(0, self._known.pop(place))
-            return self._known[0]
+    def __len__(self) -> int:
+        return len(self._lists)
 
-    def _keep(self, body: bytes) -> _Known | None:
+    def _find(self, body: bytes) -> _ToolList | None:
+        with self._lock:
+            for position, known in enumerate(self._lists):
+                from_end = len(body) - known.after - len(known.wire)
+                if body.startswith(known.wire, known.start) or (
+                    from_end >= 0 and body.startswith(known.wire, from_end)
+                ):
+                    if position:
+                        self._lists.insert(0, self._lists.pop(position))
+                    return known
+        return None
+
+    def _store(self, body: bytes) -> _ToolList | None:
         wire = _wire_of(body)
         start = body.find(wire)
         if len(wire) <= 2 or start < 0:
             return None
-        known = _Known(wire, start, len(body) - start - len(wire))
+        known = _ToolList(wire, start, len(body) - start - len(wire))
         with self._lock:
-            self._known.insert(0, known)
-            while len(self._known) > _MOST or sum(len(known.wire) for known in self._known) > _MAX_BYTES:
-                self._known.pop()
+            self._lists.insert(0, known)
+            while len(self._lists) > _MOST_LISTS or sum(len(one.wire) for one in self._lists) > _MAX_LIST_BYTES:
+                self._lists.pop()
         return known
 
 
 def _wire_of(body: bytes) -> bytes:
-    """The list itself, as it was written."""
+    """The bytes of the list."""
     try:
         return bytes(_decoder.decode(body).tools)
     except (msgspec.DecodeError, RecursionError):
@@ -200,16 +208,20 @@ def _wire_of(body: bytes) -> bytes:
 
 
 def _are_listed(request: Request) -> bool:
-    """Whether the tools are those of the list, all of them and in its order: items of a conversation may declare more."""
+    """Whether the tools are exactly those of the list, in its order: items of a conversation may declare more."""
     listed = request.source.get("tools")
     if not isinstance(listed, list):
         return False
-    values = [None if tool.source is None else tool.source.value for tool in request.tools]
-    return _are_same(values, listed) or _are_same(values, [one for item in listed for one in _flat(item)])
+    return _are_same(request.tools, listed) or _are_same(request.tools, [one for item in listed for one in _flat(item)])
 
 
-def _are_same(values: list[Json], others: list[Json]) -> bool:
-    return len(values) == len(others) and all(map(is_, values, others))
+def _are_same(tools: tuple[Tool, ...], values: list[Json]) -> bool:
+    if len(tools) != len(values):
+        return False
+    for tool, value in zip(tools, values, strict=True):
+        if (None if tool.source is None else tool.source.value) is not value:
+            return False
+    return True
 
 
 def _flat(item: Json) -> list[Json]:

@@ -1,8 +1,12 @@
-"""The tools of a request as a back end takes them: schemas rewritten by its profile, and tools for a history that has none.
+"""The tools and call ids of a request as a back end accepts them: schemas rewritten by its profile, and legal ids.
 
-It is the last step before a request is written, after every tool has become a function that has to. The client's own schemas are what
-calls are judged by; what is written here is only what the model gets to see. What a tool's own dialect says of it beside the schema
-stays as it was: only the schema in its source is another.
+Schemas are adapted last, after tools were translated to functions. Calls are validated against the client's own schemas; the adapted ones
+are only what the model sees. The other members of a tool's source stay unchanged.
+
+Legal ids stay; others are mapped, for calls and their results alike. The new id depends on the id itself and on what precedes it, never on
+what follows: a conversation that grows keeps its beginning to the byte, as prompt caches need. A legal id that was given to another call
+before it appears is mapped, too. Some models expect ids with the tool's name and the number of the call (H118); those are numbered again
+for every request. A result without a call keeps its id, unless that looks like a numbered one.
 """
 
 from __future__ import annotations
@@ -47,7 +51,7 @@ class AdaptedRequest(Struct, frozen=True):
 
 
 class _Fit(Struct, frozen=True):
-    """What becomes of one schema. told: what of it is a loss, in words."""
+    """The adapted schema of one tool. told: the description of its losses."""
 
     schema: JsonObject | None
     strict: bool | None
@@ -56,10 +60,7 @@ class _Fit(Struct, frozen=True):
 
 
 class ToolAdapter:
-    """Remembers what became of each schema; the least recently used are dropped first.
-
-    lock: held while the cache is looked at, where several threads use it.
-    """
+    """Adapts tools to profiles, with an LRU cache of adapted schemas. lock: guards it where several threads use it."""
 
     def __init__(self, max_bytes: int = _MAX_BYTES, lock: AbstractContextManager[object] | None = None) -> None:
         self._max_bytes = max_bytes
@@ -137,7 +138,7 @@ def with_history_tools(request: Request, profile: Profile) -> AdaptedRequest:
 
 
 def _without_list(request: Request) -> Request:
-    """Who has no tools to offer does not say so with an empty list (H063)."""
+    """Without an empty list of tools, which some providers refuse (H063)."""
     is_empty = not request.is_lowered and request.source.get("tools") == []
     return replace(request, tool_choice=None, is_lowered=True, wire=b"") if is_empty else request
 
@@ -174,7 +175,7 @@ def _tool(tool: Tool, fit: _Fit) -> Tool:
 
 
 def _source(tool: Tool, fit: _Fit) -> Source | None:
-    """The same wire object with another schema, which stands in it or one step further in; None where that cannot be written."""
+    """The source with the adapted schema, which is in it or one level deeper; None where it cannot be replaced."""
     if tool.source is None or tool.schema is None or fit.schema is None:
         return None
     value: JsonObject = tool.source.value
@@ -202,7 +203,7 @@ def _within_reach(request: Request, fits: _Fits) -> _Fits:
 
 
 def _offering(request: Request, tools: tuple[Tool, ...]) -> Request:
-    """In its own dialect only the list is another; the choice among the tools, and all that it may say, stays."""
+    """In the client's own dialect only the list is replaced; the tool choice stays as it is."""
     changed = [(old, new) for old, new in zip(request.tools, tools, strict=True) if new is not old]
     if request.is_lowered or any(old.source is None or new.source is None for old, new in changed):
         return replace(request, tools=tools, is_lowered=True, wire=b"")
@@ -236,14 +237,14 @@ _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 _NUMBERED = re.compile(r"functions\..*:\d+", re.DOTALL)
 _LONGEST = 64  # of ids that we make, where the rule allows any length
 _SHORT = 24  # where there is less room, nothing is left of the old id
-_HASHED = 16  # letters of an id that is nothing but a hash, where the rule does not say how many
-_PAIRED = (ToolCall, ToolResult)  # as `X | Y` the union would be made anew for each part
+_HASHED = 16  # letters of a hashed id, where the rule gives no length
+_PAIRED = (ToolCall, ToolResult)  # a constant: `X | Y` would build the union for each part
 
 IdOf: TypeAlias = Callable[[Part], str]
 
 
 def adapt_ids(messages: tuple[Message, ...], rule: IdRule, ids: Collection[str] | None = None) -> tuple[Message, ...]:
-    """The same object where every id is legal. ids: those in the messages, where somebody has looked already."""
+    """The same object where every id is legal. ids: those of the messages, where they are known."""
     if rule == _ANY:
         return messages
     if rule.is_numbered:
@@ -256,7 +257,7 @@ def adapt_ids(messages: tuple[Message, ...], rule: IdRule, ids: Collection[str] 
 
 
 def ids_in(messages: tuple[Message, ...]) -> set[str]:
-    """Of calls and results, wherever they stand."""
+    """The ids of all calls and results."""
     found: set[str] = set()
     for message in messages:
         for part in message.parts:
@@ -268,7 +269,7 @@ def ids_in(messages: tuple[Message, ...]) -> set[str]:
 
 
 class _Given:
-    """Each id gets one of its own, and keeps it."""
+    """Maps each id to a unique legal one."""
 
     def __init__(self, is_legal: Callable[[str], bool], make: Callable[[str, int], str]) -> None:
         self._is_legal = is_legal
@@ -321,7 +322,7 @@ def _message(message: Message, id_of: IdOf) -> Message:
 
 
 def _part(part: Part, id_of: IdOf) -> Part:
-    """One of a typed tool has an item that only its source can tell; without that it is a function's."""
+    """With the new id. A typed call can only be encoded from its source, so it becomes a function call."""
     fitted = id_of(part)
     if fitted == _id(part):
         return part
@@ -351,7 +352,7 @@ def _are_numbered(messages: tuple[Message, ...]) -> bool:
 
 
 def _are_legal(ids: Collection[str], rule: IdRule) -> bool:
-    """All at once: every request is asked this, and has hundreds."""
+    """Checks all ids at once: every request does this, and may have hundreds."""
     lengths = set(map(len, ids))
     is_legal = (
         0 not in lengths

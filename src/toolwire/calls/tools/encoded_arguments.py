@@ -1,9 +1,8 @@
-"""Arguments in the form of the client's schema, where the back end was given another one.
+"""Decodes arguments that follow an adapted schema into the form of the client's schema.
 
-Two things are encoded on the way out, because a back end has no other form for them: a value is declared as a text that holds
-JSON (schemas.subset), and a member that may be absent as one that may be null (schemas.strict). Both are decoded here, for every
-call and on every guard level: the model did as it was told, so this is no repair and nothing is reported. A call of an
-encoded tool leaves in one piece, when it is whole. What cannot be decoded stays as the model wrote it, for the guard to judge.
+Adapting encodes two things: a value is declared as a string that holds JSON (schemas.subset), and an optional member as a nullable one
+(schemas.strict). Both are decoded here, for every call and guard level. That is no repair and is not reported, because the model followed
+its schema. A call of such a tool is sent in one piece. What cannot be decoded stays as the model wrote it, for the guard to validate.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def schema_of(tool: Tool) -> JsonObject:
 
 
 def description_of(tool: Tool) -> str:
-    """The tool's own words, and the grammar that a back end without grammars can only be told."""
+    """The tool's description, with its grammar for back ends that have no grammars."""
     words = tool.description or ""
     if not tool.grammar:
         return words
@@ -40,9 +40,9 @@ def wrapped(text: str) -> str:
 
 
 def unwrapped(raw: str, *, has_grammar: bool) -> str:
-    """The text a model meant: it writes the object asked for, or one of the wrappings models invent (H104).
+    """The text inside the expected object, or inside one of the wrappers that models invent (H104).
 
-    Fences, heredocs and a second object around the text go only where a grammar says that the tool takes no prose.
+    Fences, heredocs and a second object are removed only where a grammar shows that the tool takes no prose.
     """
     text = _inner(raw)
     return _bare(_inner(text)) if has_grammar else text
@@ -75,7 +75,7 @@ def _string(raw: str) -> str:
 
 
 def _text_in(value: Json) -> str | None:
-    """A text, or the last word of a command line such as ["apply_patch", "..."]."""
+    """A text, or the last argument of a command line such as ["apply_patch", "..."]."""
     if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
         return str(value[-1])
     return value if isinstance(value, str) else None

@@ -1,8 +1,8 @@
-"""Tools of every kind on back ends that know only functions: lowered before the request, restored on the calls that come back.
+"""Tools of every kind on back ends that know only functions: translated before the request, restored on the calls that come back.
 
-A tool in a namespace gets a flat name, a freeform tool becomes a function with one text, a typed tool a function by its schema; hosted
-tools cannot be run here and are left out. Tools that a message declares are offered in the list, and the message without them. Past
-calls are rewritten alike, so that the model sees one story.
+A tool in a namespace gets a flat name, a freeform tool becomes a function with one text, a typed tool a function by its schema. Hosted
+tools cannot run here and are dropped. Tools that a message declares are offered in the list, and the message is sent without them. Past
+calls are rewritten in the same way, so that the history matches the offered tools.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from ...events import Event, Failed, Finished, Noted, PartDelta, PartEnded, Part
 from ...types import Loss, Message, Part, Request, Tool, ToolCall, ToolChoice, ToolResult
 from ...wire.exact_json import object_of
 from . import freeform
-from .names import LONGEST, ToolNames, is_legal
+from .names import LONGEST, ToolNames, has_legal_letters, is_legal
 
 
 class FunctionRequest(Struct, frozen=True):
-    """names is None where nothing had to change. ids: of calls and results, found in passing; None where they were not looked for."""
+    """names: None where nothing changed. ids: of calls and results, collected on the way; None where they were not."""
 
     request: Request
     names: ToolNames | None = None
@@ -28,12 +28,12 @@ class FunctionRequest(Struct, frozen=True):
 
 
 def to_functions(request: Request, native: frozenset[str] = frozenset(), *, longest: int = LONGEST) -> FunctionRequest:
-    """For a back end that knows functions and the native kinds; a request without anything else stays the same object.
+    """For a back end that knows functions and the native kinds. A request without other kinds stays the same object.
 
-    longest: it takes names of so many letters, 0 where it takes plain functions by whatever names they have.
+    longest: the longest tool name that the back end accepts; 0 where it accepts any name of a function.
     """
     knows = _Knows(native, longest)
-    if all(knows.tool(tool) for tool in request.tools) and (ids := _plain_ids(request.messages, knows)) is not None:
+    if all(map(knows.tool, request.tools)) and (ids := _plain_ids(request.messages, knows)) is not None:
         return FunctionRequest(request, ids=ids)
     names, losses = ToolNames(longest), list[Loss]()
     tools = tuple(_offered(request.tools, knows, names, losses))
@@ -47,13 +47,15 @@ def to_functions(request: Request, native: frozenset[str] = frozenset(), *, long
 
 
 class CallRestorer:
-    """Calls as the client declared its tools. What a freeform or typed tool takes is known only when the call is whole, so
-    its arguments leave in one piece."""
+    """Restores calls to the tools as the client declared them. The arguments of freeform and typed tools are sent in one piece,
+    because their form is known only when the call is complete."""
 
     def __init__(self, names: ToolNames) -> None:
         self._names = names
         self._held: set[int] = set()
-        self._fault: Failed | None = None  # a call that has no form: the answer fails, unless it was cut in that call
+        self._fault: Failed | None = (
+            None  # a call that cannot be restored: the answer fails, unless it was cut in that call
+        )
         self._failed = False
 
     def send(self, events: list[Event]) -> list[Event]:
@@ -66,7 +68,7 @@ class CallRestorer:
 
     def _event(self, event: Event) -> list[Event]:
         if self._fault is not None and not self._failed:
-            return self._settled(event, self._fault)
+            return self._faulted(event, self._fault)
         if self._failed:
             return []
         match event:
@@ -79,7 +81,7 @@ class CallRestorer:
             case _:
                 return [event]
 
-    def _settled(self, event: Event, fault: Failed) -> list[Event]:
+    def _faulted(self, event: Event, fault: Failed) -> list[Event]:
         match event:
             case Noted() | Failed():
                 return [event]
@@ -123,12 +125,12 @@ def _restored(call: ToolCall, tool: Tool) -> ToolCall:
 
 
 def _is_strict(tool: Tool) -> bool:
-    """A typed tool whose calls have no form in the client's dialect without what its schema requires."""
+    """A typed tool whose calls cannot be encoded in the client's dialect without the required members."""
     return tool.kind == "typed" and tool.strict is True
 
 
 def _lacking(tool: Tool, call: ToolCall) -> str:
-    """What is wrong with the arguments of a strict tool's call; "" if nothing is."""
+    """What the arguments of a strict tool's call lack; "" if nothing."""
     if call.args is None:
         return "a JSON object"
     missing = [name for name in (tool.schema or {}).get("required", ()) if name not in call.args]
@@ -144,7 +146,7 @@ def _unreadable(tool: Tool, call: ToolCall, expected: str) -> UpstreamError:
 
 
 class _Knows(Struct, frozen=True):
-    """What a back end takes as it is."""
+    """What a back end accepts without translation."""
 
     native: frozenset[str]
     longest: int
@@ -154,7 +156,7 @@ class _Knows(Struct, frozen=True):
             (tool.kind == "function" or tool.kind in self.native)
             and (not tool.namespace or "namespace" in self.native)
             and (not tool.is_deferred or "deferred" in self.native)
-            and self.name(tool.name)
+            and (not self.longest or (len(tool.name) <= self.longest and has_legal_letters(tool.name)))
         )
 
     def part(self, part: Part) -> bool:
@@ -182,8 +184,8 @@ class _Knows(Struct, frozen=True):
 
 
 def _plain_ids(messages: tuple[Message, ...], knows: _Knows) -> frozenset[str] | None:
-    """None where something is not plain. One look at every part of every request: it must cost next to nothing, so it is also the
-    look for the ids that come next."""
+    """The ids of all calls and results; None where something must be translated. One pass over every part of every request, which
+    also collects the ids for the next step."""
     names: set[str] = set()
     ids: set[str] = set()
     for message in messages:
@@ -203,7 +205,7 @@ def _plain_ids(messages: tuple[Message, ...], knows: _Knows) -> frozenset[str] |
 
 
 def _speaks(message: Message) -> bool:
-    """An instruction without a word only declared tools."""
+    """An instruction without parts only declared tools."""
     return message.role not in ("system", "developer")
 
 
@@ -221,7 +223,7 @@ def _offered(tools: tuple[Tool, ...], knows: _Knows, names: ToolNames, losses: l
             continue
         label = labels[index]
         if knows.tool(tool) and label == tool.name:
-            # A source may say that the tool is deferred; who does not know what that means is told the rest.
+            # The source may mark the tool as deferred; a back end that does not know that gets the tool without its source.
             written.append(
                 tool if "deferred" in knows.native or tool.kind != "function" else replace(tool, source=None)
             )
@@ -231,7 +233,7 @@ def _offered(tools: tuple[Tool, ...], knows: _Knows, names: ToolNames, losses: l
 
 
 def _with_namespace(tool: Tool, described: set[str]) -> Tool:
-    """The first tool of a namespace describes it for all: it may be long, and back ends without namespaces have no other place."""
+    """Adds the description of a namespace to its first tool: back ends without namespaces have no other place for it."""
     if not tool.namespace_description or tool.namespace in described:
         return tool
     described.add(tool.namespace)
@@ -240,7 +242,7 @@ def _with_namespace(tool: Tool, described: set[str]) -> Tool:
 
 
 def _labels(tools: tuple[Tool, ...], knows: _Knows, names: ToolNames) -> dict[int, str]:
-    """The flat name of each tool that is not hosted, by its place. Those that can keep their names come first, so that no other takes one."""
+    """The flat name of each tool that is not hosted, by position. Tools that can keep their names are named first."""
 
     def rank(index: int) -> tuple[int, str]:
         wanted = tools[index].label or tools[index].name
@@ -253,8 +255,8 @@ def _labels(tools: tuple[Tool, ...], knows: _Knows, names: ToolNames) -> dict[in
 
 def _function(tool: Tool, label: str) -> Tool:
     if tool.kind == "custom":
-        told = freeform.description_of(tool) or None
-        return Tool(name=label, description=told, schema=freeform.schema_of(tool), extra=tool.extra)
+        description = freeform.description_of(tool) or None
+        return Tool(name=label, description=description, schema=freeform.schema_of(tool), extra=tool.extra)
     strict = tool.strict if tool.kind == "function" else None
     return Tool(name=label, description=tool.description, schema=tool.schema, strict=strict, extra=tool.extra)
 
@@ -262,7 +264,7 @@ def _function(tool: Tool, label: str) -> Tool:
 def _choice(
     choice: ToolChoice, names: ToolNames, offered: set[str], native: frozenset[str], losses: list[Loss]
 ) -> ToolChoice | None:
-    """The same choice by flat names; one of which nothing is left to choose is none."""
+    """The choice by flat names; None where it names no offered tool."""
     if choice.mode in ("auto", "none", "required") or (choice.mode == "hosted" and "hosted" in native):
         return choice
     is_typed = choice.mode == "hosted"

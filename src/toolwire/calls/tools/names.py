@@ -1,7 +1,7 @@
-"""Flat names for tools, and back: every tool of a request gets one name that any back end takes, and no other tool has.
+"""Flat names for tools, and back: every tool of a request gets a unique name that any back end accepts.
 
-A name is legal if it has letters, digits, _ and - only, and at most 64 of them. Of others the model still reads what it can: the
-end, where a tool's own name stands, stays before the namespace does. Calls of earlier turns get the names that their tools have now.
+A legal name has only letters, digits, _ and -, and at most 64 of them. Shortening keeps the end, where the tool's own name is, rather
+than the namespace. Calls of earlier turns get the current names of their tools.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from hashlib import blake2b
 
 from ...types import Tool, ToolCall
 
-LONGEST = 64  # every back end takes so many letters
-_OWN = 48  # letters of a tool's own name that stay whole
-_NUMBERED = 56  # what stays of a name that needs a number behind it
+LONGEST = 64  # every back end accepts this length
+_OWN = 48  # a tool's own name up to this length is not shortened
+_NUMBERED = 56  # length of a name before its number
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9_-]")
 _SEPARATORS = re.compile(r"[\W_]+")
 _INVENTED = re.compile(r"^(?:functions|function|tools|tool|default_api)[.:/_]+")
 
 
 def is_legal(name: str, longest: int = LONGEST) -> bool:
-    """Asked for every call of every request, and the same few names each time."""
-    return len(name) <= longest and _has_legal_letters(name)
+    """Called for every call of every request, with the same few names; so the letters are checked once."""
+    return len(name) <= longest and has_legal_letters(name)
 
 
 @lru_cache(maxsize=4096)
-def _has_legal_letters(name: str) -> bool:
+def has_legal_letters(name: str) -> bool:
     return bool(name) and _ILLEGAL.search(name) is None
 
 
 def without_prefix(name: str) -> str:
-    """Without what some models put before a name."""
+    """Without a prefix that models invent."""
     return _INVENTED.sub("", name)
 
 
 def fit_name(name: str, longest: int = LONGEST) -> str:
-    """A legal name for it; one that had to be shortened carries a hash of the whole."""
+    """A legal form of the name; a shortened one ends in a hash of the whole."""
     if is_legal(name, longest):
         return name
     plain = _ILLEGAL.sub("_", name)
@@ -50,9 +50,9 @@ def fit_name(name: str, longest: int = LONGEST) -> str:
 
 
 class ToolNames:
-    """Which tool of the client a flat name means; a model that drops or changes a prefix is understood where it is clear.
+    """Maps flat names to the client's tools. Names with a dropped or changed prefix are accepted where only one tool matches.
 
-    longest: so many letters the back end takes; 0 where a tool that needs no other name keeps its own, legal or not.
+    longest: the longest name that the back end accepts; 0 where tools keep their own names, legal or not.
     """
 
     def __init__(self, longest: int = LONGEST) -> None:
@@ -60,14 +60,14 @@ class ToolNames:
         self._longest = longest or LONGEST
         self._by_label: dict[str, Tool] = {}
         self._labels: dict[tuple[bool, str, str], str] = {}
-        self._wanted: dict[tuple[bool, str], str] = {}  # by the flat name as it would be without limits
+        self._wanted: dict[tuple[bool, str], str] = {}  # by the flat name before it was shortened
         self._numbers: dict[str, int] = {}
         self._loose: dict[str, Tool | None] | None = None
 
     def add(self, tool: Tool) -> str:
-        """The flat name of this tool, one that no other has."""
+        """The unique flat name of this tool."""
         wanted = tool.label or tool.name
-        label = self._unique(wanted if self._is_free and wanted == tool.name else self._fitted(wanted))
+        label = self._unique(wanted if self._is_free and wanted == tool.name else self._legal(wanted))
         is_typed = tool.kind == "typed"
         self._by_label[label] = tool
         self._labels.setdefault((is_typed, tool.namespace, tool.name), label)
@@ -76,12 +76,12 @@ class ToolNames:
         return label
 
     def label(self, call: ToolCall) -> str:
-        """The flat name of a past call's tool, one that is offered or one that no longer is."""
+        """The flat name of a past call's tool, also of one that is no longer offered."""
         known = self._labels.get((call.kind == "typed", call.namespace, call.name))
         return known or self._unknown(f"{call.namespace}__{call.name}" if call.namespace else call.name)
 
     def chosen(self, name: str, *, is_typed: bool) -> str:
-        """The flat name of a tool that the client chooses by its own name or flat name."""
+        """The flat name of a tool in the client's tool_choice, given by its own or flat name."""
         known = self._wanted.get((is_typed, name)) or self._wanted.get((not is_typed, name))
         if known is None and (tool := self.tool(name)) is not None:
             known = self._labels[(tool.kind == "typed", tool.namespace, tool.name)]
@@ -97,9 +97,9 @@ class ToolNames:
         return self._by_label.get(bare) or self._loose.get(_spelled(bare)) or self._loose.get(_spelled(label))
 
     def _unknown(self, name: str) -> str:
-        return name if self._is_free else self._fitted(name)
+        return name if self._is_free else self._legal(name)
 
-    def _fitted(self, name: str) -> str:
+    def _legal(self, name: str) -> str:
         return fit_name(name, self._longest)
 
     def _unique(self, wanted: str) -> str:
@@ -110,7 +110,7 @@ class ToolNames:
         return label
 
     def _spellings(self) -> dict[str, Tool | None]:
-        """Other ways to write a name; None where two tools share one."""
+        """Tools by normalized name; None where two tools share one."""
         found: dict[str, Tool | None] = {}
         for label, tool in self._by_label.items():
             for spelling in {label, tool.label or tool.name, tool.name, f"{tool.namespace}_{tool.name}"}:

@@ -1,18 +1,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
 
 from tests.calls.written.formats.native import (
-    CUTS,
     Tools,
     broken,
     calls,
-    check_cut,
     check_prose,
-    recorded,
     same_however_cut,
-    texts,
     words,
 )
 from toolwire.calls.written.formats.base import CallClosed, PlainText
@@ -35,30 +30,6 @@ def written(*parameters: tuple[str, str, str], section: str = "function_calls") 
         for name, is_text, value in parameters
     )
     return f'<｜DSML｜{section}>\n<｜DSML｜invoke name="get_weather">\n{inner}</｜DSML｜invoke>\n</｜DSML｜{section}>'
-
-
-@pytest.mark.parametrize(
-    ("name", "found", "said"),
-    [
-        ("dsml-single", [("get_weather", {"city": "杭州", "days": 10})], ""),
-        (
-            "dsml-parallel",
-            [("get_weather", {"city": "Rome", "options": {"a": [1, {"b": "ü"}]}}), ("get_time", {})],
-            "I will do both at once.\n\n\n\nWait for it.",
-        ),
-        (
-            "dsml-two-bars",
-            [("write_file", {"path": "notes.md", "content": "# Notes\n\n- 1 < 2\n- `</div>`\n"})],
-            "",
-        ),
-        ("dsml-json", [("get_weather", {"city": "Turin", "days": 1})], ""),
-        ("deepseek-v3", [("get_weather", {"city": "Bern", "note": "```"}), ("get_time", {})], "Let me see."),
-        ("deepseek-v31", [("get_weather", {"city": "Graz"}), ("exec", {"command": "ls"})], ""),
-    ],
-)
-def test_recordings(name: str, found: list[object], said: str) -> None:
-    pieces = recorded(GRAMMARS, name)
-    assert (calls(pieces), words(pieces), broken(pieces)) == (found, said, [])
 
 
 @pytest.mark.parametrize("bars", ["｜", "｜｜", "|", "||"])
@@ -170,32 +141,3 @@ def test_a_tool_whose_name_is_function() -> None:
 @pytest.mark.parametrize("is_instructed", [True, False])
 def test_prose_about_it_is_no_call(text: str, is_instructed: bool) -> None:
     check_prose(GRAMMARS, text, is_instructed=is_instructed)
-
-
-@given(
-    texts(
-        "<｜DSML｜tool_calls>",
-        '<｜DSML｜invoke name="get_weather">',
-        '<｜DSML｜invoke name="get_time">',
-        '<｜DSML｜parameter name="city" string="true">#',
-        '<|DSML|parameter name="days">3',
-        "</｜DSML｜parameter>",
-        "</｜DSML｜invoke>",
-        "</｜DSML｜tool_calls>",
-        "<｜tool▁calls▁begin｜>",
-        "<｜tool▁call▁begin｜>get_weather",
-        "<｜tool▁call▁begin｜>function",
-        "<｜tool▁sep｜>",
-        '{"city": "#"}',
-        "\n```json\n",
-        "```",
-        "<｜tool▁call▁end｜>",
-        "<｜tool▁calls▁end｜>",
-        " # ",
-        "<｜",
-    ),
-    CUTS,
-)
-def test_cutting_does_not_matter(text: str, cuts: list[int]) -> None:
-    check_cut(GRAMMARS, text, cuts)
-    check_cut(GRAMMARS, text, cuts, Tools(is_instructed=True))

@@ -1,19 +1,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
 
 from tests.calls.written.formats.native import (
-    CUTS,
     Tag,
     Tools,
     broken,
     calls,
-    check_cut,
-    check_prose,
-    recorded,
     same_however_cut,
-    texts,
     words,
 )
 from toolwire.calls.written.formats.base import CallClosed
@@ -27,23 +21,6 @@ GRAMMARS = (Tag(in_tag),)
 def written(**values: str) -> str:
     inner = "".join(f"<arg_key>{key}</arg_key>\n<arg_value>{value}</arg_value>\n" for key, value in values.items())
     return f"<tool_call>get_weather\n{inner}</tool_call>"
-
-
-@pytest.mark.parametrize(
-    ("name", "found", "said"),
-    [
-        ("glm-single", [("get_weather", {"city": "Beijing", "days": 7})], ""),
-        (
-            "glm-parallel",
-            [("get_weather", {"city": "北京"}), ("get_weather", {"city": "上海", "options": {"wind": [1, 2]}})],
-            "好的，我来查一下。\n\n请稍等。",
-        ),
-        ("glm-empty", [("get_time", {})], ""),
-    ],
-)
-def test_recordings(name: str, found: list[object], said: str) -> None:
-    pieces = recorded(GRAMMARS, name)
-    assert (calls(pieces), words(pieces), broken(pieces)) == (found, said, [])
 
 
 @pytest.mark.parametrize(
@@ -82,44 +59,6 @@ def test_what_cannot_be_read_is_broken(text: str) -> None:
     pieces = same_however_cut(GRAMMARS, text)
     [found] = broken(pieces)
     assert (found.name, found.text + words(pieces)) == ("get_weather", text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<tool_call>get_weather is the name.",
-        "<tool_call>nobody\n<arg_key>city</arg_key>\n<arg_value>a</arg_value>\n</tool_call>",
-        "<tool_call>",
-        "<tool_call>get_weather",
-        "<tool_call>" + "x" * 300,
-        'Text <arg_key>city</arg_key> <arg_value>"</arg_value>',
-    ],
-)
-@pytest.mark.parametrize("is_instructed", [True, False])
-def test_prose_about_it_is_no_call(text: str, is_instructed: bool) -> None:
-    check_prose(GRAMMARS, text, is_instructed=is_instructed)
-
-
-@given(
-    texts(
-        "\n<tool_call>",
-        "get_weather",
-        "get_time",
-        "<arg_key>city",
-        "<arg_key>days",
-        "</arg_key>",
-        "<arg_value>#",
-        "</arg_value>",
-        "</tool_call>",
-        "\n",
-        " # ",
-        "<",
-    ),
-    CUTS,
-)
-def test_cutting_does_not_matter(text: str, cuts: list[int]) -> None:
-    check_cut(GRAMMARS, text, cuts)
-    check_cut(GRAMMARS, text, cuts, Tools(is_instructed=True))
 
 
 @pytest.mark.parametrize(

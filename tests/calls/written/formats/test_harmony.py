@@ -1,20 +1,16 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
 
 from tests.calls.written.formats.holding import PROSE, check_held
 from tests.calls.written.formats.native import (
-    CUTS,
     Tools,
     broken,
     calls,
-    check_cut,
     check_prose,
     read,
     recorded,
     same_however_cut,
-    texts,
     words,
 )
 from toolwire.calls.written.formats.base import CallClosed, Piece, Thought
@@ -125,31 +121,6 @@ def test_prose_about_it_is_no_call(text: str, is_instructed: bool) -> None:
 def test_thinking_that_mentions_a_call_is_no_call() -> None:
     text = "<|channel|>analysis<|message|>I write to=functions.get_weather and {}.<|end|>"
     assert read(GRAMMARS, text) == [Thought("I write to=functions.get_weather and {}.")]
-
-
-@given(
-    texts(
-        "<|start|>assistant",
-        "<|channel|>",
-        "analysis",
-        "final",
-        "commentary to=functions.get_weather ",
-        " to=get_weather",
-        "<|constrain|>json",
-        "<|message|>",
-        '{"city": "#"}',
-        '{"city": "',
-        "<|end|>",
-        "<|call|>",
-        "<|return|>",
-        "\n# ",
-        "<|",
-    ),
-    CUTS,
-)
-def test_cutting_does_not_matter(text: str, cuts: list[int]) -> None:
-    check_cut(GRAMMARS, text, cuts)
-    check_cut(GRAMMARS, text, cuts, Tools(is_instructed=True))
 
 
 @pytest.mark.parametrize("text", ["<|channel|> is", "x <|channel|> is", "x <|start|>assistant", "<|channel|> to=x"])

@@ -1,19 +1,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
 
 from tests.calls.written.formats.native import (
-    CUTS,
     Tools,
     broken,
     calls,
-    check_cut,
-    check_prose,
     read,
-    recorded,
     same_however_cut,
-    texts,
     words,
 )
 from toolwire.calls.written.formats.base import CallClosed, CallGrew, CallOpened, PlainText
@@ -22,23 +16,6 @@ from toolwire.calls.written.formats.kimi import GRAMMARS
 pytestmark = pytest.mark.slow
 
 CALL = '<|tool_call_begin|>{}<|tool_call_argument_begin|>{{"city": "Rome"}}<|tool_call_end|>'
-
-
-@pytest.mark.parametrize(
-    ("name", "found", "said"),
-    [
-        ("kimi-single", [("get_weather", {"city": "杭州"})], ""),
-        (
-            "kimi-parallel",
-            [("get_weather", {"city": "Pécs", "options": {"a": {"b": ["<|tool_call_end|>"]}}}), ("get_time", {})],
-            "I check both. And wait.",
-        ),
-        ("kimi-no-section", [("exec", {"command": "ls"})], "Now the files: "),
-    ],
-)
-def test_recordings(name: str, found: list[object], said: str) -> None:
-    pieces = recorded(GRAMMARS, name)
-    assert (calls(pieces), words(pieces), broken(pieces)) == (found, said, [])
 
 
 def test_arguments_stream_as_the_model_wrote_them() -> None:
@@ -127,41 +104,3 @@ def test_arguments_out_of_form_are_whole_or_nothing(inner: str, raw: str, repair
 def test_strays_before_the_end_are_dropped() -> None:
     text = CALL.format("functions.get_weather:0").replace('"Rome"}', '"Rome"}]}')
     assert calls(same_however_cut(GRAMMARS, text)) == [("get_weather", {"city": "Rome"})]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Kimi writes <|tool_calls_section_begin|> before its calls and <|tool_calls_section_end|> behind them.",
-        "<|tool_call_begin|> opens a call, functions.get_weather:0 names it.",
-        "<|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|> and then JSON.",
-        "<|tool_call_begin|>" + "x" * 400,
-    ],
-)
-@pytest.mark.parametrize("is_instructed", [True, False])
-def test_prose_about_it_is_no_call(text: str, is_instructed: bool) -> None:
-    check_prose(GRAMMARS, text, is_instructed=is_instructed)
-
-
-@given(
-    texts(
-        "<|tool_calls_section_begin|>",
-        "<|tool_call_begin|>",
-        "functions.get_weather:0",
-        "call_1",
-        "<|tool_call_argument_begin|>",
-        '{"city": "#"}',
-        '{"city": "',
-        "{'city': '#'}",
-        '"',
-        "}",
-        "<|tool_call_end|>",
-        "<|tool_calls_section_end|>",
-        " # ",
-        "<|tool_call_begin|>functions.exec:0<|tool_call_argument_begin|>",
-    ),
-    CUTS,
-)
-def test_cutting_does_not_matter(text: str, cuts: list[int]) -> None:
-    check_cut(GRAMMARS, text, cuts)
-    check_cut(GRAMMARS, text, cuts, Tools(is_instructed=True))

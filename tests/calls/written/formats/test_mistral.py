@@ -1,19 +1,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
 
 from tests.calls.written.formats.native import (
-    CUTS,
     Tools,
     broken,
     calls,
-    check_cut,
-    check_prose,
     recorded,
     recording,
     same_however_cut,
-    texts,
     words,
 )
 from toolwire.calls.written.formats import GRAMMARS as ALL
@@ -137,47 +132,3 @@ def test_broken_before_it_was_sure_is_text_unless_calls_were_asked_for() -> None
     assert same_however_cut(GRAMMARS, text) == [PlainText(text)]
     [found] = broken(same_however_cut(GRAMMARS, text, Tools(is_instructed=True)))
     assert (found.text, found.name, found.raw) == (text, "get_weather", "{'city': ,}")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Mistral puts [TOOL_CALLS] before a list.",
-        "[TOOL_CALLS] get_weather is the tool that I would take.",
-        "[TOOL_CALLS]get_weather[ARGS] and then the arguments.",
-        "[TOOL_CALLS][1, 2]",
-        '[TOOL_CALLS][{"city": "Rome"}]',
-        '[TOOL_CALLS]launch_rocket[ARGS]{"city": "Rome"}',
-        '[TOOL_CALLS][{"name": "launch_rocket", "arguments": {}}]',
-        "[TOOL_CALLS]" + "a" * 500,
-        "[TOOL_CALLS]",
-    ],
-)
-@pytest.mark.parametrize("is_instructed", [True, False])
-def test_prose_about_it_is_no_call(text: str, is_instructed: bool) -> None:
-    check_prose(GRAMMARS, text, is_instructed=is_instructed)
-
-
-@given(
-    texts(
-        "[TOOL_CALLS]",
-        "[",
-        '{"name": "get_weather", "arguments": {"city": "#"}}',
-        "{'name': 'exec', 'arguments': {'command': '#'}}",
-        '{"name": "',
-        ", ",
-        "]",
-        "get_weather",
-        "[ARGS]",
-        "[CALL_ID]",
-        '{"city": "#"}',
-        " # ",
-        '"',
-        "}",
-        "</s>",
-    ),
-    CUTS,
-)
-def test_cutting_does_not_matter(text: str, cuts: list[int]) -> None:
-    check_cut(GRAMMARS, text, cuts)
-    check_cut(GRAMMARS, text, cuts, Tools(is_instructed=True))

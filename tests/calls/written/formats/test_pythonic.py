@@ -9,46 +9,17 @@ from hypothesis import strategies as st
 
 from tests.calls.written.formats.holding import PROSE, check_held
 from tests.calls.written.formats.native import (
-    CUTS,
     Tools,
     broken,
     calls,
-    check_cut,
     check_prose,
     read,
-    recorded,
     same_however_cut,
-    texts,
-    words,
 )
 from toolwire.calls.written.formats.base import PlainText
 from toolwire.calls.written.formats.pythonic import GRAMMARS, LiteralReader, NotPython, unescaped
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.mark.parametrize(
-    ("name", "found", "said"),
-    [
-        ("pythonic-single", [("get_weather", {"city": "Paris", "days": 3})], ""),
-        (
-            "pythonic-parallel",
-            [
-                (
-                    "get_weather",
-                    {"city": "São Paulo", "options": {"a": True, "b": [1, -2.5, None]}, "tags": ["x", "y"]},
-                ),
-                ("get_time", {}),
-            ],
-            "",
-        ),
-        ("pythonic-tokens", [("exec", {"command": "ls | wc -l\n"})], "Checking now.  Then we see."),
-        ("pythonic-lfm", [("get_weather", {"city": "Kyōto"})], "I asked for it."),
-    ],
-)
-def test_recordings(name: str, found: list[object], said: str) -> None:
-    pieces = recorded(GRAMMARS, name)
-    assert (calls(pieces), words(pieces), broken(pieces)) == (found, said, [])
 
 
 @pytest.mark.parametrize(
@@ -129,27 +100,6 @@ def test_a_pair_of_surrogates_is_one_letter() -> None:
 def test_hostile_literals_are_refused(text: str) -> None:
     with pytest.raises(NotPython):
         LiteralReader(text).calls("")
-
-
-@given(
-    texts(
-        "[",
-        'get_weather(city="#")',
-        "exec(command='#'",
-        ")",
-        ", ",
-        "]",
-        "<|python_start|>",
-        "<|python_end|>",
-        " # ",
-        "'",
-        "\\",
-    ),
-    CUTS,
-)
-def test_cutting_does_not_matter(text: str, cuts: list[int]) -> None:
-    check_cut(GRAMMARS, text, cuts)
-    check_cut(GRAMMARS, text, cuts, Tools(is_instructed=True))
 
 
 @pytest.mark.parametrize(

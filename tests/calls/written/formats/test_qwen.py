@@ -1,19 +1,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
 
 from tests.calls.written.formats.native import (
-    CUTS,
     Tag,
     Tools,
     broken,
     calls,
-    check_cut,
-    check_prose,
-    recorded,
     same_however_cut,
-    texts,
     words,
 )
 from toolwire.calls.written.formats.base import CallClosed, CallGrew, CallOpened
@@ -28,43 +22,6 @@ GRAMMARS = (Tag(in_tag), *BARE)
 def written(**values: str) -> str:
     inner = "".join(f"<parameter={key}>\n{value}\n</parameter>\n" for key, value in values.items())
     return f"<tool_call>\n<function=get_weather>\n{inner}</function>\n</tool_call>"
-
-
-@pytest.mark.parametrize(
-    ("name", "found", "said"),
-    [
-        ("qwen-single", [("get_weather", {"city": "Paris", "days": 3})], ""),
-        (
-            "qwen-parallel",
-            [("get_weather", {"city": "Zürich"}), ("get_weather", {"city": "東京 🗼", "detailed": True})],
-            "I will look at both places.\n\n\n\n\nThat is all.",
-        ),
-        (
-            "qwen-bare",
-            [("exec", {"command": 'grep -rn "a < b" . \\\n  | head -5'})],
-            "Let me see what is there.\n",
-        ),
-        (
-            "qwen-nested",
-            [
-                (
-                    "get_weather",
-                    {
-                        "city": "Oslo",
-                        "options": {"wind": {"unit": "m/s", "gusts": [1, 2.5]}, "sea": None},
-                        "tags": ["coast", "it's cold"],
-                    },
-                )
-            ],
-            "",
-        ),
-        ("qwen-empty", [("get_time", {})], ""),
-        ("llama-function", [("get_weather", {"city": "Lima", "options": {"wind": True}})], "Let me check.\n"),
-    ],
-)
-def test_recordings(name: str, found: list[object], said: str) -> None:
-    pieces = recorded(GRAMMARS, name)
-    assert (calls(pieces), words(pieces), broken(pieces)) == (found, said, [])
 
 
 def test_arguments_grow_by_whole_values() -> None:
@@ -187,46 +144,6 @@ def test_what_cannot_be_read_is_broken_and_keeps_its_text(text: str, why: str) -
     [found] = broken(same_however_cut(GRAMMARS, text))
     assert (found.name, found.why) == ("get_weather", why)
     assert text.startswith(found.text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<function=get_weather> is what Qwen writes before <parameter=city>.",
-        "<tool_call> is a tag.",
-        "<tool_call>\n<function=launch_rocket>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>",
-        "<function=get_weather",
-        "<function=" + "x" * 300,
-        "Write <function=get_weather><parameter=city>Rome</parameter></function> to call it.",
-    ],
-)
-@pytest.mark.parametrize("is_instructed", [True, False])
-def test_prose_about_it_is_no_call(text: str, is_instructed: bool) -> None:
-    check_prose(GRAMMARS, text, is_instructed=is_instructed)
-
-
-@given(
-    texts(
-        "<tool_call>\n",
-        "<function=get_weather>",
-        "<function=exec>{",
-        "<function=nobody>",
-        "<parameter=city>\n#",
-        "<parameter=days>",
-        "\n",
-        "\n</parameter>\n",
-        "</function>",
-        "</tool_call>",
-        '"command": "#"}',
-        "7",
-        " # ",
-        "<",
-    ),
-    CUTS,
-)
-def test_cutting_does_not_matter(text: str, cuts: list[int]) -> None:
-    check_cut(GRAMMARS, text, cuts)
-    check_cut(GRAMMARS, text, cuts, Tools(is_instructed=True))
 
 
 @pytest.mark.parametrize(

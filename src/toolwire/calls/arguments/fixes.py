@@ -1,7 +1,7 @@
-"""For one fault that the validator found: the ways in which a model that slipped there would have meant something legal.
+"""Possible fixes for one fault that the validator found: the valid values that the model may have meant there.
 
-A fix touches only the place that is at fault, so a legal value is never changed. There may be several for one fault (the
-members of a union); who uses them must find that exactly one makes the whole valid.
+A fix touches only the place of the fault, so a valid value is never changed. One fault may have several fixes (the members of a union);
+the caller must find that exactly one of them makes the whole valid.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _SEVERAL = re.compile(r"[,;|\n]")
 _NOTHINGS = ("", "null", "None")
 _BOOLEANS = {"true": True, "false": False, "yes": True, "no": False, "on": True, "off": False, "1": True, "0": False}
 _MOST_DIGITS = 40
-_MOST_KEYS = 100  # of an object whose names are looked at
+_MOST_KEYS = 100  # of an object whose names are compared
 _DEEPEST = 4  # unions inside unions
 
 
 class View(NamedTuple):
-    """What a fix may look at. may_wrap: a single value may become a list of one. steps: for all texts that are read."""
+    """The input of a fix. may_wrap: a single value may become a list of one. steps: the budget for reading texts."""
 
     arguments: Json
     schema: JsonObject
@@ -90,7 +90,7 @@ def _ways(fault: Fault, view: View, level: int) -> list[Plan]:
 
 
 def _branch(faults: list[Fault], view: View, level: int) -> list[Plan]:
-    """What one member of a union asks for; nothing if it asks for something that cannot be helped."""
+    """The edits that one member of a union needs; none if one of its faults has no fix."""
     edits: list[Edit] = []
     typed = {tuple(fault.instance_path) for fault in faults if isinstance(fault.kind, _Kind.Type)}
     for fault in faults:
@@ -107,7 +107,7 @@ def _retyped(path: Path, value: Json, types: list[str], view: View) -> list[Edit
     if _is_nothing(value, types):
         return [Remove(path, "null")] if path and isinstance(path[-1], str) else []
     found: list[Edit] = [Put(path, item, repair) for item, repair in _other_readings(value, types, view.steps)]
-    is_member = bool(path) and isinstance(path[-1], str)  # of several items in a list, nobody knows which were one
+    is_member = bool(path) and isinstance(path[-1], str)  # inside a list it is unknown which items were one value
     if not found and view.may_wrap and "array" in types and is_member and _is_single(value):
         found = [Put(path, [value], "listed")]
     return found

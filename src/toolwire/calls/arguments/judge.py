@@ -211,7 +211,7 @@ def render_value(value: Json, longest: int = 80) -> str:
 
 
 def prune(value: Json, longest: int, levels: int) -> Json:
-    """The same with long texts cut, long lists and objects shortened, deep ones flattened; each says so."""
+    """The value with long texts, lists and objects shortened and deep ones flattened, each with a mark."""
     if isinstance(value, str):
         return value if len(value) <= longest else f"{value[:longest]}... ({len(value)} characters)"
     if isinstance(value, int | Decimal) and not isinstance(value, bool):
@@ -296,7 +296,7 @@ def tool_error(tool: Tool, verdict: Invalid) -> JsonObject:
 
 
 def unknown_tool(name: str, tools: Iterable[Tool]) -> JsonObject:
-    """The model called something that nobody offered (H126)."""
+    """The result for a call of a tool that was not offered (H126)."""
     names = [tool.name[:_LONGEST_NAME] for tool in tools if not tool.is_deferred]
     near = near_names(name, names)
     if near:

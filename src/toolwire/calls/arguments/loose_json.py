@@ -1,10 +1,10 @@
-"""JSON as models write it when they slip: read where one meaning is possible, refused where there are two.
+"""Reads JSON with the mistakes of models: accepted where one meaning is possible, refused where there are two.
 
-Taken: 'single', “smart” and `backtick` quotes, unquoted keys, a text without quotes before the next key, True and None, tuples,
-comments, commas that are missing or too many, other signs for commas and colons, line ends inside texts, escapes that JSON does
-not have, +5 and .5, closers left out or mistaken where an outer one follows. What is never done: end a text that does not end,
-part a list of bare words, invent a member. A closer that is missing at the very end is taken as written and reported in
-`unclosed`, because only who knows the schema can say whether something was lost there.
+Accepted: 'single', “smart” and `backtick` quotes, unquoted keys, a text without quotes before the next key, True and None, tuples,
+comments, missing or extra commas, other characters for commas and colons, line ends inside texts, escapes that JSON does not have, +5 and
+.5, missing or wrong closers where an outer one follows. Never done: ending a text that has no end, splitting a list of bare words,
+inventing a member. A closer that is missing at the very end is added and reported in `unclosed`, because only the schema shows whether
+something was lost there.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class Loose:
         return found
 
     def _is_key(self) -> bool:
-        """A list has no keys: where a known one stands, the list was not closed before it."""
+        """A list has no keys: at a known key, the list before it was not closed."""
         found = _KEY_IN_LIST.match(self._text, self.position)
         return found is not None and found.group(1) in self._names and "{" in self._open
 

@@ -1,4 +1,8 @@
-"""Small changes to a value, each at one place, that leave the value they are made from alone."""
+"""Members of arguments: edits at one place, names that differ only in spelling, and whether an unclosed object is complete.
+
+A call that was cut looks like one whose last brace was forgotten. An object can be closed only where every property of the schema is
+present and no other is allowed: then nothing can be missing.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +91,7 @@ def same_name(name: str) -> str:
 
 
 def all_names(schema: JsonObject) -> frozenset[str]:
-    """Of properties at any depth, as far as anybody would look."""
+    """The names of properties at any depth, up to a limit."""
     found: set[str] = set()
     waiting: list[Json] = [schema]
     for _ in range(_MOST_NODES):

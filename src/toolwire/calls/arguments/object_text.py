@@ -1,6 +1,7 @@
-"""The object a model meant, from a text that is not one: fenced, labelled, doubled, quoted, with its braces lost.
+"""Finds the object in a text that is not plain JSON: fenced, labelled, doubled, quoted, or without its braces.
 
-Every step keeps all that was written or gives up. Words around the object may be dropped only if they cannot be part of it.
+Every step keeps everything that was written, or gives up. Fences, tags, labels and quotes are removed by their form. Sentences around the
+object are dropped only if they cannot be part of it: no brackets, and no property name with a colon after it.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ IsSure = Callable[[Path], bool]
 
 
 class SchemaFacts(Struct, frozen=True):
-    """What is known of the tool. may_close: nothing can be missing where these containers of an object were not closed.
+    """What the schema of the tool shows. may_close: nothing can be missing in these unclosed containers of an object.
 
-    is_sure: the schema says that a list or an object must be at this place. names: of the properties that it has at any
-    depth. takes_empty: {} is a call of its own.
+    is_sure: the schema demands a list or an object at this place. names: of its properties at any depth. takes_empty: {} is a
+    valid call.
     """
 
     may_close: MayClose
@@ -160,7 +161,7 @@ class _Reader:
         return self._unescaped(text[1:-1])
 
     def _unescaped(self, text: str) -> str:
-        """A shell keeps backslashes between quotes, Python does not: where that makes a difference, one must be no JSON."""
+        """A shell keeps backslashes between quotes, Python does not: where the results differ, only one may be JSON."""
         if "\\\\" not in text:
             return text
         readings = [reading for reading in (text, text.replace("\\\\", "\\")) if _strict(reading) is not None]
@@ -268,7 +269,7 @@ def without_marks(raw: str) -> BareText:
 
 
 def is_sentence_before(text: str, names: frozenset[str]) -> bool:
-    """Whether what stands before the first bracket can go."""
+    """Whether the text before the first bracket can be dropped."""
     words = text.strip()
     if not words:
         return True
@@ -318,7 +319,7 @@ def _from_left(raw: str) -> tuple[str, list[str]]:
 
 
 def _from_right(text: str) -> tuple[str, bool]:
-    """The last line end stays: it says that what stands before it had ended."""
+    """The last line end stays: it shows that the text before it had ended."""
     is_ended = False
     for _ in range(_MOST_MARKS):
         stripped = text.rstrip(_BLANK + ";")

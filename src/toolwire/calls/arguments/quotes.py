@@ -1,8 +1,8 @@
-"""One text between quotes, as models write it: other quotes, raw line ends, escapes that JSON does not have.
+"""Reads one text between quotes, with the mistakes of models: other quotes, raw line ends, escapes that JSON does not have.
 
-A text ends at its quote, also a wrong one; it is never ended where no quote is. A quote inside that lost its backslash can be
-told where nothing that may follow a text follows it, and only if such quotes come in pairs around words: in "He said "no", and
-left" the comma makes the second look like an end, so the first has no partner, and that is refused.
+A text ends at its quote, also at a wrong one; it is never ended where no quote is. A quote inside that lost its backslash is recognized
+where what follows cannot follow a text, and only if such quotes come in pairs: in "He said "no", and left" the comma makes the second look
+like an end, so the first has no partner, and the text is refused.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class QuoteReader:
         self._names = names
         self._repairs = repairs
         self._steps = steps
-        self._has_escape = False  # one that stands for another character
+        self._has_escape = False  # an escape for another character
         self._has_backslash = False  # and one that JSON does not have, so a backslash was meant
         self.position = 0
 
@@ -62,7 +62,7 @@ class QuoteReader:
         text = "".join(self._pieces(ENDS[opening], place))
         if opening == "`" and text.count('"') % 2:
             self._fail("which of the quotes are the text's is not sure")
-        if self._has_escape and self._has_backslash:  # in "\bin\data" nobody knows which backslashes were meant
+        if self._has_escape and self._has_backslash:  # in "\bin\data" it is unknown which backslashes were meant
             self._fail("a text with escapes and backslashes")
         if opening != '"':
             self._repairs["syntax.quotes"] = None

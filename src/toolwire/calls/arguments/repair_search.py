@@ -1,8 +1,12 @@
-"""Arguments that do not fit their schema, changed until they do, if there is exactly one way.
+"""Changes arguments that do not fit their schema until they do, if there is exactly one way.
 
-The validator says what is wrong and where; each fault has its fixes; the whole must then validate. Two different results that
-both validate mean that nobody knows what the model meant, and nothing is changed. A single value is put in a list only where no
-other reading helps.
+The validator reports the faults; each fault has its fixes; the result must validate. If two different results validate, the meaning is
+unknown, and nothing is changed. A single value is put in a list only where nothing else helps.
+
+A valid result can still be wrong: a mistake that was repaired in one place may also be where the schema allows anything. A model that
+writes "30" for a number writes "0.1" for an untyped value, too, and one that forgets a quote may write userId for an optional user_id. Such
+doubtful repairs are refused (is_doubtful). preferred_form handles two things that a schema allows and its tool does not expect: 10.0 for an
+integer (H073), and an object as a string where both are allowed (H027).
 """
 
 from __future__ import annotations
@@ -46,7 +50,7 @@ _WRAPPERS = frozenset(
         "properties",
     }
 )
-_FREE = frozenset({"id", "type", "callid", "toolcallid", "status", "index"})  # members that say nothing of the tool
+_FREE = frozenset({"id", "type", "callid", "toolcallid", "status", "index"})  # members that do not identify the tool
 _ABOUT = _FREE | {"name", "tool", "toolname", "function", "functionname", "action", "recipientname"}
 
 
@@ -98,7 +102,7 @@ class RepairSearch:
         return list(found.values())
 
     def _starts(self, arguments: JsonObject) -> Iterator[tuple[JsonObject, tuple[str, ...]]]:
-        """As it stands, and without all that is wrapped around it: half unwrapped, it may be legal and still wrong."""
+        """As it is, and without all of its wrappers: half unwrapped, it may be valid and still wrong."""
         inner, deeper = arguments, self.unwrapped(arguments)
         while deeper is not None:
             inner, deeper = deeper, self.unwrapped(deeper)
@@ -134,7 +138,7 @@ class RepairSearch:
         return name in _WRAPPERS or name == self._tool_name
 
     def _is_about(self, key: str, value: Json) -> bool:
-        """A member that says which call this is, and says this one."""
+        """A member that identifies the call, with the name of this tool."""
         name = same_name(key)
         if name not in _ABOUT or not isinstance(value, str | int):
             return False
@@ -181,7 +185,7 @@ def _object(value: Json) -> JsonObject | None:
 
 
 def _is_schema(inner: JsonObject) -> bool:
-    """The tool's own schema told back, perhaps with values in it, is no arguments."""
+    """Whether the model repeated the tool's schema, perhaps with values in it."""
     return any(isinstance(value, dict) and "type" in value for value in inner.values())
 
 
@@ -204,7 +208,7 @@ class Fixed(Struct, frozen=True):
 
 def is_doubtful(fixed: Fixed, schema: JsonObject) -> bool:
     repairs = set(fixed.repairs)
-    if "listed" in repairs and not repairs.isdisjoint(_BRACKETS):  # an opening bracket was lost, and nobody knows where
+    if "listed" in repairs and not repairs.isdisjoint(_BRACKETS):  # an opening bracket was lost, at an unknown place
         return True
     slips = repairs & {"typed", "encoded", "null", *_UNQUOTED}
     if "null" in slips and not slips.isdisjoint(_UNQUOTED):  # a null among texts without quotes may be a text
@@ -220,7 +224,7 @@ def is_doubtful(fixed: Fixed, schema: JsonObject) -> bool:
 
 
 def _has_doubtful_keys(value: JsonObject, schemas: list[JsonObject], is_bent: bool) -> bool:
-    """Where brackets or what stood around was mended, a key that the schema does not have may be of another object."""
+    """Where brackets or wrappers were repaired, a key that the schema does not have may belong to another object."""
     known = {name for schema in schemas for name in schema.get("properties", ())}
     if is_bent and known and not value.keys() <= known and not any(map(is_open, schemas)):
         return True
@@ -240,7 +244,7 @@ def _could_be_a_slip(value: Json, slips: set[str]) -> bool:
 
 
 def _takes_anything(schemas: list[JsonObject]) -> bool:
-    """No schema there says what it must be, or one says that it may be a text and something else as well."""
+    """No schema limits the type there, or one allows a string and another type."""
     types = [names for schema in schemas if (names := types_of(schema))]
     is_limited = any("enum" in schema or "const" in schema for schema in schemas)
     return not is_limited and (not types or len(set().union(*types)) > 1)
@@ -263,11 +267,11 @@ def _values(value: Json) -> Iterator[tuple[Path, Json]]:
 
 
 _READ_STEPS = 8_000
-_MOST_LEAVES = 10_000  # values that are looked at
+_MOST_LEAVES = 10_000  # values that are visited
 
 
 def preferred_form(arguments: JsonObject, raw: str, checker: Checker) -> Fixed | None:
-    """The same call as its tool would rather have it; None where that is as it stands."""
+    """The arguments in the form that the tool expects; None where they have it."""
     if not (("." in raw or "e" in raw or "E" in raw) and checker.has_integers) and not checker.has_text_unions:
         return None
     edits = list(_edits(arguments, checker))

@@ -1,4 +1,4 @@
-"""What tools take: schemas read, compiled, and cleaned for those who understand less of them."""
+"""JSON Schemas of tools: read, compiled, cached, and simplified for back ends that support less."""
 
 from .cache import Compiled, Schemas, ToolSets, check_schema
 from .checker import Checker, Fault, TooCostly

@@ -1,4 +1,9 @@
-"""One compiled schema: whether arguments fit it, and why not, in bounded time and memory."""
+"""One compiled schema: whether arguments fit it, and why not, in bounded time and memory.
+
+The validator follows every path through unions and references, and paths multiply: twenty-four definitions, each an anyOf of the next one
+twice, are sixteen million paths. So cost_of counts first, in time linear in the schema, how often one place of a value can be visited.
+Recursive references count once for each place, as in the validator itself.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +18,10 @@ from .reader import BACKTRACKING, LINEAR, NormalSchema, SchemaPatterns
 Fault: TypeAlias = jsonschema_rs.ValidationError
 
 _MOST_LOOKS = 3_000_000  # about a tenth of a second
-_MOST_SAID = 20_000  # a fault costs a hundred looks and more, because it is told in full
-_MOST_TOLD = 4_000_000  # characters: each member that is missing is told with the whole object that lacks it
+_MOST_SAID = 20_000  # a reported fault costs a hundred visits and more
+_MOST_TOLD = 4_000_000  # characters: each missing member is reported with the whole object that lacks it
 _MOST_FAULTS = 200
-_DEEPEST_SAID = 10  # what unions of a recursive schema have to say doubles with each level
+_DEEPEST_SAID = 10  # the faults of unions in a recursive schema double with each level
 _DEEPEST = 200  # levels of arguments; the validator itself gives up a little later
 _CONTAINERS = (dict, list)
 _LONG = 16_384  # characters of arguments; beyond, patterns that backtrack are left out
@@ -54,7 +59,7 @@ class Checker:
             return validator.is_valid(_whole_characters(arguments))
 
     def faults(self, arguments: Json, size: int) -> list[Fault]:
-        """Why it does not fit; none where they would be too many to tell."""
+        """Why it does not fit; empty where there would be too many faults to report."""
         if self._looks * size > _MOST_SAID and not has_at_most(_MOST_SAID // self._looks, arguments):
             return []
         told = max(size, 4000)
@@ -106,7 +111,7 @@ def depth(value: Json) -> int:
 
 
 def _features(schema: JsonObject) -> tuple[bool, bool]:
-    """Whether an integer is asked for anywhere, and whether a text may stand where an object or list may."""
+    """Whether the schema has an integer anywhere, and whether it allows a string where it allows an object or list."""
     has_integers = has_text_unions = False
     waiting: list[Json] = [schema]
     while waiting:
@@ -162,7 +167,7 @@ def _replaced(value: Json) -> Json:
     return [_replaced(item) for item in value] if isinstance(value, list) else value
 
 
-MOST = 10**9  # nobody counts further
+MOST = 10**9  # counting stops here
 
 
 class Looks(NamedTuple):

@@ -28,8 +28,8 @@ class SchemaChange(NamedTuple):
 
 
 class CleanSchema(Struct, frozen=True):
-    """schema is None where the back end wants none for a tool without arguments. is_strict: what was asked could be done.
-    texts: places whose values are written as text."""
+    """schema: None where the back end wants none for a tool without arguments. is_strict: the schema could be made strict.
+    texts: places whose values are written as strings."""
 
     schema: JsonObject | None
     changes: tuple[SchemaChange, ...] = ()
@@ -70,7 +70,7 @@ def _as_object(schema: JsonObject | None, changes: list[SchemaChange]) -> JsonOb
 
 
 def _without_root_unions(schema: JsonObject, changes: list[SchemaChange]) -> JsonObject:
-    """One object with the properties of all variants; which of them go together is said in its description."""
+    """One object with the properties of all variants; its description lists which of them go together."""
     given = [key for key in _UNIONS if isinstance(schema.get(key), list)]
     if not given and "$ref" not in schema:
         return schema

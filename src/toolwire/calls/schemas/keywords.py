@@ -1,4 +1,7 @@
-"""Where schemas stand inside a JSON Schema: everything that walks one asks here, so that a property named "items" stays a name."""
+"""The structure of JSON Schemas: where subschemas are, which of them apply to a place of a value, and merging several into one.
+
+Everything that walks a schema uses this module, so that a property named "items" stays a name.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +106,7 @@ def referred(root: JsonObject, schema: Json) -> Json:
 
 
 def types_of(schema: Json) -> set[str]:
-    """Those it names, whatever else stands there."""
+    """The types that the schema names itself."""
     given = schema.get("type") if isinstance(schema, dict) else None
     if isinstance(given, str):
         return {given}
@@ -141,7 +144,7 @@ _DEEPEST = 8
 
 
 def local(schema: Json, root: JsonObject) -> Json:
-    """The schema that a reference inside the document means, its own words kept; itself where it is none."""
+    """The target of a local reference, with the other members of the schema; the schema itself if it is none."""
     for _ in range(_DEEPEST):
         reference = schema.get("$ref") if isinstance(schema, dict) else None
         if not isinstance(reference, str):

@@ -44,7 +44,7 @@ _ALIASES = {
     "bool": "boolean",
     "none": "null",
 }
-# Words that stand for no type of JSON, and whoever writes them means something: whatever comes is taken.
+# Names that are no JSON type, but used with a meaning: any value is accepted.
 _FREE = frozenset(
     [
         "any",
@@ -106,7 +106,7 @@ class UnreadableSchema(Exception):
 
 
 class Uncheckable(Exception):
-    """The schema is no fault of its writer, but nobody here can tell what it allows."""
+    """The schema may be valid, but this reader cannot tell what it allows."""
 
 
 class NormalSchema(Struct, frozen=True):
@@ -347,7 +347,7 @@ def _with_null(schema: JsonObject) -> JsonObject:
 
 
 def type_name(name: str) -> str:
-    """The standard's word for a type; \"\" for one that nobody knows."""
+    """The standard name of a type; \"\" for an unknown one."""
     lowered = name.strip().lower()
     return lowered if lowered in _TYPES else _ALIASES.get(lowered, "")
 
@@ -387,7 +387,11 @@ _REPEATED = re.compile(r"\{\d*,?\d{3,}\}|\\[pP]\{")
 
 
 class SchemaPatterns:
-    """Those of one schema."""
+    """The patterns of one schema. A pattern comes from the client and its text from the model, so both may be hostile.
+
+    A pattern that the linear engine accepts is safe for texts of any length. Look-around and back references need the backtracking
+    engine, whose work grows with the square of the text; they are marked, so that long texts are checked without them.
+    """
 
     def __init__(self) -> None:
         self._slow: set[str] = set()

@@ -42,7 +42,9 @@ _LONGEST = 100
 _LONGEST_SCHEMA = 1000
 _TELLING = frozenset({"additionalProperties", "patternProperties", "propertyNames", "required", "prefixItems", "items"})
 _LEFT_OUT = frozenset({"not", "patternProperties", "propertyNames", "contains", "if", "default"})
-_EXACT = dict.fromkeys(("exclusiveMinimum", "exclusiveMaximum"), ("integer",))  # told by a bound that is one further in
+_EXACT = dict.fromkeys(
+    ("exclusiveMinimum", "exclusiveMaximum"), ("integer",)
+)  # replaced by a bound one step further in
 _SAID = {
     "multipleOf": "A multiple of {}.",
     "uniqueItems": "No item twice.",
@@ -56,8 +58,8 @@ Place: TypeAlias = tuple[str | None, ...]  # names of members; None is every ite
 
 
 class Texts(Struct, frozen=True):
-    """Where a value is declared as a text that holds JSON. objects: places that take objects and lists only; at the others a text
-    that is no JSON stands for itself. is_whole: all arguments are one text, in the member WHOLE."""
+    """Places whose value is declared as a string that holds JSON. objects: places that accept only objects and lists; at the others a
+    string that is no JSON is the value itself. is_whole: all arguments are one string, in the member WHOLE."""
 
     anything: frozenset[Place] = frozenset()
     objects: frozenset[Place] = frozenset()
@@ -82,7 +84,7 @@ def subset(schema: JsonObject, tell: Tell) -> tuple[JsonObject | None, Texts]:
 
 
 def _is_open(schema: JsonObject) -> bool:
-    """It takes members that it does not name; an object of which nothing is said stands for no arguments."""
+    """Whether it accepts members that it does not name; an object without any keyword means no arguments."""
     others = schema.get("additionalProperties")
     is_named = any(schema.get(key) for key in ("patternProperties", "required", "minProperties"))
     return others is True or (isinstance(others, dict) and bool(others)) or is_named
@@ -229,7 +231,7 @@ class _Writer:
             out["required"] = required
 
     def _said(self, node: JsonObject, out: JsonObject, path: Path) -> list[str]:
-        """What only a description can say."""
+        """What can only be stated in the description."""
         for key in sorted(_LEFT_OUT.intersection(node)):
             self._tell((*path, key), "it was left out")
         said: list[str] = []
@@ -291,7 +293,7 @@ def _as_text(what: str, node: JsonObject, shown: str = "") -> JsonObject:
 
 
 def _shown(node: JsonObject) -> str:
-    """What is known of a value that is written as text; "" where that is nothing, too much, or stands elsewhere."""
+    """A description of a value that is written as a string; "" where there is none, it is too long, or it is given elsewhere."""
     rest = {key: value for key, value in node.items() if key not in ("description", "title", "type", "nullable")}
     text = _json({"type": node.get("type", "object"), **rest}) if rest.keys() & _TELLING else ""
     return text if len(text) <= _LONGEST_SCHEMA and '"$ref"' not in text else ""

@@ -1,14 +1,13 @@
-"""Calls that a model writes into its text: told apart from words, in one pass, wherever the text is cut into pieces.
+"""Finds the calls that a model writes into its text, in one pass, wherever the text is cut into pieces.
 
-Outside of blocks every letter is words, and leaves at once unless it may begin an opener. An opener counts outside of code and thinking, and
-by its place. A block of its own is a call: at the start of a line, behind another block, or anywhere if no prose contains such a token. A
-block inside a line may be a part of a sentence. It is a call only if it is whole, its tool known and its arguments valid, and if it follows
-the end of a sentence, or nothing follows it on its line; until that is known it is held. A call that must be all of the text is held to
-the end of the text.
+Outside of blocks every letter is plain text, and is returned at once unless it may begin an opener. Openers inside code and thinking do
+not count. A block of its own is a call: at the start of a line, after another block, or anywhere if no prose contains such a token. A block
+inside a line may be part of a sentence: it is a call only if it is complete, its tool known and its arguments valid, and if it follows the
+end of a sentence or ends its line; until that is known it is held. A call that must be the whole text is held to the end of the text.
 
-What turns out to be no call is words, unchanged, and is read again from behind its opener, because something else may begin there. How much
-is read twice is bounded by what has been read once, so that hostile text costs no more than a constant times its length. Texts are cut into
-slices before they are read: a block gives back what lies behind it, and slices keep that short.
+What turns out to be no call is plain text, and is read again from after its opener, because something else may begin there. How much is
+read twice is bounded by what was read once, so hostile text costs at most a constant times its length. Texts are cut into slices before
+they are read: a block returns what follows it, and slices keep that short.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from .formats.openers import STRAY_TAG, FoundOpener, Openers, Trial, Until
 from .formats.text_position import TextPosition
 
 SLICE = 1024
-FIRST = 64  # letters behind an opener that mostly tell whether it is one
+FIRST = 64  # letters after an opener that mostly decide whether it is one
 FREE = 1 << 15  # letters that may be read again in any case,
 TIMES = 4  # and how often all others, on average
 _MOST_SEEN = 256
@@ -49,7 +48,7 @@ class _Waiting(Struct):
 
 
 class CallScanner:
-    """Reads the text of one part of an answer. The pieces come in the order of the text; adjacent ones may be joined."""
+    """Scans one text part. The pieces are in the order of the text; adjacent ones may be joined."""
 
     def __init__(self, known: ToolLookup, grammars: Sequence[Grammar] = GRAMMARS) -> None:
         self._known = known
@@ -59,7 +58,7 @@ class CallScanner:
         self._search = self._openers.suspicious.search
         self._may_open = self._openers.opening.search
         self._lines = TextPosition()
-        self._seen: list[str] = []  # words that nobody has looked at closely
+        self._seen: list[str] = []  # text whose code marks were not read yet
         self._is_plain = False  # nothing is open or held: words can pass as they are
         self._is_start = True
         self._is_behind = False  # only blanks since the last block
@@ -86,7 +85,7 @@ class CallScanner:
         return len(self._held)
 
     def passes(self, text: str) -> bool:
-        """Whether this is words and nothing else, as nearly every piece is; if so, it has been read and must not be fed."""
+        """Whether this is plain text, as nearly every piece is. If so it is noted here, and must not be fed."""
         if not self._is_plain or self._may_open(text) is not None:
             return False
         self._seen.append(text)
@@ -103,7 +102,7 @@ class CallScanner:
         return self._given()
 
     def close(self) -> list[Piece]:
-        """The text is over: everything that is held leaves."""
+        """The end of the text: returns everything that is held."""
         self._look_back()
         self._go_on(is_last=True)
         while self._trial is not None or self._waiting is not None:
@@ -121,7 +120,7 @@ class CallScanner:
         return pieces
 
     def _look_back(self) -> None:
-        """Takes note of words that passed without a look: where code begins or ends matters only to what follows."""
+        """Read the code marks of text that passed: where code begins or ends matters only to what follows."""
         if not self._seen:
             return
         text, position = "".join(self._seen), 0

@@ -8,7 +8,7 @@ from .hermes.variants import DRIFTED, INVOKE, LINE, WHOLE, WRAPPED
 
 __all__ = ["GRAMMARS", "ONLY_INSTRUCTED"]
 
-# Forms that mean a call only where one was asked for in words.
+# Forms that mean a call only where a prompt asked for written calls.
 ONLY_INSTRUCTED: tuple[Grammar, ...] = (DRIFTED, INVOKE, WRAPPED, SLIPPED, UNREAD)
 
 GRAMMARS: tuple[Grammar, ...] = (

@@ -66,7 +66,7 @@ def _read_loosely(tape: Tape, name: str, ends: Ends, first: str) -> Steps[None]:
 
 
 def repair_object(text: str) -> tuple[str, str]:
-    """The one object that this text can stand for, as JSON, and the word for what was out of form; "" where there is none."""
+    """The one object that the text can mean, as JSON, and the label of the repair; "" where there is none."""
     try:
         value = decode(text) if text.startswith('"') else decode_loosely(text)
         if isinstance(value, str):
@@ -88,7 +88,7 @@ def _json(value: Json) -> str:
 
 
 def read_envelope(tape: Tape) -> Steps[None]:
-    """{"name": ..., "arguments": {...}}, in any order; what else stands there says nothing."""
+    """{"name": ..., "arguments": {...}}, in any order; other members are ignored."""
     lead = yield from tape.ahead(2)
     if lead == '{"':
         yield from _Envelope(tape).read()
@@ -99,7 +99,7 @@ def read_envelope(tape: Tape) -> Steps[None]:
 
 
 def named(given: Json, known: ToolLookup) -> str:
-    """NoCall where nobody offered it."""
+    """The name of an offered tool; raises NoCall for any other."""
     if not isinstance(given, str) or known.tool(given) is None:
         raise NoCall
     return given
@@ -190,7 +190,7 @@ def _loose_envelope(tape: Tape) -> Steps[None]:
 
 
 def _loosely(text: str) -> tuple[Json, bool]:
-    """What was meant, and whether it can mean nothing else: of 'it's late' only who knows the tool is sure (H130)."""
+    """The text that was meant, and whether that is certain: for 'it's late' only the schema decides (H130)."""
     try:
         return decode_loosely(text), True
     except NotLoose:
@@ -204,7 +204,7 @@ def _loosely(text: str) -> tuple[Json, bool]:
 
 
 def _value(tape: Tape) -> Steps[str]:
-    """Any JSON value as it stands; "" where none does."""
+    """The text of any JSON value; "" where there is none."""
     first = yield from tape.ahead(1)
     yield from tape.blanks()
     if first and first in '"{[':
@@ -239,7 +239,7 @@ class TaggedArguments:
         tape.opened(name)
 
     def add(self, key: str, text: str, *, is_text: bool | None = None) -> None:
-        """is_text: the model itself says whether this is a text, or JSON; None where only the schema tells."""
+        """is_text: whether the model marked the value as text or as JSON; None where only the schema decides."""
         if key in self._keys:
             raise UnreadableCall("an argument is there twice")
         value = text if is_text else self._typed(key, text, is_json=is_text is False)
@@ -260,9 +260,9 @@ class TaggedArguments:
 
 
 class ValueEnd:
-    """H132: nothing is escaped in a value, so the last closer before what comes next is the one that is meant. alone: what may come
-    next with no closer before it, because models forget closers. others: what can only stand behind the call; where a closer comes
-    before all of them, the value goes on up to it."""
+    """H132: values are not escaped, so the last closer before the next mark ends the value. alone: marks that may come without a
+    closer, because models forget closers. others: marks that only follow the call; a value continues up to a closer before all of
+    them."""
 
     def __init__(
         self,
@@ -308,8 +308,8 @@ def types_at(schema: JsonObject, key: str) -> set[str]:
 
 
 def typed(text: str, types: set[str]) -> Json:
-    """What a text means where these types may stand, the narrowest first; the text itself where it means none of them. Without any
-    type it is what it is as JSON."""
+    """The text as a value of one of these types, the narrowest first; the text itself where it fits none. Without types it is read
+    as JSON."""
     word = text.strip()
     if not types and word in _JSON_WORDS:
         return _JSON_WORDS[word]

@@ -1,8 +1,8 @@
-"""What a reader of written calls works with: the pieces that it finds, the tools that may be meant, and the form of a grammar.
+"""The types of the scanner: the pieces that it finds, the lookup of tools, and the protocol of a grammar.
 
-A model without a tool interface writes its calls into the text. `Sentinel` looks through that text for openers; at one, a Grammar makes a
-Block, and the Block reads on until its call is whole or turns out to be none. Blocks are state machines over letters: where the text was
-cut into pieces must never make a difference.
+A model without a tool interface writes its calls into the text. CallScanner looks for openers in that text; at one, a Grammar makes a Block,
+and the Block reads until its call is complete or turns out to be none. Blocks are state machines over letters: where the text was cut into
+pieces never matters.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from ....types import Tool
 
 
 class PlainText(Struct, frozen=True, tag="words"):
-    """Text for the reader, as it came."""
+    """Text of the answer, unchanged."""
 
     text: str
 
 
 class CallOpened(Struct, frozen=True, tag="opened"):
-    """A call has begun, and nothing of its span will be text. Followed by any number of Grew, and one Closed or Broken."""
+    """A call has begun, and its span is not text. Followed by any number of CallGrew, and one CallClosed or CallBroken."""
 
     name: str
 
@@ -33,7 +33,7 @@ class CallGrew(Struct, frozen=True, tag="grew"):
 
 
 class CallClosed(Struct, frozen=True, kw_only=True, tag="closed"):
-    """A whole call, begun by Opened or not. All that Grew adds up to raw. repairs: stable words for what was out of form."""
+    """A complete call, with or without a CallOpened. The CallGrew texts add up to raw. repairs: stable labels of what was repaired."""
 
     name: str
     raw: str
@@ -51,13 +51,13 @@ class CallBroken(Struct, frozen=True, kw_only=True, tag="broken"):
 
 
 class Imagined(Struct, frozen=True, tag="imagined"):
-    """The model goes on to write the result of its own call: from here on, nothing it says is worth reading."""
+    """The model continues with an invented result of its own call: the rest of the text is dropped."""
 
     text: str
 
 
 class Thought(Struct, frozen=True, tag="thought"):
-    """What the model says to itself, marked as such in its text: not for the reader, and never a call."""
+    """Reasoning that is marked in the text: not part of the answer, and never a call."""
 
     text: str
 
@@ -79,7 +79,7 @@ class ToolLookup(Protocol):
 
     @property
     def is_instructed(self) -> bool:
-        """Whether the model was told to write calls as <tool_call> blocks, so that one that cannot be read is Broken and not text."""
+        """Whether a prompt asks for calls as <tool_call> blocks, so that an unreadable one is CallBroken and not text."""
 
     def tool(self, name: str) -> Tool | None:
         """The tool meant, also with an invented prefix ("functions.x") or in another spelling."""

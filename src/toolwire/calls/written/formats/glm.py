@@ -1,6 +1,6 @@
 """GLM: <tool_call>name, then <arg_key>key</arg_key><arg_value>value</arg_value> as often as needed, then </tool_call>.
 
-The opener is that of the JSON form, so this grammar has none of its own: whoever reads <tool_call> hands over where a name follows.
+The opener is that of the JSON form, so this grammar has none of its own: the block of <tool_call> delegates to it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _VALUE = ValueEnd(("</arg_value>",), (_KEY, _END), lambda mark, before: False)
 
 
 def in_tag(opener: str, known: ToolLookup) -> Block:
-    """For what stands behind <tool_call>, where a name may follow."""
+    """The block after <tool_call>, where a name may follow."""
     return ScriptBlock(_script, opener, known)
 
 

@@ -1,8 +1,8 @@
 """gpt-oss: messages between special tokens, each with a header that names its channel and, in a call, whom it is for.
 
 <|channel|>analysis<|message|>...<|end|> is thinking, <|channel|>final<|message|>... the answer, and
-<|channel|>commentary to=functions.name <|constrain|>json<|message|>{...}<|call|> a call; the recipient may also stand before the channel,
-behind <|start|>assistant. Servers that do not read this show it all to the reader.
+<|channel|>commentary to=functions.name <|constrain|>json<|message|>{...}<|call|> a call; the recipient may also precede the channel,
+after <|start|>assistant. Servers that do not parse this leave all of it in the text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MESSAGE = Marks("<|message|>")
 _ENDS = Marks("<|end|>", "<|return|>", "<|call|>")
 _STOPS = Marks(*_ENDS.texts, "<|start|>", _CHANNEL)
 _LONGEST_HEADER = 120
-_LONGEST_RECIPIENT = 50  # more, where somebody is named
+_LONGEST_RECIPIENT = 50  # more, where a recipient is named
 _RECIPIENT = re.compile(r"\bto=([^\s<]+)")
 _SPOKEN_TO = ("assistant", "user", "self", "all")
 _NAMED_CHANNEL = re.compile(r"<\|channel\|>\s*(analysis|commentary|final)\b")

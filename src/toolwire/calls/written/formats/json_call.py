@@ -1,9 +1,9 @@
-"""One object that holds a call, {"name": ..., "arguments": {...}}, read letter by letter: where it ends, whom it calls, with what.
+"""Reads one object that holds a call, {"name": ..., "arguments": {...}}, letter by letter: its end, its tool, its arguments.
 
-The walk knows JSON's brackets and texts and little more, so that it finds the end also of what is not quite JSON: other quotes, Python's
-words, commas that are missing. What it passes on as arguments is what the model wrote, to the letter, with three exceptions that can be
-mended in passing and make JSON of it: control letters inside texts, a comma before a closer, and Python's True, False and None. Arguments
-grow outwards as soon as the name is known; those that do not begin like JSON wait for their end, where one more reader may make sense of them.
+The walk knows the brackets and texts of JSON and little more, so that it finds the end also of what is not quite JSON: other quotes,
+Python's literals, missing commas. Arguments are passed on exactly as the model wrote them, with three exceptions that can be repaired while
+streaming: control characters inside texts, a comma before a closer, and Python's True, False and None. Arguments are streamed as soon as
+the name is known; those that do not begin like JSON are held to their end, where the loose reader may understand them.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _OF_CALLS = re.compile(r"function|function_call|tool_call|tool_use|(?:call|toolu
 
 
 class Envelope:
-    """From its opening brace to its closing one. is_bare: no tag stands around it, so the first member that no call has ends the matter.
+    """From the opening brace to the closing one. is_bare: no tag surrounds it, so a member that no call has ends it.
 
-    status: more; done; tag: a < stands where JSON has none; bad: brackets that do not match; stranger: not a call of a tool that we know;
-    several: it is only the wrapping of a list of calls, which begins here.
+    status: more; done; tag: a < where JSON has none; bad: brackets that do not match; stranger: not a call of a known tool; several: it
+    only wraps a list of calls, which begins here.
     """
 
     def __init__(self, known: ToolLookup, *, is_bare: bool = False) -> None:
@@ -61,13 +61,13 @@ class Envelope:
         self._role = ""
         self._keys: set[str] = set()
         self._has_strangers = False  # there are members that no call has, or comments
-        self._is_muddled = False  # between the members stands what is none
+        self._is_muddled = False  # there is something else between the members
         self._comment = ""
         self._quote = ""
         self._is_escaped = False
         self._word: list[str] = []
         self._comma: list[str] = []  # a comma and the blanks behind it, until it is clear that something follows
-        self._kept: list[str] | None = None  # where the letters of a member go, if anybody wants them
+        self._kept: list[str] | None = None  # collects the letters of the current member
         self._raw: list[str] = []
         self._has_raw = False  # the arguments are there, whole
         self._sent = 0  # how many items of _raw have left as Grew
@@ -93,7 +93,7 @@ class Envelope:
         return position
 
     def settle(self, pieces: list[Piece], span: str, repairs: tuple[str, ...] = (), why: str = "") -> None:
-        """The call, or what is left of it. span: all that was written; why: what stood in the way of its end."""
+        """The call, or what is left of it. span: all that was written; why: the reason why it did not end."""
         found = self.arguments() if self.name else None
         if found is not None and found[0] == "{}" and (self._is_muddled or not self._raw):
             found = self._beside_the_name(span)
@@ -141,7 +141,7 @@ class Envelope:
         return (raw, ("flat",)) if self._known.fits(self.name, raw) else None
 
     def write_on(self, rest: str) -> None:
-        """What stands behind the place where sense ended belongs to the arguments, too, if they had begun and not ended."""
+        """Text after the first error also belongs to the arguments, if they had begun and not ended."""
         if self._raw and not self._has_raw:
             for _ in range(self._base):  # closers of what is around the arguments
                 rest = rest.rstrip().removesuffix("}")
@@ -335,7 +335,7 @@ class Envelope:
         return position + 1
 
     def _check(self) -> None:
-        """As soon as there is a name: whether anybody bears it."""
+        """Whether the name, once complete, is that of a known tool."""
         if self.name and not self._is_named:
             self._is_named = self._known.is_instructed or self._known.tool(self.name) is not None
             self.status = self.status if self._is_named else "stranger"

@@ -1,7 +1,7 @@
 """Kimi K2: <|tool_call_begin|>functions.name:0<|tool_call_argument_begin|>{...}<|tool_call_end|>, mostly in a section of its own.
 
-The model is meant to write the name into the id. It copies ids out of the history, though, and where somebody had rewritten them there
-it writes functionsexec5, functions_get_weather_1 or call00003; of the last kind only the arguments can tell which tool is meant.
+The id should contain the name. But the model copies ids from the history, and where a client had rewritten them there it writes
+functionsexec5, functions_get_weather_1 or call00003; for the last kind only the arguments show which tool is meant.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _meant(given: str, known: ToolLookup) -> str:
 
 
 def _nameless(tape: Tape) -> Steps[None]:
-    """The one tool that takes these arguments; where several do, nobody can tell."""
+    """The one tool that accepts these arguments; NoCall where several do."""
     if (yield from tape.ahead(1)) != "{":
         raise NoCall
     yield from tape.blanks()

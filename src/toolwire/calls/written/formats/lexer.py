@@ -1,11 +1,11 @@
-"""Text that arrives in pieces, read as if it were whole: the one lexer under all grammars of native formats.
+"""Reads text that arrives in pieces as if it were whole: the one lexer under all grammars of native formats.
 
-A grammar is a script, a generator that reads a Tape and stops (yields) wherever the answer needs text that is not there yet. Nothing is
-decided by where a piece ends, so cutting the text elsewhere cannot change what is read. Every reader looks at each letter a bounded
-number of times, and looks ahead no further than its longest mark.
+A grammar is a script: a generator that reads a Tape and yields wherever it needs text that has not arrived yet. Nothing depends on where a
+piece ends, so cutting the text elsewhere cannot change the result. Every reader visits each letter a bounded number of times, and looks
+ahead no further than its longest mark.
 
-A script says what it found by opened, grew, closed and whole; each closed call is a mark, and whatever goes wrong behind it costs only
-what stands behind it. NoCall: what stands here is text. Unreadable: it is meant as a call, and is none.
+A script reports what it found by opened, grew, closed and whole. Each closed call is a checkpoint: an error after it costs only what
+follows it. NoCall: this is text. UnreadableCall: this is meant as a call, and cannot be read.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ class Brackets:
         self._depth = depth
         self._quote = ""
         self._is_escaped = False
-        self._may_end = False  # behind a single quote, which is an apostrophe if the text goes on
+        self._may_end = False  # after a single quote, which is an apostrophe if the text continues
         self._last = "{"
 
     def read(self, text: str, start: int) -> int:
@@ -353,7 +353,7 @@ class ScriptBlock:
         return BlockRead(status="done", pieces=self._given(), rest=tape.rest)
 
     def _without(self) -> BlockRead:
-        """What was found stays found; what was looked at since then is text."""
+        """Keep the calls found so far; what was read since then is text."""
         tape = self._tape
         if not tape.has_found:
             return BlockRead(status="none")

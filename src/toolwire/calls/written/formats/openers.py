@@ -1,7 +1,8 @@
-"""All openers of all grammars at once: which letters are worth a look, and what begins at one of them.
+"""Finds the openers of all grammars with one expression, and tries the grammars that begin there.
 
-An opener in small letters is found in any case; one with capitals only as it is. Where the text ends inside what may become an opener
-nothing is known yet, so the longest of them is all that is ever held back.
+An opener in lower case matches any case; one with capitals only itself. Where the text ends inside a possible opener the decision waits, so
+the length of the longest opener is all that is ever held. At an opener each grammar reads what the one before it could not, until one
+succeeds (Trial).
 """
 
 from __future__ import annotations
@@ -98,10 +99,10 @@ def _prefixes(openers: Iterable[str]) -> frozenset[str]:
 
 
 def _suspicious(openers: Iterable[str]) -> re.Pattern[str]:
-    """What no prose has without a reason: the first two letters of any opener; of those that begin like words, the first five,
-    and of those whose second letter says nothing the first three.
+    """Matches what prose rarely contains: the first two letters of any opener; the first five of those that begin like words, and
+    the first three of those with a common second letter.
 
-    Alternatives that all begin with a plain letter let the engine skip everything else at one go.
+    All alternatives begin with a literal letter, so that the engine skips everything else quickly.
     """
     seconds: dict[str, set[str]] = {}
     choices: list[str] = []
@@ -124,7 +125,7 @@ Until: TypeAlias = Literal["nothing", "valid", "line", "end"]
 
 
 class Trial:
-    """Reads like a block, and is none only if all of its grammars say so. until: what the grammar that reads now must wait for."""
+    """A block that fails only if all of its grammars do. until: what the current grammar must wait for."""
 
     def __init__(self, opening: FoundOpener, known: ToolLookup, until: Callable[[Grammar], Until]) -> None:
         self.opening = opening
@@ -170,5 +171,7 @@ class Trial:
         until = self._until(grammar)
         if until == "nothing":
             return grammar.begin(written, self._known), len(written), until
-        exacting = ExactTools(self._known, needs_closing=True)
-        return ValidatedBlock(grammar.begin(written, exacting), self._known), len(written), until
+        block = grammar.begin(written, ExactTools(self._known, needs_closing=True))
+        if not isinstance(block, ValidatedBlock):
+            block = ValidatedBlock(block, self._known)
+        return block, len(written), until

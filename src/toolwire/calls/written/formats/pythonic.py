@@ -236,7 +236,7 @@ class LiteralReader:
 
 
 def unescaped(text: str) -> str:
-    """What a Python string between its quotes says; pairs of surrogates are one letter, as in JSON."""
+    """The value of a Python string between its quotes; a surrogate pair is one letter, as in JSON."""
     if "\\" not in text:
         return text
     found = _ESCAPE.sub(_meant, text)

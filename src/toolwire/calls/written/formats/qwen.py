@@ -1,6 +1,6 @@
 """Qwen3-Coder: <tool_call><function=name><parameter=key>value</parameter></function></tool_call>, the outer tag often left out.
 
-Values carry no types and nothing in them is escaped: the tool's schema says what they are. Llama 3.1 writes the same opener with a JSON
+Values carry no types and are not escaped: the tool's schema defines their types. Llama 3.1 writes the same opener with a JSON
 object behind it, <function=name>{...}</function>, so what follows the name decides.
 """
 
@@ -18,7 +18,7 @@ _NAME_END = Marks(">")
 
 
 def in_tag(opener: str, known: ToolLookup) -> Block:
-    """For what stands behind <tool_call>, where a function may follow."""
+    """The block after <tool_call>, where a function may follow."""
     return ScriptBlock(_in_tag, opener, known)
 
 

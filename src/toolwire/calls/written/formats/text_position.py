@@ -1,14 +1,14 @@
-"""Where the next letter of a text stands: on its line, in code or in thinking. A call counts only where a reader would not take it for a quotation.
+"""Tracks the position in a text: on its line, in code or in thinking. A call counts only where a reader would not take it for a quotation.
 
-Fences go by line, as in CommonMark: closed by the same letter, at least as often, and nothing else on that line; but any indentation, list
-marks and quotation marks may stand before one. Inline code ends with its line at the latest. Thinking goes from its tag to its closing tag.
+Fences follow CommonMark: closed by the same letter, at least as often, and nothing else on that line; but any indentation, list marks and
+quotation marks may precede one. Inline code ends with its line at the latest. Thinking lasts from its tag to its closing tag.
 """
 
 from __future__ import annotations
 
 import re
 
-_HEAD = 64  # letters of a line that may stand before a fence
+_HEAD = 64  # letters of a line that may precede a fence
 _LAST = 32  # letters in which the end of a sentence must show
 _BEFORE_FENCE = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*[ \t>]*")
 _BEFORE_CLOSING = re.compile(r"[ \t>]*")
@@ -16,7 +16,7 @@ _SENTENCE_END = re.compile(r"[.!?…。！？][\"'”’»)\]*_]*\s*\Z")
 
 
 class TextPosition:
-    """is_blank: only blanks stand before this place on its line, or behind the block before it. thought: the tag of the thinking that goes on."""
+    """is_blank: only whitespace precedes this place on its line, or since the last block. thought: the tag of the open thinking."""
 
     def __init__(self) -> None:
         self.is_blank = True

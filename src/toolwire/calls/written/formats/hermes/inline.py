@@ -1,4 +1,4 @@
-"""Blocks where a call may also be a part of a sentence, or in a form that nobody was told to write: whole and valid, or words."""
+"""Blocks that may be part of a sentence, or have a form that no prompt asked for: complete and valid calls, or text."""
 
 from __future__ import annotations
 
@@ -42,16 +42,19 @@ class ExactTools:
 
 
 class ValidatedBlock:
-    """Says nothing before the block is done, and then only calls that fit their tools. repair: the word that all of them carry."""
+    """Returns nothing before the block is done, and then only valid calls. repair: a label that all of them get. prefix: the opener,
+    where it is part of what the block reads."""
 
-    def __init__(self, block: Block, known: ToolLookup, repair: str = "") -> None:
+    def __init__(self, block: Block, known: ToolLookup, repair: str = "", prefix: str = "") -> None:
         self._block = block
         self._known = known
         self._repairs = (repair,) if repair else ()
+        self._prefix = prefix
         self._calls: list[CallClosed] = []
         self._shape = _Shape(known)
 
     def feed(self, text: str) -> BlockRead:
+        text, self._prefix = self._prefix + text, ""
         end = self._shape.read(text)
         if end is None:
             return self._weigh(self._block.feed(text))
@@ -59,6 +62,8 @@ class ValidatedBlock:
         return BlockRead(status="none") if read.status == "more" else replace(read, rest=read.rest + text[end:])
 
     def close(self) -> BlockRead:
+        if self._prefix and (read := self.feed("")).status != "more":
+            return read
         return self._weigh(self._block.close())
 
     def _weigh(self, read: BlockRead) -> BlockRead:

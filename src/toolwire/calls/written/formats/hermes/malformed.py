@@ -1,9 +1,14 @@
-"""<tool_call> blocks that no grammar knows, where the intention is clear all the same: attributes or blanks in the tag, emphasis around it,
-words or a thought before the JSON, the name before the arguments, the whole body as one text.
+"""<tool_call> blocks that no other grammar reads although the intention is clear.
 
-Only where a model was told to write blocks. What comes out as calls of known tools with valid arguments is taken, and counted as drifted.
-What does not, and stands on lines of its own with a brace and a closing tag, is Broken. A tag that is only mentioned has no brace behind it:
-at most so many words may stand between them, no empty line, and no code.
+The first grammar reads attributes or whitespace in the tag, emphasis around it, text or thinking before the JSON, the name before the
+arguments, and a body that is one string. Calls of known tools with valid arguments are taken, and counted as drifted. Other blocks on lines
+of their own, with a brace and a closing tag, are CallBroken. A tag that is only mentioned has no brace after it: at most a few words may
+be between them, no empty line, and no code.
+
+The second reads blocks without JSON: a call as code, as YAML or as a bare name, or nothing at all. They are CallBroken, unless the body is
+only words, or words with code in them.
+
+Both apply only where a prompt asks for such blocks, after all other grammars have failed.
 """
 
 from __future__ import annotations
@@ -62,7 +67,7 @@ def _block(tape: Tape) -> Steps[None]:
 
 
 def _tag(tape: Tape) -> Steps[str]:
-    """To the end of the tag; the name that it says, if it does."""
+    """Reads the tag to its end; returns its name attribute, if any."""
     if (yield from tape.word()):
         raise NoCall
     name = ""
@@ -89,7 +94,7 @@ def _value(tape: Tape) -> Steps[str]:
 
 
 def _words(tape: Tape) -> Steps[str]:
-    """Over all that stands before the object, and its brace; inside a sentence nothing may."""
+    """Reads the text before the object, and its brace; inside a sentence none is allowed."""
     if not tape.known.is_instructed and (yield from tape.ahead(1)) != "{":
         raise NoCall
     if (yield from tape.past(_THOUGHTS)) and not (yield from tape.upto(_THOUGHT_ENDS, _MOST_WORDS))[1]:
@@ -111,7 +116,7 @@ def _closed(tape: Tape, emphasis: str) -> Steps[str]:
 
 
 def _calls(text: str, name: str, known: ToolLookup) -> list[CallClosed]:
-    """What this says, as a block of the usual form or as the arguments of a tool that was named before it."""
+    """The calls in the text, read as a block of the usual form or as the arguments of a tool that was named before."""
     block = ValidatedBlock(TaggedBlock("<tool_call", ExactTools(known)), known)
     read = block.feed(f">{text}</tool_call>")
     if read.status == "done" and not read.rest:
@@ -139,7 +144,7 @@ _ENDS = Marks(*CLOSING, *OPENERS)
 _NOTHING = ("", "null", "None")
 _FORM = re.compile(r"[(\[{:=]")
 _NAME = re.compile(r"\w[\w.-]*")
-_BEGINS = re.compile(r"\S|[^\S\n]*\n")  # right behind the tag, or on the next line: a sentence goes on behind a blank
+_BEGINS = re.compile(r"\S|[^\S\n]*\n")  # right after the tag, or on the next line: a sentence continues after a space
 _FENCES = ("```", "~~~")
 
 

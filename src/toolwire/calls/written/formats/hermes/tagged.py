@@ -1,15 +1,16 @@
-"""<tool_call>{"name": ..., "arguments": {...}}</tool_call>: the form that models are told to write, and that Hermes models write by themselves.
+"""<tool_call>{"name": ..., "arguments": {...}}</tool_call>: the form that the prompt asks for, and the native form of Hermes models.
 
-A block goes through these states, one letter after the other:
+A block passes these states, letter by letter:
 
-    tag      behind the opener, up to the end of the tag
-    before   blanks, a code fence, the tag once more, [ and commas, until an object begins; anything else: not this form
-    object   inside the call's JSON; </tool_call> inside a text is a part of the text
-    after    behind it: stray closers, a fence, another object, or the closing tag, which ends the block
-    junk     something else stands behind whole JSON; if the closing tag follows, and the call fits its tool, it is forgiven
-    broken   no sense can be made of it: all up to the next closing tag belongs to it
+    tag      after the opener, up to the end of the tag
+    before   whitespace, a code fence, the tag once more, [ and commas, until an object begins; anything else: not this form
+    object   inside the call's JSON; </tool_call> inside a text is part of the text
+    after    after the object: stray closers, a fence, another object, or the closing tag, which ends the block
+    junk     other text after complete JSON; if the closing tag follows, and the call is valid, the text is dropped
+    broken   unreadable: everything up to the next closing tag belongs to it
 
-A call is given when its block ends or its next object begins. Where the model was told to write this form, what begins with { is never text.
+A call is returned when its block ends or its next object begins. Where the prompt asks for this form, what begins with { is never text.
+BehindTag delegates to the forms of other models after the same tag; StrayTag reads closing tags that close nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _LATE_CLOSING = re.compile(r"</\s{0,4}(?:tool|function)[_-]?calls?\s{0,4}>", re.
 
 
 class TaggedBlock:
-    """The block. is_bare: no tag stands around it, and it goes on to the end of the text."""
+    """is_bare: no tag surrounds it, and it extends to the end of the text."""
 
     def __init__(self, opener: str, known: ToolLookup, *, is_bare: bool = False) -> None:
         self._known = known
@@ -139,7 +140,7 @@ class TaggedBlock:
             self._is_fenced = False
             return found.end()
         if letter in "`~":
-            self._is_fenced = True  # and the name of a language may stand behind it
+            self._is_fenced = True  # the name of a language may follow it
         elif letter == "[":
             self._lists += 1
         elif letter == ">" and self._may_repeat and self._blanks <= _MOST_IN_TAG:
@@ -194,7 +195,7 @@ class TaggedBlock:
             return found.end()
         if letter in "}]>":
             self._stray(letter)
-            if letter == ">" and self._is_apart:  # or it begins a quotation, which is what the model said next
+            if letter == ">" and self._is_apart:  # or it begins a quotation, which is the next text
                 self._gap.append(letter)
                 return position + 1
         elif letter not in ",;`~":
@@ -261,7 +262,7 @@ class TaggedBlock:
         self._give(text, end)
 
     def _end_without_tag(self, text: str, position: int) -> int:
-        """Something else stands here. On a line of its own it is what the model said next."""
+        """Other text. On a line of its own it is the text after the call."""
         must_close = self._is_bare or self._needs_closing or (self._is_exact and not self._is_apart)
         if must_close or not self._is_meant():
             self._status = "none"
@@ -279,7 +280,7 @@ class TaggedBlock:
         return self._envelope is not None and (self._known.is_instructed or self._envelope.is_opened)
 
     def _up_to_closing(self, text: str, position: int) -> int:
-        """To the next closing tag; no letter is looked at twice but those that may be the start of one."""
+        """Reads to the next closing tag; only letters that may begin one are visited twice."""
         seen = self._tail + text[position:]
         found = _LATE_CLOSING.search(seen)
         if found is None:
@@ -289,7 +290,7 @@ class TaggedBlock:
         self._end_badly(text, end)
         return end
 
-    # How calls and what is none of them leave.
+    # How calls and unreadable text are returned.
 
     def _open_one(self) -> Envelope:
         assert self._envelope is not None
@@ -403,7 +404,7 @@ class _Inside:
 
 
 class StrayTag(Struct):
-    """A closing tag that closes nothing: behind a block it says nothing, either."""
+    """A closing tag that closes nothing: after a block it is dropped."""
 
     name: str = "stray"
     openers: tuple[str, ...] = ()

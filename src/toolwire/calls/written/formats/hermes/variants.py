@@ -1,7 +1,7 @@
-"""Forms that models slip into in long runs, and calls without any envelope: the intent is clear, the form is not the one that was told.
+"""Other forms that models use in long conversations, and calls without any envelope.
 
-Nobody promised that these letters mean a call, so each is taken only if it names a known tool and its arguments validate, and is counted
-as drifted; otherwise it stays text, to the letter (H123, H125).
+No prompt asks for these forms, so each is a call only if it names a known tool and its arguments validate, and is counted as drifted;
+otherwise it stays text, unchanged (H123, H125).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from ..arguments import TaggedArguments, ValueEnd, named, read_json
-from ..base import Block, BlockRead, CallClosed, ToolLookup
+from ..base import Block, CallClosed, ToolLookup
 from ..lexer import LONGEST_NAME, Marks, NoCall, ScriptBlock, Steps, Tape, UnreadableCall
 from .inline import ExactTools, ValidatedBlock
 from .tagged import TaggedBlock
@@ -21,7 +21,7 @@ Place: TypeAlias = Literal["start", "line", "anywhere"]
 
 
 class OtherTag(Struct):
-    """Another tag around the same JSON; only where a tag was told."""
+    """Another tag around the same JSON; only where the prompt asks for a tag."""
 
     openers: tuple[str, ...]
     name: str = "drifted"
@@ -39,7 +39,7 @@ class BareJson(Struct):
     name: str = "bare"
 
     def begin(self, opener: str, known: ToolLookup) -> Block:
-        return _Preceded(opener, ValidatedBlock(TaggedBlock("", ExactTools(known), is_bare=True), known, "drifted"))
+        return ValidatedBlock(TaggedBlock("", ExactTools(known), is_bare=True), known, "drifted", opener)
 
 
 class JsonLine(Struct):
@@ -50,7 +50,7 @@ class JsonLine(Struct):
     place: Place = "line"
 
     def begin(self, opener: str, known: ToolLookup) -> Block:
-        return _Preceded(opener, ValidatedBlock(ScriptBlock(_line, "", ExactTools(known)), known, "drifted"))
+        return ValidatedBlock(ScriptBlock(_line, "", ExactTools(known)), known, "drifted", opener)
 
 
 class Invoke(Struct):
@@ -62,24 +62,6 @@ class Invoke(Struct):
 
     def begin(self, opener: str, known: ToolLookup) -> Block:
         return ValidatedBlock(ScriptBlock(_invokes, opener, ExactTools(known)), known, "drifted")
-
-
-class _Preceded:
-    """A block whose opener is already a part of what it reads."""
-
-    def __init__(self, opener: str, block: Block) -> None:
-        self._opener = opener
-        self._block = block
-
-    def feed(self, text: str) -> BlockRead:
-        opener, self._opener = self._opener, ""
-        return self._block.feed(opener + text)
-
-    def close(self) -> BlockRead:
-        opener, self._opener = self._opener, ""
-        if opener and (read := self._block.feed(opener)).status != "more":
-            return read
-        return self._block.close()
 
 
 _SECTIONS = ("<function_calls>", "<tool_calls>", "<minimax:tool_call>")

@@ -240,15 +240,15 @@ class Leading:
         messages = self._messages
         if self._first is None:
             user = next((message for message in messages[:_OPENING] if message.role == "user"), None)
-            self._first = "" if user is None else "".join(map(_said, user.parts))
+            self._first = "" if user is None else "".join(map(_content, user.parts))
         while start and messages[start - 1].role == "assistant":
             start -= 1
         before = messages[start - 1] if start else None
-        last = "" if before is None else before.role + "".join(map(_said, before.parts))
+        last = "" if before is None else before.role + "".join(map(_content, before.parts))
         return blake2b(f"{self._first}\0{last}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def _said(part: Part) -> str:
+def _content(part: Part) -> str:
     if isinstance(part, (Text, Refusal)):
         text = part.text
     elif isinstance(part, ToolResult):

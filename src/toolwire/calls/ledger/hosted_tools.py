@@ -67,7 +67,7 @@ def faults_in(messages: tuple[Message, ...]) -> HostedFaults:
                 strays.add((index, number))
             elif (half := _half(part)) is None:
                 continue
-            elif half in seen or (not half.is_use and half.id not in waiting and not _was_asked(half, seen)):
+            elif half in seen or (not half.is_use and half.id not in waiting and not _was_used(half, seen)):
                 wrong.add((index, number))
             else:
                 seen.add(half)
@@ -91,7 +91,7 @@ def _opaque(message: Message) -> Iterator[tuple[int, Opaque]]:
     return ((number, part) for number, part in enumerate(message.parts) if isinstance(part, Opaque))
 
 
-def _was_asked(half: _Half, seen: set[_Half]) -> bool:
+def _was_used(half: _Half, seen: set[_Half]) -> bool:
     return half.may_wait and half._replace(is_use=True) in seen
 
 

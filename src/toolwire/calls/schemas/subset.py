@@ -153,7 +153,7 @@ class _Writer:
             self._single(kind, node, out, path, seen)
         else:
             out.update(self._any({}, path))
-        words = [node.get("description"), *self._said(node, out, path)]
+        words = [node.get("description"), *self._described(node, out, path)]
         if text := " ".join(str(word) for word in words if word):
             out["description"] = f"{text} {out.get('description', '')}".strip()
         return out
@@ -230,7 +230,7 @@ class _Writer:
         if required := [name for name in required_of(node) if name in properties]:
             out["required"] = required
 
-    def _said(self, node: JsonObject, out: JsonObject, path: Path) -> list[str]:
+    def _described(self, node: JsonObject, out: JsonObject, path: Path) -> list[str]:
         """What can only be stated in the description."""
         for key in sorted(_LEFT_OUT.intersection(node)):
             self._tell((*path, key), "it was left out")

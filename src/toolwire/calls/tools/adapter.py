@@ -77,7 +77,7 @@ class ToolAdapter:
         fits = self._fits(request.tools, profile, known)
         if fits and is_own and not request.is_lowered:
             fits = _within_reach(request, fits)
-        return _fitted(request, fits) if fits else AdaptedRequest(request)
+        return _adapt(request, fits) if fits else AdaptedRequest(request)
 
     def _fits(self, tools: tuple[Tool, ...], profile: Profile, known: ToolSet | None) -> _Fits:
         if known is None or known.tools is not tools:
@@ -151,17 +151,17 @@ def _fit_of(tool: Tool, rules: SchemaRules) -> _Fit | None:
         return None
     has_nulls = found.is_strict and any(change.what == _NULLABLE for change in found.changes)
     encoding = Encoding(texts=found.texts, has_nulls=has_nulls) if has_nulls or found.texts else None
-    return _Fit(found.schema, strict, _told(found.changes), encoding)
+    return _Fit(found.schema, strict, _loss_text(found.changes), encoding)
 
 
-def _told(changes: tuple[SchemaChange, ...]) -> str:
+def _loss_text(changes: tuple[SchemaChange, ...]) -> str:
     lost = [change for change in changes if change.what not in _SAME]
     words = [f"{what} ({quote(where[:60])})" if where else what for where, what in lost[:_TOLD]]
     rest = len(lost) - len(words)
     return "; ".join(words) + (f"; and {rest} more" if rest else "")
 
 
-def _fitted(request: Request, fits: _Fits) -> AdaptedRequest:
+def _adapt(request: Request, fits: _Fits) -> AdaptedRequest:
     tools = tuple(_tool(tool, fits[place]) if place in fits else tool for place, tool in enumerate(request.tools))
     losses = tuple(
         Loss("schema", f"tools {quote(tools[place].name[:60])}", fit.told) for place, fit in fits.items() if fit.told

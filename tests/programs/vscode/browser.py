@@ -1,4 +1,4 @@
-"""A browser without a screen, steered by driver.mjs; its pages have names."""
+"""A headless browser, controlled by driver.mjs; its pages have names."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Browser:
         self._do("open", page=page, url=url, width=width, height=height)
 
     def close(self, page: str) -> None:
-        """Its window goes, and with it the extensions that run for it."""
+        """Closes its window and the extensions that run for it."""
         self._do("close", page=page)
 
     def front(self, page: str) -> None:
@@ -65,7 +65,7 @@ class Browser:
         return found
 
     def labels(self, page: str, selector: str) -> list[str]:
-        """What is read out to somebody who does not see."""
+        """The accessibility labels."""
         found: list[str] = self._do("labels", page=page, selector=selector)
         return found
 
@@ -91,7 +91,7 @@ class Browser:
 @contextmanager
 def browsing(folder: Path) -> Iterator[Browser]:
     folder.mkdir(parents=True, exist_ok=True)
-    # A socket's path has room for 107 letters, and the browser puts one where its temporary files go.
+    # A socket path has at most 107 characters, and the browser creates one in its temporary folder.
     with tempfile.TemporaryDirectory(prefix="tw") as short, (folder / "browser.log").open("ab") as said:
         environment = {"PATH": search_path(), "HOME": str(folder), "TMPDIR": short, "LANG": "C.UTF-8"}
         process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""VS Code's own chat in a window, as somebody uses it: a model is chosen, words are written, tools are run, an answer is read."""
+"""VS Code's own chat in a window, as a person uses it: select a model, write a message, run tools, read the answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Conversing:
         self._page = page
 
     def wake(self) -> None:
-        """Copilot's extension sleeps until something is said to it; it may forget that, or ask for it to be said again."""
+        """Copilot's extension starts with the first message; it may lose that message, or ask to send it again."""
         self._browser.front(self._page)
         for _ in range(_ATTEMPTS):
             self.clear()
@@ -58,7 +58,7 @@ class Conversing:
         raise AssertionError(f"{model} cannot be chosen: {fault}")
 
     def ask(self, words: str) -> str:
-        """What is there to read when it has answered."""
+        """The visible text after the answer."""
         for _ in range(_ATTEMPTS):
             self._send(words)
             if said := self._heard(words, _SECONDS):

@@ -1,4 +1,4 @@
-"""One VS Code for a session of proof; each test has the clients of the three dialects, whole and streamed, by its parameters."""
+"""One VS Code per session; each test runs with the clients of the three dialects, streaming and not, by its parameters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Opening = Callable[..., Client]
 
 
 class Patient(Messages):
-    """With room for a long answer, which this dialect must ask for."""
+    """With a high token limit, which this dialect requires for a long answer."""
 
     def body(self) -> dict[str, Any]:
         return super().body() | {"max_tokens": 1_000_000}
@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _is_in_turn(item: pytest.Item) -> bool:
-    """Every dialect in every scene; whole and streamed by turns."""
+    """Every dialect in every scene, alternating streaming."""
     chosen = getattr(item, "callspec", None)
     if chosen is None or not {"way", "dialect"} <= set(chosen.params) or HERE not in item.path.parents:
         return True
@@ -71,7 +71,7 @@ def client(editor: Stage, dialect: str, way: str) -> Opening:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
-    """A failure tells what the gateway and VS Code said."""
+    """Adds the logs of the gateway and VS Code to a failure."""
     report = yield
     stage = getattr(item, "funcargs", {}).get("editor")
     if report.failed and stage is not None:

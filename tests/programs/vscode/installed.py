@@ -1,4 +1,4 @@
-"""Where the real VS Code and a browser are, or why one is not there. `make editor` installs the first; browsers are not downloaded."""
+"""Paths of the real VS Code and a browser, or the reason why one is missing. `make editor` installs the first; browsers are not downloaded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OWN_BROWSER = "import('playwright-core').then(({ chromium }) => console.log(chr
 
 
 def code_server() -> list[str]:
-    """The command that VS Code is started with; skips the test where it is not installed."""
+    """The command that starts VS Code; skips the test if it is not installed."""
     entry = NODE_MODULES / "code-server" / "out" / "node" / "entry.js"
     whole = HERE / "node_modules" / "code-server" / "lib" / "vscode" / "node_modules"
     return [str(node()), str(_needed(entry, whole, what="VS Code"))]
@@ -48,7 +48,7 @@ def framework(name: str) -> Path:
 
 
 def search_path() -> str:
-    """node 24 goes before the machine's own."""
+    """node 24 takes precedence over the machine's own."""
     return f"{NODE_MODULES / '.bin'}:/usr/local/bin:/usr/bin:/bin"
 
 

@@ -1,6 +1,6 @@
 """Take the pictures of docs/vscode.md from a real VS Code: `python -m tests.programs.vscode.pictures` in the root of the repository.
 
-The models are played: one by the gateway's scripted back end, in answer to any prompt, the others by the provider beside this file.
+The models are fake: one is the gateway's scripted back end, the others are the provider in this folder.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A model that VS Code asks its user about: refused, not asked for again unbidden, and allowed in the end."""
+"""A model that needs the user's consent: refused, not requested again automatically, and allowed in the end."""
 
 from __future__ import annotations
 

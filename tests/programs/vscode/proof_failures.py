@@ -1,4 +1,4 @@
-"""How requests to a model of VS Code fail, as the client learns of it, and how they end when the client leaves."""
+"""How requests to a model of VS Code fail, as the client sees it, and how they end when the client disconnects."""
 
 from __future__ import annotations
 

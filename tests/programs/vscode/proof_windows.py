@@ -1,4 +1,4 @@
-"""Windows come and go, and so does the gateway: each request has one window, and each window finds its gateway again."""
+"""Windows and the gateway restart: each request has one window, and each window reconnects."""
 
 from __future__ import annotations
 

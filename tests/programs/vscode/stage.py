@@ -1,6 +1,6 @@
-"""What the proof runs on: `toolwire serve`, and a real VS Code without a screen whose windows are pages of a browser.
+"""The environment of the VS Code tests: `toolwire serve`, and a real VS Code whose windows are pages of a headless browser.
 
-Both have a home of their own and nothing of the user's environment. The windows find the gateway by TOOLWIRE_URL and its token by the file
+Both have a separate home and a clean environment. The windows find the gateway by TOOLWIRE_URL and its token in the file
 that it writes.
 """
 

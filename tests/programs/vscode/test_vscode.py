@@ -1,4 +1,4 @@
-"""A real VS Code and `toolwire serve`, both ways: all files of proof in one session, as VS Code takes half a minute to start."""
+"""A real VS Code and `toolwire serve`, in both directions: all proof_* files in one session, because VS Code takes half a minute to start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page in a real browser tries to reach the gateway's bridge, in every way a page has, and knows the token. It is refused each time."""
+"""A page in a real browser tries every way to reach the gateway's bridge, and knows the token. It is rejected each time."""
 
 from __future__ import annotations
 

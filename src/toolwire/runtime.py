@@ -110,7 +110,9 @@ class Runtime:
 
     async def _prepared(self, request: Request, record: Record, owner: str) -> Job:
         route = await self.catalog.route(request.model)
-        request = replace(with_effort(request, route.effort), owner=owner, size=len(request.wire))
+        if route.effort:
+            request = with_effort(request, route.effort)
+        request = replace(request, owner=owner, size=len(request.wire))
         backend, policy = self._backend(route), self._policies.get(route.backend, _DEFAULT)
         record.backend, record.sent_model = backend.name, route.model[:100]
         job = Job(

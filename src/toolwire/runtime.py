@@ -140,12 +140,12 @@ class Runtime:
         self._policies[job.backend.name] = replace(job.policy, tools="simulate", terms=terms)
 
     def _guarded(self, job: Job) -> tuple[Backend, CallObserver | None]:
-        return guarded(job, self._preparation.schemas, self._preparation.decoder(job))
+        return guarded(job, self._preparation.schemas, self._preparation.decoder(job) if job.encodings else None)
 
     def _turn(self, job: Job, watcher: CallObserver | None, *, is_raw: bool) -> Turn:
         """is_raw: the events come from the back end itself, so that its text and its arguments must still be decoded."""
         splitter = text_splitter(job, self._preparation.schemas) if is_raw else None
-        decoder = self._preparation.decoder(job) if is_raw else None
+        decoder = self._preparation.decoder(job) if is_raw and job.encodings else None
         return Turn(job.received, new_id, job.names, watcher, splitter, decoder)
 
     async def _open(self, job: Job, backend: Backend) -> ReplyReader:

@@ -171,6 +171,6 @@ class Preparation:
             job.losses += fitted.losses
             job.encodings = fitted.encodings
 
-    def decoder(self, job: Job) -> ArgumentDecoder | None:
-        """For the arguments of the model's calls; None where they already fit the client's schemas."""
-        return ArgumentDecoder(job.encodings, job.offered, self.schemas) if job.encodings else None
+    def decoder(self, job: Job) -> ArgumentDecoder:
+        """For the arguments of the model's calls, where the back end got encoded schemas."""
+        return ArgumentDecoder(job.encodings, job.offered, self.schemas)

@@ -15,7 +15,7 @@ from ..dialects.base import ResponseDecoder, ResponseEncoder, StreamDecoder, gar
 from ..dialects.shared.answer_in import last_frames
 from ..dialects.shared.model_field import Renamer, model_places
 from ..errors import GatewayError
-from ..events import Event, Failed, Finished, PartDelta, PartStarted, Started
+from ..events import Event, Failed, Finished, PartDelta, PartEnded, PartStarted, Started
 from ..types import JsonObject
 from ..wire.exact_json import BadJson, decode, encode
 from ..wire.sse import Frame, FrameTooLarge, SseReader
@@ -260,7 +260,8 @@ class BodyTap(Translator):
 
     def feed(self, data: bytes) -> Batch:
         self._body.append(data)
-        return super().feed(data)
+        events = self._whole.feed(data)
+        return self.send(events) if events else Batch(b"", events)
 
     def close(self) -> Batch:
         """The encoder gets the events only if the body must be encoded again."""
@@ -290,7 +291,8 @@ class BodyTap(Translator):
             if self.is_over:
                 break
             self._events.append(event)
-            self._look(event)
+            if type(event) is not PartDelta and type(event) is not PartEnded:
+                self._look(event)
         return Batch(b"", events)
 
     def final(self) -> JsonObject | None:

@@ -18,7 +18,8 @@ from ..backends.search import build_search
 from ..catalog.router import router_for
 from ..config.file import Config, default_store_path
 from ..config.policy import policy_of
-from ..dialects.base import Decode, Endpoint
+from ..dialects import DIALECTS, Dialect
+from ..dialects.base import Decode, Endpoint, match_nothing
 from ..errors import BadRequest, GatewayError, InternalError, drop_tracebacks, quote
 from ..ids import new_id
 from ..memory.answers import AnswerMemory, storing_backends
@@ -37,7 +38,6 @@ from .exchange import ClientGone, Exchange, check_type, read_body, while_here, w
 from .logs import Log
 from .mounts import RuntimeAccess
 from .reply import Reply, WrongMethod
-from .routes import find, without_version
 from .state import State, is_stateful
 from .state.query import Asked, query_in
 from .stats_writer import Recorder
@@ -46,6 +46,12 @@ from .tracer import Tracer
 _BODY_SECONDS = 120.0
 _CLEAN_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _PROBES = frozenset({"/healthz", "/readyz"})
+
+# The route table: exact paths without a version, dialects with other paths, and starts of paths that only decide the dialect of an error.
+_EXACT = {path: (dialect, endpoint) for dialect in DIALECTS.values() for path, endpoint in dialect.routes.items()}
+_MATCHING = [dialect for dialect in DIALECTS.values() if dialect.match is not match_nothing]
+_STARTS = {path: dialect for path, (dialect, _) in _EXACT.items()} | {"/conversations": DIALECTS["responses"]}
+_MODELS = Endpoint(task="models")
 
 
 class App:
@@ -341,6 +347,35 @@ class App:
     async def _describe(self, mount: Mount, reply: Reply) -> None:
         self._running()
         await reply.json(mount.describe())
+
+
+def without_version(path: str) -> str:
+    """Clients may have /v1 in their base URL, or not."""
+    return path.removeprefix("/v1").rstrip("/") or "/"
+
+
+def find(path: str, short: str, query: bytes, headers: Mapping[str, str]) -> tuple[Dialect, Endpoint | None]:
+    """short: the path without its version. Without an endpoint the dialect is that of the error."""
+    if (exact := _EXACT.get(short)) is not None:
+        return exact
+    for dialect in _MATCHING:
+        if (endpoint := dialect.match(path, query)) is not None:
+            return dialect, endpoint
+    dialect = dialect_of(short, headers)
+    if short == "/models":
+        return dialect, _MODELS
+    if short.startswith("/models/"):
+        return dialect, Endpoint(task="model", model=short.removeprefix("/models/"))
+    return dialect, None
+
+
+def dialect_of(path: str, headers: Mapping[str, str]) -> Dialect:
+    """By the start of the path, else by the headers."""
+    path = path.removeprefix("/v1")
+    for start, dialect in _STARTS.items():
+        if path.startswith(start):
+            return dialect
+    return next((dialect for dialect in reversed(DIALECTS.values()) if dialect.claims(headers)), DIALECTS["chat"])
 
 
 async def _front_page(reply: Reply) -> None:

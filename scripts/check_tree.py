@@ -25,8 +25,6 @@ VAGUE_WORDS = frozenset(
         *("lowered", "fitted", "mended", "farewell"),
     ]
 )
-# What broke a rule when the rule was new, one "rule subject" a line. Lines are removed, never added.
-EXCEPTIONS = "scripts/tree_exceptions.txt"
 
 MIRRORS = {"src/toolwire": "tests", "scripts": "tests/scripts"}
 MEASURED = ("src", "scripts", "bench")
@@ -55,10 +53,7 @@ def findings(root: Path) -> Iterator[str]:
     for path in _python_files(root, NAMED):
         if path.name in NAMELESS:
             yield f"{path}: this name says nothing about what is inside; name the module for what it does."
-    excepted = _exceptions(root)
-    for rule, message in _structure(root):
-        if rule not in excepted:
-            yield message
+    yield from _structure(root)
 
 
 def main(arguments: list[str]) -> int:
@@ -108,8 +103,8 @@ def _too_long(root: Path, path: PurePosixPath) -> Iterator[str]:
                 )
 
 
-def _structure(root: Path) -> Iterator[tuple[str, str]]:
-    """Violations of rules that allow exceptions, each with the line that would except it."""
+def _structure(root: Path) -> Iterator[str]:
+    """Names, class names, and the width of packages."""
     modules = list(_python_files(root, ("src",)))
     packages: dict[PurePosixPath, int] = defaultdict(int)
     classes: dict[str, set[PurePosixPath]] = defaultdict(set)
@@ -124,22 +119,21 @@ def _structure(root: Path) -> Iterator[tuple[str, str]]:
                 classes[node.name].add(path.parent)
         for name, line in names.items():
             for word in sorted(VAGUE_WORDS.intersection(_words(name))):
-                yield f"name {name}", f'{path}:{line}: {name} contains "{word}"; use the technical term.'
+                yield f'{path}:{line}: {name} contains "{word}"; use the technical term.'
     for package, count in packages.items():
         if count > PACKAGE_MODULES:
-            message = f"{package}: has {count} modules, expected at most {PACKAGE_MODULES}; merge or group them."
-            yield f"package {package}", message
+            yield f"{package}: has {count} modules, expected at most {PACKAGE_MODULES}; merge or group them."
     for name, places in classes.items():
         if len(places) > 1:
             listed = ", ".join(map(str, sorted(places)))
-            yield f"class {name}", f"{name}: is a public class in {listed}; give each a name of its own."
+            yield f"{name}: is a public class in {listed}; give each a name of its own."
     gerunds = [str(path) for path in modules if path.stem.endswith("ing")]
     if len(gerunds) > GERUND_MODULES:
-        yield "gerunds", f"{', '.join(gerunds)}: {len(gerunds)} modules end in -ing, expected at most {GERUND_MODULES}."
+        yield f"{', '.join(gerunds)}: {len(gerunds)} modules end in -ing, expected at most {GERUND_MODULES}."
     for path in _python_files(root, ("tests",)):
         for line in _imports_of_tests((root / path).read_text(encoding="utf-8")):
             message = f"{path}:{line}: imports a test file; move what it needs to a module without test_ in its name."
-            yield f"import {path}", message
+            yield message
 
 
 def _words(name: str) -> list[str]:
@@ -157,11 +151,6 @@ def _imports_of_tests(text: str) -> Iterator[int]:
         # A name in lower case with test_ in front may also be a function, but those are imported from test files only.
         if any(name.startswith("test_") for name in names):
             yield node.lineno
-
-
-def _exceptions(root: Path) -> frozenset[str]:
-    path = root / EXCEPTIONS
-    return frozenset(path.read_text(encoding="utf-8").splitlines()) if path.is_file() else frozenset()
 
 
 def _python_files(root: Path, folders: tuple[str, ...]) -> Iterator[PurePosixPath]:

@@ -8,10 +8,10 @@ from tests.backends.event_contract import check_events
 from tests.garbage import held_by_cycles
 from toolwire.errors import GatewayError, UpstreamError
 from toolwire.events import (
-    Answer,
     Event,
     Failed,
     Finished,
+    FoldedAnswer,
     Folder,
     Noted,
     PartDelta,
@@ -43,7 +43,7 @@ FINISHED = Finished(choices=(Choice(reason="stop"), Choice(reason="stop", index=
 
 def test_an_answer_unfolds_into_a_stream_that_keeps_the_contract() -> None:
     parts = tuple(PartEnded(index=index, part=part, choice=index % 2) for index, part in enumerate(PARTS))
-    answer = Answer(started=STARTED, parts=parts, finished=FINISHED)
+    answer = FoldedAnswer(started=STARTED, parts=parts, finished=FINISHED)
     events = unfold(answer)
     check_events(events)
     assert fold(events) == answer

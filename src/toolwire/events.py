@@ -68,7 +68,7 @@ class Failed(Struct, frozen=True, kw_only=True, tag="failed"):
 Event: TypeAlias = Started | PartStarted | PartDelta | PartEnded | Noted | Finished | Failed
 
 
-class Answer(Struct, frozen=True, kw_only=True):
+class FoldedAnswer(Struct, frozen=True, kw_only=True):
     """A whole answer: what a stream of events adds up to."""
 
     started: Started
@@ -107,23 +107,23 @@ class Folder:
     def is_done(self) -> bool:
         return self._finished is not None or self.error is not None
 
-    def answer(self) -> Answer:
+    def answer(self) -> FoldedAnswer:
         if self.error is not None:
             raise self.error.fresh()
         if self._finished is None:
             raise GatewayError("the answer has no end")
         parts = tuple(self._parts[index] for index in sorted(self._parts))
-        return Answer(started=self._started, parts=parts, finished=self._finished)
+        return FoldedAnswer(started=self._started, parts=parts, finished=self._finished)
 
 
-def fold(events: Iterable[Event]) -> Answer:
+def fold(events: Iterable[Event]) -> FoldedAnswer:
     folder = Folder()
     for event in events:
         folder.send(event)
     return folder.answer()
 
 
-def unfold(answer: Answer) -> list[Event]:
+def unfold(answer: FoldedAnswer) -> list[Event]:
     """The shortest stream that folds back to this answer: one delta a part."""
     events: list[Event] = [answer.started]
     for index, ended in enumerate(answer.parts):

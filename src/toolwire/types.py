@@ -186,7 +186,7 @@ class Thinking(Struct, frozen=True, kw_only=True):
     summary: str | None = None
 
 
-class Output(Struct, frozen=True, kw_only=True):
+class OutputFormat(Struct, frozen=True, kw_only=True):
     """The form of the text: free, any JSON, or JSON by a schema."""
 
     format: Literal["text", "json", "schema"] = "text"
@@ -231,7 +231,7 @@ class Request(Struct, frozen=True, kw_only=True):
     max_tokens: int | None = None
     sampling: Sampling = Sampling()
     thinking: Thinking | None = None
-    output: Output = Output()
+    output: OutputFormat = OutputFormat()
     stream: bool = False
     stream_usage: bool = False
     user: str | None = None

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from toolwire.backends.base import Backend, EventReply
 from toolwire.events import (
-    Answer,
     Event,
     Failed,
     Finished,
+    FoldedAnswer,
     Noted,
     PartDelta,
     PartEnded,
@@ -75,7 +75,7 @@ async def collect(backend: Backend, request: Request) -> list[Event]:
     return [event async for batch in reply.events for event in batch]
 
 
-async def answer_of(backend: Backend, request: Request) -> Answer:
+async def answer_of(backend: Backend, request: Request) -> FoldedAnswer:
     """The whole answer, with the contract checked."""
     events = await collect(backend, request)
     check_events(events)

@@ -12,7 +12,7 @@ from toolwire.backends.continuation import answered_calls, continuation, resume_
 from toolwire.types import (
     Media,
     Message,
-    Output,
+    OutputFormat,
     Part,
     Reasoning,
     Request,
@@ -159,7 +159,7 @@ def test_edits_of_earlier_rounds_count() -> None:
         {"tool_choice": ToolChoice(mode="none")},
         {"tool_choice": ToolChoice(mode="named", names=("look",))},
         {"tool_choice": ToolChoice(mode="allowed", names=("look",))},
-        {"output": Output(format="schema", schema={"type": "object"})},
+        {"output": OutputFormat(format="schema", schema={"type": "object"})},
     ],
 )
 def test_what_a_turn_was_begun_with_cannot_be_changed_in_the_middle(changed: dict[str, Any]) -> None:

@@ -65,7 +65,7 @@ def test_a_right_call_leaves_to_the_byte() -> None:
 def test_a_call_with_one_meaning_is_repaired_in_answer_and_history() -> None:
     answer = holding()
     answer.send(events_of(call(REPAIRABLE)))
-    [part] = answer.said
+    [part] = answer.parts
     assert isinstance(part, ToolCall)
     assert (part.raw, part.args) == ('{"city":"Oslo","days":3}', {"city": "Oslo", "days": 3})
     assert answer.wrong == []
@@ -98,7 +98,7 @@ def test_H080_thoughts_between_calls_keep_their_place() -> None:
     at_once = answer.send([*events, end])
     assert [event.part for event in at_once if isinstance(event, PartEnded)] == [thoughts[0]]
     assert parts_in([*at_once, *answer.released("pass"), end]) == parts
-    assert answer.said == tuple(parts)
+    assert answer.parts == tuple(parts)
     assert answer.right == answer.held
 
 
@@ -123,7 +123,7 @@ def test_what_was_said_is_in_the_order_of_start() -> None:
             PartEnded(index=0, part=first),
         ]
     )
-    assert answer.said == (first, second)
+    assert answer.parts == (first, second)
 
 
 def test_a_call_cut_by_length_is_told_as_it_was() -> None:

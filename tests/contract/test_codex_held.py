@@ -21,7 +21,7 @@ from tests.backends.codex.starting import environment
 from toolwire.backends.codex.backend import CodexBackend
 from toolwire.backends.sessions import Parking, ParkingCounts
 from toolwire.config.file import BackendConfig
-from toolwire.events import Answer, Folder
+from toolwire.events import FoldedAnswer, Folder
 from toolwire.types import Media, Message, Request, Text, Tool, ToolCall, ToolResult, Usage
 
 pytestmark = pytest.mark.slow
@@ -64,7 +64,7 @@ class Stage:
         lines = self.journal.read_text().splitlines()
         return sum(json.loads(line).get("method") == method for line in lines)
 
-    async def ask(self, messages: list[Message]) -> Answer:
+    async def ask(self, messages: list[Message]) -> FoldedAnswer:
         request = Request(model="m", messages=tuple(messages), tools=(LOOK,), stream=True)
         folder = Folder()
         async with asyncio.timeout(10):
@@ -98,15 +98,15 @@ def asked(rounds: int = 1) -> list[Message]:
     return [Message(role="user", parts=(Text(text=f"ROUNDS={rounds}"),))]
 
 
-def calls_of(answer: Answer) -> list[ToolCall]:
+def calls_of(answer: FoldedAnswer) -> list[ToolCall]:
     return [part for part in answer.parts_of(0) if isinstance(part, ToolCall)]
 
 
-def text_of(answer: Answer) -> str:
+def text_of(answer: FoldedAnswer) -> str:
     return "".join(part.text for part in answer.parts_of(0) if isinstance(part, Text))
 
 
-def with_results(messages: list[Message], answer: Answer, mark: str = "") -> list[Message]:
+def with_results(messages: list[Message], answer: FoldedAnswer, mark: str = "") -> list[Message]:
     """Results in another order than the calls."""
     results = [
         ToolResult(call_id=call.id, parts=(Text(text=f"{mark}{json.loads(call.raw)['city']}"),))

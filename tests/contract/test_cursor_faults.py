@@ -38,7 +38,7 @@ from toolwire.backends.cursor.simulator import (
 )
 from toolwire.backends.cursor.wire import agent
 from toolwire.errors import UpstreamError
-from toolwire.events import Answer, Failed, fold
+from toolwire.events import Failed, FoldedAnswer, fold
 
 BEFORE, AFTER = "Let me look around. ", "It is sunny there."
 MODEL = play([Say(BEFORE), MakeCall("look", {"city": "Rome"})], [Say(AFTER)])
@@ -310,7 +310,7 @@ def test_harmless_server_behaviour_does_not_change_the_answer(transport: str) ->
     played(main())
 
 
-async def _two_answers(stage: Stage) -> tuple[Answer, str]:
+async def _two_answers(stage: Stage) -> tuple[FoldedAnswer, str]:
     asked = request("hi")
     first = await stage.ask(asked)
     events = await stage.events(next_request(asked, first))

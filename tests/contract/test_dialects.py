@@ -15,7 +15,7 @@ from tests.dialects.wires import REGULAR
 from tests.thorough import is_thorough
 from toolwire.calls.turn import Turn
 from toolwire.dialects import DIALECTS
-from toolwire.events import Answer, Event, Failed, Finished, PartEnded, Started, fold, unfold
+from toolwire.events import Event, Failed, Finished, FoldedAnswer, PartEnded, Started, fold, unfold
 from toolwire.types import Choice, Request, ToolCall, Usage
 from toolwire.wire.exact_json import object_of
 
@@ -44,7 +44,7 @@ ARGUMENTS = {
 }
 
 
-def asked(dialect: str, answer: Answer, *, is_stream: bool) -> Request:
+def asked(dialect: str, answer: FoldedAnswer, *, is_stream: bool) -> Request:
     count = len(answer.finished.choices)
     members: dict[str, Any] = {"n": count} if dialect == "chat" else {}
     if dialect == "gemini":
@@ -108,7 +108,7 @@ def without_raw(whole: Any) -> Any:
     return head, kept, *rest
 
 
-def calls_of(answer: Answer) -> list[Any]:
+def calls_of(answer: FoldedAnswer) -> list[Any]:
     calls = [ended.part for ended in answer.parts if isinstance(ended.part, ToolCall)]
     return [(call.name, object_of(call.raw)) for call in calls if call.kind == "function"]
 
@@ -123,7 +123,7 @@ def test_H018_H072_arguments_survive_two_dialects(left: str, right: str, is_stre
     calls = [ToolCall(id=f"call_{number}", name=f"tool_{number}", raw=raw, args=args) for number in range(2)]
     parts = tuple(PartEnded(index=index, part=call) for index, call in enumerate(calls))
     finished = Finished(choices=(Choice(reason="tool_calls"),), usage=Usage(input=1, output=1))
-    answer = Answer(started=Started(id="a", model="m"), parts=parts, finished=finished)
+    answer = FoldedAnswer(started=Started(id="a", model="m"), parts=parts, finished=finished)
     events = over(left, unfold(answer), is_stream=is_stream)
     again = fold(over(right, events, is_stream=is_stream))
     found = [ended.part for ended in again.parts if isinstance(ended.part, ToolCall)]

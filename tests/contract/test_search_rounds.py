@@ -13,10 +13,10 @@ from toolwire.backends.search import Searcher
 from toolwire.dialects.shared.web_search import SearchHit
 from toolwire.errors import GatewayError, UpstreamError
 from toolwire.events import (
-    Answer,
     Event,
     Failed,
     Finished,
+    FoldedAnswer,
     Noted,
     PartDelta,
     PartEnded,
@@ -150,7 +150,7 @@ def _check(events: list[Event]) -> None:
     assert sum(isinstance(event, Started) for event in events) == 1
 
 
-def kinds(answer: Answer) -> list[str]:
+def kinds(answer: FoldedAnswer) -> list[str]:
     return [
         part.value["type"] if isinstance(part, Opaque) else content_of(part) or type(part).__name__
         for part in answer.parts_of(0)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from toolwire.events import Answer, Finished, PartEnded, Started
+from toolwire.events import Finished, FoldedAnswer, PartEnded, Started
 from toolwire.types import Choice, Citation, Part, Reason, Reasoning, Refusal, Text, ToolCall, Usage
 
 Strategy = st.SearchStrategy
@@ -66,7 +66,7 @@ def calls(draw: st.DrawFn, number: int, *, has_item: bool = False, kinds: tuple[
 
 
 @st.composite
-def chat_answers(draw: st.DrawFn) -> Answer:
+def chat_answers(draw: st.DrawFn) -> FoldedAnswer:
     """Each choice has at most one thought, text and refusal, in this order, then calls."""
     ended: list[PartEnded] = []
     choices: list[Choice] = []
@@ -90,7 +90,7 @@ def chat_answers(draw: st.DrawFn) -> Answer:
 
 
 @st.composite
-def messages_answers(draw: st.DrawFn) -> Answer:
+def messages_answers(draw: st.DrawFn) -> FoldedAnswer:
     """Blocks in any order."""
     parts: list[Part] = []
     for number in range(draw(st.integers(0, 5))):
@@ -115,7 +115,7 @@ def messages_answers(draw: st.DrawFn) -> Answer:
 
 
 @st.composite
-def responses_answers(draw: st.DrawFn) -> Answer:
+def responses_answers(draw: st.DrawFn) -> FoldedAnswer:
     """Items in any order: messages and reasoning items of one part or two, calls of both kinds."""
     parts: list[Part] = []
     for number in range(draw(st.integers(0, 4))):
@@ -149,7 +149,7 @@ def responses_answers(draw: st.DrawFn) -> Answer:
 
 
 @st.composite
-def gemini_answers(draw: st.DrawFn) -> Answer:
+def gemini_answers(draw: st.DrawFn) -> FoldedAnswer:
     """Parts in any order, but no two texts or unsigned thoughts beside each other: in a stream these are one."""
     ended: list[PartEnded] = []
     choices: list[Choice] = []
@@ -181,7 +181,7 @@ def gemini_answers(draw: st.DrawFn) -> Answer:
 _MERGED = {("text", "Text"), ("thought", "Reasoning")}
 
 
-FAMILIES: dict[str, Strategy[Answer]] = {
+FAMILIES: dict[str, Strategy[FoldedAnswer]] = {
     "chat": chat_answers(),
     "messages": messages_answers(),
     "responses": responses_answers(),
@@ -189,7 +189,7 @@ FAMILIES: dict[str, Strategy[Answer]] = {
 }
 
 
-def essence(answer: Answer) -> Any:
+def essence(answer: FoldedAnswer) -> Any:
     """Everything that means something; what only one wire spells (echoes in extra) left out."""
     parts = [(ended.choice, _essence_of(ended.part)) for ended in answer.parts]
     choices = [(choice.index, choice.reason, choice.stop_sequence) for choice in answer.finished.choices]
@@ -218,7 +218,7 @@ def _placed(text: Text, item_id: str) -> Text:
     return Text(text=text.text, citations=text.citations, logprobs=text.logprobs, item_id=item_id)
 
 
-def _answer(dialect: str, parts: list[PartEnded], choices: list[Choice], usage: Usage) -> Answer:
+def _answer(dialect: str, parts: list[PartEnded], choices: list[Choice], usage: Usage) -> FoldedAnswer:
     numbered = tuple(PartEnded(index=index, part=one.part, choice=one.choice) for index, one in enumerate(parts))
     started = Started(id="answer_1", model="m", created=1700000000, extra={dialect: {}})
-    return Answer(started=started, parts=numbered, finished=Finished(choices=tuple(choices), usage=usage))
+    return FoldedAnswer(started=started, parts=numbered, finished=Finished(choices=tuple(choices), usage=usage))

@@ -12,7 +12,7 @@ import msgspec
 from tests.backends.event_contract import check_events
 from toolwire.dialects import DIALECTS
 from toolwire.dialects.base import AnswerContext, Mint, ResponseDecoder
-from toolwire.events import Answer, Event, Failed, Finished, PartDelta, PartEnded, PartStarted, fold
+from toolwire.events import Event, Failed, Finished, FoldedAnswer, PartDelta, PartEnded, PartStarted, fold
 from toolwire.types import Opaque, Request
 from toolwire.wire.exact_json import decode
 from toolwire.wire.sse import SseReader
@@ -107,7 +107,7 @@ def body_out(dialect: str, events: Iterable[Any]) -> Any:
     return decode(out(dialect, events, asking(dialect, is_stream=False)))
 
 
-def answer_in(dialect: str, *chunks: bytes, request: Request | None = None) -> Answer:
+def answer_in(dialect: str, *chunks: bytes, request: Request | None = None) -> FoldedAnswer:
     return fold(events_in(dialect, *chunks, request=request))
 
 

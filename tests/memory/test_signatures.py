@@ -19,7 +19,7 @@ from toolwire.calls.ledger.repair import repair_history
 from toolwire.calls.turn import Turn
 from toolwire.dialects import DIALECTS
 from toolwire.errors import GatewayError
-from toolwire.events import Answer, Event, Finished, PartEnded, Started, fold, unfold
+from toolwire.events import Event, Finished, FoldedAnswer, PartEnded, Started, fold, unfold
 from toolwire.memory.signatures import OWNERS, ReasoningSource, SignatureMemory, needs_of, reasoning_source
 from toolwire.memory.store import Entry, MemoryStore, SqliteStore, Store
 from toolwire.profiles import (
@@ -430,7 +430,7 @@ def turn_of(asked: Request, events: list[Event]) -> tuple[Part, ...]:
 def body_of(dialect: str, parts: Sequence[Part]) -> Any:
     ended = tuple(PartEnded(index=number, part=part) for number, part in enumerate(parts))
     finished = Finished(choices=(Choice(reason="tool_calls"),), usage=Usage(input=1, output=1))
-    answer = Answer(started=Started(id="", model="m"), parts=ended, finished=finished)
+    answer = FoldedAnswer(started=Started(id="", model="m"), parts=ended, finished=finished)
     return json.loads(out(dialect, unfold(answer), asking(dialect, is_stream=False)))
 
 

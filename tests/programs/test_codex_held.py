@@ -20,7 +20,7 @@ from tests.programs.installed import search_path
 from toolwire.backends.codex.backend import CodexBackend
 from toolwire.backends.sessions import Parking, ParkingCounts
 from toolwire.config.file import BackendConfig
-from toolwire.events import Answer, Folder
+from toolwire.events import FoldedAnswer, Folder
 from toolwire.types import Media, Message, Request, Text, Tool, ToolCall, ToolResult
 
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("version", [NEWEST])]
@@ -55,7 +55,7 @@ class Stage:
     def parking(self) -> Parking[Any]:
         return self.backend._parking
 
-    async def ask(self, *messages: Message) -> Answer:
+    async def ask(self, *messages: Message) -> FoldedAnswer:
         request = Request(model="some-model", messages=messages, tools=(WEATHER,), stream=True)
         folder = Folder()
         async with asyncio.timeout(60):
@@ -86,7 +86,7 @@ def played(version: str, folder: Path, play: Callable[[Stage], Coroutine[Any, An
     assert all_gone(stage.mark)
 
 
-def results_for(answer: Answer) -> tuple[Message, ...]:
+def results_for(answer: FoldedAnswer) -> tuple[Message, ...]:
     """In another order than the calls; one failed, one has an image."""
     calls = [part for part in answer.parts_of(0) if isinstance(part, ToolCall)]
     assert [(call.name, call.id, call.raw) for call in calls] == [
@@ -106,7 +106,7 @@ def outputs_in(request: dict[str, Any]) -> dict[str, str]:
     return {item["call_id"]: str(item["output"]) for item in items}
 
 
-def text_of(answer: Answer) -> str:
+def text_of(answer: FoldedAnswer) -> str:
     return "".join(part.text for part in answer.parts_of(0) if isinstance(part, Text))
 
 

@@ -116,7 +116,7 @@ class HeldAnswer:
         return [*self._earlier, *(held for held in self.held if isinstance(held, HeldText) or _is_right(held))]
 
     @property
-    def said(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[Part, ...]:
         """The whole answer, repaired calls as they are now (H023)."""
         return tuple(part.part if isinstance(part, HeldCall | HeldText) else part for part in self._parts.values())
 

@@ -127,9 +127,9 @@ class _CorrectedAnswer:
         return bool(self._terms.reminder) and not answer.calls and not answer.accepted
 
     def _reminded(self, request: Request, answer: HeldAnswer) -> Request:
-        said = Message(role="assistant", parts=answer.said)
+        said = Message(role="assistant", parts=answer.parts)
         reminder = Message(role="user", parts=(Text(text=self._terms.reminder),))
-        messages = (*request.messages, *((said,) if answer.said else ()), reminder)
+        messages = (*request.messages, *((said,) if answer.parts else ()), reminder)
         return _added(request, self._repaired(replace(request, messages=messages)), wire=b"")
 
     def _identify_calls(self, answer: HeldAnswer) -> None:
@@ -162,7 +162,7 @@ class _CorrectedAnswer:
     def _with_errors(self, request: Request, answer: HeldAnswer) -> Request:
         """The request with the answer of the model and, for each call, a result that says what is wrong with it."""
         results = [Message(role="tool", parts=(self._result(held),)) for held in answer.calls]
-        messages = (*request.messages, Message(role="assistant", parts=answer.said), *results)
+        messages = (*request.messages, Message(role="assistant", parts=answer.parts), *results)
         repaired = self._repaired(replace(request, messages=messages))
         return _added(request, replace(repaired, messages=adapt_ids(repaired.messages, self._inner.profile.ids)))
 

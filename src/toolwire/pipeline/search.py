@@ -205,7 +205,7 @@ class _SearchRounds:
         task = asyncio.create_task(
             self._settings.searcher.ask(query, self._settings.wanted) if is_left else _immediate(used_up)
         )
-        return _Pending(self._named(call), shown, task), shown.asked()
+        return _Pending(self._named(call), shown, task), shown.call_events()
 
     def _named(self, call: ToolCall) -> ToolCall:
         """Some servers start their ids again in each answer."""

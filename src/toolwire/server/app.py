@@ -38,8 +38,8 @@ from .exchange import ClientGone, Exchange, check_type, read_body, while_here, w
 from .logs import Log
 from .mounts import RuntimeAccess
 from .reply import Reply, WrongMethod
-from .state import State, is_stateful
-from .state.query import Asked, query_in
+from .state import StateApi, is_stateful
+from .state.query import StateQuery, query_in
 from .stats_writer import Recorder
 from .tracer import Tracer
 
@@ -60,7 +60,7 @@ class App:
     def __init__(self, config: Config, store: Store | None = None) -> None:
         self._config = config
         self._given_store = store
-        self._state: State | None = None
+        self._state: StateApi | None = None
         self._limit = config.server.max_body_mb << 20
         self._guard = Guard(config.server)
         self._log = Log(config.server.log, config.server.log_format)
@@ -105,7 +105,7 @@ class App:
         gateway = RuntimeAccess(self._log.say, self._running, self._opened, self._done)
         self.mounts = {kind.path: kind.build(gateway, backends.values()) for kind in mount_kinds()}
         self._pages |= {path: partial(self._describe, mount) for path, mount in self.mounts.items()}
-        self._state = State(self._runtime, keeping, self._done, self._report, self._config.server.keep_alive_seconds)
+        self._state = StateApi(self._runtime, keeping, self._done, self._report, self._config.server.keep_alive_seconds)
         self._recorder = Recorder(store, self._history, self._report)
         self._recorder.start()
         self._collector.start()
@@ -248,7 +248,7 @@ class App:
     ) -> None:
         self._running()
         assert self._state is not None
-        asked = Asked(
+        asked = StateQuery(
             method=scope["method"],
             path=tuple(path.split("/")[1:]),
             owner=owner_of(headers),

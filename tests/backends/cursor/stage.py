@@ -18,7 +18,7 @@ from toolwire.backends.cursor.simulator import TOKEN, Settings, SimulatedModel, 
 from toolwire.backends.http.transport import Transport
 from toolwire.config.file import BackendConfig
 from toolwire.config.secret import Secret
-from toolwire.events import Answer, Event, Failed, PartEnded, fold
+from toolwire.events import Event, Failed, FoldedAnswer, PartEnded, fold
 from toolwire.types import Media, Message, Part, Reasoning, Request, Text, Tool, ToolCall, ToolResult
 
 LOOK = Tool(
@@ -51,7 +51,7 @@ class Stage:
         finally:
             await reply.close()
 
-    async def ask(self, request: Request) -> Answer:
+    async def ask(self, request: Request) -> FoldedAnswer:
         events = await self.events(request)
         check_events(events)
         return fold(events)
@@ -111,7 +111,7 @@ def user(*parts: str | Media) -> Message:
     return Message(role="user", parts=tuple(Text(text=part) if isinstance(part, str) else part for part in parts))
 
 
-def next_request(before: Request, answer: Answer, *texts: str, order: int = 1, is_error: bool = False) -> Request:
+def next_request(before: Request, answer: FoldedAnswer, *texts: str, order: int = 1, is_error: bool = False) -> Request:
     """The results of the answer's calls, in the order of the calls or the other way round; "seen" where no texts are given."""
     calls = calls_of(answer)
     results = [
@@ -133,15 +133,15 @@ def replaced(before: Request, messages: tuple[Message, ...]) -> Request:
     )
 
 
-def calls_of(answer: Answer) -> list[ToolCall]:
+def calls_of(answer: FoldedAnswer) -> list[ToolCall]:
     return [part for part in answer.parts_of(0) if isinstance(part, ToolCall)]
 
 
-def text_of(answer: Answer) -> str:
+def text_of(answer: FoldedAnswer) -> str:
     return "".join(part.text for part in answer.parts_of(0) if isinstance(part, Text))
 
 
-def thought_of(answer: Answer) -> str:
+def thought_of(answer: FoldedAnswer) -> str:
     return "".join(part.text for part in answer.parts_of(0) if isinstance(part, Reasoning))
 
 

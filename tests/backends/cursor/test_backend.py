@@ -51,7 +51,7 @@ from toolwire.backends.cursor.simulator import (
 )
 from toolwire.calls.written.request import to_text_request
 from toolwire.errors import UpstreamError
-from toolwire.events import Answer, Finished, PartDelta, fold
+from toolwire.events import Finished, FoldedAnswer, PartDelta, fold
 from toolwire.types import Loss, Media, Message, Request, Sampling, Text, Tool, ToolCall, ToolChoice, ToolResult
 
 pytestmark = pytest.mark.slow
@@ -71,7 +71,7 @@ def played(work: Callable[[Stage], Coroutine[Any, Any, None]], model: ModelScrip
     asyncio.run(main())
 
 
-async def parked(stage: Stage, asked: Request | None = None) -> tuple[Request, Answer]:
+async def parked(stage: Stage, asked: Request | None = None) -> tuple[Request, FoldedAnswer]:
     """A run that waits for results."""
     asked = asked or request("hi")
     answer = await stage.ask(asked)
@@ -120,11 +120,11 @@ def test_twenty_steps_are_one_run(transport: str) -> None:
     played(work, play(*steps, Say("Done.")), transport=transport)
 
 
-def other_text(asked: Request, answer: Answer) -> Request:
+def other_text(asked: Request, answer: FoldedAnswer) -> Request:
     return replaced(asked, (*next_request(asked, answer).messages, user("And be quick.")))
 
 
-def other_id(asked: Request, answer: Answer) -> Request:
+def other_id(asked: Request, answer: FoldedAnswer) -> Request:
     following = next_request(asked, answer)
     call = replace(calls_of(answer)[0], id="call_of_somebody_else")
     result = ToolResult(call_id=call.id, parts=(Text(text="seen"),))
@@ -132,18 +132,18 @@ def other_id(asked: Request, answer: Answer) -> Request:
     return replaced(following, (*asked.messages, *told))
 
 
-def other_arguments(asked: Request, answer: Answer) -> Request:
+def other_arguments(asked: Request, answer: FoldedAnswer) -> Request:
     following = next_request(asked, answer)
     call = replace(calls_of(answer)[0], raw='{"city": "Paris"}', args={"city": "Paris"})
     return replaced(following, (*asked.messages, Message(role="assistant", parts=(call,)), following.messages[-1]))
 
 
-def edited(asked: Request, answer: Answer) -> Request:
+def edited(asked: Request, answer: FoldedAnswer) -> Request:
     following = next_request(asked, answer)
     return replaced(following, (user("ho"), *following.messages[1:]))
 
 
-CHANGES: dict[str, Callable[[Request, Answer], Request]] = {
+CHANGES: dict[str, Callable[[Request, FoldedAnswer], Request]] = {
     "the user's words behind the results": other_text,
     "another id": other_id,
     "other arguments": other_arguments,

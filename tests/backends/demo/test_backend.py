@@ -18,7 +18,7 @@ from toolwire.dialects import DIALECTS
 from toolwire.types import (
     Media,
     Message,
-    Output,
+    OutputFormat,
     Part,
     Reasoning,
     Request,
@@ -207,10 +207,10 @@ def test_it_thinks_when_asked(thinking: Thinking | None, is_shown: bool) -> None
 
 
 def test_json_is_answered_where_asked_for() -> None:
-    assert "demo model" in json.loads(text_for(user("hi"), output=Output(format="json")))["message"]
-    text = text_for(user("the weather in Oslo"), output=Output(format="schema", schema=CITY))
+    assert "demo model" in json.loads(text_for(user("hi"), output=OutputFormat(format="json")))["message"]
+    text = text_for(user("the weather in Oslo"), output=OutputFormat(format="schema", schema=CITY))
     assert json.loads(text) == {"city": "Oslo"}
-    assert text_for(user("hi"), output=Output(format="schema", schema={"not": {}})) == "{}"
+    assert text_for(user("hi"), output=OutputFormat(format="schema", schema={"not": {}})) == "{}"
 
 
 def test_choices_finish_and_usage() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from toolwire.backends.http.refusals import check_tools, is_passing, mended
+from toolwire.backends.http.refusals import changed_body, check_tools, is_passing
 from toolwire.calls.tools.kinds import to_functions
 from toolwire.dialects import DIALECTS
 from toolwire.errors import BadRequest, UpstreamError
@@ -78,7 +78,7 @@ REFUSALS = [
 def test_H084_H166_reasoning_that_is_refused_is_left_out_and_said_to_be(
     status: int, words: str, details: dict[str, Any]
 ) -> None:
-    better = mended("responses", BODY, UpstreamError(words, status=status, details=details), RESPONSES)
+    better = changed_body("responses", BODY, UpstreamError(words, status=status, details=details), RESPONSES)
     assert better is not None
     assert json.loads(better.body)["input"] == [{"role": "user", "content": "x"}]
     assert better.loss.feature == "refused.reasoning"
@@ -97,7 +97,7 @@ def test_H084_H166_reasoning_that_is_refused_is_left_out_and_said_to_be(
     ],
 )
 def test_other_refusals_are_final(dialect: str, body: bytes, status: int, words: str) -> None:
-    assert mended(dialect, body, UpstreamError(words, status=status), RESPONSES) is None
+    assert changed_body(dialect, body, UpstreamError(words, status=status), RESPONSES) is None
 
 
 CHAT = {
@@ -127,11 +127,11 @@ def test_H081_H083_H111_H112_H141_what_only_the_back_end_can_tell_is_put_right_o
     dialect: str, body: dict[str, Any], status: int, words: str, change: str
 ) -> None:
     error = UpstreamError(words, status=status)
-    better = mended(dialect, json.dumps(body).encode(), error, PLAIN_CHAT)
+    better = changed_body(dialect, json.dumps(body).encode(), error, PLAIN_CHAT)
     assert better is not None
     assert better.loss.feature == f"refused.{change}"
     assert json.loads(better.body) != body
-    assert mended(dialect, better.body, error, PLAIN_CHAT) is None
+    assert changed_body(dialect, better.body, error, PLAIN_CHAT) is None
 
 
 def test_H113_what_a_server_could_not_read_of_its_model_may_be_read_the_next_time() -> None:
@@ -148,5 +148,5 @@ def test_remedies_say_why_and_are_never_for_what_is_tried_again_anyway() -> None
 def test_a_long_refusal_costs_little() -> None:
     since = time.monotonic()
     for words in ("encrypted content " * 60_000, "thinking" * 130_000, "item with id rs_" + "a" * 1_000_000):
-        assert mended("responses", BODY, UpstreamError(words, status=400), RESPONSES) is None
+        assert changed_body("responses", BODY, UpstreamError(words, status=400), RESPONSES) is None
     assert time.monotonic() - since < 0.5

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.backends.event_contract import answer_of, assistant, check_events, collect, result, user
 from toolwire.backends.scripted.backend import Scripted
 from toolwire.errors import BadRequest, ConfigError, UpstreamError
-from toolwire.events import Answer, Event, Failed, Finished, Noted, PartDelta, PartEnded
+from toolwire.events import Event, Failed, Finished, FoldedAnswer, Noted, PartDelta, PartEnded
 from toolwire.types import Citation, Message, Reasoning, Refusal, Request, Sampling, Text, Tool, ToolCall, Usage
 
 
@@ -25,7 +25,7 @@ def asking(script: Any, *later: Message, **more: Any) -> Request:
     return Request(model="m", messages=(user(f"[[script:{encoded}]]"), *later), **more)
 
 
-def play(request: Request, path: Path | None = None) -> Answer:
+def play(request: Request, path: Path | None = None) -> FoldedAnswer:
     return asyncio.run(answer_of(Scripted("scripted", path), request))
 
 

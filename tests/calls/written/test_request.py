@@ -18,7 +18,7 @@ from toolwire.calls.tools.kinds import to_functions
 from toolwire.calls.written.request import CallDemand, _known, call_demand, reminder, to_text_request, tool_rules
 from toolwire.dialects import DIALECTS
 from toolwire.profiles import Profile
-from toolwire.types import Media, Message, Output, Request, Text, Tool, ToolCall, ToolChoice, ToolResult
+from toolwire.types import Media, Message, OutputFormat, Request, Text, Tool, ToolCall, ToolChoice, ToolResult
 from toolwire.wire.exact_json import decode
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
@@ -51,7 +51,7 @@ def choose(mode: Any, *names: str, **members: Any) -> ToolChoice:
 
 
 def test_a_request_without_tools_stays_the_same_object() -> None:
-    request = ask(tools=(), output=Output(format="json"), wire=b"{}", source={"model": "m"})
+    request = ask(tools=(), output=OutputFormat(format="json"), wire=b"{}", source={"model": "m"})
     assert to_text_request(request).request is request
     assert to_text_request(request).losses == ()
 
@@ -119,7 +119,7 @@ def test_a_history_of_calls_is_told_as_such_also_without_tools() -> None:
 
 
 def test_where_none_may_be_called_the_back_end_itself_keeps_to_a_form() -> None:
-    output = Output(format="schema", schema={"type": "object"})
+    output = OutputFormat(format="schema", schema={"type": "object"})
     found = to_text_request(ask(tool_choice=choose("none"), output=output))
     assert (found.request.output, found.losses) == (output, ())
 
@@ -210,13 +210,13 @@ def test_a_reminder_says_what_was_wanted() -> None:
 @pytest.mark.parametrize(
     ("output", "words"),
     [
-        (Output(format="json"), "one JSON object"),
-        (Output(format="schema", schema={"type": "array"}), '{"type":"array"}'),
+        (OutputFormat(format="json"), "one JSON object"),
+        (OutputFormat(format="schema", schema={"type": "array"}), '{"type":"array"}'),
     ],
 )
-def test_a_form_that_calls_would_break_is_asked_for_in_words(output: Output, words: str) -> None:
+def test_a_form_that_calls_would_break_is_asked_for_in_words(output: OutputFormat, words: str) -> None:
     result = to_text_request(ask(output=replace(output, verbosity="low")))
-    assert result.request.output == Output(verbosity="low")
+    assert result.request.output == OutputFormat(verbosity="low")
     assert [loss.feature for loss in result.losses] == [f"output.{output.format}"]
     assert words in last_text(ask(output=output))
     assert to_text_request(ask(output=output, tool_choice=choose("none"))).request.output == output

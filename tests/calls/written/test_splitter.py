@@ -14,10 +14,10 @@ from toolwire.calls.validation import OfferedTools, ToolOffer, span_of
 from toolwire.calls.written.splitter import CallSplitter, SplitterPolicy
 from toolwire.errors import UpstreamError
 from toolwire.events import (
-    Answer,
     Event,
     Failed,
     Finished,
+    FoldedAnswer,
     Noted,
     PartDelta,
     PartEnded,
@@ -62,7 +62,7 @@ def heard(events: list[Event], listener: CallSplitter, *, at_once: bool = False)
     return [made for event in whole for made in listener.send([event])]
 
 
-def checked(events: list[Event]) -> Answer:
+def checked(events: list[Event]) -> FoldedAnswer:
     """As an answer, after a look at the promises that all events keep."""
     open_parts: dict[int, list[str]] = {}
     starts = 0

@@ -10,7 +10,7 @@ import pytest
 
 from tests.dialects.playing import answer_in, asking, body_in, events_in, failure, irregular_in, terminal
 from tests.dialects.wires import DONE, TOP, call, chunk, sse, usage_chunk
-from toolwire.events import Answer, Finished, Noted, fold
+from toolwire.events import Finished, FoldedAnswer, Noted, fold
 from toolwire.types import Citation, Opaque, Reasoning, Refusal, Text, ToolCall
 
 ROLE = chunk({"role": "assistant", "content": ""})
@@ -18,7 +18,7 @@ CALLS = chunk(finish="tool_calls")
 ONE, TWO = '{"a":1}', '{"b":2}'
 
 
-def calls_of(answer: Answer) -> list[tuple[str, str, str]]:
+def calls_of(answer: FoldedAnswer) -> list[tuple[str, str, str]]:
     return [(one.id, one.name, one.raw) for one in answer.parts_of(0) if isinstance(one, ToolCall)]
 
 

@@ -12,7 +12,7 @@ from tests.dialects.wires import DONE, TOP, call, chunk
 from toolwire.dialects.base import OTHER_CHOICES as LOSS
 from toolwire.dialects.chat.body_in import body_events
 from toolwire.dialects.chat.shapes import is_counted, usage_in
-from toolwire.events import Answer, Event, Finished, Noted, fold
+from toolwire.events import Event, Finished, FoldedAnswer, Noted, fold
 from toolwire.types import Loss, Opaque, Text, ToolCall
 
 MESSAGE = {"role": "assistant", "content": "a"}
@@ -184,7 +184,7 @@ def calling(call_id: str, raw: str) -> dict[str, Any]:
     return {"tool_calls": [{"id": call_id, "type": "function", "function": {"name": "f", "arguments": raw}}]}
 
 
-def reason(answer: Answer) -> str:
+def reason(answer: FoldedAnswer) -> str:
     (choice,) = answer.finished.choices
     return choice.reason
 

@@ -14,7 +14,7 @@ from toolwire.profiles import PLAIN_CHAT
 from toolwire.types import (
     Media,
     Opaque,
-    Output,
+    OutputFormat,
     Reasoning,
     Refusal,
     Request,
@@ -272,11 +272,11 @@ def test_H087_every_shape_of_a_choice(value: Any, choice: ToolChoice | None) -> 
 def test_outputs_and_efforts() -> None:
     schema = {"type": "object"}
     form = {"type": "json_schema", "json_schema": {"name": "n", "schema": schema, "strict": True}}
-    assert read(response_format=form, verbosity="low").output == Output(
+    assert read(response_format=form, verbosity="low").output == OutputFormat(
         format="schema", name="n", schema=schema, strict=True, verbosity="low"
     )
     assert read(response_format={"type": "json_object"}).output.format == "json"
-    assert read(response_format={"type": "text"}).output == Output()
+    assert read(response_format={"type": "text"}).output == OutputFormat()
     assert read(reasoning_effort="none").thinking == Thinking(mode="off", effort="none")
     assert read(reasoning_effort="high").thinking == Thinking(effort="high")
     assert read(reasoning_effort=None).thinking is None

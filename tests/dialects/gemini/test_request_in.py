@@ -13,7 +13,7 @@ from toolwire.dialects.gemini import decode_call, decode_count_request, decode_r
 from toolwire.dialects.gemini.request_in import choice_in, schema_of, tools_in
 from toolwire.dialects.gemini.shapes import sealed_out
 from toolwire.errors import BadRequest
-from toolwire.types import Output, Reasoning, Request, Sampling, Text, Thinking
+from toolwire.types import OutputFormat, Reasoning, Request, Sampling, Text, Thinking
 
 HI = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}
 
@@ -77,12 +77,12 @@ def test_thinking(config: Any, expected: Thinking) -> None:
 
 def test_structured_output() -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
-    assert read({"responseMimeType": "application/json"}).output == Output(format="json")
-    by_schema = Output(format="schema", name="answer", schema=schema)
+    assert read({"responseMimeType": "application/json"}).output == OutputFormat(format="json")
+    by_schema = OutputFormat(format="schema", name="answer", schema=schema)
     assert read({"responseMimeType": "application/json", "responseJsonSchema": schema}).output == by_schema
     own = {"type": "OBJECT", "properties": {"n": {"type": "INTEGER"}}}
     assert read({"response_mime_type": "application/json", "response_schema": own}).output == by_schema
-    assert read({"responseMimeType": "text/plain"}).output == Output()
+    assert read({"responseMimeType": "text/plain"}).output == OutputFormat()
 
 
 def test_unknown_members_ride_along() -> None:

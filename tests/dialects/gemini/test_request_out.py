@@ -17,7 +17,7 @@ from toolwire.types import (
     Media,
     Message,
     Opaque,
-    Output,
+    OutputFormat,
     Part,
     Reasoning,
     Request,
@@ -319,7 +319,7 @@ def test_lowered_tools_of_its_own_are_written_anew_beside_those_of_the_provider(
 
 
 def test_a_schema_of_the_answer_is_an_instruction_where_it_has_no_member() -> None:
-    wanted = Output(format="schema", schema={"type": "object"})
+    wanted = OutputFormat(format="schema", schema={"type": "object"})
     said = 'Your answer must be JSON, and nothing else, by this schema: {"type":"object"}'
     body, losses = write(profile=GEMINI_SUBSET, output=wanted)
     assert body["systemInstruction"] == {"parts": [{"text": said}]}
@@ -351,7 +351,7 @@ def test_sampling() -> None:
 def test_what_does_not_fit_is_told() -> None:
     config, losses = write_members(
         sampling=Sampling(seed=1 << 40, stop=tuple("abcdefg")),
-        output=Output(verbosity="low"),
+        output=OutputFormat(verbosity="low"),
         parallel_calls=False,
         tools=(Tool(name="f"),),
     )
@@ -361,8 +361,8 @@ def test_what_does_not_fit_is_told() -> None:
 
 def test_structured_output() -> None:
     schema = {"type": "object", "additionalProperties": False}
-    assert write_members(output=Output(format="json"))[0] == {"responseMimeType": "application/json"}
-    asked = Output(format="schema", schema=schema)
+    assert write_members(output=OutputFormat(format="json"))[0] == {"responseMimeType": "application/json"}
+    asked = OutputFormat(format="schema", schema=schema)
     assert write_members(output=asked)[0] == {"responseMimeType": "application/json", "responseJsonSchema": schema}
     assert write_members(profile=GEMINI_SUBSET, output=asked) == (
         {"responseMimeType": "application/json"},

@@ -13,7 +13,7 @@ from toolwire.dialects import messages
 from toolwire.dialects.messages.request_in import is_continuing, state_in, tools_in
 from toolwire.dialects.shared.sealed_reasoning import seal
 from toolwire.errors import BadRequest
-from toolwire.types import Media, Opaque, Output, Reasoning, Request, Text, Thinking, Tool, ToolCall, ToolResult
+from toolwire.types import Media, Opaque, OutputFormat, Reasoning, Request, Text, Thinking, Tool, ToolCall, ToolResult
 
 GOOD: dict[str, Any] = {
     "model": "m",
@@ -224,7 +224,7 @@ def test_thinking(thinking: Any, config: Any, expected: Thinking | None) -> None
 
 def test_output_by_a_schema() -> None:
     form = {"format": {"type": "json_schema", "schema": {"type": "object"}}}
-    assert read(output_config=form).output == Output(format="schema", name="answer", schema={"type": "object"})
+    assert read(output_config=form).output == OutputFormat(format="schema", name="answer", schema={"type": "object"})
 
 
 def test_H165_threads_are_state() -> None:

@@ -18,7 +18,7 @@ from toolwire.types import (
     Media,
     Message,
     Opaque,
-    Output,
+    OutputFormat,
     Part,
     Reasoning,
     Refusal,
@@ -177,7 +177,7 @@ def test_many_messages_of_one_role_take_no_more_time_each() -> None:
 
 
 def test_json_without_a_schema_is_asked_for_by_an_instruction() -> None:
-    wanted = Output(format="json")
+    wanted = OutputFormat(format="json")
     body, losses = write(output=wanted)
     assert body["system"] == "Your answer must be one JSON object, and nothing else."
     assert [loss.feature for loss in losses] == ["output.json"]
@@ -189,7 +189,7 @@ def test_json_without_a_schema_is_asked_for_by_an_instruction() -> None:
 
 
 def test_a_schema_has_a_member_and_needs_no_instruction() -> None:
-    body, losses = write(output=Output(format="schema", schema={"type": "object"}))
+    body, losses = write(output=OutputFormat(format="schema", schema={"type": "object"}))
     assert body["output_config"] == {"format": {"type": "json_schema", "schema": {"type": "object"}}}
     assert ("system" in body, losses) == (False, [])
 
@@ -340,12 +340,12 @@ def test_no_thinking(thinking: Thinking | None) -> None:
 
 def test_outputs_and_users() -> None:
     body, losses = options(
-        output=Output(format="schema", schema={"type": "object"}, verbosity="low"), user="u" * 300, stream=True
+        output=OutputFormat(format="schema", schema={"type": "object"}, verbosity="low"), user="u" * 300, stream=True
     )
     assert body["output_config"] == {"format": {"type": "json_schema", "schema": {"type": "object"}}}
     assert (len(body["metadata"]["user_id"]), body["stream"]) == (256, True)
     assert losses == ["output.verbosity", "user"]
-    assert options(output=Output(format="json"))[1] == ["output.json"]
+    assert options(output=OutputFormat(format="json"))[1] == ["output.json"]
 
 
 @pytest.mark.parametrize(

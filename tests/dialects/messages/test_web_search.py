@@ -47,7 +47,7 @@ def test_other_tools_are_no_search() -> None:
 def test_a_search_is_shown_and_remembered() -> None:
     search = shown()
     hits = (SearchHit("T", "https://a.b", "words é"), SearchHit("U", "https://c.d"))
-    begun, delta, asked = search.asked()
+    begun, delta, asked = search.call_events()
     assert isinstance(begun, PartStarted)
     assert isinstance(delta, Noted)
     assert begun.part.value == {"type": "server_tool_use", "id": "srvtoolu_tw1_9", "name": "web_search", "input": {}}

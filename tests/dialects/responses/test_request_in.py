@@ -11,7 +11,7 @@ from tests.dialects.refusing import GONE, refusal, with_change
 from toolwire.dialects import responses
 from toolwire.dialects.responses.request_in import choice_in, tools_in, without_chat_shapes
 from toolwire.errors import BadRequest
-from toolwire.types import Output, Request, Text, Thinking, Tool
+from toolwire.types import OutputFormat, Request, Text, Thinking, Tool
 
 GOOD: dict[str, Any] = {
     "model": "m",
@@ -168,8 +168,8 @@ def test_H087_every_shape_of_a_choice(value: Any, mode: str, names: tuple[str, .
 
 def test_outputs_and_efforts() -> None:
     form = {"format": {"type": "json_schema", "name": "n", "schema": {}, "strict": False}, "verbosity": "low"}
-    assert read(text=form).output == Output(format="schema", name="n", schema={}, strict=False, verbosity="low")
-    assert read(text={}).output == Output()
+    assert read(text=form).output == OutputFormat(format="schema", name="n", schema={}, strict=False, verbosity="low")
+    assert read(text={}).output == OutputFormat()
     assert read(text={"format": {"type": "json_object"}}).output.format == "json"
     assert read(reasoning={"effort": "high", "summary": "auto"}).thinking == Thinking(effort="high", summary="auto")
     assert read(reasoning=None).thinking is None

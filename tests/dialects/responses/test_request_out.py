@@ -18,7 +18,7 @@ from toolwire.types import (
     Media,
     Message,
     Opaque,
-    Output,
+    OutputFormat,
     Part,
     Reasoning,
     Refusal,
@@ -128,7 +128,7 @@ def test_the_members_beside_the_input() -> None:
             temperature=Decimal("0.5"), top_k=4, seed=1, stop=("x",), choices=2, logprobs=True, top_logprobs=3
         ),
         thinking=Thinking(effort="high"),
-        output=Output(format="schema", schema={}, name="n", strict=True, verbosity="low"),
+        output=OutputFormat(format="schema", schema={}, name="n", strict=True, verbosity="low"),
         user="u",
         stream=True,
         extra={"chat": {"logit_bias": {"1": 1}, "store": False}},

@@ -39,7 +39,7 @@ def test_other_tools_are_no_search() -> None:
 
 def test_a_search_is_shown_and_remembered() -> None:
     search = shown()
-    begun, *steps = search.asked()
+    begun, *steps = search.call_events()
     assert begun.part.value["status"] == "in_progress"
     *last, ended = search.found(SearchOutcome(hits=(SearchHit("T", "https://a.b", "words"),)))
     names = [note.note.value["type"] for note in (*steps, *last)]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.dialects.playing import ALL, asking, body_in, body_out, events_in, out
 from tests.dialects.wires import block, json_delta, message_end, message_start, text_delta, tool_use
 from toolwire.dialects.shared.answer_out import Seams, join_texts, separator, with_seams
-from toolwire.events import Answer, Event, Finished, PartDelta, PartEnded, PartStarted, Started, fold, unfold
+from toolwire.events import Event, Finished, FoldedAnswer, PartDelta, PartEnded, PartStarted, Started, fold, unfold
 from toolwire.types import Choice, Citation, Part, Reasoning, Refusal, Text, ToolCall
 from toolwire.wire.exact_json import encode
 
@@ -58,7 +58,7 @@ PARTS: st.SearchStrategy[Part] = st.one_of(
 def events_of(parts: list[Part]) -> list[Event]:
     ended = tuple(PartEnded(index=0, part=part) for part in parts)
     finished = Finished(choices=(Choice(reason="stop"),))
-    return unfold(Answer(started=Started(id="a", model="m"), parts=ended, finished=finished))
+    return unfold(FoldedAnswer(started=Started(id="a", model="m"), parts=ended, finished=finished))
 
 
 def streamed(parts: list[Part], *, is_strict: bool) -> list[str]:

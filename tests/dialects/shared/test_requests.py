@@ -41,7 +41,7 @@ from toolwire.types import (
     Loss,
     Media,
     Message,
-    Output,
+    OutputFormat,
     Part,
     Reasoning,
     Request,
@@ -330,15 +330,15 @@ def test_the_line_stands_before_parts_of_any_kind() -> None:
 
 
 def test_free_text_needs_no_instruction() -> None:
-    assert form_instruction(Output(), has_tools=True) == ""
+    assert form_instruction(OutputFormat(), has_tools=True) == ""
 
 
 def test_json_is_asked_for_with_its_schema() -> None:
     assert (
-        form_instruction(Output(format="json"), has_tools=False)
+        form_instruction(OutputFormat(format="json"), has_tools=False)
         == "Your answer must be one JSON object, and nothing else."
     )
-    said = form_instruction(Output(format="schema", schema={"type": "object"}), has_tools=True)
+    said = form_instruction(OutputFormat(format="schema", schema={"type": "object"}), has_tools=True)
     assert said == 'An answer that calls no tool must be JSON, and nothing else, by this schema: {"type":"object"}'
 
 

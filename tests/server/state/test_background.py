@@ -25,7 +25,7 @@ from tests.server.remembering import BACKENDS, ECHO, KEEPER, KEY, OTHER_KEY, Sit
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.errors import InternalError
 from toolwire.memory.store import Entry, Item, MemoryStore
-from toolwire.server.state.background import Job, heard_of, shown
+from toolwire.server.state.background import BackgroundRun, heard_of, shown
 from toolwire.wire.exact_json import encode
 
 pytestmark = pytest.mark.slow
@@ -229,7 +229,7 @@ def test_followers_get_every_event_behind_theirs() -> None:
     frames = [b'event: e\ndata: {"type":"e","sequence_number":%d}\n\n' % number for number in range(6)]
 
     async def main() -> list[bytes]:
-        job = Job("o", "r")
+        job = BackgroundRun("o", "r")
         await job.write(frames[0] + frames[1])
         got: list[bytes] = []
 
@@ -252,7 +252,7 @@ def test_of_an_answer_too_long_to_hold_the_end_is_held(monkeypatch: pytest.Monke
     monkeypatch.setattr("toolwire.server.state.background._MAX_HELD", 1000)
 
     async def main() -> tuple[int, list[bytes]]:
-        job = Job("o", "r")
+        job = BackgroundRun("o", "r")
         for number in range(100):
             await job.write(b"%04d" % number * 10)
         job.close()
@@ -268,7 +268,7 @@ def test_one_event_larger_than_all_that_is_held_is_held(monkeypatch: pytest.Monk
     monkeypatch.setattr("toolwire.server.state.background._MAX_HELD", 10)
 
     async def main() -> list[bytes]:
-        job = Job("o", "r")
+        job = BackgroundRun("o", "r")
         for wire in (b"small", b"larger than ten"):
             await job.write(wire)
         job.close()

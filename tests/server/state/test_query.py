@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from toolwire.errors import BadRequest
 from toolwire.memory.store import Item
-from toolwire.server.state.query import Asked, list_of, page, query_in
+from toolwire.server.state.query import StateQuery, list_of, page, query_in
 
 
-def asked(query: bytes = b"") -> Asked:
-    return Asked(method="GET", path=("responses", "r", "input_items"), owner="o", query=query_in(query))
+def asked(query: bytes = b"") -> StateQuery:
+    return StateQuery(method="GET", path=("responses", "r", "input_items"), owner="o", query=query_in(query))
 
 
 def items(count: int) -> list[Item]:

@@ -13,7 +13,7 @@ import pytest
 from tests.tools.workspace.box import CANARY, Box, text_of
 from toolwire.errors import ConfigError
 from toolwire.tools.workspace.confinement import Root, read_all
-from toolwire.tools.workspace.messages import Refused
+from toolwire.tools.workspace.messages import ToolRefused
 
 pytestmark = pytest.mark.slow
 
@@ -148,7 +148,7 @@ def test_an_invalid_root_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_that_is_too_large_is_refused_with_its_size(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"x" * 11)
-    with pytest.raises(Refused, match="has 11 bytes, expected at most 10"), Root(tmp_path).file("a") as (_, file):
+    with pytest.raises(ToolRefused, match="has 11 bytes, expected at most 10"), Root(tmp_path).file("a") as (_, file):
         read_all(file, 10, "a")
 
 

@@ -16,7 +16,7 @@ from toolwire.tools.workspace import Limits, workspace
 from toolwire.tools.workspace.confinement import Root, Scope
 from toolwire.tools.workspace.files import Replacement, delete, replace_text, write
 from toolwire.tools.workspace.limits import Budget, Stopped
-from toolwire.tools.workspace.messages import Refused
+from toolwire.tools.workspace.messages import ToolRefused
 from toolwire.types import Media
 
 pytestmark = pytest.mark.slow
@@ -281,7 +281,7 @@ def test_a_file_is_deleted_and_of_a_link_only_the_link(tmp_path: Path) -> None:
     assert delete(scope, "out") > 0
     assert delete(scope, "a.txt") == 4
     for path in ("a.txt", "folder", ".", ".git/config", "../outside/canary.txt", str(box.canary)):
-        with pytest.raises(Refused):
+        with pytest.raises(ToolRefused):
             delete(scope, path)
     assert names(box.root) == [".git", "folder"]
     assert box.is_untouched()
@@ -307,27 +307,27 @@ def test_one_passage() -> None:
 
 
 def test_the_number_of_matches_is_reported() -> None:
-    with pytest.raises(Refused, match="found 3 matches, in lines 1, 2, 2; expected 1"):
+    with pytest.raises(ToolRefused, match="found 3 matches, in lines 1, 2, 2; expected 1"):
         edited(b"a\na a\n", "a", "b")
-    with pytest.raises(Refused, match=r"found 0 matches, expected 1.*without line numbers"):
+    with pytest.raises(ToolRefused, match=r"found 0 matches, expected 1.*without line numbers"):
         edited(b"a\n", "z", "b")
-    with pytest.raises(Refused, match=r"found 11 matches.* and more"):
+    with pytest.raises(ToolRefused, match=r"found 11 matches.* and more"):
         edited(b"a\n" * 11, "a", "b")
 
 
 def test_passages_that_overlap_are_ambiguous() -> None:
-    with pytest.raises(Refused, match="found 2 matches"):
+    with pytest.raises(ToolRefused, match="found 2 matches"):
         edited(b"aaa", "aa", "b")
 
 
 def test_a_match_with_other_white_space_is_reported() -> None:
-    with pytest.raises(Refused, match="other white space begins in line 2"):
+    with pytest.raises(ToolRefused, match="other white space begins in line 2"):
         edited(b"x\n    if a:\n        b\n", "if a:\n  b\n", "c")
 
 
 @pytest.mark.parametrize(("old", "new"), [("", "a"), ("a", "a"), ("a\ud800", "b"), ("a", "\udfff")])
 def test_what_makes_no_sense_is_refused(old: str, new: str) -> None:
-    with pytest.raises(Refused, match=r"\.$"):
+    with pytest.raises(ToolRefused, match=r"\.$"):
         edited(b"a", old, new)
 
 
@@ -340,12 +340,12 @@ def test_line_ends_stay_what_they_are() -> None:
 
 def test_bytes_that_are_no_text_stay() -> None:
     assert edited(b"\xef\xbb\xbf\xff\xfe a", "a", "b").data == b"\xef\xbb\xbf\xff\xfe b"
-    with pytest.raises(Refused, match="UTF-16"):
+    with pytest.raises(ToolRefused, match="UTF-16"):
         edited("\ufeffab".encode("utf-16-le"), "a", "c")
 
 
 def test_a_file_never_grows_past_its_bound() -> None:
-    with pytest.raises(Refused, match="more than 100 bytes"):
+    with pytest.raises(ToolRefused, match="more than 100 bytes"):
         replace_text(b"a" * 20, "a", "b" * 20, everywhere=True, most=100)
 
 
@@ -353,7 +353,7 @@ def test_a_file_never_grows_past_its_bound() -> None:
 def test_only_the_passage_changes(data: bytes, old: str, new: str) -> None:
     try:
         result = edited(data, old, new)
-    except Refused:
+    except ToolRefused:
         return
     assert result.count == 1
     start = next(
@@ -366,8 +366,8 @@ def test_only_the_passage_changes(data: bytes, old: str, new: str) -> None:
 
 def test_a_passage_that_nearly_matches_everywhere_takes_no_time() -> None:
     started = time.monotonic()
-    with pytest.raises(Refused):
+    with pytest.raises(ToolRefused):
         edited(b"a\n" * 500_000, "a\n" * 20_000 + "b\n", "c")
-    with pytest.raises(Refused):
+    with pytest.raises(ToolRefused):
         edited(b"a" * 1_000_000, "a" * 1000, "c")
     assert time.monotonic() - started < 2

@@ -17,7 +17,7 @@ from tests.tools.workspace.box import CANARY, Box
 from toolwire.tools.workspace import Limits
 from toolwire.tools.workspace.grep import Hit, Query, find_lines
 from toolwire.tools.workspace.limits import Budget
-from toolwire.tools.workspace.messages import Refused
+from toolwire.tools.workspace.messages import ToolRefused
 
 pytestmark = pytest.mark.slow
 
@@ -167,7 +167,7 @@ def test_looking_around_works_with_any_engine(tmp_path: Path) -> None:
 
 
 def test_a_pattern_that_no_engine_accepts_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Refused, match=r"no regular expression: .*\.$"):
+    with pytest.raises(ToolRefused, match=r"no regular expression: .*\.$"):
         hits(tmp_path, [b"a"], Query(pattern="a("))
 
 

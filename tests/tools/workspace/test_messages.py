@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolwire.tools.workspace.messages import Refused, display_path, os_errors_refused, parse_name
+from toolwire.tools.workspace.messages import ToolRefused, display_path, os_errors_refused, parse_name
 
 pytestmark = pytest.mark.slow
 
@@ -33,11 +33,11 @@ def test_escapes_that_would_make_a_separator_stay_text() -> None:
 
 @pytest.mark.parametrize("number", [errno.ENOENT, errno.EACCES, errno.ENOSPC, errno.EIO])
 def test_an_os_error_becomes_a_message_about_the_path(number: int) -> None:
-    with pytest.raises(Refused, match=r'"some/path".*\.$'), os_errors_refused("some/path"):
+    with pytest.raises(ToolRefused, match=r'"some/path".*\.$'), os_errors_refused("some/path"):
         raise OSError(number, os.strerror(number), "/secret/place")
 
 
 def test_a_refusal_does_not_contain_the_path_of_the_root() -> None:
-    with pytest.raises(Refused) as refusal, os_errors_refused("a"):
+    with pytest.raises(ToolRefused) as refusal, os_errors_refused("a"):
         raise OSError(errno.EIO, "broken", "/secret/place")
     assert "secret" not in str(refusal.value)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolwire.tools.workspace.messages import Refused
+from toolwire.tools.workspace.messages import ToolRefused
 from toolwire.tools.workspace.patterns import IgnoreFile, Patterns, is_ignored
 
 pytestmark = pytest.mark.slow
@@ -53,7 +53,7 @@ def test_what_a_pattern_means(pattern: str, path: str, is_match: bool) -> None:
 
 @pytest.mark.parametrize("pattern", ["", "/", "../*", "a/../b", "x" * 1001, "{a,b}" * 8])
 def test_a_pattern_that_is_refused(pattern: str) -> None:
-    with pytest.raises(Refused, match=r"\.$"):
+    with pytest.raises(ToolRefused, match=r"\.$"):
         Patterns(pattern)
 
 

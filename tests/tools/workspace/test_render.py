@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from toolwire.tools.workspace.files import EditedFile, WrittenFile
-from toolwire.tools.workspace.folders import FoundFiles, Item, SearchLimit, Tree, TreeFolder
+from toolwire.tools.workspace.folders import FoundFiles, SearchLimit, Tree, TreeFolder, TreeItem
 from toolwire.tools.workspace.grep import Hit, Matches
 from toolwire.tools.workspace.limits import Limits
 from toolwire.tools.workspace.render import (
@@ -30,10 +30,10 @@ def test_sizes_lines_and_cuts() -> None:
 
 def test_a_tree_shows_what_an_entry_is() -> None:
     items = (
-        Item(name="a", parts=("a",), kind="folder", is_ignored=True),
-        Item(name="b\n", parts=("b\n",), kind="file", is_ignored=False, size=1500),
-        Item(name="c", parts=("c",), kind="link", is_ignored=False, target="b"),
-        Item(name="d", parts=("d",), kind="gone", is_ignored=True),
+        TreeItem(name="a", parts=("a",), kind="folder", is_ignored=True),
+        TreeItem(name="b\n", parts=("b\n",), kind="file", is_ignored=False, size=1500),
+        TreeItem(name="c", parts=("c",), kind="link", is_ignored=False, target="b"),
+        TreeItem(name="d", parts=("d",), kind="gone", is_ignored=True),
     )
     tree = Tree(path=".", base=(), folders={(): TreeFolder(items, 3)}, is_cut=True)
     assert render_tree(tree, Limits()).splitlines() == [

@@ -12,7 +12,7 @@ from tests.tools.workspace.box import CANARY, Box
 from toolwire.errors import ConfigError
 from toolwire.tools.workspace import Shell
 from toolwire.tools.workspace.limits import Budget
-from toolwire.tools.workspace.messages import Refused
+from toolwire.tools.workspace.messages import ToolRefused
 from toolwire.tools.workspace.sandbox import find_sandbox, git_mounts
 
 pytestmark = pytest.mark.slow
@@ -178,5 +178,5 @@ def test_without_a_repository_nothing_is_mounted(tmp_path: Path) -> None:
 def test_a_link_in_the_place_of_a_protected_entry_is_refused(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).symlink_to("elsewhere")
-    with pytest.raises(Refused, match="symbolic link"), git_mounts(str(tmp_path)):
+    with pytest.raises(ToolRefused, match="symbolic link"), git_mounts(str(tmp_path)):
         pass

@@ -151,7 +151,7 @@ class CodexBackend(Backend):
                 program.abilities,
                 replace(self._setup(lease.worker, program), may_resume=may_resume),
             )
-            places = kept.places_of(begun, request) if begun.is_kept else []
+            places = kept.places_of(begun, request) if begun.is_reusable else []
             lease, thread = await self._thread_at(places, lease)
             turn = CodexTurn(lease, program, self._timeouts)
             turn.place = places[0] if places else None

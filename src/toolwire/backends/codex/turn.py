@@ -131,7 +131,7 @@ class CodexTurn:
         self._count = len(opening.inject)
         self._ending = AnswerEnd(program.version, program.abilities, is_raw=opening.method == "thread/start")
         try:
-            self._is_kept = opening.is_kept
+            self._is_kept = opening.is_reusable
             self._thread = thread = kept.thread if kept is not None else await self._opened(opening)
             thread.request_id = wire_trace.request_id()
             if opening.inject[start:]:
@@ -173,7 +173,7 @@ class CodexTurn:
             await self._deliver()
         except (SessionLost, TimeoutError) as error:
             raise self._fault(error) from None
-        return self._kept(events)
+        return self._process_events(events)
 
     def keep(self, cleanup: BackgroundTasks) -> StoredThread | None:
         """The thread for the next request, in place of leave(): the turn is stopped and the worker freed in the background.
@@ -206,9 +206,9 @@ class CodexTurn:
         try:
             return await worker.open(opening.method, opening.params, _STARTING)
         except RequestRefused:
-            if not opening.is_kept:
+            if not opening.is_reusable:
                 raise
-            thread = await worker.open(opening.method, opening.unkept(), _STARTING)
+            thread = await worker.open(opening.method, opening.ephemeral_params(), _STARTING)
             worker.can_keep = self._is_kept = False  # that option was what it refused
             return thread
 
@@ -238,7 +238,9 @@ class CodexTurn:
                     messages = [await self._thread.next()]
             except TimeoutError:
                 waiting = self._decoder.is_waiting
-                return self._kept(self._decoder.settle() if waiting else self._decoder.cut(_too_slow(seconds)))
+                return self._process_events(
+                    self._decoder.settle() if waiting else self._decoder.cut(_too_slow(seconds))
+                )
         events = [event for message in messages for event in self._taken(message)]
         try:
             await self._deliver()
@@ -248,7 +250,7 @@ class CodexTurn:
             events += self._decoder.cut(self._fault(error))
         if not events and _now() > deadline:
             events = self._decoder.cut(_too_slow(seconds))
-        return self._kept(events)
+        return self._process_events(events)
 
     def _wait(self, seconds: float) -> float:
         if self._decoder.is_waiting:
@@ -261,7 +263,7 @@ class CodexTurn:
                 self._is_faulty = True
                 return self._decoder.cut(died(message))
             case rpc.RpcRequest():
-                reply = self._decoder.asked(message.id, message.method, message.params)
+                reply = self._decoder.request(message.id, message.method, message.params)
                 if (answer := reply.message(message.id)) is not None:  # a call of a turn that is not ours
                     self._lease.worker.answer(answer)
                 return reply.events
@@ -271,9 +273,9 @@ class CodexTurn:
                 self._is_running = self._is_running and message.method != "turn/completed"
                 self._has_erred |= message.method == "error" and message.params.get("willRetry") is not True
                 self._ending.hear(message.method, message.params)
-                return self._decoder.told(message.method, message.params)
+                return self._decoder.notify(message.method, message.params)
 
-    def _kept(self, events: list[Event]) -> list[Event]:
+    def _process_events(self, events: list[Event]) -> list[Event]:
         if self._stopping is not None:
             events = self._stopping.send(events)
         # The ids of turns are numbers in old versions, the same in every thread.

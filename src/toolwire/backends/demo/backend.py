@@ -61,10 +61,10 @@ class Demo(Backend):
         count = requested_choices(request)
         # In a thread, because a hostile schema may take long.
         first = await asyncio.to_thread(_parts, request)
-        return EventReply(events=_told(request, [_renewed(first, index) for index in range(count)]))
+        return EventReply(events=_events_of(request, [_renewed(first, index) for index in range(count)]))
 
 
-async def _told(request: Request, choices: Sequence[Sequence[Part]]) -> AsyncIterator[list[Event]]:
+async def _events_of(request: Request, choices: Sequence[Sequence[Part]]) -> AsyncIterator[list[Event]]:
     start = Started(id=new_id("gen_"), model=request.model)
     ends = tuple(
         Choice(reason="tool_calls" if isinstance(parts[-1], ToolCall) else "stop", index=index)

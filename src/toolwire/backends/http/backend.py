@@ -18,7 +18,7 @@ from ...telemetry import wire_trace
 from ...types import LOOP_HEADER, Loss, Request
 from ...wire.exact_json import object_of
 from ..base import Backend, Model, TokenCount
-from .refusals import check_tools, is_passing, mended
+from .refusals import changed_body, check_tools, is_passing
 from .transport import Response, Timeouts, Transport
 
 DIALECT_OF = {"openai-chat": "chat", "openai-responses": "responses", "anthropic": "messages", "gemini": "gemini"}
@@ -175,7 +175,7 @@ class HttpBackend(Backend):
             except UpstreamError as error:
                 pause = _pause(error, attempt)
                 if not error.retryable or attempt == self._config.retries or pause > _LONGEST_WAIT:
-                    if losses is None or (better := mended(self.dialect, body, error, self.profile)) is None:
+                    if losses is None or (better := changed_body(self.dialect, body, error, self.profile)) is None:
                         raise
                     losses.append(better.loss)
                     body = better.body

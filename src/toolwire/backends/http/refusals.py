@@ -26,7 +26,7 @@ _READ = 2000  # characters of an error that are searched
 _SHOWN_GROUPS = 8
 
 
-class Mended(NamedTuple):
+class ChangedBody(NamedTuple):
     """Another body to send, and what it lacks."""
 
     body: bytes
@@ -47,13 +47,13 @@ def check_tools(request: Request, profile: Profile) -> None:
         )
 
 
-def mended(dialect: str, body: bytes, error: UpstreamError, profile: Profile) -> Mended | None:
+def changed_body(dialect: str, body: bytes, error: UpstreamError, profile: Profile) -> ChangedBody | None:
     """None if the refusal is final. No change applies twice, so a caller that tries again comes to an end."""
     remedy = _remedy(error, profile)
     change = _CHANGES.get((dialect, remedy.change)) if remedy is not None else None
     if remedy is None or change is None or (changed := change(body)) is None:
         return None
-    return Mended(changed, Loss(f"refused.{remedy.change}", "request", f"{remedy.why}; it was asked once more"))
+    return ChangedBody(changed, Loss(f"refused.{remedy.change}", "request", f"{remedy.why}; it was asked once more"))
 
 
 def is_passing(error: UpstreamError, profile: Profile) -> bool:

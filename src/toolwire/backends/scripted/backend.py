@@ -246,7 +246,7 @@ def _checked(cue: Cue, request: Request, quotes: _Quotes) -> ScriptedTurn:
     """The turn to play; of a strict script a complaint, where there is one."""
     if not cue.script.strict:
         return cue.turn
-    said = unpaired(cue.past) or altered(cue.past, _told(cue, request, quotes))
+    said = unpaired(cue.past) or altered(cue.past, _past_calls(cue, request, quotes))
     if said:
         return ScriptedTurn(text=f"HISTORY-ALTERED: {said}")
     missing = _Scene(request, cue.turn, quotes).not_offered()
@@ -256,7 +256,7 @@ def _checked(cue: Cue, request: Request, quotes: _Quotes) -> ScriptedTurn:
     return cue.turn
 
 
-def _told(cue: Cue, request: Request, quotes: _Quotes) -> list[list[ToolCall]]:
+def _past_calls(cue: Cue, request: Request, quotes: _Quotes) -> list[list[ToolCall]]:
     """The calls of each past turn, made again; the results that they quote are in the conversation."""
     return [_Scene(request, cue.script.turn(played), quotes).calls() for played in range(answers_in(cue.past))]
 

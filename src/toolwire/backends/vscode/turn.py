@@ -109,14 +109,14 @@ class WindowTurn:
                 frames = [await self._inbox.next(), *self._inbox.ready()]
         except TimeoutError:
             self.window.is_mute = is_first
-            return await self._kept(self._decoder.cut(_too_slow(seconds)))
+            return await self._process_events(self._decoder.cut(_too_slow(seconds)))
         except Overflow:
-            return await self._kept(self._decoder.cut(_not_read()))
+            return await self._process_events(self._decoder.cut(_not_read()))
         except SessionLost:
             if is_first:
                 raise
-            return await self._kept(self._decoder.cut(window_lost()))
-        return await self._kept([event for frame in frames for event in self._taken(frame)])
+            return await self._process_events(self._decoder.cut(window_lost()))
+        return await self._process_events([event for frame in frames for event in self._taken(frame)])
 
     def _taken(self, frame: Heard) -> list[Event]:
         match frame:
@@ -141,7 +141,7 @@ class WindowTurn:
             self.window.refresh()
         return events
 
-    async def _kept(self, events: list[Event]) -> list[Event]:
+    async def _process_events(self, events: list[Event]) -> list[Event]:
         self.is_over = self._decoder.is_over
         if self._stopping is not None:
             events = self._stopping.send(events)

@@ -13,7 +13,7 @@ from ...telemetry import wire_trace
 from ..sessions import SessionLost
 from .queues import MAX_INBOX, Heard, Inbox, Outbox
 from .wire.frames import MAX_FRAME, BadWindowFrame, encode
-from .wire.models import lent
+from .wire.models import unique_models
 from .wire.shapes import (
     Cancel,
     Chat,
@@ -127,7 +127,7 @@ class Window:
 
     def list_models(self, frame: Models) -> None:
         """What it lends from now on. The same once more, without being asked, is how it tells that somebody has allowed it."""
-        models = {model.key: model for model in lent(frame.models)[:_MOST_MODELS]}
+        models = {model.key: model for model in unique_models(frame.models)[:_MOST_MODELS]}
         is_allowed = models == self.models and not self._is_refreshing
         self.refused = set() if is_allowed else self.refused & models.keys()
         self.models = models

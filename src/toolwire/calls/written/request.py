@@ -12,7 +12,7 @@ import re
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...types import JsonObject, Loss, Message, Output, Request, Text, Tool
+from ...types import JsonObject, Loss, Message, OutputFormat, Request, Text, Tool
 from ...wire.exact_json import encode
 from ..schemas.examples import NoExample, example_of
 from .history_text import BRACKETED, HistoryRenderer, call_block, has_calls, with_paragraph
@@ -53,7 +53,7 @@ def to_text_request(request: Request, history: HistoryRenderer | None = None) ->
             Loss(f"output.{output.format}", "response_format", "stated in the prompt, because calls are text")
         )
         notes.append(_form(output))
-        output = Output(verbosity=output.verbosity)
+        output = OutputFormat(verbosity=output.verbosity)
     if request.tool_choice is not None and _is_void(request):
         losses.append(Loss("tool_choice", "tool_choice", "it names no tool of this request"))
     if note := " ".join(filter(None, notes)):
@@ -131,7 +131,7 @@ def _listed(names: frozenset[str]) -> str:
     return ", ".join(encode(name).decode() for name in sorted(names))
 
 
-def _form(output: Output) -> str:
+def _form(output: OutputFormat) -> str:
     if output.format == "schema":
         schema = encode(output.schema or {}).decode()
         return f"An answer that calls no tool must be JSON, and nothing else, by this schema: {schema}"

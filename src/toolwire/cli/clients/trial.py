@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from ...dialects import DIALECTS
 from ...errors import GatewayError, quote
-from ...events import Answer, Folder
+from ...events import FoldedAnswer, Folder
 from ...profiles import PLAIN
 from ...types import Message, Request, Text, ToolCall, ToolResult
 from ..models import plain
@@ -186,7 +186,7 @@ class TrialOutcome(Struct, frozen=True, kw_only=True):
 class _Turn(Struct, frozen=True, kw_only=True):
     """One answer. loss: the loss header of the gateway."""
 
-    answer: Answer
+    answer: FoldedAnswer
     times: str
     loss: str = ""
 
@@ -271,7 +271,7 @@ class _Trial:
         times = f"first byte after {_ms(first - started)}, done after {_ms(time.monotonic() - started)}"
         return _Turn(answer=answer, times=times, loss=headers.get("x-toolwire-loss", ""))
 
-    def _answer(self, response: http.client.HTTPResponse, request: Request) -> tuple[Answer, float]:
+    def _answer(self, response: http.client.HTTPResponse, request: Request) -> tuple[FoldedAnswer, float]:
         """The answer and the time of its first byte. Raises GatewayError."""
         codec = DIALECTS[self._dialect]
         decoder = codec.stream_decoder(request) if self._shape.is_streaming else codec.body_decoder(request)

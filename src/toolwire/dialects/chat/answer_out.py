@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from ...events import Answer, Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
+from ...events import Event, Failed, Finished, FoldedAnswer, Noted, PartDelta, PartEnded, PartStarted, Started
 from ...types import (
     Choice,
     Citation,
@@ -223,7 +223,7 @@ class ChatStreamEncoder:
         return b"".join(frames) + DONE
 
 
-def body_of(answer: Answer, context: AnswerContext) -> JsonObject:
+def body_of(answer: FoldedAnswer, context: AnswerContext) -> JsonObject:
     body = envelope_of(answer.started, context, "chat.completion")
     for choice in answer.finished.choices:
         body["choices"].append(choice_out(answer.parts_of(choice.index), choice))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from ...errors import UpstreamError
-from ...events import Answer, Event, Failed, Finished, Noted, PartEnded, Started, unfold
+from ...events import Event, Failed, Finished, FoldedAnswer, Noted, PartEnded, Started, unfold
 from ...types import (
     Choice,
     Extra,
@@ -83,7 +83,7 @@ def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
     if is_single:
         only, end, losses = one_answer(parts, ends)
         parts, ends = [only], [end]
-    answer = Answer(
+    answer = FoldedAnswer(
         started=Started(
             id=str(value.get("id") or ""),
             model=str(value.get("model") or ""),

@@ -14,7 +14,7 @@ from ...types import (
     Media,
     Message,
     Opaque,
-    Output,
+    OutputFormat,
     Part,
     Reasoning,
     Refusal,
@@ -306,19 +306,19 @@ def _stop(value: Any) -> tuple[str, ...]:
     raise wrong("stop", value, "a string or an array of strings")
 
 
-def _output(top: JsonObject) -> Output:
+def _output(top: JsonObject) -> OutputFormat:
     given = object_or_none(top, "response_format")
     verbosity = text_or_none(top, "verbosity")
     if given is None:
-        return Output(verbosity=verbosity)
+        return OutputFormat(verbosity=verbosity)
     match need_text(given, "type", "response_format"):
         case "text":
-            return Output(verbosity=verbosity)
+            return OutputFormat(verbosity=verbosity)
         case "json_object":
-            return Output(format="json", verbosity=verbosity)
+            return OutputFormat(format="json", verbosity=verbosity)
         case "json_schema":
             inner = need_object(given.get("json_schema"), "response_format.json_schema")
-            return Output(
+            return OutputFormat(
                 format="schema",
                 name=text_or_none(inner, "name", "response_format.json_schema") or "answer",
                 description=text_or_none(inner, "description", "response_format.json_schema"),

@@ -145,7 +145,7 @@ class _Writer:
         growing, self._open = self._open, None
         if growing is None:
             return
-        if not growing.is_said():
+        if not growing.write_texts():
             del self._out[growing.place]
         elif growing.value["content"] is None and not self._profile.has_null_content:
             growing.value["content"] = ""
@@ -269,7 +269,7 @@ class _Growing:
         if isinstance(details := own.get(MEMBER), list):
             self._details.append(details)
 
-    def is_said(self) -> bool:
+    def write_texts(self) -> bool:
         """Write the texts; False if the message is empty."""
         if self._details:
             self.value[MEMBER] = joined(self._details)

@@ -57,7 +57,7 @@ class Candidate:
         return self.finish in REASONS and REASONS[self.finish] is None
 
     @property
-    def told(self) -> str:
+    def end_message(self) -> str:
         """The message about the end, next to the finish reason."""
         return text_in(self._members, "finishMessage")
 
@@ -88,7 +88,7 @@ class Candidate:
         events = self._cited() + self._end_open()
         if reason == "refused" and not self.has_content:
             words = f"The provider ended the answer: {self.finish}."
-            events += self._single(Refusal(text="", extra={NAME: {}}), f"{words} {self.told}".strip())
+            events += self._single(Refusal(text="", extra={NAME: {}}), f"{words} {self.end_message}".strip())
         members = self._members | ({SIGNATURE: self._signature} if self._signature else {})
         extra: Extra = {NAME: members} if members else {}
         return events, Choice(reason=reason, raw_reason=self.finish, index=self._index, extra=extra)
@@ -245,7 +245,7 @@ class GeminiStreamDecoder(FrameDecoder):
         if value.get("error"):
             return self.fail(stream_error(value, data))
         listed = value.get("candidates")
-        if not self._is_started and not isinstance(listed, list) and not _tells(value):
+        if not self._is_started and not isinstance(listed, list) and not _is_of_dialect(value):
             details = error_details(value)
             error = stream_error(value, data) if details else garbage(f"the back end sent {excerpt(data)}.")
             return self.fail(error)
@@ -355,7 +355,7 @@ def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
     return events, decoder.irregular
 
 
-def _tells(value: JsonObject) -> bool:
+def _is_of_dialect(value: JsonObject) -> bool:
     """Whether a chunk without candidates is one of this dialect."""
     return isinstance(value.get("promptFeedback"), dict) or isinstance(value.get("usageMetadata"), dict)
 
@@ -364,7 +364,7 @@ def _failure(candidate: Candidate) -> UpstreamError:
     """The model wrote an invalid call, or one for a tool that it was not offered; a retry may succeed."""
     message = f"the back end ended its answer with {candidate.finish}"
     return UpstreamError(
-        f"{message}: {candidate.told}" if candidate.told else f"{message} and no message.",
+        f"{message}: {candidate.end_message}" if candidate.end_message else f"{message} and no message.",
         status=502,
         code="malformed_tool_call" if "CALL" in candidate.finish else "upstream_error",
         hint="The model wrote a tool call that its provider could not read; try again, or simplify the tools' schemas."

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from ...events import Answer, Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
+from ...events import Event, Failed, Finished, FoldedAnswer, Noted, PartDelta, PartEnded, PartStarted, Started
 from ...types import (
     Choice,
     Json,
@@ -209,7 +209,7 @@ class GeminiStreamEncoder:
         return {**value, **({_CITED: {"citations": cited}} if cited and not members else {}), **members}
 
 
-def body_of(answer: Answer, context: AnswerContext) -> JsonObject:
+def body_of(answer: FoldedAnswer, context: AnswerContext) -> JsonObject:
     finished = answer.finished
     body: JsonObject = (
         {} if is_blocked(finished) else {"candidates": [_candidate(answer, one) for one in finished.choices]}
@@ -218,7 +218,7 @@ def body_of(answer: Answer, context: AnswerContext) -> JsonObject:
     return {**body, **envelope_of(answer.started, context), **finished.extra.get(NAME, {})}
 
 
-def _candidate(answer: Answer, choice: Choice) -> JsonObject:
+def _candidate(answer: FoldedAnswer, choice: Choice) -> JsonObject:
     members = dict(choice.extra.get(NAME, {}))
     parts = [written for part in with_seams(answer.parts_of(choice.index)) for written in parts_out(part)]
     if signature := _signature_in(members):

@@ -124,7 +124,7 @@ class _Reader:
         where = f"{where}.functionResponse"
         value = camel(need_object(item["functionResponse"], where))
         name = need_name(value, "name", where)
-        is_error, parts = _said(object_or_none(value, "response", where) or {})
+        is_error, parts = _response_content(object_or_none(value, "response", where) or {})
         for index, piece in enumerate(list_or_none(value, "parts", where) or ()):
             part = _medium(camel(need_object(piece, f"{where}.parts[{index}]")), f"{where}.parts[{index}]")
             parts.append(part)
@@ -199,7 +199,7 @@ def _add_text(found: list[Part], item: JsonObject, where: str) -> None:
         found.append(Reasoning(text="", encrypted=signature, extra={NAME: {}}))
 
 
-def _said(response: JsonObject) -> tuple[bool, list[Text | Media | Opaque]]:
+def _response_content(response: JsonObject) -> tuple[bool, list[Text | Media | Opaque]]:
     """Whether it reports a failure, and its text: the wrapped text if there is nothing else, otherwise the response as JSON."""
     if not response:
         return False, []

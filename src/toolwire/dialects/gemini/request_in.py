@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import BadRequest
-from ...types import Extra, JsonObject, Output, Request, Sampling, Source, Thinking, Tool, ToolChoice
+from ...types import Extra, JsonObject, OutputFormat, Request, Sampling, Source, Thinking, Tool, ToolChoice
 from ...wire.exact_json import encode
 from ...wire.fields import (
     body_object,
@@ -173,15 +173,15 @@ def _thinking(config: JsonObject) -> Thinking | None:
     return Thinking(mode="on" if budget else "", effort=effort, budget=count, summary=summary)
 
 
-def _output(config: JsonObject) -> Output:
+def _output(config: JsonObject) -> OutputFormat:
     mime = text_or_none(config, "responseMimeType", _CONFIG) or ""
     schema: Any = config.get("responseJsonSchema")
     if schema is None and config.get("responseSchema") is not None:
         where = f"{_CONFIG}.responseSchema"
         schema = schema_of(need_object(config["responseSchema"], where), where)
     if schema is not None:
-        return Output(format="schema", name="answer", schema=need_object(schema, f"{_CONFIG}.responseJsonSchema"))
-    return Output(format="json") if mime == "application/json" else Output()
+        return OutputFormat(format="schema", name="answer", schema=need_object(schema, f"{_CONFIG}.responseJsonSchema"))
+    return OutputFormat(format="json") if mime == "application/json" else OutputFormat()
 
 
 def tools_in(top: JsonObject) -> tuple[Tool, ...]:

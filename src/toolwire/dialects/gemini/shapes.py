@@ -224,8 +224,8 @@ def logprobs_out(entries: Sequence[Json]) -> JsonObject:
     known = [entry for entry in entries if isinstance(entry, dict)]
     if not known:
         return {}
-    tops = [{"candidates": [_told(one) for one in _list(entry.get("top_logprobs"))]} for entry in known]
-    return {"logprobsResult": {"chosenCandidates": [_told(entry) for entry in known], "topCandidates": tops}}
+    tops = [{"candidates": [_logprob_entry(one) for one in _list(entry.get("top_logprobs"))]} for entry in known]
+    return {"logprobsResult": {"chosenCandidates": [_logprob_entry(entry) for entry in known], "topCandidates": tops}}
 
 
 def _entry(value: Any) -> JsonObject | None:
@@ -234,7 +234,7 @@ def _entry(value: Any) -> JsonObject | None:
     return {"token": token, "logprob": value.get("logProbability", 0), "bytes": None}
 
 
-def _told(entry: Any) -> JsonObject:
+def _logprob_entry(entry: Any) -> JsonObject:
     found = entry if isinstance(entry, dict) else {}
     return {"token": found.get("token", ""), "logProbability": found.get("logprob", 0)}
 

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ...errors import UpstreamError
-from ...events import Answer, Event, Failed, Finished, Noted, PartEnded, Started, unfold
+from ...events import Event, Failed, Finished, FoldedAnswer, Noted, PartEnded, Started, unfold
 from ...types import Choice, Extra, JsonObject, Opaque, Part, Reasoning, Request, Text, ToolCall
 from ...wire.exact_json import encode, object_of
 from ...wire.fields import text_in
@@ -362,7 +362,7 @@ def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
     started = Started(id=str(value.get("id") or ""), model=str(value.get("model") or ""), usage=counted, extra=extra)
     is_regular = _is_opening(value) and choice.raw_reason in REASONS and content is value["content"]
     is_regular = is_regular and all(not _has_faults(block) for block in content)
-    answer = Answer(started=started, parts=parts, finished=Finished(choices=(choice,), usage=counted))
+    answer = FoldedAnswer(started=started, parts=parts, finished=Finished(choices=(choice,), usage=counted))
     return unfold(answer), "" if is_regular else "an id, usage, stop reason or a call's member is missing"
 
 

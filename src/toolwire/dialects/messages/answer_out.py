@@ -10,7 +10,7 @@ from typing import assert_never
 
 from msgspec import DecodeError
 
-from ...events import Answer, Event, Failed, Finished, Folder, Noted, PartDelta, PartEnded, PartStarted, Started
+from ...events import Event, Failed, Finished, FoldedAnswer, Folder, Noted, PartDelta, PartEnded, PartStarted, Started
 from ...types import (
     Choice,
     Citation,
@@ -244,7 +244,7 @@ class MessagesStreamEncoder:
         return opening + closing + _STOPPED
 
 
-def body_of(answer: Answer, context: AnswerContext) -> JsonObject:
+def body_of(answer: FoldedAnswer, context: AnswerContext) -> JsonObject:
     parts = answer.parts_of(0)
     choice = answer.finished.choices[0]
     body = envelope_of(answer.started, context)

@@ -14,7 +14,7 @@ from ...types import (
     Media,
     Message,
     Opaque,
-    Output,
+    OutputFormat,
     Part,
     Reasoning,
     Request,
@@ -329,12 +329,12 @@ def _thinking(top: JsonObject) -> Thinking | None:
             raise wrong("thinking.type", other, "one of enabled, disabled, adaptive")
 
 
-def _output(top: JsonObject) -> Output:
+def _output(top: JsonObject) -> OutputFormat:
     config = object_or_none(top, "output_config") or {}
     form = object_or_none(config, "format", "output_config")
     if form is None or form.get("type") != "json_schema":
-        return Output()
-    return Output(format="schema", name="answer", schema=object_or_none(form, "schema", "output_config.format"))
+        return OutputFormat()
+    return OutputFormat(format="schema", name="answer", schema=object_or_none(form, "schema", "output_config.format"))
 
 
 def tools_in(top: JsonObject) -> tuple[Tool, ...]:

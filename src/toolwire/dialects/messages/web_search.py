@@ -69,7 +69,7 @@ class _Shown:
         self._id = search_id
         self._place = place
 
-    def asked(self) -> list[Event]:
+    def call_events(self) -> list[Event]:
         index, given = self._place(), {"query": self._query}
         block: JsonObject = {"type": "server_tool_use", "id": self._id, "name": _CALLED, "input": {}}
         delta: JsonObject = {"type": "input_json_delta", "partial_json": encode(given).decode()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from ...errors import GatewayError
-from ...events import Answer, Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started, unfold
+from ...events import Event, Failed, Finished, FoldedAnswer, Noted, PartDelta, PartEnded, PartStarted, Started, unfold
 from ...types import (
     Choice,
     Citation,
@@ -435,7 +435,7 @@ class ResponsesStreamEncoder:
         return opening + self._event("response.failed", response=value)
 
 
-def body_of(answer: Answer, context: AnswerContext) -> JsonObject:
+def body_of(answer: FoldedAnswer, context: AnswerContext) -> JsonObject:
     """One response object: the stream encoder makes it, its last event carries it."""
     inner = ResponsesStreamEncoder(context, is_mute=True)
     for event in unfold(answer)[:-1]:

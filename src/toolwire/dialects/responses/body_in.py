@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from ...errors import UpstreamError
-from ...events import Answer, Event, Failed, Finished, PartEnded, Started, unfold
+from ...events import Event, Failed, Finished, FoldedAnswer, PartEnded, Started, unfold
 from ...types import Choice, JsonObject, Reason, Request, ToolCall
 from ...wire.exact_json import encode
 from ...wire.fields import text_in
@@ -44,7 +44,7 @@ def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
     ended = tuple(PartEnded(index=index, part=part) for index, part in enumerate(parts))
     is_regular = bool(value.get("id") and status in ("completed", "incomplete") and isinstance(usage, dict))
     is_regular = is_regular and is_counted(usage or {}) and items == output and all(map(_is_complete, items))
-    answer = Answer(started=started(value), parts=ended, finished=finished)
+    answer = FoldedAnswer(started=started(value), parts=ended, finished=finished)
     return unfold(answer), "" if is_regular else "an id, the status or the usage is missing"
 
 

@@ -13,7 +13,7 @@ from ...types import (
     Json,
     JsonObject,
     Message,
-    Output,
+    OutputFormat,
     Request,
     Sampling,
     Source,
@@ -199,17 +199,17 @@ def _thinking(top: JsonObject) -> Thinking | None:
     return Thinking(effort=effort, summary=summary, mode="off" if effort == "none" else "")
 
 
-def _output(top: JsonObject) -> Output:
+def _output(top: JsonObject) -> OutputFormat:
     given = object_or_none(top, "text") or {}
     verbosity = text_or_none(given, "verbosity", "text")
     form = object_or_none(given, "format", "text")
     match form:
         case None | {"type": "text"}:
-            return Output(verbosity=verbosity)
+            return OutputFormat(verbosity=verbosity)
         case {"type": "json_object"}:
-            return Output(format="json", verbosity=verbosity)
+            return OutputFormat(format="json", verbosity=verbosity)
         case {"type": "json_schema"}:
-            return Output(
+            return OutputFormat(
                 format="schema",
                 name=text_or_none(form, "name", "text.format") or "answer",
                 description=text_or_none(form, "description", "text.format"),

@@ -173,10 +173,14 @@ class _Writer:
             case Text():
                 if not part.text:
                     return []
-                said = {"type": "output_text", "text": part.text, "annotations": []} if is_answer else _said(part.text)
+                said = (
+                    {"type": "output_text", "text": part.text, "annotations": []}
+                    if is_answer
+                    else _input_text(part.text)
+                )
                 return [said | part.extra.get(NAME, {})]
             case Refusal():
-                return [{"type": "refusal", "refusal": part.text} if is_answer else _said(part.text)]
+                return [{"type": "refusal", "refusal": part.text} if is_answer else _input_text(part.text)]
             case Media():
                 return [_medium(part)]
             case Opaque():  # those of other dialects are text by now
@@ -222,7 +226,7 @@ def _call(call: ToolCall) -> JsonObject:
     return value | call.extra.get(NAME, {})
 
 
-def _said(text: str) -> JsonObject:
+def _input_text(text: str) -> JsonObject:
     return {"type": "input_text", "text": text}
 
 

@@ -191,10 +191,10 @@ def typed_result(item: JsonObject) -> ToolResult | None:
     if name is None or not isinstance(call_id, str) or item.get("execution") == "server":
         return None
     is_error = item.get("status") in ("failed", "incomplete")
-    return ToolResult(call_id=call_id, parts=tuple(_said(name, item)), is_error=is_error, kind="typed")
+    return ToolResult(call_id=call_id, parts=tuple(_result_parts(name, item)), is_error=is_error, kind="typed")
 
 
-def _said(name: str, item: JsonObject) -> list[Text | Media | Opaque]:
+def _result_parts(name: str, item: JsonObject) -> list[Text | Media | Opaque]:
     """The result as text and media for any model."""
     output = item.get("output")
     if name == "tool_search":

@@ -59,7 +59,7 @@ class _Shown:
         self._id = search_id
         self._index = index
 
-    def asked(self) -> list[Event]:
+    def call_events(self) -> list[Event]:
         begun = Opaque(dialect=NAME, value=self._item("in_progress"))
         return [PartStarted(index=self._index, part=begun), self._step("in_progress"), self._step("searching")]
 

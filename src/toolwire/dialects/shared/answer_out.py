@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from msgspec.structs import replace
 
-from ...events import Answer, Event, Folder, PartDelta, PartEnded, PartStarted
+from ...events import Event, FoldedAnswer, Folder, PartDelta, PartEnded, PartStarted
 from ...types import JsonObject, Part, Reasoning, Refusal, Text
 from ...wire.exact_json import encode
 from ...wire.sse import Frame
@@ -30,7 +30,7 @@ class BodyEncoder:
 
     content_type = "application/json"
 
-    def __init__(self, context: AnswerContext, body_of: Callable[[Answer, AnswerContext], JsonObject]) -> None:
+    def __init__(self, context: AnswerContext, body_of: Callable[[FoldedAnswer, AnswerContext], JsonObject]) -> None:
         self._context = context
         self._body_of = body_of
         self._folder = Folder()

@@ -21,7 +21,7 @@ from ...types import (
     Media,
     Message,
     Opaque,
-    Output,
+    OutputFormat,
     Part,
     Reasoning,
     Request,
@@ -289,7 +289,7 @@ def split_result(parts: tuple[Text | Media | Opaque, ...]) -> tuple[bool, tuple[
     return True, (Text(text=rest), *parts[1:]) if rest or len(parts) == 1 else parts[1:]
 
 
-def form_instruction(output: Output, *, has_tools: bool) -> str:
+def form_instruction(output: OutputFormat, *, has_tools: bool) -> str:
     """An instruction for back ends without a member for the output format; "" for free text."""
     what = "An answer that calls no tool" if has_tools else "Your answer"
     if output.format == "schema":

@@ -56,7 +56,7 @@ def bounds_of(max_bytes: int) -> FileBounds:
     )
 
 
-class Write(Protocol):
+class WriteEntry(Protocol):
     """Run work in its own transaction, which writes about so many pages."""
 
     def __call__(self, work: Callable[[Connection], Result], pages: int) -> Result: ...
@@ -65,7 +65,7 @@ class Write(Protocol):
 class Pruner:
     """For one connection. Every step is a short transaction, so that other processes can write in between."""
 
-    def __init__(self, connection: Connection, bounds: FileBounds, max_age: float, write: Write) -> None:
+    def __init__(self, connection: Connection, bounds: FileBounds, max_age: float, write: WriteEntry) -> None:
         self._connection = connection
         self._bounds = bounds
         self._max_age = max_age

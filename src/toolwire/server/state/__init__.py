@@ -18,14 +18,14 @@ from ..reply import Reply, WrongMethod
 from .answers import Stored, send_pieces
 from .background import Background
 from .conversations import Conversations
-from .query import Asked
+from .query import StateQuery
 
 
 def is_stateful(path: str) -> bool:
     return path.startswith(("/responses/", "/conversations/")) or path == "/conversations"
 
 
-class State:
+class StateApi:
     """For each answer in the background: ended is called when it is over, report with its internal error."""
 
     def __init__(
@@ -43,7 +43,7 @@ class State:
         self._stored = Stored(runtime, keeping, self._background, interval)
         self._conversations = Conversations(keeping)
 
-    async def answer(self, asked: Asked, body: bytes, reply: Reply, receive: Receive) -> None:
+    async def answer(self, asked: StateQuery, body: bytes, reply: Reply, receive: Receive) -> None:
         if asked.path[0] == "conversations":
             await reply.json(await self._conversations.answer(asked, body))
         elif asked.path == ("responses", "input_tokens"):
@@ -67,7 +67,7 @@ class State:
         await self._background.stop()
         await self._keeping.store.close()
 
-    async def _count(self, asked: Asked, body: bytes) -> bytes:
+    async def _count(self, asked: StateQuery, body: bytes) -> bytes:
         """An estimate by length, with all that the request leans on."""
         if asked.method != "POST":
             raise WrongMethod(asked.method, "POST")

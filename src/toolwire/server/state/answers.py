@@ -27,7 +27,7 @@ from ...wire.sse import SseReader
 from ..exchange import while_here
 from ..reply import EventStream, Reply, WrongMethod, passed_headers
 from .background import Background, cancelled, heard_of, shown, with_status
-from .query import Asked, page
+from .query import StateQuery, page
 
 _POLL = 0.5
 _MAX_RELAYED = 64 << 20
@@ -44,7 +44,7 @@ class Stored:
         self._background = background
         self._interval = interval
 
-    async def answer(self, asked: Asked, reply: Reply, receive: Receive) -> None:
+    async def answer(self, asked: StateQuery, reply: Reply, receive: Receive) -> None:
         path = asked.path
         action = path[2] if len(path) == 3 else ""
         allowed = {"": "GET, DELETE", "input_items": "GET", "cancel": "POST"}
@@ -92,7 +92,7 @@ class Stored:
             raise BadRequest(f"{quote(entry.id)} has ended already, as {entry.status}.")
         return entry
 
-    async def _stream(self, entry: Entry, asked: Asked, reply: Reply, receive: Receive) -> None:
+    async def _stream(self, entry: Entry, asked: StateQuery, reply: Reply, receive: Receive) -> None:
         after = asked.number("starting_after", -1, 0, _LAST_NUMBER)
         job = self._background.find(entry.owner, entry.id)
         pieces = job.follow(after) if job is not None else self._replayed(entry, after)
@@ -115,7 +115,7 @@ class Stored:
             names = [name for name in self._keeping.keepers if self._runtime.backends[name].dialect == NAME]
         return self._runtime.backends.get(names[0]) if len(names) == 1 else None
 
-    async def _relay(self, asked: Asked, reply: Reply) -> None:
+    async def _relay(self, asked: StateQuery, reply: Reply) -> None:
         """As the back end has it, but with the model's name that the client gave."""
         pointer = await self._keeping.pointer(asked.owner, asked.path[1], NAME)
         backend = await self._keeper(pointer, asked.path[1])

@@ -36,7 +36,7 @@ _MAX_ENDED = 16 << 20  # bytes of all ended ones that can still be followed from
 _NUMBER = re.compile(rb'"sequence_number":(\d+)')
 
 
-class Job:
+class BackgroundRun:
     """One answer at work: its events so far, for whoever follows it."""
 
     def __init__(self, owner: str, answer_id: str) -> None:
@@ -115,21 +115,21 @@ class Background:
         self._store = store
         self._ended = ended
         self._report = report
-        self._jobs: dict[tuple[str, str], Job] = {}
-        self._past: OrderedDict[tuple[str, str], Job] = OrderedDict()
+        self._jobs: dict[tuple[str, str], BackgroundRun] = {}
+        self._past: OrderedDict[tuple[str, str], BackgroundRun] = OrderedDict()
         self._past_size = 0
 
-    def find(self, owner: str, answer_id: str) -> Job | None:
+    def find(self, owner: str, answer_id: str) -> BackgroundRun | None:
         return self._jobs.get((owner, answer_id)) or self._past.get((owner, answer_id))
 
-    async def start(self, request: Request, owner: str, record: Record) -> tuple[Job, bytes]:
+    async def start(self, request: Request, owner: str, record: Record) -> tuple[BackgroundRun, bytes]:
         """The job, and the answer as it is now: queued. Raises BadRequest for what can be known to be wrong at once."""
         assert request.state is not None
         answer_id = new_id("resp_")
         request = replace(request, stream=True, state=replace(request.state, answer_id=answer_id))
         entry = await self._queued(request, owner, answer_id)
         await self._store.put(entry)
-        job = self._jobs[owner, answer_id] = Job(owner, answer_id)
+        job = self._jobs[owner, answer_id] = BackgroundRun(owner, answer_id)
         job.task = asyncio.get_running_loop().create_task(self._work(job, request, record))
         return job, shown(entry)
 
@@ -161,7 +161,7 @@ class Background:
             body=encode(body),
         )
 
-    async def _work(self, job: Job, request: Request, record: Record) -> None:
+    async def _work(self, job: BackgroundRun, request: Request, record: Record) -> None:
         step: Answer | None = None
         status, error = "failed", None
         beat = asyncio.get_running_loop().create_task(self._beat(job))
@@ -188,19 +188,19 @@ class Background:
         finally:
             self._ended(record)
 
-    async def _beat(self, job: Job) -> None:
+    async def _beat(self, job: BackgroundRun) -> None:
         while True:
             await asyncio.sleep(_BEAT)
             with contextlib.suppress(GatewayError):  # a store that is busy now is asked again
                 if await self._store.touch(job.owner, job.id, time.time()) not in RUNNING:
                     job.stop("cancelled", cancelled())
 
-    async def _mark(self, job: Job, status: str) -> None:
+    async def _mark(self, job: BackgroundRun, status: str) -> None:
         entry = await self._store.get(job.owner, job.id)
         if entry is not None and entry.status == "queued":
             await self._store.put(with_status(entry, status, None))
 
-    async def _unsaved(self, job: Job) -> GatewayError | None:
+    async def _unsaved(self, job: BackgroundRun) -> GatewayError | None:
         """The reason for an answer that was completed, but is not in the store."""
         with contextlib.suppress(GatewayError):
             entry = await self._store.get(job.owner, job.id)
@@ -209,7 +209,13 @@ class Background:
         return None
 
     async def _fail(
-        self, job: Job, request: Request, step: Answer | None, status: str, error: GatewayError, record: Record
+        self,
+        job: BackgroundRun,
+        request: Request,
+        step: Answer | None,
+        status: str,
+        error: GatewayError,
+        record: Record,
     ) -> None:
         """Followers get an end unless they have one, the store gets the reason, and the log what is our fault."""
         record.outcome, record.error = "error", error.code
@@ -226,7 +232,7 @@ class Background:
             if entry is not None and entry.status in RUNNING:
                 await self._store.put(with_status(entry, status, error))
 
-    def _retire(self, job: Job) -> None:
+    def _retire(self, job: BackgroundRun) -> None:
         """Ended jobs stay a while for those who lost their connection, as many as there is room for."""
         job.close()
         self._jobs.pop((job.owner, job.id), None)

@@ -17,7 +17,7 @@ from ...types import JsonObject
 from ...wire.exact_json import decode, encode
 from ...wire.fields import body_object, list_or_none, need_list, need_name, object_or_none, text_or_none
 from ..reply import WrongMethod
-from .query import Asked, list_of, page
+from .query import StateQuery, list_of, page
 
 _KIND = "conversation"
 _MAX_ITEMS = 20
@@ -29,7 +29,7 @@ class Conversations:
         self._keeping = keeping
         self._store = keeping.store
 
-    async def answer(self, asked: Asked, body: bytes) -> bytes:
+    async def answer(self, asked: StateQuery, body: bytes) -> bytes:
         match asked.method, asked.path:
             case "POST", (_,):
                 return await self._create(asked, body)
@@ -58,7 +58,7 @@ class Conversations:
                 raise WrongMethod(asked.method, _METHODS[len(asked.path)])
         raise BadRequest("there is nothing at this path.", status=404, code="not_found")
 
-    async def _entry(self, asked: Asked, name: str) -> Entry:
+    async def _entry(self, asked: StateQuery, name: str) -> Entry:
         entry = await self._store.get(asked.owner, name)
         if entry is None or entry.kind != _KIND:
             raise BadRequest(
@@ -69,7 +69,7 @@ class Conversations:
             )
         return entry
 
-    async def _create(self, asked: Asked, body: bytes) -> bytes:
+    async def _create(self, asked: StateQuery, body: bytes) -> bytes:
         top = body_object(body) if body.strip() else {}
         items = await self._items(asked, list_or_none(top, "items") or [])
         now, name = time.time(), new_id("conv_")
@@ -80,20 +80,20 @@ class Conversations:
             await self._store.append(asked.owner, name, items)
         return shown
 
-    async def _change(self, asked: Asked, name: str, body: bytes) -> bytes:
+    async def _change(self, asked: StateQuery, name: str, body: bytes) -> bytes:
         entry = await self._entry(asked, name)
         resource = {**decode(entry.body), "metadata": _metadata(body_object(body))}
         shown = encode(resource)
         await self._store.put(replace(entry, body=shown))
         return shown
 
-    async def _add(self, asked: Asked, name: str, body: bytes) -> bytes:
+    async def _add(self, asked: StateQuery, name: str, body: bytes) -> bytes:
         await self._entry(asked, name)
         items = await self._items(asked, need_list(body_object(body), "items", ""))
         await self._store.append(asked.owner, name, items)
         return list_of(items)
 
-    async def _items(self, asked: Asked, given: list[Any]) -> list[Item]:
+    async def _items(self, asked: StateQuery, given: list[Any]) -> list[Item]:
         """As they will be listed, what they refer to in their places."""
         if len(given) > _MAX_ITEMS:
             raise BadRequest(f"found {len(given)} items; expected at most {_MAX_ITEMS} at once.", where="items")
@@ -104,7 +104,7 @@ class Conversations:
                 raise _no_item(name, "what this key has stored")
         return [Item(item["id"], found[item["id"]]) if is_reference(item) else _shown(item) for item in given]
 
-    async def _item(self, asked: Asked, name: str, item_id: str) -> bytes:
+    async def _item(self, asked: StateQuery, name: str, item_id: str) -> bytes:
         await self._entry(asked, name)
         for item in await self._store.items(asked.owner, name):
             if item.id == item_id:

@@ -16,7 +16,7 @@ _DEFAULT_PAGE = 20
 _RELAYED = ("include", "include[]", "stream", "starting_after", "limit", "order", "after")
 
 
-class Asked(Struct, frozen=True, kw_only=True):
+class StateQuery(Struct, frozen=True, kw_only=True):
     method: str
     path: tuple[str, ...]
     owner: str
@@ -48,7 +48,7 @@ def query_in(raw: bytes) -> dict[str, list[str]]:
         raise BadRequest("found more than 50 words; expected fewer.", where="query") from None
 
 
-def page(asked: Asked, items: Sequence[Item]) -> bytes:
+def page(asked: StateQuery, items: Sequence[Item]) -> bytes:
     """One page of a list, by limit, order and after; items are oldest first, and a page begins with the newest unless asked."""
     order = asked.word("order") or "desc"
     if order not in ("asc", "desc"):

@@ -27,7 +27,7 @@ from msgspec import Struct
 
 from ...errors import ConfigError, quote
 from .limits import Budget, Limits
-from .messages import Refused, display_path, os_errors_refused, parse_name
+from .messages import ToolRefused, display_path, os_errors_refused, parse_name
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -80,7 +80,7 @@ class Root:
         self, path: str, *, for_writing: bool = False, create: bool = False, follow: bool = True
     ) -> Iterator[Place]:
         """Resolve path through all links; follow=False leaves out the last component, create makes missing folders. An OSError
-        inside the block becomes a Refused."""
+        inside the block becomes a ToolRefused."""
         with os_errors_refused(path):
             resolver = _Resolver(self, path, for_writing, create, follow)
             try:
@@ -113,7 +113,7 @@ class Root:
         for spelling in self._spellings:
             if components[: len(spelling)] == spelling:
                 return components[len(spelling) :]
-        raise Refused(f"{quote(path)} lies outside of the workspace; name a path in it, relative to its root.")
+        raise ToolRefused(f"{quote(path)} lies outside of the workspace; name a path in it, relative to its root.")
 
 
 class Scope(Struct, frozen=True):
@@ -128,11 +128,11 @@ class Scope(Struct, frozen=True):
 def open_file(place: Place, path: str) -> Iterator[int]:
     """Opens a regular file for reading; anything else is refused, mostly before it is opened."""
     if not place.name:
-        raise Refused(f"{quote(path)} is a folder, expected a file; look with list what is in it.")
+        raise ToolRefused(f"{quote(path)} is a folder, expected a file; look with list what is in it.")
     try:
         _require_file(os.lstat(place.name, dir_fd=place.folder), path)
     except FileNotFoundError:
-        raise Refused(_missing_message(place, path), is_missing=True) from None
+        raise ToolRefused(_missing_message(place, path), is_missing=True) from None
     file = os.open(place.name, _FILE, dir_fd=place.folder)
     try:
         _require_file(os.fstat(file), path)
@@ -142,14 +142,14 @@ def open_file(place: Place, path: str) -> Iterator[int]:
 
 
 def read_all(file: int, most: int, path: str) -> bytes:
-    """The whole of an open file; Refused if it has more than `most` bytes, or grows beyond that while it is read."""
+    """The whole of an open file; ToolRefused if it has more than `most` bytes, or grows beyond that while it is read."""
     pieces, size = list[bytes](), 0
     while piece := os.read(file, min(1 << 20, most + 1 - size)):
         pieces.append(piece)
         size += len(piece)
         if size > most:
             found = max(size, os.fstat(file).st_size)
-            raise Refused(f"{quote(path)} has {found:,} bytes, expected at most {most:,}; choose a smaller file.")
+            raise ToolRefused(f"{quote(path)} has {found:,} bytes, expected at most {most:,}; choose a smaller file.")
     return b"".join(pieces)
 
 
@@ -157,7 +157,7 @@ def _require_file(found: os.stat_result, path: str) -> None:
     if not stat.S_ISREG(found.st_mode):
         kind = _KINDS.get(stat.S_IFMT(found.st_mode), "something else")
         hint = "; look with list what is in it" if stat.S_ISDIR(found.st_mode) else ""
-        raise Refused(f"{quote(path)} is {kind}, expected a file{hint}.")
+        raise ToolRefused(f"{quote(path)} is {kind}, expected a file{hint}.")
 
 
 def _missing_message(place: Place, path: str) -> str:
@@ -195,13 +195,15 @@ class _Resolver:
 
     def _split(self, path: str) -> list[str]:
         if "\0" in path:
-            raise Refused("a path holds a NUL character, which no file name can; leave it out.")
+            raise ToolRefused("a path holds a NUL character, which no file name can; leave it out.")
         try:
             size = len(os.fsencode(path))
         except UnicodeEncodeError:
-            raise Refused(f"{quote(path)} holds half a character (a lone surrogate); write the name in full.") from None
+            raise ToolRefused(
+                f"{quote(path)} holds half a character (a lone surrogate); write the name in full."
+            ) from None
         if size > _MAX_PATH:
-            raise Refused(f"{quote(path)} has {size:,} bytes, expected at most {_MAX_PATH}; use a shorter path.")
+            raise ToolRefused(f"{quote(path)} has {size:,} bytes, expected at most {_MAX_PATH}; use a shorter path.")
         return self._root.components_below(path) if path.startswith("/") else _components(path)
 
     def _last_name(self) -> str:
@@ -216,7 +218,9 @@ class _Resolver:
                 self._follow(target)
                 continue
             if self._for_writing and _is_protected(name):
-                raise Refused(f"{quote(self._path)} is in a .git folder, which is not written to; leave that to git.")
+                raise ToolRefused(
+                    f"{quote(self._path)} is in a .git folder, which is not written to; leave that to git."
+                )
             if not self._pending:
                 return name
             self._down(name)
@@ -224,13 +228,17 @@ class _Resolver:
 
     def _up(self) -> None:
         if len(self._folders) == 1:
-            raise Refused(f"{quote(self._path)} leads out of the workspace; name a path in it, relative to its root.")
+            raise ToolRefused(
+                f"{quote(self._path)} leads out of the workspace; name a path in it, relative to its root."
+            )
         os.close(self._folders.pop())
         self._parts.pop()
 
     def _down(self, name: str) -> None:
         if len(self._folders) >= _MAX_FOLDERS:
-            raise Refused(f"{quote(self._path)} has more than {_MAX_FOLDERS} folders in folders; use a shorter path.")
+            raise ToolRefused(
+                f"{quote(self._path)} has more than {_MAX_FOLDERS} folders in folders; use a shorter path."
+            )
         if self._create:
             with suppress(FileExistsError):
                 os.mkdir(name, dir_fd=self._folders[-1])
@@ -248,12 +256,14 @@ class _Resolver:
     def _follow(self, target: str) -> None:
         self._links += 1
         if self._links > _MAX_LINKS:
-            raise Refused(f"{quote(self._path)} goes through more than {_MAX_LINKS} links; they may go in a circle.")
+            raise ToolRefused(
+                f"{quote(self._path)} goes through more than {_MAX_LINKS} links; they may go in a circle."
+            )
         if target.startswith("/"):
             try:
                 steps = self._root.components_below(target)
-            except Refused:
-                raise Refused(
+            except ToolRefused:
+                raise ToolRefused(
                     f"{quote(self._path)} is a link that leads out of the workspace; it is not followed."
                 ) from None
             while len(self._folders) > 1:

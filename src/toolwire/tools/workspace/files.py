@@ -22,7 +22,7 @@ from ...dialects.shared.media.types import UTF16, looks_like_text, sniff, type_o
 from ...errors import quote
 from .confinement import Place, Scope, open_file, read_all
 from .limits import Budget
-from .messages import Refused
+from .messages import ToolRefused
 
 Trait: TypeAlias = Literal["utf-16", "bom", "invalid", "crlf"]
 
@@ -101,7 +101,7 @@ def read(scope: Scope, path: str, offset: int | None = None, limit: int | None =
         lines.pop()
     first = max(offset or 1, 1)
     if lines and first > len(lines):
-        raise Refused(f"{quote(path)} has {len(lines):,} lines, found offset {first:,}; begin at an earlier line.")
+        raise ToolRefused(f"{quote(path)} has {len(lines):,} lines, found offset {first:,}; begin at an earlier line.")
     most = min(max(limit or scope.limits.lines, 1), scope.limits.lines)
     page = lines[first - 1 : first - 1 + most]
     return TextPage(lines=page, first=first, total=len(lines), traits=traits)
@@ -111,7 +111,7 @@ def write(scope: Scope, path: str, content: str) -> WrittenFile:
     """Creates the file, with its folders, or replaces it."""
     data, most = _encode(content, "content"), scope.limits.file_bytes
     if len(data) > most:
-        raise Refused(f"content has {len(data):,} bytes, expected at most {most:,}; write several files.")
+        raise ToolRefused(f"content has {len(data):,} bytes, expected at most {most:,}; write several files.")
     with (
         scope.root.place(path, for_writing=True, create=True) as place,
         _folder_locked(place.folder, scope.budget),
@@ -133,7 +133,7 @@ def edit(scope: Scope, path: str, changes: list[tuple[str, str]], *, everywhere:
             data, count, line = done.data, count + done.count, line or done.line
         now = _replaceable(place, path)
         if now is None or _version(now) != _version(before):
-            raise Refused(f"{quote(path)} was changed by another program in the meantime; read it again.")
+            raise ToolRefused(f"{quote(path)} was changed by another program in the meantime; read it again.")
         _replace(place, data, before, scope.budget)
     return EditedFile(path=place.inside, count=count, line=line)
 
@@ -145,10 +145,10 @@ def delete(scope: Scope, path: str) -> int:
         _folder_locked(place.folder, scope.budget),
     ):
         if not place.name:
-            raise Refused(f"{quote(path)} is a folder, expected a file; only files are deleted.")
+            raise ToolRefused(f"{quote(path)} is a folder, expected a file; only files are deleted.")
         found = os.lstat(place.name, dir_fd=place.folder)
         if not stat.S_ISREG(found.st_mode) and not stat.S_ISLNK(found.st_mode):
-            raise Refused(f"{quote(path)} is no regular file; only files are deleted.")
+            raise ToolRefused(f"{quote(path)} is no regular file; only files are deleted.")
         scope.budget.check()
         os.unlink(place.name, dir_fd=place.folder)
         return found.st_size
@@ -158,24 +158,24 @@ def replace_text(data: bytes, old_text: str, new_text: str, *, everywhere: bool,
     """Replaces the only occurrence of old_text, or all of them. It works on bytes, so the rest of the file stays as it is."""
     old, new = _with_line_ends_of(data, _encode(old_text, "old_text"), _encode(new_text, "new_text"))
     if data.startswith(UTF16):
-        raise Refused("the file is UTF-16, expected UTF-8; write it anew with write, or leave it.")
+        raise ToolRefused("the file is UTF-16, expected UTF-8; write it anew with write, or leave it.")
     if not old:
-        raise Refused("old_text is empty, expected the passage to replace; to make a new file use write.")
+        raise ToolRefused("old_text is empty, expected the passage to replace; to make a new file use write.")
     if old == new:
-        raise Refused("old_text and new_text are the same, so nothing would change.")
+        raise ToolRefused("old_text and new_text are the same, so nothing would change.")
     offsets = _offsets(data, old)
     if not offsets:
-        raise Refused(f"old_text is not in the file: found 0 matches, expected 1.{_hint(data, old)}")
+        raise ToolRefused(f"old_text is not in the file: found 0 matches, expected 1.{_hint(data, old)}")
     if len(offsets) > 1 and not everywhere:
         lines = ", ".join(str(_line(data, offset)) for offset in offsets[:_LISTED])
         more = " and more" if len(offsets) > _LISTED else ""
-        raise Refused(
+        raise ToolRefused(
             f"old_text is ambiguous: found {len(offsets):,} matches, in lines {lines}{more}; expected 1. "
             "Add lines around the passage that is meant, or set replace_all."
         )
     count = data.count(old)
     if len(data) + count * (len(new) - len(old)) > most:
-        raise Refused(f"the file would have more than {most:,} bytes; make smaller changes.")
+        raise ToolRefused(f"the file would have more than {most:,} bytes; make smaller changes.")
     return Replacement(data=data.replace(old, new), count=count, line=_line(data, offsets[0]))
 
 
@@ -201,7 +201,7 @@ def _encode(text: str, name: str) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
-        raise Refused(
+        raise ToolRefused(
             f"{name} holds half a character (a lone surrogate), which UTF-8 cannot; write it in full."
         ) from None
 
@@ -249,15 +249,15 @@ def _strip_lines(text: bytes) -> bytes:
 def _replaceable(place: Place, path: str) -> os.stat_result | None:
     """The existing file; None if there is none."""
     if not place.name:
-        raise Refused(f"{quote(path)} is a folder, expected a file; add a file name.")
+        raise ToolRefused(f"{quote(path)} is a folder, expected a file; add a file name.")
     try:
         found = os.lstat(place.name, dir_fd=place.folder)
     except FileNotFoundError:
         return None
     if not stat.S_ISREG(found.st_mode):
-        raise Refused(f"{quote(path)} is no regular file, so it is not replaced; choose another name.")
+        raise ToolRefused(f"{quote(path)} is no regular file, so it is not replaced; choose another name.")
     if not found.st_mode & 0o222:
-        raise Refused(f"{quote(path)} is set read-only; ask the person to change its mode first.")
+        raise ToolRefused(f"{quote(path)} is set read-only; ask the person to change its mode first.")
     return found
 
 
@@ -299,7 +299,7 @@ def _folder_locked(folder: int, budget: Budget) -> Iterator[None]:
         except BlockingIOError:
             budget.check()
             if budget.is_over:
-                raise Refused(
+                raise ToolRefused(
                     "another program has been changing files in this folder all the time; try again."
                 ) from None
             time.sleep(_LOCK_RETRY)

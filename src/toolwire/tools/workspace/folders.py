@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from .confinement import FOLDER, Place, Root, Scope, open_file, read_all
-from .messages import Refused, display_path
+from .messages import ToolRefused, display_path
 from .patterns import IgnoreFile, Pattern, Patterns, is_ignored
 
 Kind: TypeAlias = Literal["file", "folder", "link", "other", "gone"]
@@ -25,7 +25,7 @@ _IGNORE_FILE = ".gitignore"
 _MAX_IGNORE_FILE = 1 << 18
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class FolderEntry(Struct, frozen=True, kw_only=True):
     """folder is a descriptor that is open only until the next entry of a walk."""
 
     folder: int
@@ -39,7 +39,7 @@ class Entry(Struct, frozen=True, kw_only=True):
         return Place(folder=self.folder, name=self.name, parts=self.parts)
 
 
-class Item(Struct, frozen=True, kw_only=True):
+class TreeItem(Struct, frozen=True, kw_only=True):
     """One line of a tree; size is that of a file, target that of a link."""
 
     name: str
@@ -53,7 +53,7 @@ class Item(Struct, frozen=True, kw_only=True):
 class TreeFolder(Struct, frozen=True):
     """left_out: entries for which the tree has no room."""
 
-    items: tuple[Item, ...]
+    items: tuple[TreeItem, ...]
     left_out: int
 
 
@@ -83,12 +83,12 @@ class Walk:
         self._seen = 0
         self.stopped: SearchLimit = ""
 
-    def files_below(self, place: Place) -> Iterator[Entry]:
+    def files_below(self, place: Place) -> Iterator[FolderEntry]:
         """Every file below an open folder."""
         rules = () if self._with_ignored else ignore_files(self._scope.root, place)
         return self._files(place.folder, place.parts, rules, 1)
 
-    def _files(self, folder: int, parts: Parts, rules: tuple[IgnoreFile, ...], depth: int) -> Iterator[Entry]:
+    def _files(self, folder: int, parts: Parts, rules: tuple[IgnoreFile, ...], depth: int) -> Iterator[FolderEntry]:
         if self._is_over():
             return
         entries = entries_of(folder, parts, rules, self._scope.limits.scanned - self._seen)
@@ -117,7 +117,7 @@ class Walk:
             self.stopped = "scanned"
         return bool(self.stopped)
 
-    def _may_enter(self, entry: Entry, depth: int) -> bool:
+    def _may_enter(self, entry: FolderEntry, depth: int) -> bool:
         if entry.name == ".git":
             return False
         if depth > self._scope.limits.depth:
@@ -156,7 +156,7 @@ def list_tree(
                     if hidden is not None:
                         entries = [entry for entry in entries if not _is_hidden(entry, hidden, len(place.parts))]
                     items = tuple(map(_item, entries[:room]))
-            except Refused:  # deleted, not readable, or not a folder any more
+            except ToolRefused:  # deleted, not readable, or not a folder any more
                 continue
             room -= len(items)
             folders[parts] = TreeFolder(items, len(entries) - len(items))
@@ -187,15 +187,15 @@ def find_files(scope: Scope, pattern: str, path: str = ".", *, with_ignored: boo
     return FoundFiles(paths=paths, count=count, stopped=walk.stopped)
 
 
-def entries_of(folder: int, parts: Parts, rules: tuple[IgnoreFile, ...], most: int) -> list[Entry]:
+def entries_of(folder: int, parts: Parts, rules: tuple[IgnoreFile, ...], most: int) -> list[FolderEntry]:
     """The entries of an open folder, sorted by name; if there are more than `most`, one more than that."""
     with os.scandir(folder) as scan:
         found = [(entry.name, _kind(entry)) for entry in islice(scan, most + 1)]
-    entries = list[Entry]()
+    entries = list[FolderEntry]()
     for name, kind in sorted(found):
         inner = (*parts, name)
         ignored = bool(rules) and is_ignored(rules, inner, is_folder=kind == "folder")
-        entries.append(Entry(folder=folder, name=name, parts=inner, kind=kind, is_ignored=ignored))
+        entries.append(FolderEntry(folder=folder, name=name, parts=inner, kind=kind, is_ignored=ignored))
     return entries
 
 
@@ -214,7 +214,7 @@ def _ignore_file(folder: int, parts: Parts) -> tuple[IgnoreFile, ...]:
         os.lstat(_IGNORE_FILE, dir_fd=folder)
         with open_file(place, _IGNORE_FILE) as file:
             text = read_all(file, _MAX_IGNORE_FILE, _IGNORE_FILE).decode("utf-8", "surrogateescape")
-    except (OSError, Refused):
+    except (OSError, ToolRefused):
         return ()
     return (IgnoreFile(text, len(parts)),)
 
@@ -227,15 +227,15 @@ def _kind(entry: os.DirEntry[str]) -> Kind:
     return "file" if entry.is_file(follow_symlinks=False) else "other"
 
 
-def _is_hidden(entry: Entry, hidden: Sequence[Pattern], base: int) -> bool:
+def _is_hidden(entry: FolderEntry, hidden: Sequence[Pattern], base: int) -> bool:
     return entry.is_ignored or any(pattern.matches(entry.parts[base:]) for pattern in hidden)
 
 
-def _is_open(item: Item) -> bool:
+def _is_open(item: TreeItem) -> bool:
     return item.kind == "folder" and not item.is_ignored and item.name != ".git"
 
 
-def _item(entry: Entry) -> Item:
+def _item(entry: FolderEntry) -> TreeItem:
     kind, size, target = entry.kind, 0, ""
     try:
         if kind == "link":
@@ -245,4 +245,6 @@ def _item(entry: Entry) -> Item:
             kind, size = ("file" if stat.S_ISREG(found.st_mode) else "other"), found.st_size
     except OSError:
         kind = "gone"
-    return Item(name=entry.name, parts=entry.parts, kind=kind, is_ignored=entry.is_ignored, size=size, target=target)
+    return TreeItem(
+        name=entry.name, parts=entry.parts, kind=kind, is_ignored=entry.is_ignored, size=size, target=target
+    )

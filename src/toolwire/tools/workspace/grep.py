@@ -23,7 +23,7 @@ from ...errors import quote
 from .confinement import Scope, open_file
 from .folders import SearchLimit, Walk
 from .limits import Budget
-from .messages import Refused, os_errors_refused
+from .messages import ToolRefused, os_errors_refused
 from .patterns import Patterns
 from .programs import find_program, program_environment, run
 
@@ -136,7 +136,7 @@ def find_lines(root: str, query: Query, files: Sequence[int], budget: Budget) ->
     options = (query.ignore_case, query.context, query.most, query.counting)
     own = [sys.executable, "-I", "-S", str(_LINE_SEARCH), query.pattern, *(str(int(option)) for option in options)]
     if error := _run_engine(root, [*own, *map(str, files)], output, files, budget):
-        raise Refused(
+        raise ToolRefused(
             f"the pattern is no regular expression: {error}. Write a backslash before what is meant literally."
         )
     return output.hits
@@ -144,17 +144,17 @@ def find_lines(root: str, query: Query, files: Sequence[int], budget: Budget) ->
 
 def _check_pattern(pattern: str) -> None:
     if not pattern:
-        raise Refused("the pattern is empty, so every line matches; write what is looked for.")
+        raise ToolRefused("the pattern is empty, so every line matches; write what is looked for.")
     if len(pattern) > _MAX_PATTERN:
-        raise Refused(
+        raise ToolRefused(
             f"the pattern has {len(pattern):,} characters, expected at most {_MAX_PATTERN:,}; use a shorter one."
         )
     if "\n" in pattern or "\0" in pattern:
-        raise Refused(
+        raise ToolRefused(
             "the pattern holds a line break or NUL, but lines are searched one by one; look for a part in one line."
         )
     if any("\ud800" <= letter <= "\udfff" for letter in pattern):
-        raise Refused("the pattern holds half a character (a lone surrogate); write it in full.")
+        raise ToolRefused("the pattern holds half a character (a lone surrogate); write it in full.")
 
 
 class _Candidates:
@@ -189,7 +189,7 @@ class _Candidates:
             if place.name and stat.S_ISREG(os.lstat(place.name, dir_fd=place.folder).st_mode):
                 with open_file(place, self._path) as file:
                     if os.fstat(file).st_size > most:
-                        raise Refused(f"{quote(self._path)} has more than {most:,} bytes; search another file.")
+                        raise ToolRefused(f"{quote(self._path)} has more than {most:,} bytes; search another file.")
                     yield os.dup(file), place.inside
                 return
         patterns = [Patterns(glob) for glob in self._globs]
@@ -197,7 +197,10 @@ class _Candidates:
             for entry in self.walk.files_below(place):
                 if not all(pattern.matches(entry.parts[len(place.parts) :]) for pattern in patterns):
                     continue
-                with suppress(OSError, Refused), open_file(entry.place, entry.name) as file:  # deleted or not readable
+                with (
+                    suppress(OSError, ToolRefused),
+                    open_file(entry.place, entry.name) as file,
+                ):  # deleted or not readable
                     if os.fstat(file).st_size > most:
                         self.too_large += 1
                     elif b"\0" not in os.pread(file, _BINARY_HEAD, 0):

@@ -30,7 +30,7 @@ _REASONS = {
 }
 
 
-class Refused(Exception):
+class ToolRefused(Exception):
     """The tool cannot do this; the message is for the model. is_missing: there is no file at the path."""
 
     def __init__(self, message: str, *, is_missing: bool = False) -> None:
@@ -40,14 +40,14 @@ class Refused(Exception):
 
 @contextmanager
 def os_errors_refused(path: str) -> Iterator[None]:
-    """Turns an OSError into a Refused that names the path as the model wrote it."""
+    """Turns an OSError into a ToolRefused that names the path as the model wrote it."""
     try:
         yield
     except OSError as error:
         reason = _REASONS.get(error.errno or 0, "{path} cannot be used: " + (error.strerror or "unknown fault") + ".")
         home = ' "~" is not expanded: paths begin at the workspace.' if path.startswith("~") else ""
         message = reason.format(path=quote(path)) + home
-        raise Refused(message, is_missing=error.errno == errno.ENOENT) from error
+        raise ToolRefused(message, is_missing=error.errno == errno.ENOENT) from error
 
 
 def display_path(path: str) -> str:

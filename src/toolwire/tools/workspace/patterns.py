@@ -10,7 +10,7 @@ import fnmatch
 import re
 from collections.abc import Callable, Sequence
 
-from .messages import Refused
+from .messages import ToolRefused
 
 _MAX_PATTERN = 1000
 _MAX_BRACES = 64
@@ -41,13 +41,13 @@ class Patterns:
 
     def __init__(self, text: str) -> None:
         if len(text) > _MAX_PATTERN:
-            raise Refused(
+            raise ToolRefused(
                 f"the pattern has {len(text):,} characters, expected at most {_MAX_PATTERN}; use a shorter one."
             )
         if not text.strip("/"):
-            raise Refused('the pattern is empty; write one such as "*.py" or "src/**/test_*.py".')
+            raise ToolRefused('the pattern is empty; write one such as "*.py" or "src/**/test_*.py".')
         if ".." in text.split("/"):
-            raise Refused('the pattern holds "..", expected names below the folder; give the folder as path.')
+            raise ToolRefused('the pattern holds "..", expected names below the folder; give the folder as path.')
         self._patterns = [Pattern(alternative) for alternative in _alternatives(text.removeprefix("./"))]
 
     def matches(self, parts: Sequence[str]) -> bool:
@@ -140,5 +140,5 @@ def _alternatives(text: str) -> list[str]:
         else:
             done.append(text)
         if len(waiting) + len(done) > _MAX_BRACES:
-            raise Refused(f"the braces of the pattern mean more than {_MAX_BRACES} patterns; use fewer.")
+            raise ToolRefused(f"the braces of the pattern mean more than {_MAX_BRACES} patterns; use fewer.")
     return done

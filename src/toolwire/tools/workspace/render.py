@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from ...types import Media, Text
 from ..base import Output
 from .files import EditedFile, File, TextPage, Trait, WrittenFile
-from .folders import FoundFiles, Item, Parts, SearchLimit, Tree
+from .folders import FoundFiles, Parts, SearchLimit, Tree, TreeItem
 from .grep import Hit, Matches, Mode
 from .limits import Limits
 from .messages import display_path
@@ -185,7 +185,7 @@ def _tree_lines(tree: Tree, parts: Parts, level: int) -> Iterator[str]:
         yield f"{indent}[{folder.left_out:,} more here; use glob with a pattern]"
 
 
-def _render_item(item: Item) -> str:
+def _render_item(item: TreeItem) -> str:
     name = display_path(item.name)
     if item.kind == "gone":
         return f"{name} (gone)"

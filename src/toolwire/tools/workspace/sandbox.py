@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from ...errors import ConfigError, quote
 from .limits import Budget
-from .messages import Refused
+from .messages import ToolRefused
 from .programs import find_program, is_secret, program_environment, run
 
 _HOME = "/tmp/home"
@@ -98,7 +98,7 @@ def find_sandbox(shell: Shell, root: str, bash: str, budget: Budget) -> Sandbox:
 
 @contextmanager
 def git_mounts(root: str) -> Iterator[list[str]]:
-    """Arguments of bubblewrap that protect `.git` for one command. Raises Refused if one of the protected entries is a link."""
+    """Arguments of bubblewrap that protect `.git` for one command. Raises ToolRefused if one of the protected entries is a link."""
     git = os.path.join(root, _GIT)
     kind = _kind_of(git)
     if kind != stat.S_IFDIR:
@@ -147,7 +147,7 @@ def _kind_of(path: str) -> int | None:
     except FileNotFoundError:
         return None
     if stat.S_ISLNK(mode):
-        raise Refused(
+        raise ToolRefused(
             f"{os.path.join(*path.split(os.sep)[-2:])} is a symbolic link, which the sandbox cannot make read-only, "
             "so no command is run; ask the person to replace it (hooks: by core.hooksPath)."
         )

@@ -11,14 +11,14 @@ from msgspec import Struct
 
 from .confinement import Root
 from .limits import Budget, Limits
-from .messages import Refused
+from .messages import ToolRefused
 from .programs import find_program, program_environment, run
 from .sandbox import Sandbox, Shell, find_sandbox, git_mounts
 
 DEFAULT_SECONDS = 120.0
 
 
-class Unconfined(Refused):
+class Unconfined(ToolRefused):
     """A sandbox is required, and there is none."""
 
 
@@ -58,7 +58,7 @@ class Runner:
         self._check(command)
         bash = find_program("bash", self._root.path)
         if bash is None:
-            raise Refused("there is no bash on this machine, so no command can be run.")
+            raise ToolRefused("there is no bash on this machine, so no command can be run.")
         sandbox = self._find_sandbox(bash, budget)
         limit = min(max(DEFAULT_SECONDS if seconds is None else seconds, 0.1), self._limits.command_seconds)
         budget = budget.shortened(limit)
@@ -90,11 +90,11 @@ class Runner:
     def _check(self, command: str) -> None:
         if len(command.encode("utf-8", "replace")) > self._limits.command_characters:
             most = self._limits.command_characters
-            raise Refused(f"the command has more than {most:,} characters; write a script to a file and run that.")
+            raise ToolRefused(f"the command has more than {most:,} characters; write a script to a file and run that.")
         if "\0" in command or any("\ud800" <= letter <= "\udfff" for letter in command):
-            raise Refused("the command holds a NUL or half a character (a lone surrogate); leave that out.")
+            raise ToolRefused("the command holds a NUL or half a character (a lone surrogate); leave that out.")
         if not command.strip():
-            raise Refused("the command is empty; write what bash is to run.")
+            raise ToolRefused("the command is empty; write what bash is to run.")
 
     def _find_sandbox(self, bash: str, budget: Budget) -> Sandbox:
         with self._lock:

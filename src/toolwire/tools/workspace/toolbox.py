@@ -19,7 +19,7 @@ from . import files, folders, render
 from .confinement import Root, Scope
 from .grep import Mode, Search, grep
 from .limits import COMMANDS, FILES, QUEUE_SECONDS, Budget, Limits, off_loop
-from .messages import Refused
+from .messages import ToolRefused
 from .sandbox import Shell
 from .shell import Runner
 
@@ -119,7 +119,7 @@ class Grep(Arguments, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def run(self, scope: Scope) -> Output:
         mode = next((mode for mode in _MODES if mode == (self.mode or "lines")), None)
         if mode is None:
-            raise Refused(f'mode is {quote(self.mode)}, expected "lines", "files" or "count".')
+            raise ToolRefused(f'mode is {quote(self.mode)}, expected "lines", "files" or "count".')
         search = Search(
             pattern=self.pattern,
             path=self.path or ".",
@@ -269,7 +269,7 @@ class _WorkspaceTool:
             return await off_loop(lambda budget: self._work(budget, parsed), self._seconds, self._pool)
         except msgspec.ValidationError as error:
             return Output.of_text(f"the arguments do not fit: {error}.", is_error=True)
-        except Refused as refusal:
+        except ToolRefused as refusal:
             return Output.of_text(str(refusal), is_error=True)
 
 

@@ -74,10 +74,10 @@ class Session:
                 self._names[result["thread"]["id"]] = _names(self._asked[id]["params"])
             case RpcNotification():
                 for number, decoder in enumerate(self.decoders):
-                    self.answers[number] += decoder.told(message.method, message.params)
+                    self.answers[number] += decoder.notify(message.method, message.params)
             case RpcRequest():
                 number = self._latest(message.params.get("threadId"))
-                reply = self.decoders[number].asked(message.id, message.method, message.params)
+                reply = self.decoders[number].request(message.id, message.method, message.params)
                 self.answers[number] += reply.events
                 self.replies.append((message, reply))
 

@@ -160,7 +160,7 @@ THREAD, TURN = "t", "u"
 
 
 def tell(decoder: CodexTurnDecoder, method: str, **params: Any) -> list[Event]:
-    return decoder.told(method, {"threadId": THREAD, "turnId": TURN, **params})
+    return decoder.notify(method, {"threadId": THREAD, "turnId": TURN, **params})
 
 
 def raw(decoder: CodexTurnDecoder, **item: Any) -> list[Event]:
@@ -173,7 +173,7 @@ def raw_call(decoder: CodexTurnDecoder, call_id: str, name: str, arguments: str)
 
 def ask(decoder: CodexTurnDecoder, id: int, call_id: str, tool: str, arguments: object) -> list[Event]:
     params = {"threadId": THREAD, "turnId": TURN, "callId": call_id, "tool": tool, "arguments": arguments}
-    return decoder.asked(id, "item/tool/call", params).events
+    return decoder.request(id, "item/tool/call", params).events
 
 
 def decoder_of(*tools: str, turn: str = TURN) -> CodexTurnDecoder:
@@ -230,7 +230,7 @@ def test_an_answer_that_follows_reads_on_in_the_same_turn() -> None:
     following, first = decoder.follow()
     assert first == []
     events = tell(following, "item/agentMessage/delta", itemId="i", delta="so")
-    events += following.told("turn/completed", {"threadId": THREAD, "turn": {"id": TURN, "status": "completed"}})
+    events += following.notify("turn/completed", {"threadId": THREAD, "turn": {"id": TURN, "status": "completed"}})
     assert shown(events) == ["text so", "stop"]
 
 
@@ -338,7 +338,7 @@ def test_a_filtered_answer_is_a_refusal_with_its_text() -> None:
     events = tell(decoder, "item/agentMessage/delta", itemId="i", delta="partial")
     message = "stream disconnected before completion: Incomplete response returned, reason: content_filter"
     turn = {"id": TURN, "status": "failed", "error": {"message": message, "codexErrorInfo": "other"}}
-    events += decoder.told("turn/completed", {"threadId": THREAD, "turn": turn})
+    events += decoder.notify("turn/completed", {"threadId": THREAD, "turn": turn})
     assert shown(events) == ["text partial", "refused"]
 
 
@@ -381,7 +381,7 @@ def test_reasoning_that_was_not_streamed_is_told_at_its_end() -> None:
     decoder = decoder_of()
     item = {"type": "reasoning", "id": "r", "summary": ["a", "b"], "content": ["c"]}
     events = tell(decoder, "item/completed", item=item)
-    events += decoder.told("turn/completed", {"threadId": THREAD, "turn": {"id": TURN, "status": "completed"}})
+    events += decoder.notify("turn/completed", {"threadId": THREAD, "turn": {"id": TURN, "status": "completed"}})
     assert shown(events) == ["thought a", "thought b", "thought c", "stop"]
 
 
@@ -389,13 +389,13 @@ def test_messages_of_other_threads_and_turns_are_passed_over() -> None:
     decoder = CodexTurnDecoder(THREAD)
     # What is put into a thread is told of under a turn id of its own, before the turn begins.
     assert raw_call(decoder, "c", "f", "{}") == []
-    assert decoder.told("turn/started", {"threadId": "another", "turn": {"id": "x"}}) == []
-    decoder.told("turn/started", {"threadId": THREAD, "turn": {"id": TURN}})
+    assert decoder.notify("turn/started", {"threadId": "another", "turn": {"id": "x"}}) == []
+    decoder.notify("turn/started", {"threadId": THREAD, "turn": {"id": TURN}})
     assert decoder.turn_id == TURN
     for stray in ({"threadId": "another", "turnId": TURN}, {"threadId": THREAD, "turnId": "another"}, {}):
-        assert decoder.told("item/agentMessage/delta", {**stray, "itemId": "i", "delta": "x"}) == []
+        assert decoder.notify("item/agentMessage/delta", {**stray, "itemId": "i", "delta": "x"}) == []
     assert tell(decoder, "codex/event/agent_message_delta", delta="x") == []
-    assert decoder.asked(0, "item/tool/call", {"threadId": "another", "callId": "c"}).error is not None
+    assert decoder.request(0, "item/tool/call", {"threadId": "another", "callId": "c"}).error is not None
 
 
 def test_nothing_follows_the_end() -> None:
@@ -438,8 +438,10 @@ def test_messages_of_the_wrong_shape_break_nothing(value: object) -> None:
     tell(decoder, "thread/tokenUsage/updated", tokenUsage=value)
     tell(decoder, "item/agentMessage/delta", itemId=value, delta=value)
     tell(decoder, "item/reasoning/summaryTextDelta", itemId=value, summaryIndex=value, delta=value)
-    assert decoder.asked(0, "item/tool/call", {"threadId": THREAD, "turnId": TURN, "callId": value}).message(0) != {}
-    events = decoder.told("turn/completed", {"threadId": THREAD, "turn": {"id": TURN, "status": value, "error": value}})
+    assert decoder.request(0, "item/tool/call", {"threadId": THREAD, "turnId": TURN, "callId": value}).message(0) != {}
+    events = decoder.notify(
+        "turn/completed", {"threadId": THREAD, "turn": {"id": TURN, "status": value, "error": value}}
+    )
     assert isinstance(events[-1], Failed)
 
 
@@ -448,7 +450,7 @@ def test_arguments_that_nest_too_deep_to_be_written_are_no_object() -> None:
         """Read here, and written further down, where there is less room."""
         if frames:
             return deeper(frames - 1, depth)
-        return CodexTurnDecoder("t", "u", names=CodexToolNames(["f"])).asked(1, "item/tool/call", read[depth]).events
+        return CodexTurnDecoder("t", "u", names=CodexToolNames(["f"])).request(1, "item/tool/call", read[depth]).events
 
     read: dict[int, dict[str, Any]] = {}
     for depth in range(1000, 850, -1):
@@ -519,7 +521,7 @@ def _played(messages: list[dict[str, Any]], decoder: CodexTurnDecoder) -> None:
     events: list[Event] = []
     for message in messages:
         if "id" in message:
-            events += decoder.asked(message["id"], message["method"], message["params"]).events
+            events += decoder.request(message["id"], message["method"], message["params"]).events
         else:
-            events += decoder.told(message["method"], message["params"])
+            events += decoder.notify(message["method"], message["params"])
     check_events(events + decoder.settle() + decoder.cut())

@@ -21,7 +21,7 @@ from toolwire.backends.codex.wire.request_out import (
 )
 from toolwire.backends.codex.wire.settings import ThreadSetup
 from toolwire.backends.codex.wire.versions import BY_NAME, Abilities, Tier, Version, abilities_of
-from toolwire.types import Loss, Media, Output, Request, Sampling, Text, Thinking, Tool, ToolChoice, ToolResult
+from toolwire.types import Loss, Media, OutputFormat, Request, Sampling, Text, Thinking, Tool, ToolChoice, ToolResult
 
 NEW, HELD, OLD = (abilities_of(version) for version in (Version(0, 166), Version(0, 98), Version(0, 89)))
 SCHEMA = {
@@ -85,7 +85,7 @@ def test_an_image_is_given_to_an_old_turn_as_the_recorded_client_did() -> None:
 
 def test_a_schema_is_asked_for_as_the_recorded_client_did() -> None:
     (turn,) = sent("0.166.0", "35_output_schema", "turn/start")
-    asked = asking(output=Output(format="schema", schema=turn["outputSchema"], strict=True))
+    asked = asking(output=OutputFormat(format="schema", schema=turn["outputSchema"], strict=True))
     assert turn_members(asked, turn["input"]) | {"threadId": turn["threadId"]} == turn
 
 
@@ -172,9 +172,9 @@ def test_sampling_cannot_be_passed(members: dict[str, Any], features: list[str])
         ({"tools": (TOOL,), "tool_choice": ToolChoice(mode="allowed", names=("get_weather",))}, []),
         ({"thinking": Thinking(budget=1000)}, ["thinking.budget"]),
         ({"thinking": Thinking(effort="enormous")}, ["thinking.effort"]),
-        ({"output": Output(format="json")}, ["output.json"]),
-        ({"output": Output(format="schema", schema={})}, ["output.strict"]),
-        ({"output": Output(verbosity="chatty")}, ["output.verbosity"]),
+        ({"output": OutputFormat(format="json")}, ["output.json"]),
+        ({"output": OutputFormat(format="schema", schema={})}, ["output.strict"]),
+        ({"output": OutputFormat(verbosity="chatty")}, ["output.verbosity"]),
         ({"user": "u"}, ["user"]),
         ({"extra": {"chat": {"logit_bias": {"1": 2}, "store": False}}}, ["request.logit_bias"]),
     ],
@@ -199,7 +199,7 @@ def test_how_much_to_think(thinking: Thinking | None, members: dict[str, str]) -
 
 
 def test_the_model_and_how_much_it_says_are_passed() -> None:
-    asked = replace(asking(output=Output(verbosity="low")), model="gpt")
+    asked = replace(asking(output=OutputFormat(verbosity="low")), model="gpt")
     params, _ = thread_start(asked, BY_NAME["replay"], NEW, ThreadSetup(cwd="/w", settings={"a": {"b": 1}}))
     assert params["model"] == turn_members(asked, [])["model"] == "gpt"
     assert params["config"] == {"a.b": 1, "model_verbosity": "low"}

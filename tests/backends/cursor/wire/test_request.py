@@ -28,7 +28,7 @@ from toolwire.backends.cursor.wire.request import (
 )
 from toolwire.backends.cursor.wire.values import from_value
 from toolwire.errors import BadRequest
-from toolwire.types import Loss, Media, Message, Output, Request, Sampling, Thinking, Tool, ToolCall, ToolChoice
+from toolwire.types import Loss, Media, Message, OutputFormat, Request, Sampling, Thinking, Tool, ToolCall, ToolChoice
 from toolwire.wire.exact_json import decode
 
 SETUP = RunSetup(conversation_id="c0", run_id="r0", message_id="m0")
@@ -188,7 +188,7 @@ def test_what_there_is_no_member_for_is_lost() -> None:
         max_tokens=10,
         parallel_calls=False,
         sampling=Sampling(temperature=Decimal("0.5"), top_p=1, seed=7, stop=("END",), choices=2, logprobs=True),
-        output=Output(format="json", verbosity="low"),
+        output=OutputFormat(format="json", verbosity="low"),
         user="me",
         thinking=Thinking(budget=100),
         extra={"chat": {"logit_bias": {"1": 2}, "store": False}},
@@ -395,9 +395,9 @@ def test_nothing_is_demanded_where_the_model_may_choose(choice: ToolChoice | Non
 
 
 def test_a_form_is_asked_for_in_words() -> None:
-    (form,) = demands(output=Output(format="schema", schema={"type": "string"}))
+    (form,) = demands(output=OutputFormat(format="schema", schema={"type": "string"}))
     assert form == 'Your answer must be JSON, and nothing else, by this schema: {"type":"string"}'
-    (form,) = demands(tools=(Tool(name="bash"),), output=Output(format="json"))
+    (form,) = demands(tools=(Tool(name="bash"),), output=OutputFormat(format="json"))
     assert form == "An answer that calls no tool must be one JSON object, and nothing else."
 
 

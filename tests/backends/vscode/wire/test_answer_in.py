@@ -18,7 +18,7 @@ from toolwire.backends.vscode.wire.usage import usage_part
 from toolwire.calls.arguments import Invalid, Valid, judge
 from toolwire.calls.schemas import Schemas
 from toolwire.errors import UpstreamError
-from toolwire.events import Answer, Event, Failed, Finished, Noted, PartDelta, fold
+from toolwire.events import Event, Failed, Finished, FoldedAnswer, Noted, PartDelta, fold
 from toolwire.types import Choice, Loss, Opaque, Part, Reasoning, Refusal, Text, Tool, ToolCall, Usage
 
 END = bridge.End(id="r1", cancelled=False)
@@ -60,7 +60,7 @@ def parts_of(*parts: bridge.AnswerPart) -> tuple[Part, ...]:
     return fold(heard([list(parts)])).parts_of(0)
 
 
-def answer_of(*parts: bridge.AnswerPart, sends_usage: bool = False) -> Answer:
+def answer_of(*parts: bridge.AnswerPart, sends_usage: bool = False) -> FoldedAnswer:
     return fold(heard([list(parts)], sends_usage=sends_usage))
 
 
@@ -234,9 +234,9 @@ def test_failures_end_it(last: bridge.End | bridge.Failure, code: str) -> None:
 
 def test_a_window_that_goes_away_ends_it_once() -> None:
     decoder = AnswerDecoder("r1")
-    assert not decoder.has_spoken
+    assert not decoder.has_output
     events = decoder.parts(bridge.Parts(id="r1", seq=0, parts=(text("a"),))) + decoder.cut()
-    assert decoder.has_spoken
+    assert decoder.has_output
     assert isinstance(failed := events[-1], Failed)
     assert failed.error.code == "upstream_cut"
     assert decoder.cut() == decoder.end(END) == decoder.fail(UpstreamError("x")) == []

@@ -18,10 +18,10 @@ from toolwire.backends.vscode.wire.usage import usage_part
 from toolwire.dialects.shared.answer_out import join_texts
 from toolwire.errors import UpstreamError
 from toolwire.events import (
-    Answer,
     Event,
     Failed,
     Finished,
+    FoldedAnswer,
     Noted,
     PartDelta,
     PartEnded,
@@ -38,7 +38,7 @@ STOP = Finished(choices=(Choice(reason="stop"),), usage=USAGE)
 
 def answer(*parts: Part, finished: Finished = STOP) -> list[Event]:
     ended = tuple(PartEnded(index=index, part=part) for index, part in enumerate(parts))
-    return unfold(Answer(started=Started(id="a", model="m"), parts=ended, finished=finished))
+    return unfold(FoldedAnswer(started=Started(id="a", model="m"), parts=ended, finished=finished))
 
 
 def sent(*batches: list[Event]) -> list[Any]:

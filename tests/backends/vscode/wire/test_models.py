@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.backends.vscode.wire.agreed import MODEL
-from toolwire.backends.vscode.wire.models import find, lent, listing
+from toolwire.backends.vscode.wire.models import find, listing, unique_models
 from toolwire.backends.vscode.wire.shapes import ListedModel
 from toolwire.dialects.base import ModelLine
 
@@ -75,8 +75,8 @@ def test_no_name_means_another_model(name: str) -> None:
 
 
 def test_our_own_models_are_not_lent_back() -> None:
-    assert "toolwire/echo" not in [one.key for one in lent(MODELS)]
-    assert lent([MODELS[1], MODELS[1]]) == [MODELS[1]]
+    assert "toolwire/echo" not in [one.key for one in unique_models(MODELS)]
+    assert unique_models([MODELS[1], MODELS[1]]) == [MODELS[1]]
 
 
 def test_the_list_has_plain_ids_where_they_say_enough() -> None:

@@ -15,7 +15,7 @@ from tests.backends.vscode.wire.conversations import MESSAGES, assistant, call, 
 from tests.backends.vscode.wire.pictures import PNG, image
 from toolwire.backends.vscode.wire.request_out import ChatRequest, chat_request
 from toolwire.errors import BadRequest
-from toolwire.types import Loss, Message, Output, Request, Role, Sampling, Text, Thinking, Tool, ToolChoice
+from toolwire.types import Loss, Message, OutputFormat, Request, Role, Sampling, Text, Thinking, Tool, ToolChoice
 
 HI = (user("Hi"),)
 A, B = Tool(name="a", description="does a", schema={"type": "object"}), Tool(name="b")
@@ -173,7 +173,7 @@ def test_all_else_is_a_loss() -> None:
     made = sent(
         sampling=Sampling(choices=2, logprobs=True),
         thinking=Thinking(effort="high"),
-        output=Output(format="schema", schema={"type": "object"}, verbosity="low"),
+        output=OutputFormat(format="schema", schema={"type": "object"}, verbosity="low"),
         user="me",
         extra={"chat": {"logit_bias": {"1": 1}, "store": False}},
     )
@@ -189,7 +189,7 @@ def test_all_else_is_a_loss() -> None:
     assert words(made.chat.messages[0])[2].endswith(
         'must be JSON, and nothing else, by this schema: {"type":"object"}]'
     )
-    plain = sent(output=Output(format="json"), tools=(A,))
+    plain = sent(output=OutputFormat(format="json"), tools=(A,))
     assert "An answer that calls no tool must be one JSON object" in words(plain.chat.messages[0])[2]
 
 
@@ -221,7 +221,7 @@ def test_what_cannot_be_written_is_the_clients_fault() -> None:
     for _ in range(100_000):
         deep = {"a": deep}
     with pytest.raises(BadRequest):
-        sent(output=Output(format="schema", schema=deep))
+        sent(output=OutputFormat(format="schema", schema=deep))
 
 
 CHOICES = st.none() | st.builds(

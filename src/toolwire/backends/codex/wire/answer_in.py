@@ -82,7 +82,7 @@ class CodexTurnDecoder:
         self._has_calls = False
 
     @property
-    def has_spoken(self) -> bool:
+    def has_output(self) -> bool:
         return self._assembly.count > 0
 
     @property
@@ -94,7 +94,7 @@ class CodexTurnDecoder:
     def usage(self) -> Usage | None:
         return self._meter.usage()
 
-    def told(self, method: str, params: JsonObject) -> list[Event]:
+    def notify(self, method: str, params: JsonObject) -> list[Event]:
         if method == "account/rateLimits/updated":
             limits = params.get("rateLimits")
             self.rate_limits = limits if isinstance(limits, dict) else self.rate_limits
@@ -106,7 +106,7 @@ class CodexTurnDecoder:
             return []
         return heard(self, params)
 
-    def asked(self, id: Id, method: str, params: JsonObject) -> ServerRequestReply:
+    def request(self, id: Id, method: str, params: JsonObject) -> ServerRequestReply:
         """A request of the server. A call of a client's tool waits; all others are declined."""
         if method != TOOL_CALL:
             return declined(method)
@@ -161,9 +161,9 @@ class CodexTurnDecoder:
         return self._begin() + events if events else []
 
     def _delta(self, params: JsonObject) -> list[Event]:
-        return self._said(_text(params, "itemId"), _text(params, "delta"))
+        return self._text_events(_text(params, "itemId"), _text(params, "delta"))
 
-    def _said(self, item_id: str, text: str) -> list[Event]:
+    def _text_events(self, item_id: str, text: str) -> list[Event]:
         growing = self._texts.get(item_id)
         if growing is not None:
             return _grow(growing, text)
@@ -196,7 +196,7 @@ class CodexTurnDecoder:
         """The complete text, which may not have been streamed."""
         growing = self._texts.get(item_id)
         said = growing.content if growing is not None else ""
-        events = self._said(item_id, text[len(said) :]) if text.startswith(said) else []
+        events = self._text_events(item_id, text[len(said) :]) if text.startswith(said) else []
         self._ended.add(item_id)
         growing = self._texts.pop(item_id, None)
         return events if growing is None else events + self._assembly.end(growing)
@@ -231,9 +231,9 @@ class CodexTurnDecoder:
         count = self._own_calls[loss.feature]
         if count <= _MOST_OWN[loss.feature] or self._has_calls:  # an answer with calls ends by itself
             return []
-        return self._fail(stuck(count, loss)) if self._names else self._unasked(raw)
+        return self._fail(stuck(count, loss)) if self._names else self._calls_without_tools(raw)
 
-    def _unasked(self, raw: JsonObject | None) -> list[Event]:
+    def _calls_without_tools(self, raw: JsonObject | None) -> list[Event]:
         """No tool was offered, and the model calls and calls: its text is the answer, or where it has none, the last call. A thread
         that was resumed does not tell the call (raw is None)."""
         if self._texts or self._ended:
@@ -272,7 +272,7 @@ class CodexTurnDecoder:
         if total != self._total:
             self._total, self._responses = total, self._responses + 1
         if self._responses > _MOST_RESPONSES and not self._names and not self._own_calls:
-            return self._unasked(None)
+            return self._calls_without_tools(None)
         return self.settle()
 
     def _erred(self, params: JsonObject) -> list[Event]:
@@ -281,8 +281,8 @@ class CodexTurnDecoder:
             self._fault = error_of(error)
             return []
         self.retries += 1
-        if self.has_spoken:
-            return self._fail(_begun_anew(unreached(error) or error_of(error)))
+        if self.has_output:
+            return self._fail(_restarted(unreached(error) or error_of(error)))
         fault = unreached(error)
         return [] if fault is None else self._fail(fault)
 
@@ -334,7 +334,7 @@ def _own_loss(raw: JsonObject, name: str, output: str) -> Loss:
     return Loss("call.own", name, "Codex ran one of its own tools")
 
 
-def _begun_anew(error: UpstreamError) -> UpstreamError:
+def _restarted(error: UpstreamError) -> UpstreamError:
     """Codex would stream the text a second time, and sent text cannot be withdrawn."""
     return UpstreamError(
         f"the provider's answer broke off, and what was sent of it cannot be taken back: {error.message}",

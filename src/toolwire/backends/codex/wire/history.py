@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from ....dialects.responses.request_out import body_of
 from ....dialects.shared.requests import with_listener
 from ....profiles import RESPONSES, Profile
-from ....types import JsonObject, Loss, Message, Output, Request, Sampling
+from ....types import JsonObject, Loss, Message, OutputFormat, Request, Sampling
 from ....wire.exact_json import encode
 from .names import CodexToolNames
 from .versions import Abilities
@@ -51,7 +51,7 @@ def history_of(request: Request, names: CodexToolNames) -> CodexHistory:
     """The Responses dialect writes it; sources are left out, because what they hold is not all known to Codex."""
     losses: list[Loss] = []
     messages = tuple(_plain(message) for message in with_listener(request.messages, losses))
-    bare = Request(model=request.model, messages=messages, sampling=Sampling(), output=Output())
+    bare = Request(model=request.model, messages=messages, sampling=Sampling(), output=OutputFormat())
     body = body_of(bare, _PROFILE, losses)
     items = [_written(item, names) for item in body["input"]]
     return CodexHistory(instructions=body.get("instructions", ""), items=items, losses=tuple(losses))
@@ -61,7 +61,7 @@ def split_input(items: list[JsonObject]) -> tuple[list[JsonObject], list[JsonObj
     """What comes before, and the input of the turn: the user's last words, or a word to go on where a result came last."""
     if items and items[-1].get("role") == "user":
         return items[:-1], inputs_of(items[-1])
-    return items, [said(_GO_ON)]
+    return items, [text_input(_GO_ON)]
 
 
 def as_text_input(items: list[JsonObject]) -> list[JsonObject]:
@@ -70,7 +70,7 @@ def as_text_input(items: list[JsonObject]) -> list[JsonObject]:
         return inputs_of(items[0])
     images: list[JsonObject] = []
     lines = [encode(_line(item, images)).decode() for item in items]
-    return [said("\n".join([_PREFACE, "", *lines])), *images]
+    return [text_input("\n".join([_PREFACE, "", *lines])), *images]
 
 
 def losses_of_way(items: list[JsonObject], way: Way) -> list[Loss]:
@@ -90,7 +90,7 @@ def inputs_of(item: JsonObject) -> list[JsonObject]:
     return [_input(piece) for piece in item["content"]]
 
 
-def said(text: str) -> JsonObject:
+def text_input(text: str) -> JsonObject:
     return {"type": "text", "text": text, "text_elements": []}
 
 
@@ -109,7 +109,7 @@ def _written(item: JsonObject, names: CodexToolNames) -> JsonObject:
 def _input(piece: JsonObject) -> JsonObject:
     if piece.get("type") == "input_image":
         return {"type": "image", "url": piece["image_url"]}
-    return said(str(piece.get("text", "")))
+    return text_input(str(piece.get("text", "")))
 
 
 def _line(item: JsonObject, images: list[JsonObject]) -> JsonObject:

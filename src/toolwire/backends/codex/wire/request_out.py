@@ -56,11 +56,11 @@ class ThreadOpening(Struct, frozen=True, kw_only=True):
     losses: tuple[Loss, ...]
 
     @property
-    def is_kept(self) -> bool:
+    def is_reusable(self) -> bool:
         """The thread is one that can be taken back to its beginning, and used again."""
         return "historyMode" in self.params and bool(self.inject)
 
-    def unkept(self) -> JsonObject:
+    def ephemeral_params(self) -> JsonObject:
         """params for a version that has no such threads."""
         return {name: value for name, value in self.params.items() if name not in _KEPT} | {"ephemeral": True}
 

@@ -18,7 +18,7 @@ from ....config.file import BackendConfig
 from ....errors import ConfigError, quote
 from ....tools.workspace.confinement import Root, Scope
 from ....tools.workspace.limits import Budget, Limits, off_loop
-from ....tools.workspace.messages import Refused
+from ....tools.workspace.messages import ToolRefused
 from ....tools.workspace.programs import find_program
 from ....tools.workspace.sandbox import Shell, find_sandbox
 from ....tools.workspace.shell import Runner
@@ -104,11 +104,11 @@ class LocalTools:
         def work(budget: Budget) -> Any:
             try:
                 return _WORK[kind](Scope(self._root, self._limits, budget), exec)
-            except Refused as refusal:
+            except ToolRefused as refusal:
                 return refusal
 
         result = await off_loop(work, self._limits.seconds)
-        if isinstance(result, Refused):
+        if isinstance(result, ToolRefused):
             return [local_files.error_result(exec, str(result), is_missing=result.is_missing)]
         return [result]
 

@@ -12,7 +12,7 @@ from ....tools.workspace.confinement import Scope
 from ....tools.workspace.folders import Parts, Walk, find_files, list_tree
 from ....tools.workspace.grep import Matches, Mode, Search
 from ....tools.workspace.grep import grep as grep_files
-from ....tools.workspace.messages import Refused, display_path
+from ....tools.workspace.messages import ToolRefused, display_path
 from ....tools.workspace.patterns import Pattern
 from ....tools.workspace.render import render_hit, render_written
 from ..wire import agent
@@ -59,7 +59,7 @@ def read(scope: Scope, exec: Exec) -> Any:
     if file.kind == "image" and exec.kind != "pi_read":
         if size > scope.limits.image_bytes:
             most = scope.limits.image_bytes
-            raise Refused(f"{quote(path)} is an image of {size:,} bytes, expected at most {most:,}.")
+            raise ToolRefused(f"{quote(path)} is an image of {size:,} bytes, expected at most {most:,}.")
         return agent.ReadResult(success=agent.ReadSuccess(path=path, data=file.data, file_size=size))
     text = _decode(file.data)
     if text is None:
@@ -69,7 +69,7 @@ def read(scope: Scope, exec: Exec) -> Any:
         return agent.ReadResult(invalid_file=agent.ReadInvalidFile(path=path, reason=message))
     content, is_range = _requested_lines(text, exec.args)
     if len(content.encode()) > _MAX_CONTENT:
-        raise Refused(
+        raise ToolRefused(
             f"{quote(path)} is too large to be read at once ({size:,} bytes); read some lines of it, by offset and limit."
         )
     if exec.kind == "pi_read":
@@ -83,7 +83,7 @@ def write(scope: Scope, exec: Exec) -> Any:
     args = exec.args
     if exec.kind == "pi_edit":
         if not args.edits:
-            raise Refused("no edit was given, so nothing would change.")
+            raise ToolRefused("no edit was given, so nothing would change.")
         workspace_files.edit(scope, args.path, [(change.old_text, change.new_text) for change in args.edits])
         message = f"edited {args.path}: {len(args.edits)} passages."
         return agent.PiEditExecResult(success=agent.PiEditExecSuccess(output=message))
@@ -93,7 +93,9 @@ def write(scope: Scope, exec: Exec) -> Any:
     try:
         text = args.file_bytes.decode() if args.file_bytes else args.file_text
     except UnicodeDecodeError:
-        raise Refused(f"the content for {quote(args.path)} is no text in UTF-8, and nothing else is written.") from None
+        raise ToolRefused(
+            f"the content for {quote(args.path)} is no text in UTF-8, and nothing else is written."
+        ) from None
     written = workspace_files.write(scope, args.path, text)
     success = agent.WriteSuccess(path=args.path, lines_created=_count_lines(text), file_size=written.size)
     if args.return_file_content_after_write:
@@ -164,7 +166,7 @@ def grep(scope: Scope, exec: Exec) -> Any:
         return agent.PiGrepExecResult(success=agent.PiGrepExecSuccess(output="\n".join(lines)))
     mode = args.output_mode or "content"
     if mode not in _MODES:
-        raise Refused(f"output_mode is {quote(mode)}, expected content, files_with_matches or count.")
+        raise ToolRefused(f"output_mode is {quote(mode)}, expected content, files_with_matches or count.")
     globs = [args.glob] if args.glob else []
     if args.type:
         globs.append(f"*.{_TYPES.get(args.type, args.type)}")

@@ -7,7 +7,7 @@ from typing import Any
 
 from ....tools.workspace.confinement import Root
 from ....tools.workspace.limits import COMMANDS, Limits, off_loop
-from ....tools.workspace.messages import Refused
+from ....tools.workspace.messages import ToolRefused
 from ....tools.workspace.render import render_output, render_status
 from ....tools.workspace.shell import CommandResult, Runner, Unconfined
 from ..wire import agent
@@ -27,7 +27,7 @@ async def run(root: Root, limits: Limits, runner: Runner, exec: Exec) -> list[An
         )
     except Unconfined as refusal:
         return [_rejected(exec, f"{refusal} {OPT_OUT}")]
-    except Refused as refusal:
+    except ToolRefused as refusal:
         return [_rejected(exec, str(refusal))]
     except OSError as error:
         return [_rejected(exec, f"the command could not be started: {error.strerror or 'unknown fault'}.")]

@@ -48,7 +48,7 @@ class AnswerDecoder:
         self._ids: set[str] = set()
 
     @property
-    def has_spoken(self) -> bool:
+    def has_output(self) -> bool:
         return self._assembly.count > 0
 
     @property
@@ -174,7 +174,7 @@ class AnswerDecoder:
 
     def _refuse(self, words: str) -> list[Event]:
         """Keeps the text so far; without any, the provider's reason is the answer."""
-        if self.has_spoken:
+        if self.has_output:
             return self._finish("refused", words)
         begun = self._begin()
         growing, started = self._assembly.start(Refusal(text="", extra={NAME: {}}))

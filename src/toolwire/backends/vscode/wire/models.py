@@ -21,7 +21,7 @@ _LINE = re.compile(r"(?:claude-)?(haiku|sonnet|opus)(?:[-:@]latest)?", re.ASCII 
 _NUMBER = re.compile(r"\d{1,4}", re.ASCII)
 
 
-def lent(models: Iterable[ListedModel]) -> list[ListedModel]:
+def unique_models(models: Iterable[ListedModel]) -> list[ListedModel]:
     """Each once, and none of our own."""
     found = {model.key: model for model in models if model.vendor.lower() != OWN and model.key}
     return list(found.values())
@@ -29,7 +29,7 @@ def lent(models: Iterable[ListedModel]) -> list[ListedModel]:
 
 def listing(models: Sequence[ListedModel]) -> list[ModelLine]:
     """Each model once, by the name that a client can ask for: its id, or its key where another vendor has the same id."""
-    models = lent(models)
+    models = unique_models(models)
     ids = Counter(model.id for model in models)
     lines = [
         ModelLine(id=model.id if model.id and ids[model.id] == 1 else model.key, owner=model.vendor, title=model.name)
@@ -40,7 +40,7 @@ def listing(models: Sequence[ListedModel]) -> list[ModelLine]:
 
 def find(name: str, models: Sequence[ListedModel]) -> ListedModel | None:
     """The model of this name; of several that of the vendor copilot, else the first."""
-    models = sorted(lent(models), key=lambda model: model.vendor != _FIRST)
+    models = sorted(unique_models(models), key=lambda model: model.vendor != _FIRST)
     for fits in (_has_key, _has_id, _has_family):
         if (found := next((model for model in models if fits(model, name)), None)) is not None:
             return found

@@ -67,7 +67,9 @@ def _messages(given: AskMessage) -> list[Message]:
     role: Role = given.role
     parts = tuple(made for part in rest if (made := _part(part, role)) is not None)
     kept = (
-        [_kept(part) for part in rest if isinstance(part, DataPart) and _is_kept(part)] if role == "assistant" else []
+        [_data_value(part) for part in rest if isinstance(part, DataPart) and _is_forwarded(part)]
+        if role == "assistant"
+        else []
     )
     if not parts and not kept:
         return results
@@ -121,11 +123,11 @@ def _medium(part: DataPart) -> Media | None:
     return Media(kind="image" if mime.startswith("image/") else "file", mime=mime, data=part.data)
 
 
-def _is_kept(part: DataPart) -> bool:
+def _is_forwarded(part: DataPart) -> bool:
     return not normalize_type(part.mime) and part.mime not in _FLEETING
 
 
-def _kept(part: DataPart) -> JsonObject:
+def _data_value(part: DataPart) -> JsonObject:
     return {"type": "data", "mime": part.mime, "data": part.data}
 
 

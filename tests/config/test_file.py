@@ -580,7 +580,7 @@ def test_an_agent_service_by_subscription() -> None:
     assert (config.local_tools, config.transport, config.park_seconds) == (("read", "grep"), "auto", 600)
     assert config.workspace.endswith("/sub")
     assert (config.sandbox, config.request_context) == ("required", "first")
-    assert (config.stall_heartbeats, config.stall_seconds) == (10, 15)
+    assert (config.stall_heartbeats, config.stall_seconds) == (10, 12)
     assert (config.tool_schemas, config.results, config.agent_url) == ("value", "message", "")
     assert backend('kind = "cursor"\nagent_url = "https://a.test/"').agent_url == "https://a.test"
     assert "found no complete URL" in refused('[backends.x]\nkind = "cursor"\nagent_url = "a.test"')

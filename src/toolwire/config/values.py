@@ -91,7 +91,7 @@ class BackendConfig(Struct, frozen=True, kw_only=True):
     agent_url: str = ""
     park_seconds: Parked = 600
     stall_heartbeats: Beats = 10
-    stall_seconds: Beats = 15
+    stall_seconds: Beats = 12
     repeated_calls: Literal["tell", "answer"] = "tell"
     max_requests_per_minute: Limit = 120
     max_tokens_per_minute: Limit = 5_000_000

@@ -52,7 +52,7 @@ class RunLimits(Struct, frozen=True, kw_only=True):
     beat: float = 5.0  # between our heartbeats
     exec_beat: float = 3.0  # between our heartbeats for each open exec
     heartbeats: int = 10  # of the server without progress
-    stall: float = 15.0  # without progress, for a continued run that stored unsent text
+    stall: float = 12.0  # without progress, for a continued run that stored unsent text
 
 
 class Repeats:

@@ -186,7 +186,7 @@ def test_accuracy_is_of_what_several_records_add_up_to() -> None:
 
 SHARED = """
 import os, sys
-from toolwire.calls.validation import Tally
+from toolwire.calls.validation import CallTally
 from toolwire.telemetry import Record
 from toolwire.telemetry import prometheus
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = sys.argv[1]
@@ -195,7 +195,7 @@ for _ in range(2):
     if not child:
         telemetry = prometheus.Prometheus()
         telemetry.opened(Record())
-        telemetry.closed(Record(backend="b", sent_model="m", tally=Tally(made=2, invalid=1)))
+        telemetry.closed(Record(backend="b", sent_model="m", tally=CallTally(made=2, invalid=1)))
         os._exit(0)
     os.wait()
 sys.stdout.write(prometheus.Prometheus().render().decode())

@@ -128,6 +128,12 @@ class _Handler(BaseHTTPRequestHandler):
             options = [{"label": "yes", "description": "do it"}, {"label": "no", "description": "do not"}]
             question = {"id": "q", "header": "Go", "question": "Shall I?", "options": options}
             self._call(0, "request_user_input", json.dumps({"questions": [question]}), "call_q")
+        elif word in ("calls_on", "chatters") and _is_described(body, "get_weather"):
+            call = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
+            if word == "chatters":
+                self._say(0, ["Let me look again.\n", call])
+            else:
+                self._say(0, [call] if len(self.server.requests) <= 2 else ["That is all I know."])
         elif word == "calls_on" and not _has(body, "get_weather"):
             self._say(0, ["That is all I know."])
         elif word in ("calls_on", "insists", "chatters"):
@@ -192,6 +198,11 @@ def _offered(body: dict[str, Any], name: str) -> str:
 
 def _has(body: dict[str, Any], name: str) -> bool:
     return any(str(tool.get("name")).endswith(name) for tool in body.get("tools", []))
+
+
+def _is_described(body: dict[str, Any], name: str) -> bool:
+    """The request has no such tool, but its text describes one."""
+    return not _has(body, name) and name in json.dumps([body.get("instructions"), body.get("input")])
 
 
 def _has_results(body: dict[str, Any]) -> bool:

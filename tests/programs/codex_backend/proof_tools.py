@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 from tests.programs.codex_backend.binaries import NEWEST
@@ -103,7 +104,9 @@ def test_the_loop_goes_on_with_another_question(client: Opening, backend: str, t
 def test_the_judge_finds_no_fault_in_calls(client: Opening, backend: str, tag: str) -> None:
     opened = client(backend, WEATHER)
     opened.say(f"SC=pair TAG={tag}")
-    assert opened.judged().body.count(b"get_weather") >= 2  # arguments may come in pieces
+    body = opened.judged().body
+    pieces = re.findall(rb'"(?:partial_json|delta|arguments)": ?"((?:[^"\\]|\\.)*)"', body)
+    assert b"Rome" in body or b"Rome" in b"".join(pieces)  # arguments may come in pieces
 
 
 def test_a_client_that_asks_something_else_after_calls(client: Opening, backend: str, tag: str) -> None:

@@ -1,6 +1,6 @@
 """Back ends by kind, found through the entry-point group `toolwire.backends`: ours and those of other packages.
 
-A kind is imported when it is first built, so nobody pays for back ends that are not configured. Our own entry points are looked up first;
+A kind is imported when it is first built, so that back ends without a configuration cost nothing. Our own entry points are looked up first;
 all installed packages are searched only for a kind that is not among them, and no other package can replace one of ours.
 """
 

@@ -135,7 +135,7 @@ def test_a_call_of_another_turn_is_refused_and_not_told(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     played(stage, play)
     [said] = [message for message in journal(stage.journal) if "method" not in message]
-    assert "nobody waits for this turn" in said["error"]["message"]
+    assert "the turn has ended" in said["error"]["message"]
 
 
 def ending(minor: int) -> AnswerEnd:

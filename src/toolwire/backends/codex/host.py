@@ -197,7 +197,7 @@ async def catalogue_of(command: Sequence[str], folder: Path, environment: Mappin
         nothing = asyncio.subprocess.DEVNULL
         process = await start_process(*listing, stdin=nothing, stderr=nothing, folder=folder, environment=environment)
     except OSError:
-        return b""  # whoever starts it in earnest says why
+        return b""  # the real start reports the reason
     try:
         async with asyncio.timeout(_LISTING):
             printed, _ = await process.communicate()

@@ -32,7 +32,7 @@ from .worker import Declined, Heard, RequestRefused, Thread
 
 COUNT = "thread/tokenUsage/updated"
 SILENCE = 0.15  # seconds after a call in which another one would have begun
-LONG_SILENCE = 3.0  # where the end is told, should it not be: some providers count no tokens
+LONG_SILENCE = 3.0  # for versions that report the end of a response: some providers count no tokens, and then the report is missing
 _COUNTS_FIRST = Version(0, 130)  # the last that was seen to
 _STARTING = 60.0  # seconds for a thread or a turn to start, or for a result to be accepted
 _LEAVING = 5.0  # seconds for an interrupt to be answered
@@ -43,27 +43,27 @@ _ERRED = 2.0  # seconds after an error that ends the turn; 0.130 sends nothing m
 
 
 class AnswerEnd:
-    """For one turn; begin() for each of its answers. is_raw: raw items are told, and with them all calls of a response; a thread that
-    was resumed has none, and tells a call only when the one before it has its result."""
+    """Detects the end of a response, for one turn; begin() starts the next response. is_raw: Codex reports raw items, and with them all calls
+    of a response. A resumed thread has none, and reports a call only after the result of the one before it."""
 
     def __init__(self, version: Version, abilities: Abilities, *, is_raw: bool = True) -> None:
         self._counts_first = not abilities.marker and version[:2] <= _COUNTS_FIRST[:2]
-        self._is_told = is_raw and (abilities.marker or self._counts_first)
+        self._reports_end = is_raw and (abilities.marker or self._counts_first)
         self._is_counted = False
         self._total: object = None
 
     @property
     def silence(self) -> float:
-        """So long another message is awaited, once there are calls."""
+        """Seconds to wait for another message, once there are calls."""
         if self._is_counted:
             return 0.0
-        return LONG_SILENCE if self._is_told else SILENCE
+        return LONG_SILENCE if self._reports_end else SILENCE
 
     def begin(self) -> None:
         self._is_counted = False
 
     def hear(self, method: str, params: JsonObject) -> None:
-        """A count is told again when the next response begins; only a new one means that a response has ended."""
+        """Codex repeats a token count when the next response begins; only a new count means that a response has ended."""
         if method != COUNT or not self._counts_first:
             return
         usage = params.get("tokenUsage")

@@ -26,22 +26,22 @@ class AppServerChannel(Protocol):
         """Of the process whose memory counts; 0 where it is not ours."""
 
     async def send(self, line: bytes) -> None:
-        """Raises SessionLost where nobody reads on."""
+        """Raises SessionLost when the process no longer reads."""
 
     async def receive(self) -> bytes:
-        """Whatever has come, cut anywhere; b"" at the end."""
+        """The bytes received so far, in pieces of any size; b"" at the end."""
 
     def story(self) -> str:
-        """Why it ended, as a sentence that every client may read: nothing secret, and nothing of what others asked."""
+        """Why it ended, as a message for every client: without secrets, and without content of other requests."""
 
     def skipped_tools(self) -> frozenset[str]:
         """CodexToolNames of clients' tools that its log says it did not offer to the model; empty where there is no log to read."""
 
     def last_words(self) -> str:
-        """What it said last, for the owner alone; "" where nothing is known."""
+        """The end of its log, for the owner's log only; "" where there is none."""
 
     async def close(self) -> None:
-        """It is told to leave, and is gone when this returns. Safe to call twice."""
+        """Stops the process, which has exited when this returns. Safe to call twice."""
 
 
 class Declined(Struct, frozen=True):

@@ -69,7 +69,7 @@ class Hub:
         return list(found.values())
 
     def pick(self, name: str, conversation: str, tried: Collection[str] = ()) -> Picked | None:
-        """Who is asked next; None where all that have it were tried. Raises UpstreamError where nobody has it."""
+        """The window for the next try; None when all windows with this model were tried. Raises UpstreamError when no window has it."""
         if not any(not window.is_leaving for window in self._windows.values()):
             raise no_window(name)
         model = find(name, self.models())

@@ -50,4 +50,4 @@ def declined(method: str) -> ServerRequestReply:
 
 def stray() -> ServerRequestReply:
     """The answer to a call in a thread or turn that nobody waits for."""
-    return ServerRequestReply(error={"code": _NOT_DONE, "message": "nobody waits for this turn any more."})
+    return ServerRequestReply(error={"code": _NOT_DONE, "message": "the turn has ended."})

@@ -302,9 +302,9 @@ def unknown_tool(name: str, tools: Iterable[Tool]) -> JsonObject:
     if near:
         hint = f"There is no such tool. Did you mean {' or '.join(near)}? Call it by exactly that name."
     elif names:
-        hint = "There is no such tool. Call one of those that are listed, by exactly its name, or answer in words."
+        hint = "There is no such tool. Call one of those that are listed, by exactly its name, or answer with text."
     else:
-        hint = "There are no tools in this conversation. Answer in words."
+        hint = "There are no tools in this conversation. Answer with text."
     told: JsonObject = {"error": "unknown_tool", "tool": name[:_LONGEST_NAME], "valid_tools": names[:_MOST_NAMES]}
     if near:
         told["near"] = near

@@ -125,7 +125,7 @@ def test_H005_reasons_are_by_choice() -> None:
 @pytest.mark.parametrize("usage", [None, Usage()])
 def test_H144_usage_that_is_missing_is_estimated_and_said(usage: Usage | None) -> None:
     one = turn()
-    last = one.send([PartDelta(0, "x" * 40), finished("stop", usage)])[-1]
+    last = one.send(events_of(Text(text="x" * 40), reason="stop", usage=usage))[-1]
     assert isinstance(last, Finished)
     assert last.usage is not None
     assert last.usage.input > 0

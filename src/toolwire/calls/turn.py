@@ -12,7 +12,7 @@ from typing import Protocol, TypeAlias
 
 from msgspec.structs import replace
 
-from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started
+from ..events import Event, Failed, Finished, Noted, PartDelta, PartEnded, PartStarted, Started, content_of
 from ..types import Choice, Loss, Opaque, Part, Request, Text, ToolCall, Usage
 from .arguments import Invalid
 from .parts import PartIndexes
@@ -58,13 +58,13 @@ class Turn:
         self._restorer = CallRestorer(names) if names is not None else None
         self._needs_deltas = self._restorer is not None or decoder is not None
         self._is_holding = self._needs_deltas
+        self.reads_deltas = self._needs_deltas  # False: deltas pass unchanged, and need not be sent
         self._dialect = request.origin
         self._mint = mint
         self._prompt_size = len(request.wire)
         self._wants_usage = request.stream_usage or not request.stream
         self._ids: dict[int, str] = {}
         self._used_ids: set[str] = set()
-        self._output_size = 0
         self._calling: set[int] = set()  # choices with a complete call
         self._parts: list[PartEnded] = []
         self.changed = ""
@@ -74,13 +74,7 @@ class Turn:
 
     def send(self, events: list[Event]) -> list[Event]:
         """The same list where nothing changes."""
-        if (
-            len(events) == 1
-            and type(delta := events[0]) is PartDelta
-            and not self._is_holding
-            and (self._splitter is None or self._splitter.passes(delta))
-        ):
-            self._output_size += len(delta.text)
+        if len(events) == 1 and type(delta := events[0]) is PartDelta and (not self.reads_deltas or self.passes(delta)):
             return events
         if self._make_splitter is not None:
             self._start_splitter(events, self._make_splitter)
@@ -95,10 +89,10 @@ class Turn:
             self._is_holding = self._needs_deltas or self._observer.is_holding
         if self._restorer is not None:
             events = self._restorer.send(events)
+        self.reads_deltas = self._is_holding or self._splitter is not None
         is_copied = False
         for position, event in enumerate(events):
             if type(event) is PartDelta:
-                self._output_size += len(event.text)
                 continue
             sent = self._event(event)
             if sent is not event:
@@ -117,11 +111,8 @@ class Turn:
         return self.losses if self._observer is None else [*self.losses, *self._observer.losses]
 
     def passes(self, delta: PartDelta) -> bool:
-        """Whether the delta only extends an open part. If so it is counted here, and must not be sent."""
-        if self._is_holding or (self._splitter is not None and not self._splitter.passes(delta)):
-            return False
-        self._output_size += len(delta.text)
-        return True
+        """Whether the delta only extends an open part. If so it is noted here, and must not be sent."""
+        return not self._is_holding and (self._splitter is None or self._splitter.passes(delta))
 
     def _start_splitter(self, events: list[Event], make: MakeSplitter) -> None:
         """An answer without text needs no splitter."""
@@ -163,9 +154,8 @@ class Turn:
         choices = tuple(map(self._with_reason, event.choices))
         usage = event.usage
         if usage is None or not (usage.input or usage.output):
-            usage = Usage(
-                input=max(1, self._prompt_size // BYTES_PER_TOKEN), output=max(1, self._output_size // BYTES_PER_TOKEN)
-            )
+            output = sum(len(content_of(ended.part)) for ended in self._parts)
+            usage = Usage(input=max(1, self._prompt_size // BYTES_PER_TOKEN), output=max(1, output // BYTES_PER_TOKEN))
             if self._wants_usage:
                 self.changed = self.changed or "usage was missing"
                 self.losses.append(Loss("usage", "usage", "the back end gave none; it is estimated"))

@@ -124,7 +124,9 @@ class Tap(Translator):
         if self._is_between and not self.took_over and data[-2:] == b"\n\n":
             delta = self._frames.match(data[:-2])
             if delta is not None:
-                return Batch(data, [delta]) if self._turn.passes(delta) else self._checked(data, delta)
+                turn = self._turn
+                passes = not turn.reads_deltas or turn.passes(delta)
+                return Batch(data, [delta]) if passes else self._checked(data, delta)
         try:
             batch = self._pass(self._sse.feed(data))
         except FrameTooLarge as fault:
@@ -178,7 +180,7 @@ class Tap(Translator):
                 output.append(batch.wire)
                 seen += batch.events
                 continue
-            kept = turn.send(events)
+            kept = turn.send(events) if delta is None or turn.reads_deltas else events
             seen += kept
             if decoder.irregular or turn.changed:
                 if not decoder.irregular:  # the held frames are correct, only the end is not

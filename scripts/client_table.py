@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from toolwire.cli.clients import CLIENTS, Client
+from toolwire.cli.clients.client import Client
+from toolwire.cli.clients.table import clients
 
 BEGIN = "<!-- clients:begin -->"
 END = "<!-- clients:end -->"
@@ -19,7 +20,7 @@ def table() -> str:
     rows = [
         "| client | dialects | command | notes |",
         "|---|---|---|---|",
-        *(_row(client) for client in CLIENTS.values()),
+        *(_row(client) for client in clients().values()),
     ]
     return "\n".join(rows)
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.server.harness import Gateway, Process, free_port, gateway, process, server_config
 from toolwire.cli.app import run
-from toolwire.cli.clients import CLIENTS
+from toolwire.cli.clients.table import clients
 from toolwire.config.file import Config, with_backends
 from toolwire.config.secret import Secret
 
@@ -48,18 +48,18 @@ def locked() -> Iterator[Gateway]:
 def test_the_clients_are_listed(capsys: Shown) -> None:
     assert run(["connect"]) == 0
     shown = capsys.readouterr().out
-    assert all(f"{name} " in shown for name in CLIENTS)
+    assert all(f"{name} " in shown for name in clients())
     assert "--write" in shown
 
 
 def test_every_client_has_a_section_in_the_documents() -> None:
     titles = " ".join(line for line in DOCUMENT.read_text(encoding="utf-8").splitlines() if line.startswith("## "))
-    assert [name for name in CLIENTS if f"`{name}`" not in titles] == []
+    assert [name for name in clients() if f"`{name}`" not in titles] == []
 
 
-@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("client", clients())
 def test_every_client_is_shown(client: str, capsys: Shown) -> None:
-    for dialect in CLIENTS[client].dialects:
+    for dialect in clients()[client].dialects:
         assert run(["connect", client, "--url", NOBODY, "--dialect", dialect]) == 0
         shown = capsys.readouterr().out
         assert NOBODY in shown

@@ -10,7 +10,7 @@ import pytest
 
 from tests.server.harness import ask, gateway, server_config
 from toolwire import profiles
-from toolwire.cli.clients import CLIENTS
+from toolwire.cli.clients.table import clients
 from toolwire.config.file import Config, load, with_backends
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,7 +39,7 @@ def test_the_first_request_calls_the_tool_as_curl_sends_it() -> None:
 
 
 def test_it_counts_the_clients() -> None:
-    assert f"settings of {len(CLIENTS)} clients" in PAGE
+    assert f"settings of {len(clients())} clients" in PAGE
 
 
 @pytest.mark.parametrize("code", sorted(set(re.findall(r"`([a-z]+_[a-z_]+)`", PAGE)) - {"get_weather", "base_url"}))

@@ -16,7 +16,7 @@ from tests.programs.installed import NODE_MODULES, PYTHON, ROOT, node_library, n
 from tests.programs.stage import free_port, serving
 from tests.programs.vscode.installed import framework
 from toolwire.cli.clients.client import ConnectTarget, fill
-from toolwire.cli.clients.libraries import LIBRARIES
+from toolwire.cli.clients.table import read_clients
 
 pytestmark = pytest.mark.slow
 
@@ -42,6 +42,7 @@ PRINTED = {
     "llamaindex": "18 degrees and rain in Paris",
     "smolagents": "Observations: 18 degrees and rain in Paris",
 }
+LIBRARIES = read_clients("libraries")
 CASES = [(client.name, way.dialect) for client in LIBRARIES for way in client.ways]
 _QUIET = {"OTEL_SDK_DISABLED": "true", "CREWAI_DISABLE_TELEMETRY": "true", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
 

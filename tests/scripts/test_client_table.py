@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from scripts.client_table import BEGIN, END, inserted, main, table
-from toolwire.cli.clients import CLIENTS
+from toolwire.cli.clients.table import clients
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 
 
 def test_every_client_has_a_row() -> None:
     rows = table().splitlines()[2:]
-    assert len(rows) == len(CLIENTS)
+    assert len(rows) == len(clients())
     assert all(row.count("|") == 5 for row in rows)
     assert "| Codex CLI | responses | `toolwire connect codex --write` |" in table()
 

@@ -18,10 +18,10 @@ from msgspec.structs import replace
 from ..config.file import is_loopback, load, suggestion, url_fault
 from ..config.secret import Secret
 from ..errors import ConfigError, quote
-from .clients import CLIENTS, Client
-from .clients.client import DUMMY, KEY, ConnectTarget, DialectSetup, SettingsFile, fill, settings_of
+from .clients.client import DUMMY, KEY, Client, ConnectTarget, DialectSetup, SettingsFile, fill, settings_of
 from .clients.gateway import GatewayStatus, key_from_environment, look
 from .clients.settings_file import FORMATS, FileChange, difference, locate, plan, write
+from .clients.table import clients
 from .found import ConfigFlag
 from .models import plain
 from .serve import address_of
@@ -108,17 +108,18 @@ def _key_to_write(client: Client, way: DialectSetup, gateway: Gateway, options: 
 
 
 def _listing() -> Iterator[str]:
-    for client in CLIENTS.values():
+    for client in clients().values():
         yield f"{client.name:<18}{client.title:<42}{', '.join(client.dialects)}"
     yield ""
     yield "`toolwire connect CLIENT` shows the settings; --write changes the file of the client, --check tests them."
 
 
 def _client(name: str) -> Client:
-    if name in CLIENTS:
-        return CLIENTS[name]
+    known = clients()
+    if name in known:
+        return known[name]
     raise ConfigError(
-        f"there is no client {quote(name)}{suggestion(name, CLIENTS)}", hint="`toolwire connect` lists the clients."
+        f"there is no client {quote(name)}{suggestion(name, known)}", hint="`toolwire connect` lists the clients."
     )
 
 
@@ -270,9 +271,9 @@ def _apply(change: FileChange) -> None:
 def _check(client: Client, way: DialectSetup, target: ConnectTarget, key: Secret) -> int:
     from .clients.trial import attempt, path_of, shape_of
 
-    shape = shape_of(client.name, way.dialect)
-    manner = "streaming" if shape.is_streaming else "whole"
-    print(f"As {client.title}: POST {target.address}{path_of(shape, way.dialect)}, {manner}")
+    shape = shape_of(way)
+    form = "streaming" if shape.is_streaming else "whole"
+    print(f"As {client.title}: POST {target.address}{path_of(shape, way.dialect)}, {form}")
     outcome = attempt(target, way.dialect, shape, key.reveal())
     print("\n".join((f"{'ok   ' if outcome.is_good else 'WRONG'} {outcome.lines[0]}", *outcome.lines[1:])))
     for line in () if outcome.is_good else _aliased(client, target):

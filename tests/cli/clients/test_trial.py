@@ -10,15 +10,28 @@ import pytest
 
 from tests.cli.listener import http, listening
 from tests.server.harness import Gateway, Upstream, free_port, gateway, server_config
-from toolwire.cli.clients import CLIENTS
 from toolwire.cli.clients.client import ConnectTarget
-from toolwire.cli.clients.trial import SHAPES, TOOL, RequestShape, TrialOutcome, attempt, body_of, path_of, shape_of
+from toolwire.cli.clients.table import clients
+from toolwire.cli.clients.trial import (
+    SHAPE_PARTS,
+    TOOL,
+    RequestShape,
+    TrialOutcome,
+    attempt,
+    body_of,
+    path_of,
+    shape_of,
+)
 from toolwire.config.file import Config, with_backends
 from toolwire.config.secret import Secret
 from toolwire.dialects import DIALECTS
 
-CASES = [(client.name, dialect) for client in CLIENTS.values() for dialect in client.dialects]
+CASES = [(client.name, dialect) for client in clients().values() for dialect in client.dialects]
 WHOLE = RequestShape(is_streaming=False)
+
+
+def recorded(name: str, dialect: str) -> RequestShape:
+    return shape_of(clients()[name].way(dialect))
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +47,7 @@ def target(port: int, model: str = "demo/echo-tools") -> ConnectTarget:
 
 @pytest.mark.parametrize(("name", "dialect"), CASES)
 def test_every_client_gets_its_call_whole(running: Gateway, name: str, dialect: str) -> None:
-    shape = shape_of(name, dialect)
+    shape = recorded(name, dialect)
     outcome = attempt(target(running.port), dialect, shape, "k-1")
     assert outcome.is_good, outcome.lines
     expected = "called get_weather with {" if shape.has_tools else "answered with text: "
@@ -53,7 +66,7 @@ def test_a_wrong_key(running: Gateway) -> None:
 
 
 def test_a_model_that_is_not_there_comes_with_near_names(running: Gateway) -> None:
-    outcome = attempt(target(running.port, "echo-tool"), "messages", shape_of("claude-code", "messages"), "k-1")
+    outcome = attempt(target(running.port, "echo-tool"), "messages", recorded("claude-code", "messages"), "k-1")
     assert not outcome.is_good
     assert outcome.lines[0].startswith("status 404: ")
     assert "demo/echo-tools" in outcome.lines[0]
@@ -172,7 +185,7 @@ def test_a_stream_that_is_cut_is_wrong() -> None:
 
 @pytest.mark.parametrize(("name", "dialect"), CASES)
 def test_the_request_is_one_of_its_dialect(name: str, dialect: str) -> None:
-    shape = shape_of(name, dialect)
+    shape = recorded(name, dialect)
     body = body_of(shape, dialect, "m")
     request = DIALECTS[dialect].decode_request(json.dumps(body).encode(), shape.headers)
     assert request.model == "m"
@@ -181,16 +194,17 @@ def test_the_request_is_one_of_its_dialect(name: str, dialect: str) -> None:
     assert request.messages
 
 
-def test_every_recorded_shape_is_of_a_client_there_is() -> None:
-    assert set(SHAPES) <= set(CASES)
+def test_every_part_of_a_shape_is_of_a_client_there_is() -> None:
+    used = {part for client in clients().values() for way in client.ways for part in way.check if isinstance(part, str)}
+    assert used == set(SHAPE_PARTS)
 
 
 def test_peculiarities() -> None:
-    assert path_of(shape_of("claude-code", "messages"), "messages") == "/v1/messages?beta=true"
-    codex = body_of(shape_of("codex", "responses"), "responses", "m")
+    assert path_of(recorded("claude-code", "messages"), "messages") == "/v1/messages?beta=true"
+    codex = body_of(recorded("codex", "responses"), "responses", "m")
     assert [item["role"] for item in codex["input"]] == ["developer", "user"]
     assert codex["tools"][0]["strict"] is False
-    strict = body_of(shape_of("pydantic-ai", "chat"), "chat", "m")["tools"][0]
+    strict = body_of(recorded("pydantic-ai", "chat"), "chat", "m")["tools"][0]
     assert strict["function"]["strict"] is True
     assert strict["function"]["name"] == TOOL
-    assert "tools" not in body_of(shape_of("aider", "chat"), "chat", "m")
+    assert "tools" not in body_of(recorded("aider", "chat"), "chat", "m")

@@ -21,7 +21,7 @@ KEY = "TOOLWIRE_KEY"  # the environment variable with the gateway's key
 NAME = "toolwire"  # the gateway in a client's settings
 DUMMY = "toolwire"  # for clients that require a key when the gateway has none
 PATHS = {"chat": "/v1/chat/completions", "responses": "/v1/responses", "messages": "/v1/messages"}
-_PLACEHOLDER = re.compile(r"@(address|v1|url|model|key)@")
+_PLACEHOLDER = re.compile(r"@(\w+)@")
 _Value = TypeVar("_Value")
 
 
@@ -46,11 +46,15 @@ Path: TypeAlias = tuple[Step, ...]
 
 
 class Setting(Struct, frozen=True):
-    """A value and its path. An object is merged into an existing one; None removes (TOML only). A default never replaces a value."""
+    """A value and its path. An object is merged into an existing one; None removes (TOML only). A default never replaces a value.
+
+    dialect: the only one that needs the setting; "" is any.
+    """
 
     path: Path
-    value: Any
+    value: Any = None
     is_default: bool = False
+    dialect: str = ""
 
 
 class FilePlace(Struct, frozen=True, kw_only=True):
@@ -79,7 +83,7 @@ class SettingsFile(Struct, frozen=True, kw_only=True):
 class DialectSetup(Struct, frozen=True, kw_only=True):
     """Setup of one dialect of a client: files, environment variables, code, or steps in its user interface.
 
-    prefix: the client uses this dialect only for models with this prefix.
+    prefix: the client uses this dialect only for models with this prefix. check: how its requests differ from plain ones (trial.py).
     """
 
     dialect: str
@@ -88,6 +92,7 @@ class DialectSetup(Struct, frozen=True, kw_only=True):
     environment: dict[str, str] = {}
     code: str = ""
     steps: tuple[str, ...] = ()
+    check: tuple[str | dict[str, Any], ...] = ()
 
 
 class Client(Struct, frozen=True, kw_only=True):
@@ -99,8 +104,8 @@ class Client(Struct, frozen=True, kw_only=True):
     name: str
     title: str
     ways: tuple[DialectSetup, ...]
-    proof: Literal["run", "recorded", "read"]
-    notes: str
+    proof: Literal["run", "recorded", "read"] = "run"
+    notes: str = ""
     start: str = ""
     keyed_start: str = ""
 
@@ -147,15 +152,16 @@ def settings_of(file: SettingsFile, target: ConnectTarget, dialect: str) -> tupl
     return tuple(
         replace(setting, path=fill(setting.path, placeholders), value=fill(setting.value, placeholders))
         for setting in chosen
+        if setting.dialect in ("", dialect)
     )
 
 
 def fill(value: _Value, placeholders: dict[str, str]) -> _Value:
-    """Replaces the placeholders in all strings of a value."""
+    """Replaces the placeholders in all strings of a value; unknown ones stay."""
     result: Any = value
     match value:
         case str():
-            result = _PLACEHOLDER.sub(lambda match: placeholders[match[1]], value)
+            result = _PLACEHOLDER.sub(lambda match: placeholders.get(match[1], match[0]), value)
         case dict():
             result = {fill(key, placeholders): fill(inner, placeholders) for key, inner in value.items()}
         case tuple() | list():

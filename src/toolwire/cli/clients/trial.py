@@ -11,6 +11,7 @@ import json
 import time
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -20,7 +21,7 @@ from ...events import FoldedAnswer, Folder
 from ...profiles import PLAIN
 from ...types import Message, Request, Text, ToolCall, ToolResult
 from ..models import plain
-from .client import KEY, PATHS, ConnectTarget
+from .client import KEY, PATHS, ConnectTarget, DialectSetup
 from .gateway import connect, path_at
 
 SECONDS = 120.0
@@ -53,128 +54,26 @@ _SCHEMA = {
     "additionalProperties": False,
 }
 _MARK = "toolwire-check"
-_USAGE = {"stream_options": {"include_usage": True}}
 _VERSION = {"anthropic-version": "2023-06-01"}
-_NEW_VERSION = {"anthropic-version": "2026-10-21"}
-_THINKING = {"anthropic-beta": "interleaved-thinking-2025-05-14"}
-_SESSION = {"x-session-affinity": _MARK, "x-session-id": _MARK}
-_STATELESS = {"store": False, "include": ["reasoning.encrypted_content"]}
-_STRICT = {"strict": True}
-_LOOSE = {"strict": False}
-SHAPES: dict[tuple[str, str], RequestShape] = {
-    ("opencode", "chat"): RequestShape(headers=_SESSION, members={"max_tokens": 8000, "tool_choice": "auto", **_USAGE}),
-    ("opencode", "responses"): RequestShape(
-        headers=_SESSION,
-        members={"max_output_tokens": 8000, "store": False, "prompt_cache_key": _MARK, "tool_choice": "auto"},
-    ),
-    ("opencode", "messages"): RequestShape(
-        auth="x-api-key",
-        headers=_SESSION | _VERSION,
-        members={"max_tokens": 8000, "tool_choice": {"type": "auto"}},
-    ),
-    ("codex", "responses"): RequestShape(
-        headers={"accept": "text/event-stream", "originator": "codex_exec", "session-id": _MARK},
-        members={
-            "tool_choice": "auto",
-            "parallel_tool_calls": True,
-            "reasoning": {"summary": "auto"},
-            "prompt_cache_key": _MARK,
-            "client_metadata": {"source": _MARK},
-            **_STATELESS,
-        },
-        tool_members=_LOOSE,
-        has_developer=True,
-    ),
-    ("claude-code", "messages"): RequestShape(
-        auth="x-api-key",
-        headers=_VERSION | _THINKING | {"x-app": "cli"},
-        query="?beta=true",
-        members={
-            "max_tokens": 32000,
-            "thinking": {"type": "adaptive", "display": "omitted"},
-            "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]},
-            "output_config": {"effort": "high"},
-            "metadata": {"user_id": _MARK},
-        },
-    ),
-    ("copilot-cli", "chat"): RequestShape(
-        headers={"x-initiator": "user"},
-        members={"temperature": 0, "top_p": 0.95, "frequency_penalty": 0, "presence_penalty": 0, **_USAGE},
-    ),
-    ("copilot-cli", "responses"): RequestShape(
-        headers={"x-initiator": "user"},
-        members={"reasoning": {"summary": "auto"}, "parallel_tool_calls": True, **_STATELESS},
-        tool_members=_LOOSE,
-    ),
-    ("copilot-cli", "messages"): RequestShape(
-        auth="x-api-key",
-        headers=_VERSION | {"x-initiator": "user"},
-        members={"max_tokens": 8192, "temperature": 0},
-    ),
-    ("vscode", "chat"): RequestShape(members={"temperature": 0.1, "top_p": 1, "n": 1, **_USAGE}),
-    ("vscode", "responses"): RequestShape(members={"max_output_tokens": 16000, "truncation": "disabled", **_STATELESS}),
-    ("vscode", "messages"): RequestShape(auth="x-api-key", headers=_VERSION | _THINKING, members={"max_tokens": 16000}),
-    ("qwen-code", "chat"): RequestShape(members={"max_tokens": 32000, **_USAGE}),
-    ("cline", "chat"): RequestShape(members={"tool_choice": "auto", **_USAGE}),
-    ("continue", "chat"): RequestShape(members=_USAGE),
-    ("continue", "messages"): RequestShape(
-        auth="x-api-key",
-        headers=_VERSION | {"anthropic-beta": "prompt-caching-2024-07-31"},
-        members={"max_tokens": 32000},
-    ),
-    ("aider", "chat"): RequestShape(members={"temperature": 0}, has_tools=False),
-    ("obsidian-copilot", "chat"): RequestShape(headers={"origin": "app://obsidian.md"}),
-    ("obsidian-copilot", "responses"): RequestShape(
-        headers={"origin": "app://obsidian.md"}, members={"text": {}}, tool_members={"strict": None}
-    ),
-    ("pi", "chat"): RequestShape(
-        members={"store": False, "max_completion_tokens": 16384, **_USAGE}, tool_members=_LOOSE
-    ),
-    ("pi", "responses"): RequestShape(members={"store": False, "prompt_cache_key": _MARK}, tool_members=_LOOSE),
-    ("pi", "messages"): RequestShape(
-        auth="x-api-key",
-        headers=_VERSION | _THINKING,
-        members={"max_tokens": 16384},
-        tool_members={"eager_input_streaming": True},
-    ),
-    ("openai-python", "chat"): RequestShape(is_streaming=False),
-    ("openai-python", "responses"): RequestShape(members={"store": False}, tool_members=_STRICT, is_streaming=False),
-    ("openai-node", "chat"): RequestShape(is_streaming=False),
-    ("openai-node", "responses"): RequestShape(members={"store": False}, tool_members=_STRICT, is_streaming=False),
-    ("anthropic-python", "messages"): RequestShape(
-        headers=_NEW_VERSION, members={"max_tokens": 1000}, is_streaming=False
-    ),
-    ("anthropic-node", "messages"): RequestShape(
-        headers=_NEW_VERSION, members={"max_tokens": 1000}, is_streaming=False
-    ),
-    ("ai-sdk", "chat"): RequestShape(members={"tool_choice": "auto", **_USAGE}),
-    ("ai-sdk", "responses"): RequestShape(members={"tool_choice": "auto"}, tool_members=_LOOSE),
-    ("ai-sdk", "messages"): RequestShape(
-        auth="x-api-key",
-        headers=_VERSION,
-        members={"max_tokens": 4096, "tool_choice": {"type": "auto"}},
-        tool_members={"eager_input_streaming": True},
-    ),
-    ("langchain", "messages"): RequestShape(headers=_NEW_VERSION, members={"max_tokens": 1000}),
-    ("langchain-js", "responses"): RequestShape(members={"text": {}}),
-    ("langchain-js", "chat"): RequestShape(members=_USAGE),
-    ("langchain-js", "messages"): RequestShape(auth="x-api-key", headers=_VERSION, members={"max_tokens": 1000}),
-    ("openai-agents", "responses"): RequestShape(members={"include": []}, tool_members=_STRICT),
-    ("pydantic-ai", "chat"): RequestShape(members={"tool_choice": "auto", **_USAGE}, tool_members=_STRICT),
-    ("pydantic-ai", "responses"): RequestShape(members={"tool_choice": "auto"}, tool_members=_STRICT),
-    ("pydantic-ai", "messages"): RequestShape(
-        headers=_NEW_VERSION, members={"max_tokens": 16384, "tool_choice": {"type": "auto"}}
-    ),
-    ("litellm", "chat"): RequestShape(members={"max_tokens": 1000}),
-    ("litellm", "messages"): RequestShape(
-        auth="x-api-key", headers=_VERSION, members={"max_tokens": 1000}, tool_members={"type": "custom"}
-    ),
-    ("autogen", "chat"): RequestShape(members={"tool_choice": "auto"}),
-    ("semantic-kernel", "chat"): RequestShape(members={"tool_choice": "auto", **_USAGE}),
-    ("crewai", "chat"): RequestShape(members=_USAGE),
-    ("smolagents", "chat"): RequestShape(
-        members={"tool_choice": "required", "stop": ["Observation:", "Calling tools:"], **_USAGE}
-    ),
+# Parts of shapes that clients have in common, by the names that the tables of clients use.
+SHAPE_PARTS: dict[str, dict[str, Any]] = {
+    "api key": {"auth": "x-api-key"},
+    "version": {"headers": _VERSION},
+    "new version": {"headers": {"anthropic-version": "2026-10-21"}},
+    "thinking": {"headers": {"anthropic-beta": "interleaved-thinking-2025-05-14"}},
+    "session": {"headers": {"x-session-affinity": _MARK, "x-session-id": _MARK}},
+    "user": {"headers": {"x-initiator": "user"}},
+    "usage": {"members": {"stream_options": {"include_usage": True}}},
+    "stateless": {"members": {"store": False, "include": ["reasoning.encrypted_content"]}},
+    "cached": {"members": {"prompt_cache_key": _MARK}},
+    "auto": {"members": {"tool_choice": "auto"}},
+    "auto object": {"members": {"tool_choice": {"type": "auto"}}},
+    "summary": {"members": {"reasoning": {"summary": "auto"}}},
+    "parallel": {"members": {"parallel_tool_calls": True}},
+    "strict": {"tool_members": {"strict": True}},
+    "loose": {"tool_members": {"strict": False}},
+    "null strict": {"tool_members": {"strict": None}},
+    "whole": {"is_streaming": False},
 }
 
 
@@ -215,10 +114,15 @@ def attempt(target: ConnectTarget, dialect: str, shape: RequestShape, key: str) 
     return TrialOutcome(is_good=follow_up.is_good, lines=(*outcome.lines, *where, *follow_up.lines))
 
 
-def shape_of(client: str, dialect: str) -> RequestShape:
+def shape_of(way: DialectSetup) -> RequestShape:
     """The recorded shape, else a plain one of the dialect."""
-    plain = RequestShape(headers=_VERSION, members={"max_tokens": 1000}) if dialect == "messages" else RequestShape()
-    return SHAPES.get((client, dialect), plain)
+    if not way.check and way.dialect == "messages":
+        return RequestShape(headers=_VERSION, members={"max_tokens": 1000})
+    found: dict[str, Any] = {}
+    for part in way.check:
+        for key, value in (SHAPE_PARTS[part] if isinstance(part, str) else part).items():
+            found[key] = {**found.get(key, {}), **value} if isinstance(value, dict) else value
+    return msgspec.convert(found, RequestShape)
 
 
 def path_of(shape: RequestShape, dialect: str) -> str:

@@ -1,17 +1,20 @@
-"""The programs' settings: what is written for each, with and without a key, and never the key itself."""
+"""The tables of clients: the settings of programs with and without a key, the code of libraries, and never the key itself."""
 
 from __future__ import annotations
 
+import ast
 import json
 import tomllib
 from typing import Any
 
 import pytest
 
-from toolwire.cli.clients.client import ConnectTarget, settings_of
-from toolwire.cli.clients.programs import PROGRAMS
+from toolwire.backends.vscode.wire import shapes
+from toolwire.cli.clients.client import Client, ConnectTarget, fill, settings_of
 from toolwire.cli.clients.settings_file import FORMATS
+from toolwire.cli.clients.table import clients, read_clients
 
+PROGRAMS, LIBRARIES = read_clients("programs"), read_clients("libraries")
 BY_NAME = {program.name: program for program in PROGRAMS}
 CASES = [(program.name, dialect) for program in PROGRAMS for dialect in program.dialects]
 
@@ -89,7 +92,7 @@ def test_vs_code_has_all_three_api_types(dialect: str, kind: str, path: str) -> 
     (model,) = group["models"]
     assert model["url"] == f"http://127.0.0.1:18741{path}"
     assert model.get("zeroDataRetentionEnabled", False) == (dialect == "responses")
-    assert model["requestHeaders"] == {"x-toolwire-from": "vscode"}
+    assert model["requestHeaders"] == {shapes.MARK: shapes.NAME}
 
 
 def test_vs_code_keeps_its_reference_to_the_key() -> None:
@@ -107,3 +110,30 @@ def test_obsidian_lists_the_model_once() -> None:
 def test_pi_has_two_files() -> None:
     assert data("pi", "messages")["providers"]["toolwire"]["baseUrl"] == "http://127.0.0.1:18741"
     assert data("pi", number=1) == {"defaultProvider": "toolwire", "defaultModel": "demo/echo-tools"}
+
+
+TARGET = ConnectTarget(address="http://127.0.0.1:18741", model="demo/echo-tools", has_key=True)
+LIBRARY_CASES = [(client, dialect) for client in LIBRARIES for dialect in client.dialects]
+
+
+@pytest.mark.parametrize(
+    ("client", "dialect"), LIBRARY_CASES, ids=[f"{client.name}-{dialect}" for client, dialect in LIBRARY_CASES]
+)
+def test_the_code_is_whole(client: Client, dialect: str) -> None:
+    code = fill(client.way(dialect).code, TARGET.placeholders(dialect))
+    assert '"http://127.0.0.1:18741' in code
+    assert 'demo/echo-tools"' in code
+    assert "TOOLWIRE_KEY" in code
+    assert not any(word in code for word in ("@key@", "@v1@", "@model@", "@address@", "@url@", "{}"))
+    if code.startswith("import os"):
+        ast.parse(code)
+
+
+def test_the_python_key_falls_back_where_there_is_none() -> None:
+    assert 'os.environ.get("TOOLWIRE_KEY", "toolwire")' in LIBRARIES[0].ways[0].code
+
+
+def test_clients_are_listed_by_name_programs_first() -> None:
+    assert list(clients()) == [client.name for client in (*PROGRAMS, *LIBRARIES)]
+    assert next(iter(clients())) == "opencode"
+    assert all(clients()[name].name == name for name in clients())

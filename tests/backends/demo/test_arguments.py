@@ -45,3 +45,8 @@ def test_file_names_are_paths() -> None:
 
 def test_lines_count_from_one_and_a_limit_leaves_room() -> None:
     assert arguments("read it", startLine=NUMBER, limit=NUMBER) == {"startLine": 1, "limit": 100}
+
+
+def test_quoted_texts_are_no_items_of_a_list_of_dates() -> None:
+    dates = {"type": "array", "prefixItems": [{"type": "string", "format": "date"}], "minItems": 1}
+    assert arguments('run "x" on them', days=dates) == {"days": ["2025-01-01"]}

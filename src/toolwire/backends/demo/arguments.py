@@ -27,6 +27,10 @@ class PromptArguments(Suggestions):
         elif kind == "string":
             if named:
                 yield named, None
+            if phrase := hints.phrase_for(name):
+                yield phrase, None
+            if hints.wildcard and "*" in _description(rules):
+                yield hints.wildcard, None
             yield from self._texts(name, _description(rules))
         elif kind in ("integer", "number"):
             if named is not None and (number := _number_in(named)) is not None:
@@ -34,13 +38,15 @@ class PromptArguments(Suggestions):
             yield from _once("number", hints.numbers)
             if (likely := likely_number(name, _description(rules))) is not None:
                 yield likely, None
-        elif kind == "array" and name:
+        elif kind == "array" and name and not _has_format(rules):
             yield from ((list(values), None) for values in (hints.quoted, hints.numbers) if values)
         elif kind == "boolean":
             yield False, None
 
     def wants(self, name: str, rules: Json) -> bool:
         options = rules.get("enum", []) if isinstance(rules, dict) else []
+        if self._hints.location and is_place(name):
+            return True
         return self._hints.names(name) or any(self._is_named(option) for option in options[:50])
 
     def _is_named(self, option: Json) -> bool:
@@ -56,6 +62,8 @@ class PromptArguments(Suggestions):
             return
         # Only what looks like a path: the tool may write there.
         yield from ((hints.located(path, description), key) for path, key in _once("path", hints.paths))
+        if hints.location in hints.texts:
+            yield hints.located(hints.location, description), ("text", hints.texts.index(hints.location))
         if is_folder(name, description):
             yield hints.workspace or ".", None
         words = ((text, key) for text, key in _once("text", hints.texts) if len(text.split()) == 1)
@@ -69,6 +77,12 @@ def _once(pool: str, values: tuple[Any, ...]) -> Iterator[tuple[Any, tuple[str, 
 def _description(rules: JsonObject) -> str:
     description = rules.get("description")
     return description if isinstance(description, str) else ""
+
+
+def _has_format(rules: JsonObject) -> bool:
+    """Whether items need a format, which the schema checker does not verify."""
+    first = rules.get("prefixItems")
+    return any("format" in item for item in (rules.get("items"), *(first or ())) if isinstance(item, dict))
 
 
 def _number_in(text: str) -> int | float | None:

@@ -35,7 +35,7 @@ from ...types import (
 from ..base import Backend, EventReply, Model
 from ..synthesis import batches, choice_events, estimated_usage, requested_choices, results_of, split_words, text_of
 from .arguments import PromptArguments
-from .prompt_match import PromptHints, hints_of, named_tools, score
+from .prompt_match import PromptHints, has_path_for, hints_of, named_tools, score
 from .prompt_paths import request_in, workspace_in
 
 _MODEL = "echo-tools"
@@ -137,6 +137,8 @@ def _result_text(result: ToolResult, names: dict[str, str]) -> str:
     shown = text[:_RESULT_SHOWN] + "..." if len(text) > _RESULT_SHOWN else text or "nothing"
     verb = "failed" if result.is_error else "said"
     name = result.name or names.get(result.call_id) or "The tool"
+    if "\n" in shown:
+        return f"{name} {verb}:\n{shown}\n"
     return f"{name} {verb}: {shown}" + ("" if shown[-1] in ".!?" else ".")
 
 
@@ -149,11 +151,14 @@ def _picked(request: Request, prompt: str) -> list[Tool]:
     if choice.mode == "none" or not tools:
         return []
     named = named_tools(tools, prompt)
-    if named:
+    if named and (
+        not named[0].name.isalpha() or has_path_for(named[0], prompt)
+    ):  # "write a poem" does not name `write`
         return named[: 1 if request.parallel_calls is False else _MOST_CALLS]
     best = max(tools, key=lambda tool: score(tool, prompt))
     is_forced = choice.mode in ("named", "required") or (choice.mode == "allowed" and choice.is_required)
-    return [best] if is_forced or score(best, prompt) >= _GOOD_SCORE else []
+    is_fit = score(best, prompt) >= _GOOD_SCORE and has_path_for(best, prompt)
+    return [best] if is_forced or is_fit else []
 
 
 def _call(request: Request, tool: Tool, prompt: str, place: int) -> ToolCall:
@@ -185,12 +190,21 @@ def _arguments(tool: Tool, hints: PromptHints) -> JsonObject:
 def _words(request: Request, prompt: str) -> str:
     """Free text, or JSON if the request wants it."""
     shown = prompt[:_SHOWN] + "..." if len(prompt) > _SHOWN else prompt
-    said = f'{_SELF}: I know nothing, but I can call your tools. You said: "{shown}"'
+    said = f'{_SELF}: I know nothing, but I can call your tools. You said: "{shown}"{_advice(request)}'
     if request.output.format == "text":
         return said
     if request.output.format == "json":
         return json.dumps({"message": said}, ensure_ascii=False)
     return json.dumps(_by_schema(request.output.schema or {}, prompt), ensure_ascii=False, default=float)
+
+
+def _advice(request: Request) -> str:
+    """What to type for a call, so that a first chat does not end here."""
+    names = [tool.name for tool in request.tools if tool.kind == "function"]
+    if not names:
+        return "\n\nThis request has no tools. `toolwire chat --workspace .` has tools for files; then type: read README.md"
+    shown = ", ".join(names[:_MOST_CALLS]) + (", ..." if len(names) > _MOST_CALLS else "")
+    return f"\n\nThat matches none of the tools ({shown}). Name one of them and its arguments, such as: {names[0]} a=b"
 
 
 def _by_schema(schema: JsonObject, prompt: str) -> Json:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from ...types import Tool
 from .prompt_paths import absolute, paths_in
+from .prompt_phrases import location_in, searched_in, text_for, tool_words, wildcard_in
 
 _READ = 4000  # characters of a prompt or description that are used
 _MOST_HINTS = 20
@@ -37,7 +38,10 @@ _NUMBER = re.compile(r"(?<![\w.-])-?\d{1,15}(?:\.\d{1,15})?(?![\w-])(?!\.\d)")
 
 
 class PromptHints(Struct, frozen=True):
-    """texts, paths and numbers: in the order in which to use them. words: stems. workspace: the folder of the client."""
+    """texts, paths and numbers: in the order in which to use them. words: stems. workspace: the folder of the client.
+
+    location: the text that names a folder, as in "files in src". wildcard: a pattern of file names.
+    """
 
     prompt: str = ""
     texts: tuple[str, ...] = ()
@@ -46,6 +50,8 @@ class PromptHints(Struct, frozen=True):
     quoted: tuple[str, ...] = ()
     numbers: tuple[int | float, ...] = ()
     words: frozenset[str] = frozenset()
+    location: str = ""
+    wildcard: str = ""
 
     def names(self, name: str) -> bool:
         """Whether the prompt has every word of this name."""
@@ -62,6 +68,10 @@ class PromptHints(Struct, frozen=True):
         )
         return None if found is None else (found[1] or found[2] or "").rstrip(".!?")
 
+    def phrase_for(self, name: str) -> str:
+        """The text that a phrase such as "run ls -la" or "replace a with b" gives for this property."""
+        return text_for(frozenset(_WORD.findall(_HUMP.sub(" ", name[:_READ]).lower())), self.prompt)
+
     def located(self, path: str, description: str) -> str:
         """The path as its property needs it: absolute if the description has that word."""
         return absolute(path, self.workspace) if "absolute" in description.lower() else path
@@ -74,7 +84,7 @@ def hints_of(prompt: str, workspace: str = "", tools: Collection[str] = ()) -> P
     paths = tuple(path for path in paths_in(read) if path not in tools)
     plain = _masked(read, paths)
     quoted = [text for groups in _QUOTED.findall(read) if (text := "".join(groups)) not in tools]
-    found = [*quoted, *(text.rstrip(".,:;!?") for text in _AFTER.findall(plain))]
+    found = [*quoted, *searched_in(plain), *(text.rstrip(".,:;!?") for text in _AFTER.findall(plain))]
     found += [*_CAPITALISED.findall(plain), *_SPECIAL.findall(read)]
     is_other = {*paths, *tools}
     texts = tuple(
@@ -89,6 +99,8 @@ def hints_of(prompt: str, workspace: str = "", tools: Collection[str] = ()) -> P
         quoted=tuple(quoted[:_MOST_HINTS]),
         numbers=tuple(numbers[:_MOST_HINTS]),
         words=stems_of(read, keep_stop_words=True),
+        location=location_in(plain, texts),
+        wildcard=wildcard_in(read),
     )
 
 
@@ -107,14 +119,29 @@ def named_tools(tools: Sequence[Tool], prompt: str) -> list[Tool]:
 
 def score(tool: Tool, prompt: str) -> int:
     """The number of common words. The name of the tool weighs most, above all its verb, then its description and properties."""
-    words = stems_of(prompt)
+    paths = paths_in(prompt[:_READ])
+    plain = _masked(prompt[:_READ], paths)
+    words = stems_of(plain)
     has_verb = bool(_first_stem(tool.name)) and _first_stem(tool.name) == _first_stem(prompt)
     properties = (tool.schema or {}).get("properties")
     names = " ".join(list(properties)[:100]) if isinstance(properties, dict) else ""
     name = stems_of(tool.name)
-    unasked = len((name & _CHANGING) - words)  # tools that change something need their verb in the prompt
-    named = _NAME_WEIGHT * (len(words & name) + has_verb - unasked)
+    alike = stems_of(" ".join(tool_words(plain, paths)))
+    unasked = len((name & _CHANGING) - words - alike)  # tools that change something need their verb in the prompt
+    named = _NAME_WEIGHT * (len(words & name) + has_verb + bool(name & alike) - unasked)
     return named + len(words & stems_of(tool.description or "")) + len(words & stems_of(names))
+
+
+def has_path_for(tool: Tool, prompt: str) -> bool:
+    """Whether the prompt has a path, or a word that may be one, for the file that the tool requires."""
+    hints = hints_of(prompt)
+    if hints.paths or any(len(text.split()) == 1 for text in hints.texts):
+        return True
+    properties, required = ((tool.schema or {}).get(key) for key in ("properties", "required"))
+    if not isinstance(required, list) or not isinstance(properties, dict):
+        return True
+    places = {name: properties.get(name) for name in required if isinstance(name, str) and is_place(name)}
+    return all(is_folder(f"{tool.name} {name}", str(rules)) for name, rules in places.items())
 
 
 def is_place(name: str) -> bool:

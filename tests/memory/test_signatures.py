@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from tests.calls.telling import assistant, call, result, tool, user
 from tests.dialects.playing import asking, body_in, events_in, minting, out
 from tests.dialects.wires import block, json_delta, message_end, message_start, tool_use
+from tests.memory.store.contract import until
 from toolwire.calls.ledger.repair import repair_history
 from toolwire.calls.turn import Turn
 from toolwire.dialects import DIALECTS
@@ -166,8 +167,12 @@ def test_the_store_prunes_it_by_age_and_size() -> None:
         await SignatureMemory(aged).keep(FIRST, CLAUDE, "o", TURN)
         assert await parts_back(SignatureMemory(aged)) == TURN
         now[0] = 1000.0
-        assert await parts_back(SignatureMemory(aged)) == (call(ID),)
-        small: Store = MemoryStore(max_bytes=60_000, max_age=1e9)
+
+        async def is_gone() -> bool:
+            return await parts_back(SignatureMemory(aged)) == (call(ID),)
+
+        await until(is_gone)
+        small: Store = MemoryStore(max_bytes=150_000, max_age=1e9)
         writing = SignatureMemory(small, max_bytes=0)
         for number in range(20):
             long = Reasoning(text="x" * 10_000, signature="s")

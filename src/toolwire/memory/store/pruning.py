@@ -41,15 +41,15 @@ class FileBounds(Struct, frozen=True):
     checkpoint: int
 
 
-def bounds_of(max_bytes: int) -> FileBounds:
+def bounds_of(max_bytes: int, *, has_journal: bool = True) -> FileBounds:
     """The parts of a limit for everything. The estimate of a transaction may be wrong by a third before the journal is too long."""
     total = max_bytes // PAGE
     journal = min(total // 4, _LONGEST_JOURNAL // PAGE)
-    data = total - journal - _SHARED
+    data = total - journal - _SHARED if has_journal else total
     return FileBounds(
         data=data,
         journal=journal * PAGE,
-        largest=journal * 3 // 4,
+        largest=journal * 3 // 4 if has_journal else data // 2,
         spare=max(4, min(data // 16, 256)),
         step=max(8, min(journal // 4, 256)),
         checkpoint=max(8, min(journal // 2, 2000)),

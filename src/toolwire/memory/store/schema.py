@@ -41,6 +41,12 @@ CREATE INDEX entries_below ON entries (previous_key) WHERE previous_key IS NOT N
 """
 
 
+def connect_memory() -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    _set_up_tables(connection)
+    return connection
+
+
 def connect(path: Path, patience: float) -> sqlite3.Connection:
     """Opens the file, created if missing. patience: seconds to wait for a lock. Raises ConfigError if it cannot be used."""
     try:
@@ -77,6 +83,10 @@ def _set_up(connection: sqlite3.Connection, path: Path, patience: float) -> None
     _refuse_foreign(connection, path)
     connection.execute(f"PRAGMA page_size = {PAGE}")  # has no effect on a file that has tables
     _use_wal(connection, path, patience)
+    _set_up_tables(connection)
+
+
+def _set_up_tables(connection: sqlite3.Connection) -> None:
     for setting in ("synchronous = NORMAL", "secure_delete = OFF", "temp_store = MEMORY", "cache_size = -8192"):
         connection.execute(f"PRAGMA {setting}")
     connection.execute("BEGIN IMMEDIATE")  # also checks that the file is writable

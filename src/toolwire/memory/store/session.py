@@ -15,7 +15,7 @@ from ...errors import GatewayError
 from . import errors as failures
 from .eviction import Name
 from .pruning import FileBounds, Pruner
-from .schema import FRAME, connect, pragma
+from .schema import FRAME, connect, connect_memory, pragma
 
 Result = TypeVar("Result")
 Work = Callable[[sqlite3.Connection], Any]
@@ -49,18 +49,18 @@ class Task(Struct, frozen=True):
 class StoreSession:
     """For any thread, one at a time. at_once() never waits for another process or for a sync of the disk; perform() and tidy() do."""
 
-    def __init__(self, path: Path, bounds: FileBounds, max_age: float, patience: float) -> None:
+    def __init__(self, path: Path | None, bounds: FileBounds, max_age: float, patience: float) -> None:
         self._bounds = bounds
         self._patience = patience
         self._unsaved = 0  # estimate of the pages in the journal since the last checkpoint
-        self._connection = connect(path, patience)
+        self._connection = connect_memory() if path is None else connect(path, patience)
         # Otherwise SQLite would run a checkpoint within a commit, also in one of at_once().
         pragma(self._connection, "wal_autocheckpoint = 0")
         pragma(self._connection, f"journal_size_limit = {bounds.journal // 2}")
         self._pruner = Pruner(self._connection, bounds, max_age, self._write)
         self._wait(0)
         # Open all the time: fstat costs half of stat, and shows when the file is removed.
-        self._journal = os.open(f"{path}-wal", os.O_RDONLY)
+        self._journal = None if path is None else os.open(f"{path}-wal", os.O_RDONLY)
 
     def fit(self) -> None:
         """Called once at start: the file may be larger than the limit."""
@@ -118,10 +118,11 @@ class StoreSession:
     @property
     def is_lost(self) -> bool:
         """Whether the file was removed: what is written now is lost."""
-        return os.fstat(self._journal).st_nlink == 0
+        return self._journal is not None and os.fstat(self._journal).st_nlink == 0
 
     def close(self) -> None:
-        os.close(self._journal)
+        if self._journal is not None:
+            os.close(self._journal)
         self._connection.close()
 
     @contextlib.contextmanager
@@ -196,6 +197,8 @@ class StoreSession:
     def _begin(self, pages: int) -> bool:
         """Whether the journal has room; checked with the lock held, because other processes write to it, too."""
         self._connection.execute("BEGIN IMMEDIATE")
+        if self._journal is None:
+            return True
         journal = os.fstat(self._journal)
         if journal.st_size + pages * FRAME > self._bounds.journal or not journal.st_nlink:
             self._connection.execute("ROLLBACK")

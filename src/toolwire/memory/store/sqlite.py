@@ -1,4 +1,4 @@
-"""The store in one SQLite file that several processes may share."""
+"""The store in SQLite: one file that several processes may share, or the memory of one process."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _TICK = 1e-6  # seconds; a double holds no finer ones since 1970
 
 
 class SqliteStore:
-    """Opens its file with the first call, in its own thread; a process may fork before that, not after."""
+    """Opens its file with the first call, in its own thread; a process may fork before that, not after. path: None for memory."""
 
     def __init__(
         self,
-        path: Path,
+        path: Path | None,
         *,
         max_bytes: int,
         max_age: float,
@@ -37,7 +37,7 @@ class SqliteStore:
     ) -> None:
         self._clock = clock
         self._last = 0.0
-        self._bounds = bounds_of(max_bytes)
+        self._bounds = bounds_of(max_bytes, has_journal=path is not None)
         self._worker = StoreThread(lambda: StoreSession(path, self._bounds, max_age, patience), clock)
 
     async def put(self, entry: Entry) -> None:

@@ -50,6 +50,7 @@ def test_the_list_has_the_models_of_all_back_ends_that_can_be_reached_and_the_al
             Listed("a", "x", "y"), Listed("b", "z"), Listed("down", is_reachable=False), aliases={"fast": "b/z"}
         )
         assert [line.id for line in await found.models()] == ["a/x", "a/y", "b/z", "fast"]
+        assert found.unlisted == ["down"]
 
     asyncio.run(main())
 

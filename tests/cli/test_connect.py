@@ -13,7 +13,7 @@ import pytest
 from tests.server.harness import Gateway, Process, free_port, gateway, process, server_config
 from toolwire.cli.app import run
 from toolwire.cli.clients.table import clients
-from toolwire.config.file import Config, with_backends
+from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.config.secret import Secret
 
 pytestmark = pytest.mark.slow
@@ -139,7 +139,7 @@ def test_writing_shows_a_diff_keeps_a_backup_and_is_done_once(home: Path, capsys
     path = home / ".codex" / "config.toml"
     path.parent.mkdir()
     path.write_text('# mine\nmodel = "gpt-5.5"\n[tools]\nweb_search = true\n')
-    assert run(["connect", "codex", "--url", NOBODY, "--write"]) == 0
+    assert run(["connect", "codex", "--url", NOBODY, "--model", "demo/echo-tools", "--write"]) == 0
     shown = capsys.readouterr().out
     assert '-model = "gpt-5.5"\n+model = "demo/echo-tools"\n' in shown
     (backup,) = path.parent.glob("config.toml.*.bak")
@@ -148,16 +148,67 @@ def test_writing_shows_a_diff_keeps_a_backup_and_is_done_once(home: Path, capsys
     settings = tomllib.loads(path.read_text())
     assert settings["tools"] == {"web_search": True}
     assert settings["model_provider"] == "toolwire"
-    assert run(["connect", "codex", "--url", NOBODY, "--write"]) == 0
+    assert run(["connect", "codex", "--url", NOBODY, "--model", "demo/echo-tools", "--write"]) == 0
     assert f"{path}: nothing to change.\n" in capsys.readouterr().out
     assert list(path.parent.glob("*.bak")) == [backup]
+
+
+def test_without_a_gateway_no_model_is_written(home: Path, capsys: Shown) -> None:
+    path = home / ".codex" / "config.toml"
+    path.parent.mkdir()
+    path.write_text('model = "gpt-5.5"\n')
+    assert run(["connect", "codex", "--url", NOBODY, "--write"]) == 2
+    shown = capsys.readouterr()
+    assert shown.err == (
+        f"toolwire: no gateway answers at {NOBODY}. Start it with `toolwire serve`, or select a model with --model.\n"
+    )
+    assert shown.out == ""
+    assert path.read_text() == 'model = "gpt-5.5"\n'
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_shown_settings_mark_a_placeholder(capsys: Shown) -> None:
+    assert run(["connect", "codex", "--url", NOBODY]) == 0
+    shown = capsys.readouterr()
+    assert 'model = "demo/echo-tools"' in shown.out
+    assert f"no gateway answers at {NOBODY}." in shown.err
+    assert "demo/echo-tools is only a placeholder" in shown.err
+    assert run(["connect", "codex", "--url", NOBODY, "--model", "m"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_the_demo_model_does_not_replace_back_ends_that_cannot_be_reached(home: Path, capsys: Shown) -> None:
+    down = BackendConfig(name="down", kind="openai-chat", base_url=f"{NOBODY}/v1")
+    with gateway(with_backends(Config(server=server_config()), (down,))) as running:
+        url = f"http://127.0.0.1:{running.port}"
+        assert run(["connect", "codex", "--url", url, "--write"]) == 2
+        assert "lists no model of down, which cannot be reached. `toolwire doctor`" in capsys.readouterr().err
+        assert not list(home.iterdir())
+        assert run(["connect", "codex", "--url", url, "--check"]) == 1
+        assert capsys.readouterr().out.startswith("WRONG the gateway at")
+        assert run(["connect", "codex", "--url", url, "--model", "demo/echo-tools", "--write", "--check"]) == 0
+
+
+def test_a_refused_key_is_reported_before_anything_is_written(locked: Gateway, home: Path, capsys: Shown) -> None:
+    assert run(["connect", "codex", "--url", f"http://127.0.0.1:{locked.port}", "--write"]) == 2
+    assert "refuses the key (401). Set TOOLWIRE_KEY to one of its keys." in capsys.readouterr().err
+    assert not list(home.iterdir())
+
+
+def test_the_first_model_that_can_chat_is_chosen(capsys: Shown) -> None:
+    listed = BackendConfig(name="there", kind="openai-chat", base_url=f"{NOBODY}/v1", models=("text-embed-1", "talker"))
+    with gateway(with_backends(Config(server=server_config()), (listed,))) as running:
+        assert run(["connect", "codex", "--url", f"http://127.0.0.1:{running.port}"]) == 0
+    shown = capsys.readouterr()
+    assert 'model = "there/talker"' in shown.out
+    assert shown.err == ""
 
 
 def test_writing_keeps_comments(home: Path) -> None:
     path = home / ".config" / "opencode" / "opencode.jsonc"
     path.parent.mkdir(parents=True)
     path.write_text('{\n  // my theme\n  "theme": "system",\n}\n')
-    assert run(["connect", "opencode", "--url", NOBODY, "--write", "--dialect", "messages"]) == 0
+    assert run(["connect", "opencode", "--url", NOBODY, "--model", "m", "--write", "--dialect", "messages"]) == 0
     assert path.read_text().startswith('{\n  // my theme\n  "theme": "system",\n  "$schema"')
     assert not (path.parent / "opencode.json").exists()
 
@@ -177,7 +228,7 @@ def test_writing_keeps_comments(home: Path) -> None:
     ],
 )
 def test_each_file_is_where_its_client_looks(home: Path, client: str, name: str, capsys: Shown) -> None:
-    assert run(["connect", client, "--url", NOBODY, "--write"]) == 0
+    assert run(["connect", client, "--url", NOBODY, "--model", "m", "--write"]) == 0
     assert (home / name).is_file()
     assert "written." in capsys.readouterr().out
     (home / name).write_text("{broken")
@@ -233,7 +284,7 @@ def test_the_check_reports_a_missing_alias(demo: Process, capsys: Shown) -> None
 def test_a_vault_is_named_by_its_folder(home: Path) -> None:
     (home / "copilot").mkdir()
     (home / "copilot" / "data.json").write_text('{"settingsVersion": 8, "providers": {"mine": {}}}')
-    arguments = ["connect", "obsidian-copilot", "--url", NOBODY, "--file", str(home / "copilot")]
+    arguments = ["connect", "obsidian-copilot", "--url", NOBODY, "--model", "m", "--file", str(home / "copilot")]
     assert run([*arguments, "--write"]) == 0
     data = json.loads((home / "copilot" / "data.json").read_text())
     assert list(data["providers"]) == ["mine", "toolwire"]

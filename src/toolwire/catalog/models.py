@@ -26,6 +26,7 @@ class Catalog:
         self._lists: list[tuple[str, list[Model]]] = []
         self._listed_at = -_LIST_AGE
         self._announced: dict[str, list[Model]] = {}  # by back ends that report changes of their list themselves
+        self._unlisted: dict[str, None] = {}
         self._lock = asyncio.Lock()
         self._knows_others = False
         self._knows_default = False
@@ -46,6 +47,11 @@ class Catalog:
                 hint=absence.hint,
             )
         return route
+
+    @property
+    def unlisted(self) -> list[str]:
+        """Back ends whose model list could not be fetched the last time."""
+        return list(self._unlisted)
 
     async def models(self) -> list[ModelLine]:
         """Every model as backend/model, and every alias."""
@@ -113,19 +119,24 @@ class Catalog:
         self._knows_others = True
 
     async def _fetch(self, backends: Iterable[Backend]) -> list[tuple[str, list[Model]]]:
-        lists = await asyncio.gather(*(_list_of(backend) for backend in backends))
-        for name, models in lists:
-            self._register(name, self._announced.get(name, models))
-        return list(lists)
+        fetched = await asyncio.gather(*(_list_of(backend) for backend in backends))
+        for name, models in fetched:
+            if models is None:
+                self._unlisted[name] = None
+            else:
+                self._unlisted.pop(name, None)
+            self._register(name, self._announced.get(name, models or []))
+        return [(name, models or []) for name, models in fetched]
 
     def _register(self, name: str, models: list[Model]) -> None:
         if models:
             self.router.note_models(name, [known for model in models for known in (model.id, *model.also)])
 
 
-async def _list_of(backend: Backend) -> tuple[str, list[Model]]:
+async def _list_of(backend: Backend) -> tuple[str, list[Model] | None]:
+    """None if the list could not be fetched."""
     try:
         async with asyncio.timeout(_LIST_SECONDS):
             return backend.name, await backend.models()
     except (GatewayError, TimeoutError):
-        return backend.name, []
+        return backend.name, None

@@ -10,7 +10,7 @@ from contextlib import suppress
 from cyclopts import App, CycloptsError
 
 from .. import __version__
-from ..errors import GatewayError
+from ..errors import GatewayError, UpstreamError
 from .chat.command import chat
 from .connect import connect
 from .doctor import doctor
@@ -53,6 +53,8 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()  # errors here are still reported
     except CycloptsError as error:
         return _fail(f"{' '.join(str(error).split())} Run `toolwire --help` for a list of commands.")
+    except UpstreamError as error:
+        return _fail(error.sentence(), PROBLEM_FOUND)
     except GatewayError as error:
         return _fail(error.sentence())
     except KeyboardInterrupt:

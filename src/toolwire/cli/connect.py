@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,14 +20,13 @@ from ..config.file import is_loopback, load, suggestion, url_fault
 from ..config.secret import Secret
 from ..errors import ConfigError, quote
 from .clients.client import DUMMY, KEY, Client, ConnectTarget, DialectSetup, SettingsFile, fill, settings_of
-from .clients.gateway import GatewayStatus, key_from_environment, look
+from .clients.gateway import DEMO, GatewayStatus, key_from_environment, look
 from .clients.settings_file import FORMATS, FileChange, difference, locate, plan, write
 from .clients.table import clients
 from .found import ConfigFlag
-from .models import plain
+from .models import first_chat_model, plain
 from .serve import address_of
 
-DEMO = "demo/echo-tools"
 # The name is inserted between quotes in files, shell commands and code, and must not end them.
 _MODEL = re.compile(r"""[^\s"'`\\$\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]{1,200}""")
 
@@ -61,13 +61,14 @@ DEFAULTS = ConnectOptions()
 
 
 class Gateway(Struct, frozen=True, kw_only=True):
-    """key is what --check sends; it is never shown, and a placeholder if it is unknown."""
+    """key is what --check sends; it is never shown, and a placeholder if it is unknown. fault: why its models are unknown."""
 
     address: str
     has_key: bool
     is_key_known: bool
     key: Secret
     models: tuple[str, ...]
+    fault: ConfigError | None
 
 
 def connect(client: str | None = None, *, options: ConnectOptions = DEFAULTS) -> int:
@@ -82,13 +83,19 @@ def connect(client: str | None = None, *, options: ConnectOptions = DEFAULTS) ->
         address=gateway.address, model=_model(options.model, gateway.models), has_key=gateway.has_key
     )
     target = target.named_for(way)
+    fault = gateway.fault if options.model is None else None
     if options.write_key:
         target = replace(target, key=_key_to_write(chosen, way, gateway, options))
     if options.write:
-        _write(chosen, way, target, options.file)
+        _write(chosen, way, target, options.file, fault)
+    if options.check and fault is not None and gateway.models:
+        print(f"WRONG {fault.sentence()}")  # only the demo model would answer
+        return 1
     if options.check:
         return _check(chosen, way, target, gateway.key)
     if not options.write:
+        if fault is not None:
+            print(f"toolwire: {fault.sentence()} Below, {target.model} is only a placeholder.", file=sys.stderr)
         print("\n".join(_describe(chosen, way, target, options)))
     return 0
 
@@ -136,14 +143,27 @@ def _gateway(options: ConnectOptions) -> Gateway:
         server = load(options.config, os.environ).server
         address, has_key = address_of(server), bool(server.keys)
         key = given or (server.keys[0] if server.keys else Secret(DUMMY))
-        models = look(address, key.reveal()).models
-        return Gateway(address=address, has_key=has_key, is_key_known=has_key, key=key, models=models)
+        found = look(address, key.reveal())
+        return Gateway(
+            address=address,
+            has_key=has_key,
+            is_key_known=has_key,
+            key=key,
+            models=found.models,
+            fault=found.fault(address),
+        )
     address = _address(options.url)
     found = look(address, "")
     has_key = _requires_key(address, found, given)
-    models = look(address, given.reveal()).models if has_key and given else found.models
-    key = given or Secret(DUMMY)
-    return Gateway(address=address, has_key=has_key, is_key_known=bool(given), key=key, models=models)
+    found = look(address, given.reveal()) if has_key and given else found
+    return Gateway(
+        address=address,
+        has_key=has_key,
+        is_key_known=bool(given),
+        key=given or Secret(DUMMY),
+        models=found.models,
+        fault=found.fault(address),
+    )
 
 
 def _requires_key(address: str, found: GatewayStatus, given: Secret) -> bool:
@@ -164,7 +184,7 @@ def _address(url: str) -> str:
 
 def _model(given: str | None, listed: tuple[str, ...]) -> str:
     if given is None:
-        return next((model for model in listed if _MODEL.fullmatch(model)), DEMO)
+        return first_chat_model([model for model in listed if _MODEL.fullmatch(model) and model != DEMO]) or DEMO
     if not _MODEL.fullmatch(given):
         message = f"found {quote(given)}; expected a model name without spaces, quotes, backslashes and $."
         raise ConfigError(message, where="--model")
@@ -235,7 +255,10 @@ def _aliased(client: Client, target: ConnectTarget) -> Iterator[str]:
         yield f'[models]\n"{target.model}" = "{target.alias_of}"'
 
 
-def _write(client: Client, way: DialectSetup, target: ConnectTarget, file: Path | None) -> None:
+def _write(
+    client: Client, way: DialectSetup, target: ConnectTarget, file: Path | None, fault: ConfigError | None
+) -> None:
+    """fault: why the model of the target is only a placeholder, which is not written."""
     if not way.files:
         means = "environment variables" if way.environment else "code"
         raise ConfigError(
@@ -243,6 +266,8 @@ def _write(client: Client, way: DialectSetup, target: ConnectTarget, file: Path 
             hint=f"Use what `toolwire connect {client.name}` shows.",
         )
     changes = [_plan(settings_file, way, target, file) for settings_file in way.files]
+    if fault is not None:
+        raise fault
     for change in changes:
         _apply(change)
     for line in _after(client, target):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -20,6 +22,10 @@ from .found import ConfigFlag, found_config
 
 HTTP_SECONDS = 5.0
 PROGRAM_SECONDS = 20.0  # includes its start
+# Model lists contain models that cannot chat; they are recognised by name.
+_NOT_CHAT = re.compile(
+    r"embed|whisper|tts|dall-e|moderation|image|audio|realtime|transcribe|rerank|sora|speech|veo|imagen", re.IGNORECASE
+)
 
 
 class ModelListing(Struct, frozen=True, kw_only=True):
@@ -71,6 +77,11 @@ async def ask(backend: BackendConfig, seconds: float = 0.0, *, gateway: GatewayS
         unreachable = UpstreamError(f"it cannot be reached: {error.strerror or type(error).__name__}.")
         return ModelListing(backend=backend.name, error=unreachable)
     return ModelListing(backend=backend.name, models=answers, program=program)
+
+
+def first_chat_model(models: Sequence[str]) -> str:
+    """ "" for an empty list."""
+    return next((model for model in models if not _NOT_CHAT.search(model)), models[0] if models else "")
 
 
 def plain(text: str, length: int = 200) -> str:

@@ -37,7 +37,7 @@ from .collector import Collector
 from .exchange import ClientGone, Exchange, check_type, read_body, while_here, with_model
 from .logs import Log
 from .mounts import RuntimeAccess
-from .reply import Reply, WrongMethod
+from .reply import Reply, WrongMethod, unlisted_header
 from .state import StateApi, is_stateful
 from .state.query import StateQuery, query_in
 from .stats_writer import Recorder
@@ -223,7 +223,8 @@ class App:
     async def _show_models(self, endpoint: Endpoint, reply: Reply) -> None:
         catalog = self._running().catalog
         if endpoint.task == "models":
-            await reply.json(reply.dialect.encode_models(await catalog.models()))
+            body = reply.dialect.encode_models(await catalog.models())
+            await reply.whole(200, body, "application/json", unlisted_header(catalog.unlisted))
             return
         line = await catalog.model(endpoint.model)
         if line is None:

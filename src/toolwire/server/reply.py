@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from ..backends.mounts import Send
@@ -156,6 +156,11 @@ def loss_header(losses: list[Loss]) -> HeaderList:
         counts[loss.feature] = counts.get(loss.feature, 0) + 1
     words = ", ".join(f"{feature};n={count}" if count > 1 else feature for feature, count in counts.items())
     return [(b"x-toolwire-loss", _printable(words)[:_MAX_LOSS_HEADER])]
+
+
+def unlisted_header(backends: Sequence[str]) -> HeaderList:
+    """The back ends whose models are missing from a model list, because they did not answer."""
+    return [(b"x-toolwire-unlisted", _printable(", ".join(backends))[:_MAX_LOSS_HEADER])] if backends else []
 
 
 def debug_header(report: bytes) -> tuple[bytes, bytes]:

@@ -16,7 +16,7 @@ import pytest
 
 from tests.cli.chat.typist import CTRL_C, CTRL_D, SEQUENCE, UP, environment, piped, scripted, typing
 from tests.programs.installed import node_program
-from tests.server.harness import ask, gateway, server_config
+from tests.server.harness import ask, free_port, gateway, server_config
 from toolwire.agent import Conversation
 from toolwire.cli.app import app, run
 from toolwire.cli.chat.command import DEFAULTS, ChatOptions
@@ -50,6 +50,16 @@ def test_a_prompt_is_answered_once(tmp_path: Path) -> None:
     assert "thinking: Hm.\n" in done.stderr
     assert "tokens in" in done.stderr
     assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_back_ends_that_cannot_be_reached_fail_the_command(tmp_path: Path) -> None:
+    (tmp_path / "toolwire.toml").write_text(
+        f'[backends.local]\nkind = "openai-chat"\nbase_url = "http://127.0.0.1:{free_port()}/v1"\n'
+    )
+    done = piped(tmp_path, "hi")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "local: 127.0.0.1:" in done.stderr
+    assert "--model selects a model" in done.stderr
 
 
 @pytest.mark.slow

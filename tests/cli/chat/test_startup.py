@@ -11,11 +11,13 @@ from msgspec.structs import replace
 
 from tests.cli.chat.stage import play
 from tests.cli.listener import http, listening
+from tests.server.harness import free_port
 from toolwire.agent.agent import runnables_of
 from toolwire.cli.chat.command import ChatOptions
-from toolwire.cli.chat.startup import DEMO, ChatCounts, check_model, first_model, first_model_at, list_names, tools_of
+from toolwire.cli.chat.startup import ChatCounts, check_model, first_model, first_model_at, list_names, tools_of
+from toolwire.cli.clients.gateway import DEMO
 from toolwire.config.file import BackendConfig, Config, ServerConfig, StoreConfig, with_backends
-from toolwire.errors import BadRequest, ConfigError
+from toolwire.errors import BadRequest, ConfigError, UpstreamError
 from toolwire.memory.store import SqliteStore
 from toolwire.server.stats_writer import recorded
 from toolwire.telemetry import Record
@@ -77,7 +79,32 @@ def test_the_first_that_can_talk() -> None:
 
 def test_the_demo_where_there_is_no_other() -> None:
     assert first() == DEMO
-    assert first(KEYLESS) == DEMO
+
+
+def test_the_demo_does_not_replace_back_ends_that_cannot_answer() -> None:
+    unreachable = BackendConfig(name="down", kind="openai-chat", base_url=f"http://127.0.0.1:{free_port()}/v1")
+    with pytest.raises(UpstreamError) as raised:
+        first(KEYLESS, unreachable)
+    reported = raised.value.sentence()
+    assert "keyless: KEY is not set." in reported
+    assert "down: 127.0.0.1:" in reported
+    assert "refused the connection" in reported
+    assert "`toolwire doctor`" in reported
+
+
+def test_a_server_without_models_is_reported() -> None:
+    async def main() -> None:
+        async with listening(http(b'{"data": []}')) as listener:
+            empty = BackendConfig(name="empty", kind="openai-chat", base_url=f"http://127.0.0.1:{listener.port}/v1")
+            with pytest.raises(UpstreamError, match=r"empty: it lists no models\."):
+                await first_model(with_backends(Config(), (empty,)))
+
+    asyncio.run(main())
+
+
+def test_other_back_ends_answer_for_one_that_cannot() -> None:
+    unreachable = BackendConfig(name="down", kind="openai-chat", base_url=f"http://127.0.0.1:{free_port()}/v1")
+    assert first(unreachable, OTHER) == "other/words"
 
 
 def test_a_model_list_is_requested(tmp_path: Path) -> None:
@@ -90,7 +117,10 @@ def test_a_gateway_elsewhere_says_what_it_has() -> None:
         async with listening(http(body)) as listener:
             url = f"http://127.0.0.1:{listener.port}/v1"
             assert await asyncio.to_thread(first_model_at, url, "") == "there/one"
-        assert await asyncio.to_thread(first_model_at, url, "") == DEMO
+        with pytest.raises(ConfigError, match="no gateway answers at"):
+            await asyncio.to_thread(first_model_at, url, "")
+        async with listening(http(b'{"data": [{"id": "demo/echo-tools"}]}')) as listener:
+            assert await asyncio.to_thread(first_model_at, f"http://127.0.0.1:{listener.port}", "") == DEMO
 
     asyncio.run(main())
 

@@ -26,6 +26,11 @@ def test_the_models_are_listed_with_the_key() -> None:
     assert b"authorization: Bearer k-1\r\n" in request
 
 
+def test_back_ends_that_a_list_lacks_are_named() -> None:
+    answer = http(b'{"data": []}').replace(b"\r\n", b"\r\nx-toolwire-unlisted: a, b\r\n", 1)
+    assert seen(answer)[0] == GatewayStatus(status=200, unlisted="a, b")
+
+
 def test_without_a_key_none_is_sent() -> None:
     found, request = seen(http(b"{}", "401 Unauthorized"))
     assert found == GatewayStatus(status=401)

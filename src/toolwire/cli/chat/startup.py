@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -16,15 +15,15 @@ from ...agent import Agent
 from ...agent.agent import AnyTool, runnables_of
 from ...agent.loop import Terms
 from ...catalog.router import router_for
-from ...config.file import Config, default_store_path
-from ...errors import ConfigError, InternalError
+from ...config.file import BackendConfig, Config, default_store_path
+from ...errors import ConfigError, InternalError, UpstreamError
 from ...memory.store import Store, open_store
 from ...memory.store.memory import MemoryStore
 from ...telemetry.hourly import HourlyCounts
 from ...tools import Runnable
-from ..clients.gateway import key_from_environment, look
+from ..clients.gateway import DEMO, GatewayStatus, key_from_environment, look
 from ..found import found_config
-from ..models import ask
+from ..models import ModelListing, ask, first_chat_model, gateway_of, plain
 from .approvals import ApprovalPrompt, Approvals
 from .command import ChatOptions
 from .display import Display, JsonLines, Reporter, counted
@@ -36,15 +35,10 @@ from .terminal import TypedLines, history_path, terminal_on
 if TYPE_CHECKING:
     from ...server.stats_writer import Recorder
 
-DEMO = "demo/echo-tools"
 INTERRUPTED = 130
 _CODES = {"error": 1, "interrupted": INTERRUPTED}
 _MAX_NAMED = 12  # tools
 _READ_TOOLS = ("read", "list", "glob", "grep")
-# Model lists contain models that cannot chat; they are recognised by name.
-_NOT_CHAT = re.compile(
-    r"embed|whisper|tts|dall-e|moderation|image|audio|realtime|transcribe|rerank|sora|speech|veo|imagen", re.IGNORECASE
-)
 
 
 def start(options: ChatOptions, question: str | None) -> int:
@@ -171,21 +165,47 @@ def list_names(tools: Sequence[Runnable]) -> str:
 
 
 async def first_model(config: Config) -> str:
-    """The first chat model of the default back end, else of the others, else the demo model."""
-    backends = [backend for backend in config.backends if backend.kind != "demo" and not backend.missing]
+    """The first chat model of the default back end, else of the others; the demo model only if there are no others.
+
+    Raises UpstreamError, with the reason of each back end, if none lists a model.
+    """
+    backends = [backend for backend in config.backends if backend.kind != "demo"]
     backends.sort(key=lambda backend: backend.name != config.server.default)
-    listings = await asyncio.gather(*(ask(backend) for backend in backends if not backend.models))
-    listed = {listing.backend: listing.models for listing in listings}
-    for backend in backends:
-        if found := _first_chat_model(backend.models or listed[backend.name]):
-            return f"{backend.name}/{found}"
+    gateway = await gateway_of(config)
+    listings = await asyncio.gather(*(_listing(backend, gateway) for backend in backends))
+    for listing in listings:
+        if found := first_chat_model(listing.models):
+            return f"{listing.backend}/{found}"
+    if listings:
+        raise _no_model(listings)
     return DEMO
 
 
 def first_model_at(url: str, key: str) -> str:
-    """The first chat model of a running gateway; the demo model if it does not answer."""
-    listed = [model for model in look(url.rstrip("/").removesuffix("/v1"), key).models if model != DEMO]
-    return _first_chat_model(listed) or DEMO
+    """The first chat model of a running gateway; the demo model if it has no other. Raises ConfigError if none can be chosen."""
+    address = url.rstrip("/").removesuffix("/v1")
+    found = look(address, key)
+    if (fault := found.fault(address)) is not None:
+        raise fault
+    return first_chat_model([model for model in found.models if model != DEMO]) or DEMO
+
+
+async def _listing(backend: BackendConfig, gateway: GatewayStatus) -> ModelListing:
+    """The models of the file, without a request, else those that the back end lists."""
+    if backend.models and not backend.missing:
+        return ModelListing(backend=backend.name, models=backend.models)
+    return await ask(backend, gateway=gateway)
+
+
+def _no_model(listings: Sequence[ModelListing]) -> UpstreamError:
+    reasons = (
+        f"{listing.backend}: {listing.error.sentence() if listing.error else 'it lists no models.'}"
+        for listing in listings
+    )
+    return UpstreamError(
+        f"no back end has a model that answers now. {plain(' '.join(reasons), 1500)}",
+        hint=f"`toolwire doctor` checks each of them. --model selects a model, such as {DEMO}, which only shows how tools work.",
+    )
 
 
 async def check_model(config: Config, model: str) -> None:
@@ -260,7 +280,3 @@ def _recorder_class() -> type[Recorder]:
     from ...server.stats_writer import Recorder
 
     return Recorder
-
-
-def _first_chat_model(models: Sequence[str]) -> str:
-    return next((model for model in models if not _NOT_CHAT.search(model)), models[0] if models else "")

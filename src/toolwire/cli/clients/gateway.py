@@ -13,18 +13,37 @@ from msgspec import Struct
 
 from ...config.file import Config
 from ...config.secret import Resolver, Secret
-from ...errors import ConfigError
+from ...errors import ConfigError, quote
 from ..serve import address_of
 from .client import DUMMY, KEY
 
+DEMO = "demo/echo-tools"
 _MAX_BYTES = 4 * 1024 * 1024
 
 
 class GatewayStatus(Struct, frozen=True, kw_only=True):
-    """status is 0 if it does not answer."""
+    """status is 0 if it does not answer. unlisted: its back ends whose models could not be listed."""
 
     status: int = 0
     models: tuple[str, ...] = ()
+    unlisted: str = ""
+
+    def fault(self, address: str) -> ConfigError | None:
+        """Why no model can be chosen from this list; None if one can. The demo model is no substitute for unreachable back ends."""
+        if any(model != DEMO for model in self.models):
+            return None
+        choice = "or select a model with --model."
+        if not self.status:
+            return ConfigError(f"no gateway answers at {address}.", hint=f"Start it with `toolwire serve`, {choice}")
+        if self.status in (401, 403):
+            hint = f"Set {KEY} to one of its keys."
+            return ConfigError(f"the gateway at {address} refuses the key ({self.status}).", hint=hint)
+        if self.unlisted:
+            fault = f"the gateway at {address} lists no model of {quote(self.unlisted)[1:-1]}, which cannot be reached."
+            return ConfigError(fault, hint=f"`toolwire doctor` shows the reason. Correct it, {choice}")
+        if not self.models:
+            return ConfigError(f"{address} answers {self.status} and lists no models.", hint=f"Check the URL, {choice}")
+        return None
 
 
 def running(config: Config) -> GatewayStatus:
@@ -33,13 +52,13 @@ def running(config: Config) -> GatewayStatus:
 
 def look(address: str, key: str, seconds: float = 2.0) -> GatewayStatus:
     """Lists the models of a gateway. Does not raise."""
-    status, listing = _get(address, "/v1/models", key, seconds)
-    return GatewayStatus(status=status, models=_ids(listing))
+    status, listing, unlisted = _get(address, "/v1/models", key, seconds)
+    return GatewayStatus(status=status, models=_ids(listing), unlisted=unlisted)
 
 
 def windows_at(address: str, key: str, seconds: float = 2.0) -> int | None:
     """The number of connected VS Code windows; None if the gateway does not report it."""
-    _, listing = _get(address, "/bridge", key, seconds)
+    _, listing, _ = _get(address, "/bridge", key, seconds)
     windows = listing.get("windows") if isinstance(listing, dict) else None
     return len(windows) if isinstance(windows, list) else None
 
@@ -58,21 +77,22 @@ def key_of(config: Config) -> str:
     return key_from_environment().reveal() or configured
 
 
-def _get(address: str, path: str, key: str, seconds: float) -> tuple[int, Any]:
-    """The status, 0 without an answer, and the JSON body of a 200."""
+def _get(address: str, path: str, key: str, seconds: float) -> tuple[int, Any, str]:
+    """The status, 0 without an answer, the JSON body of a 200, and the back ends that a model list lacks."""
     connection = connect(address, seconds)
     try:
         connection.request("GET", path_at(address, path), headers={"authorization": f"Bearer {key}"} if key else {})
         response = connection.getresponse()
         body = response.read(_MAX_BYTES)
     except (OSError, http.client.HTTPException, ValueError):
-        return 0, None
+        return 0, None, ""
     finally:
         connection.close()
+    unlisted = response.headers.get("x-toolwire-unlisted", "")
     try:
-        return response.status, json.loads(body) if response.status == 200 else None
+        return response.status, json.loads(body) if response.status == 200 else None, unlisted
     except (ValueError, RecursionError):
-        return response.status, None
+        return response.status, None, unlisted
 
 
 def connect(address: str, seconds: float) -> http.client.HTTPConnection:

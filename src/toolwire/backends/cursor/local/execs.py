@@ -23,9 +23,11 @@ from ....tools.workspace.programs import find_program
 from ....tools.workspace.sandbox import Shell, find_sandbox
 from ....tools.workspace.shell import Runner
 from ...base import Confinement
+from ..wire.builtin_tools.requests import ToolRequest, tool_request
+from ..wire.exec_results import failure
 from ..wire.execs import Exec, answered, rejected
-from . import files as local_files
 from . import shell as local_shell
+from .files import WORK
 
 KINDS: dict[str, frozenset[str]] = {
     "read": frozenset({"read", "redacted_read", "pi_read"}),
@@ -36,14 +38,7 @@ KINDS: dict[str, frozenset[str]] = {
     "delete": frozenset({"delete"}),
     "shell": frozenset({"shell", "shell_stream", "mini_swe_agent_bash", "pi_bash"}),
 }
-_WORK = {
-    "read": local_files.read,
-    "write": local_files.write,
-    "delete": local_files.delete,
-    "list": local_files.ls,
-    "glob": local_files.glob,
-    "grep": local_files.grep,
-}
+_ALLOWED_BY = {"edit": "write"}
 _LIMITS = Limits()
 _TRIAL_SECONDS = 20.0
 
@@ -82,35 +77,33 @@ class LocalTools:
     async def run(self, exec: Exec) -> LocalResult:
         """A tool that is not allowed is declined in a result of its kind."""
         began = time.monotonic()
-        kind = _kind(exec)
+        request = tool_request(exec)
+        kind = "" if request is None else _ALLOWED_BY.get(request.ability, request.ability)
+        name = kind or exec.kind or "unknown"
         outcome: Outcome = "refused"
-        if kind not in self._kinds:
-            allowed = ", ".join(sorted(self._kinds)) or "nothing"
-            messages = rejected(
-                exec, f"{kind or exec.kind or 'this'} is not allowed in this workspace; allowed: {allowed}."
-            )
-        else:
-            results = await self._results(kind, exec)
+        try:
+            if request is None or kind not in self._kinds:
+                allowed = ", ".join(sorted(self._kinds)) or "nothing"
+                raise ToolRefused(f"{name} is not allowed in this workspace; allowed: {allowed}.")
+            results = await self._results(exec, request)
             messages, outcome = answered(exec, *results), _outcome(results[-1])
+        except ToolRefused as refusal:
+            messages = rejected(exec, str(refusal))
         confinement = self._runner.confinement if kind == "shell" else ""
         seconds = time.monotonic() - began
-        name = kind or exec.kind or "unknown"
         return LocalResult(messages, LocalCall(name=name, outcome=outcome, seconds=seconds, confinement=confinement))
 
-    async def _results(self, kind: str, exec: Exec) -> list[Any]:
-        if kind == "shell":
+    async def _results(self, exec: Exec, request: ToolRequest) -> list[Any]:
+        if request.ability == "shell":
             return await local_shell.run(self._root, self._limits, self._runner, exec)
 
         def work(budget: Budget) -> Any:
             try:
-                return _WORK[kind](Scope(self._root, self._limits, budget), exec)
+                return WORK[request.ability](Scope(self._root, self._limits, budget), exec, request.values)
             except ToolRefused as refusal:
-                return refusal
+                return failure(exec, str(refusal), is_missing=refusal.is_missing)
 
-        result = await off_loop(work, self._limits.seconds)
-        if isinstance(result, ToolRefused):
-            return [local_files.error_result(exec, str(result), is_missing=result.is_missing)]
-        return [result]
+        return [await off_loop(work, self._limits.seconds)]
 
 
 def confinement(config: BackendConfig) -> Confinement | None:
@@ -126,12 +119,6 @@ def confinement(config: BackendConfig) -> Confinement | None:
         text = f"commands of the service are refused: a sandbox is required, and {why_not}."
         return Confinement(text=text, is_refused=True, hint=local_shell.OPT_OUT)
     return Confinement(text=f"commands of the service run WITHOUT a sandbox ({why_not}): they can do what you can.")
-
-
-def _kind(exec: Exec) -> str:
-    if exec.kind == "grep":
-        return "grep" if exec.args.pattern else "glob"
-    return next((kind for kind, served in KINDS.items() if exec.kind in served), "")
 
 
 def _outcome(result: Any) -> Outcome:

@@ -11,6 +11,7 @@ from ....tools.workspace.messages import ToolRefused
 from ....tools.workspace.render import render_output, render_status
 from ....tools.workspace.shell import CommandResult, Runner, Unconfined
 from ..wire import agent
+from ..wire.exec_results import command_results, failure, output
 from ..wire.execs import Exec
 
 OPT_OUT = 'Install bubblewrap on the machine of the gateway, or set sandbox = "auto" for this back end to run commands without it.'
@@ -19,24 +20,27 @@ _TIMEOUT_CODE = 124  # as of timeout(1)
 
 
 async def run(root: Root, limits: Limits, runner: Runner, exec: Exec) -> list[Any]:
-    """One result, or the events of a stream."""
+    """One result, or the events of a stream. Raises ToolRefused."""
     try:
         command, seconds = _command(root, exec), _timeout(exec)
         result = await off_loop(
             lambda budget: runner.run(budget, command, seconds), limits.command_seconds + _EXTRA_SECONDS, COMMANDS
         )
     except Unconfined as refusal:
-        return [_rejected(exec, f"{refusal} {OPT_OUT}")]
-    except ToolRefused as refusal:
-        return [_rejected(exec, str(refusal))]
+        raise ToolRefused(f"{refusal} {OPT_OUT}") from None
     except OSError as error:
-        return [_rejected(exec, f"the command could not be started: {error.strerror or 'unknown fault'}.")]
+        raise ToolRefused(f"the command could not be started: {error.strerror or 'unknown fault'}.") from None
     stopped = render_status(result, limits) if result.stopped else ""
-    if exec.kind == "shell_stream":
-        return _stream(exec, result, stopped)
+    stdout, code = render_output(result), _exit_code(result)
+    is_timeout = result.stopped == "timeout"
     if exec.kind == "pi_bash":
-        return [_pi_result(result, stopped)]
-    return [_result(exec, result, stopped)]
+        why = f"{stdout}[{stopped or f'exit code {code}'}]"
+        return [output(exec, stdout) if code == 0 else failure(exec, why)]
+    if exec.kind != "shell_stream" and is_timeout and not stdout:
+        about = {"command": exec.args.command, "working_directory": exec.args.working_directory}
+        return [agent.ShellResult(timeout=agent.ShellTimeout(**about, timeout_ms=int(result.limit * 1000)))]
+    reason = agent.SHELL_ABORT_REASON_TIMEOUT if is_timeout else None
+    return command_results(exec, stdout, code, why_stopped=stopped, is_aborted=bool(stopped), reason=reason)
 
 
 def _command(root: Root, exec: Exec) -> str:
@@ -61,43 +65,3 @@ def _exit_code(result: CommandResult) -> int:
     if result.code is None:
         return _TIMEOUT_CODE
     return result.code if result.code >= 0 else 128 - result.code
-
-
-def _rejected(exec: Exec, why: str) -> Any:
-    if exec.kind == "pi_bash":
-        return agent.PiBashExecResult(error=agent.PiBashExecError(error=why))
-    rejected = agent.ShellRejected(**_about(exec), reason=why)
-    return agent.ShellStream(rejected=rejected) if exec.kind == "shell_stream" else agent.ShellResult(rejected=rejected)
-
-
-def _stream(exec: Exec, result: CommandResult, stopped: str) -> list[Any]:
-    events = [agent.ShellStream(start=agent.ShellStreamStart())]
-    if text := render_output(result) + (f"[{stopped}]" if stopped else ""):
-        events.append(agent.ShellStream(stdout=agent.ShellStreamStdout(data=text)))
-    last = agent.ShellStreamExit(code=_exit_code(result), cwd=exec.args.working_directory, aborted=bool(stopped))
-    if result.stopped == "timeout":
-        last.abort_reason = agent.SHELL_ABORT_REASON_TIMEOUT
-    return [*events, agent.ShellStream(exit=last)]
-
-
-def _result(exec: Exec, result: CommandResult, stopped: str) -> agent.ShellResult:
-    about, code, stdout = _about(exec), _exit_code(result), render_output(result)
-    if result.stopped == "timeout" and not stdout:
-        return agent.ShellResult(timeout=agent.ShellTimeout(**about, timeout_ms=int(result.limit * 1000)))
-    if code == 0:
-        return agent.ShellResult(success=agent.ShellSuccess(**about, exit_code=0, stdout=stdout))
-    failure = agent.ShellFailure(**about, exit_code=code, stdout=stdout, stderr=stopped, aborted=bool(stopped))
-    if result.stopped == "timeout":
-        failure.abort_reason = agent.SHELL_ABORT_REASON_TIMEOUT
-    return agent.ShellResult(failure=failure)
-
-
-def _pi_result(result: CommandResult, stopped: str) -> agent.PiBashExecResult:
-    output, code = render_output(result), _exit_code(result)
-    if code == 0:
-        return agent.PiBashExecResult(success=agent.PiBashExecSuccess(output=output))
-    return agent.PiBashExecResult(error=agent.PiBashExecError(error=f"{output}[{stopped or f'exit code {code}'}]"))
-
-
-def _about(exec: Exec) -> dict[str, Any]:
-    return {"command": exec.args.command, "working_directory": exec.args.working_directory}

@@ -162,10 +162,10 @@ def answered(exec: Exec, *results: Any) -> list[bytes]:
 
 def rejected(exec: Exec, why: str) -> list[bytes]:
     """Declined in the kind's own form; thrown where it has none."""
-    refusal, member = EXEC_REFUSALS.get(exec.kind), _result_member(exec.kind)
-    if refusal is None or member is None:
+    refusal = EXEC_REFUSALS.get(exec.kind)
+    if refusal is None:
         return thrown(exec, why)
-    result = getattr(agent, member.message_type.name)()
+    result = empty_result(exec.kind)
     if refusal.member == "status":
         result.status = getattr(agent, refusal.text)
     elif refusal.member:
@@ -176,6 +176,11 @@ def rejected(exec: Exec, why: str) -> list[bytes]:
             if name in inner.DESCRIPTOR.fields_by_name and name in exec.args.DESCRIPTOR.fields_by_name:
                 setattr(inner, name, getattr(exec.args, name))
     return answered(exec, result)
+
+
+def empty_result(kind: str) -> Any:
+    """A message of the type that answers this kind."""
+    return getattr(agent, _result_member(kind).message_type.name)()
 
 
 def thrown(exec: Exec, why: str) -> list[bytes]:

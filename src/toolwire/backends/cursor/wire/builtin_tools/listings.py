@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any
-
-from msgspec import Struct
 
 from .. import agent
+from ..exec_results import GrepHit, counts_found, files_found, grep_success, lines_found
 from .requests import ToolRequest
 
 _MAX_LINES = 20_000
@@ -26,13 +24,6 @@ _AROUND = re.compile(r"(.+?)-(\d{1,9})-(.*)")
 _HEADED = re.compile(r"(?:File: (?P<gemini>.+)|(?P<path>[^\s].*):)")
 _BELOW = re.compile(r"\s{0,9}(?:Line |L)(\d{1,9}): ?(.*)")
 _COUNTED = re.compile(r"(.+):(\d{1,9})")
-
-
-class _Hit(Struct, frozen=True):
-    path: str
-    number: int
-    text: str
-    is_around: bool = False
 
 
 def folder_in(text: str, path: str) -> agent.LsDirectoryTreeNode:
@@ -94,18 +85,17 @@ def extension(name: str) -> str:
 def files_in(text: str, request: ToolRequest) -> agent.GrepResult:
     files = [line.strip().removeprefix("- ") for line in text.split("\n")[:_MAX_LINES]]
     files = [file for file in dict.fromkeys(files) if file and not _NOTICE.match(file)]
-    found = agent.GrepFilesResult(files=files, total_files=len(files), client_truncated=_is_cut(text))
-    return _success(request, "files_with_matches", agent.GrepUnionResult(files=found))
+    return _success(request, "files_with_matches", files_found(files, is_cut=_is_cut(text)))
 
 
 def grep_result(text: str, request: ToolRequest) -> agent.GrepResult:
     """In the requested mode if possible: lines can be counted, but a list of files has no lines."""
     mode = request.values.get("mode") or "content"
     if not text.strip() or _NOTHING.match(text):
-        return _success(request, mode, _EMPTY.get(mode, _EMPTY["content"])())
+        return _success(request, mode, _EMPTY.get(mode, _EMPTY["content"]))
     lines = text.split("\n")[:_MAX_LINES]
     if mode == "count" and (counts := [found for line in lines if (found := _COUNTED.fullmatch(line.strip()))]):
-        return _success(request, mode, _counts({found[1]: int(found[2]) for found in counts}))
+        return _success(request, mode, counts_found({found[1]: int(found[2]) for found in counts}))
     hits = _hits(lines, with_context=any(request.values.get(name) for name in ("before", "after", "context")))
     if not hits and mode == "files_with_matches":
         return files_in(text, request)
@@ -113,60 +103,38 @@ def grep_result(text: str, request: ToolRequest) -> agent.GrepResult:
         whole = agent.GrepContentMatch(content=text)
         files = [agent.GrepFileMatch(file=request.values.get("path") or ".", matches=[whole])]
         return _success(request, "content", agent.GrepUnionResult(content=agent.GrepContentResult(matches=files)))
-    matching = Counter(hit.path for hit in hits if not hit.is_around)
+    matching = Counter(hit.path for hit in hits if not hit.is_context)
     if mode == "count":
-        return _success(request, mode, _counts(dict(matching)))
+        return _success(request, mode, counts_found(dict(matching)))
     if mode == "files_with_matches":
         return files_in("\n".join(matching), request)
-    return _success(request, mode, agent.GrepUnionResult(content=_lines(hits, is_cut=_is_cut(text))))
+    return _success(request, mode, lines_found(hits, is_cut=_is_cut(text)))
 
 
-def _hits(lines: list[str], *, with_context: bool) -> list[_Hit]:
-    hits, path = list[_Hit](), ""
+def _hits(lines: list[str], *, with_context: bool) -> list[GrepHit]:
+    hits, path = list[GrepHit](), ""
     for line in lines:
         if (found := _BELOW.fullmatch(line)) and path:
-            hits.append(_Hit(path, int(found[1]), found[2]))
+            hits.append(GrepHit(path, int(found[1]), found[2]))
         elif found := _HIT.fullmatch(line):
-            hits.append(_Hit(found[1], int(found[2]), found[3]))
+            hits.append(GrepHit(found[1], int(found[2]), found[3]))
         elif with_context and (found := _AROUND.fullmatch(line)):
-            hits.append(_Hit(found[1], int(found[2]), found[3], is_around=True))
+            hits.append(GrepHit(found[1], int(found[2]), found[3], is_context=True))
         elif (found := _HEADED.fullmatch(line)) and not _NOTICE.match(line):
             path = found["gemini"] or found["path"]
     return hits
 
 
-def _lines(hits: list[_Hit], *, is_cut: bool) -> agent.GrepContentResult:
-    files = dict[str, Any]()
-    for hit in hits:
-        match = files.setdefault(hit.path, agent.GrepFileMatch(file=hit.path)).matches.add()
-        match.line_number, match.content, match.is_context_line = hit.number, hit.text, hit.is_around
-    matching = sum(not hit.is_around for hit in hits)
-    return agent.GrepContentResult(
-        matches=list(files.values()), total_lines=len(hits), total_matched_lines=matching, client_truncated=is_cut
-    )
-
-
-def _counts(counts: dict[str, int]) -> agent.GrepUnionResult:
-    listed = [agent.GrepFileCount(file=file, count=count) for file, count in counts.items() if count]
-    total = min(sum(counts.values()), (1 << 31) - 1)
-    return agent.GrepUnionResult(
-        count=agent.GrepCountResult(counts=listed, total_files=len(listed), total_matches=total)
-    )
-
-
 _EMPTY = {
-    "files_with_matches": lambda: agent.GrepUnionResult(files=agent.GrepFilesResult()),
-    "count": lambda: agent.GrepUnionResult(count=agent.GrepCountResult()),
-    "content": lambda: agent.GrepUnionResult(content=agent.GrepContentResult()),
+    "files_with_matches": files_found((), is_cut=False),
+    "count": counts_found({}),
+    "content": lines_found((), is_cut=False),
 }
 
 
 def _success(request: ToolRequest, mode: str, found: agent.GrepUnionResult) -> agent.GrepResult:
-    path = request.values.get("path") or "."
     pattern = "" if request.ability == "glob" else request.values["pattern"]
-    success = agent.GrepSuccess(pattern=pattern, path=path, output_mode=mode)
-    success.workspace_results[path].CopyFrom(found)
-    return agent.GrepResult(success=success)
+    return grep_success(pattern, request.values.get("path") or ".", mode, found)
 
 
 def _is_cut(text: str) -> bool:

@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from .....types import Media, Text, Tool, ToolResult
 from .. import agent
+from ..exec_results import command_results, count_lines, failure, file_read, file_written, output
 from ..execs import Exec
 from ..values import valid_utf8
 from .client_output import (
@@ -36,7 +37,6 @@ _PARTIAL = (
     "read a part of it with offset and limit, or use a tool that edits in place."
 )
 _INCOMPLETE = "the output of the command was cut or did not come at all; request less at once. It was: "
-_NO_REASON = "the client gave no reason."
 _UNCHANGED = re.compile(r"\s{0,9}(?:<system-reminder>)?\s{0,9}File unchanged since last read", re.IGNORECASE)
 _MAX_QUOTED = 2000
 _MAX_FILE = 1 << 20
@@ -103,28 +103,17 @@ def _content(result: ToolResult) -> tuple[str, bytes]:
 
 
 def _shell(given: _ClientResult) -> list[Any]:
-    args, output = given.exec.args, command_output(given.text)
-    code = output.code if output.code is not None else int(given.is_error)
+    found = command_output(given.text)
+    code = found.code if found.code is not None else int(given.is_error)
     if given.exec.kind == "pi_bash":
-        return [_pi_result(agent.PiBashExecResult, given.text, is_error=code != 0)]
-    if given.exec.kind == "shell_stream":
-        aborted = is_timeout(given.text)
-        ended = agent.ShellStreamExit(code=code & 0xFFFFFFFF, cwd=args.working_directory, aborted=aborted)
-        stream = [agent.ShellStream(start=agent.ShellStreamStart())]
-        if output.text:
-            stream.append(agent.ShellStream(stdout=agent.ShellStreamStdout(data=output.text)))
-        return [*stream, agent.ShellStream(exit=ended)]
-    about = {"command": args.command, "working_directory": args.working_directory}
-    if code == 0:
-        return [agent.ShellResult(success=agent.ShellSuccess(**about, exit_code=0, stdout=output.text))]
-    failure = agent.ShellFailure(**about, exit_code=code, stdout=output.text, aborted=is_timeout(given.text))
-    return [agent.ShellResult(failure=failure)]
+        return [failure(given.exec, given.text) if code else output(given.exec, given.text)]
+    return command_results(given.exec, found.text, code, is_aborted=is_timeout(given.text))
 
 
 def _read(given: _ClientResult) -> Any:
     values = given.mapped.request.values
     if given.image and not given.is_error:
-        return _read_success(given, agent.ReadSuccess(data=given.image, file_size=len(given.image)))
+        return file_read(given.exec, agent.ReadSuccess(data=given.image, file_size=len(given.image)))
     if given.mapped.by_shell:
         return _read_by_shell(given)
     if _UNCHANGED.match(given.text):
@@ -140,124 +129,94 @@ def _read(given: _ClientResult) -> Any:
         given.known.add(given.path, found.text)
     success = _file(found.text)
     success.truncated, success.range_applied = not found.is_whole, ranged
-    return _read_success(given, success)
+    return file_read(given.exec, success)
 
 
 def _read_unchanged(given: _ClientResult) -> Any:
     text = given.known.get(given.path)
     if text is None:
         return _read_error(given, f"{given.path} is unchanged, so the client does not show it again; read it in parts.")
-    return _read_success(given, _file(text))
+    return file_read(given.exec, _file(text))
 
 
 def _read_by_shell(given: _ClientResult) -> Any:
     """The command reports the size of the file, so a truncated or changed output is detected."""
-    output, ranged = framed_output(given.text), has_range(given.mapped.request.values)
-    if output is None and is_missing(given.text):
+    found, ranged = framed_output(given.text), has_range(given.mapped.request.values)
+    if found is None and is_missing(given.text):
         return _read_error(given, "no such file")
-    if output is None and is_folder(given.text):
+    if found is None and is_folder(given.text):
         return _read_error(given, f"{given.path} is a folder, expected a file.")
-    if output is None or output.code:
+    if found is None or found.code:
         return _read_error(given, _INCOMPLETE + given.text[:_MAX_QUOTED])
-    size = len(output.text.encode())
-    if size > output.size or (size != output.size and not ranged):
-        return _read_error(given, f"{given.path}: {_PARTIAL} (It has {output.size:,} bytes, and {size:,} came.)")
-    lines = output.breaks + (not ranged and not output.text.endswith("\n") and bool(output.text))
-    success = agent.ReadSuccess(content=output.text, total_lines=min(lines, _MAX_LINES), file_size=output.size)
+    size = len(found.text.encode())
+    if size > found.size or (size != found.size and not ranged):
+        return _read_error(given, f"{given.path}: {_PARTIAL} (It has {found.size:,} bytes, and {size:,} came.)")
+    lines = found.breaks + (not ranged and not found.text.endswith("\n") and bool(found.text))
+    success = agent.ReadSuccess(content=found.text, total_lines=min(lines, _MAX_LINES), file_size=found.size)
     success.range_applied = ranged
-    return _read_success(given, success)
+    return file_read(given.exec, success)
 
 
 def _file(text: str) -> Any:
-    return agent.ReadSuccess(content=text, total_lines=_count_lines(text), file_size=len(text.encode()))
-
-
-def _read_success(given: _ClientResult, success: Any) -> Any:
-    if given.exec.kind == "pi_read":
-        return _pi_result(agent.PiReadExecResult, success.content, is_error=False)
-    success.path = given.path
-    return agent.ReadResult(success=success)
+    return agent.ReadSuccess(content=text, total_lines=count_lines(text), file_size=len(text.encode()))
 
 
 def _read_error(given: _ClientResult, text: str) -> Any:
-    if given.exec.kind == "pi_read":
-        return _pi_result(agent.PiReadExecResult, text, is_error=True)
-    if _NOT_FOUND.search(text[:300]):
-        return agent.ReadResult(file_not_found=agent.ReadFileNotFound(path=given.path))
-    return agent.ReadResult(error=agent.ReadError(path=given.path, error=text or _NO_REASON))
+    return failure(given.exec, text, is_missing=_NOT_FOUND.search(text[:300]) is not None)
 
 
 def _write(given: _ClientResult) -> Any:
     content = content_to_write(given.exec)
     data = content.encode("utf-8", "replace") if isinstance(content, str) else content
     by_shell = given.mapped.by_shell
-    error = given.text or _NO_REASON if given.is_error or (not by_shell and is_refusal(given.text)) else ""
-    if by_shell and not error and _written_size(given.text) != len(data):
-        error = given.text or "the file was not written."
-    if given.exec.kind == "pi_write":
-        return _pi_result(
-            agent.PiWriteExecResult, error or f"Wrote {len(data)} bytes to {given.path}.", is_error=bool(error)
-        )
-    if error:
-        return agent.WriteResult(error=agent.WriteError(path=given.path, error=error))
+    if given.is_error or (not by_shell and is_refusal(given.text)):
+        return failure(given.exec, given.text)
+    if by_shell and _written_size(given.text) != len(data):
+        return failure(given.exec, given.text or "the file was not written.")
     text = data.decode("utf-8", "replace")
     given.known.add(given.path, text)
-    success = agent.WriteSuccess(path=given.path, lines_created=_count_lines(text), file_size=len(data))
-    if given.exec.args.return_file_content_after_write:
-        success.file_content_after_write = text
-    return agent.WriteResult(success=success)
+    return file_written(given.exec, text, len(data), f"Wrote {len(data)} bytes to {given.path}.")
 
 
 def _written_size(text: str) -> int:
     """The size that our command prints after it wrote a file; -1 if it failed."""
-    output = framed_output(text)
-    last = output.text.split()[-1:] if output is not None and output.code == 0 else []
+    found = framed_output(text)
+    last = found.text.split()[-1:] if found is not None and found.code == 0 else []
     return int(last[0]) if last and last[0].isdecimal() and len(last[0]) < 15 else -1
 
 
 def _edit(given: _ClientResult) -> Any:
-    return _pi_result(agent.PiEditExecResult, given.text, is_error=given.is_error or is_refusal(given.text))
+    is_error = given.is_error or is_refusal(given.text)
+    return failure(given.exec, given.text) if is_error else output(given.exec, given.text)
 
 
-def _list(given: _ClientResult) -> Any:
+def _search(given: _ClientResult) -> Any:
+    """Of list, grep and glob."""
     text, error = _output(given)
-    if given.exec.kind == "pi_ls":
-        return _pi_result(agent.PiLsExecResult, error or text, is_error=bool(error))
     if error:
-        return agent.LsResult(error=agent.LsError(path=given.path, error=error))
-    tree = folder_in(text, given.path) if given.mapped.by_shell else tree_in(text, given.path)
-    return agent.LsResult(success=agent.LsSuccess(directory_tree_root=tree))
-
-
-def _grep(given: _ClientResult) -> Any:
-    text, error = _output(given)
-    if given.exec.kind == "pi_grep":
-        return _pi_result(agent.PiGrepExecResult, error or text, is_error=bool(error))
-    return agent.GrepResult(error=agent.GrepError(error=error)) if error else grep_result(text, given.mapped.request)
-
-
-def _glob(given: _ClientResult) -> Any:
-    text, error = _output(given)
-    if given.exec.kind == "pi_find":
-        return _pi_result(agent.PiFindExecResult, error or text, is_error=bool(error))
-    return agent.GrepResult(error=agent.GrepError(error=error)) if error else files_in(text, given.mapped.request)
+        return failure(given.exec, error)
+    if given.exec.kind.startswith("pi_"):
+        return output(given.exec, text)
+    if given.mapped.request.ability == "list":
+        tree = folder_in(text, given.path) if given.mapped.by_shell else tree_in(text, given.path)
+        return agent.LsResult(success=agent.LsSuccess(directory_tree_root=tree))
+    render = files_in if given.mapped.request.ability == "glob" else grep_result
+    return render(text, given.mapped.request)
 
 
 def _delete(given: _ClientResult) -> Any:
     text, error = _output(given)
-    output = framed_output(given.text) if given.mapped.by_shell else None
-    error = error or (text or "it was not deleted." if output and output.code else "")
-    if error and _NOT_FOUND.search(error[:300]):
-        return agent.DeleteResult(file_not_found=agent.DeleteFileNotFound(path=given.path))
+    found = framed_output(given.text) if given.mapped.by_shell else None
+    error = error or (text or "it was not deleted." if found and found.code else "")
     if error:
-        return agent.DeleteResult(error=agent.DeleteError(path=given.path, error=error))
+        return _read_error(given, error)
     return agent.DeleteResult(success=agent.DeleteSuccess(path=given.path, deleted_file=given.path))
 
 
 def _fetch(given: _ClientResult) -> Any:
-    url = given.exec.args.url
     if given.is_error or is_failed_search(given.text):
-        return agent.FetchResult(error=agent.FetchError(url=url, error=given.text or _NO_REASON))
+        return failure(given.exec, given.text)
+    url = given.exec.args.url
     success = agent.FetchSuccess(url=url, content=given.text, status_code=200, content_type="text/markdown")
     return agent.FetchResult(success=success)
 
@@ -265,37 +224,22 @@ def _fetch(given: _ClientResult) -> Any:
 def _output(given: _ClientResult) -> tuple[str, str]:
     """Output and error of a search or list; the output of an incomplete command is not used."""
     if given.is_error or (not given.mapped.by_shell and is_failed_search(given.text)):
-        return "", given.text or _NO_REASON
+        return "", given.text or "the client gave no reason."
     if not given.mapped.by_shell:
         return without_reminders(given.text)[0], ""
-    output = framed_output(given.text)
-    if output is None:
+    found = framed_output(given.text)
+    if found is None:
         return "", _INCOMPLETE + given.text[:_MAX_QUOTED]
-    if not output.text and (output.errors or output.code > 1):
-        return "", output.errors or f"the command ended with exit code {output.code}."
-    return output.text, ""
-
-
-def _pi_result(kind: Any, text: str, *, is_error: bool) -> Any:
-    result = kind()
-    if is_error:
-        result.error.error = text or _NO_REASON
-    else:
-        result.success.output = text
-    return result
-
-
-def _count_lines(text: str) -> int:
-    return text.count("\n") + (not text.endswith("\n") and bool(text))
+    if not found.text and (found.errors or found.code > 1):
+        return "", found.errors or f"the command ended with exit code {found.code}."
+    return found.text, ""
 
 
 _BY_ABILITY = {
     "read": _read,
     "write": _write,
     "edit": _edit,
-    "list": _list,
-    "grep": _grep,
-    "glob": _glob,
+    **dict.fromkeys(("list", "grep", "glob"), _search),
     "delete": _delete,
     "fetch": _fetch,
 }

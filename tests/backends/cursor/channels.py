@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 
-from toolwire.backends.cursor.transport.channel import Gone, RunChannel
+from toolwire.backends.cursor.transport.channel import RunChannel
 from toolwire.errors import UpstreamError
 from toolwire.wire.connect import ConnectEnd, ConnectFrame
 
@@ -22,16 +22,16 @@ async def failure(channel: RunChannel) -> UpstreamError:
     try:
         while True:
             await channel.receive()
-    except Gone as gone:
-        return gone.error
+    except UpstreamError as error:
+        return error
 
 
 async def refusal(opening: Awaitable[RunChannel]) -> UpstreamError:
     """Of a run that is refused, be it at once or in the first answer."""
     try:
         return await failure(await opening)
-    except Gone as gone:
-        return gone.error
+    except UpstreamError as error:
+        return error
 
 
 async def until(condition: object) -> None:

@@ -7,9 +7,10 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
+from tests.backends.cursor.serving import config
 from tests.backends.http.loopback import Loopback
-from toolwire.backends.cursor.transport.target import ServiceTarget
 from toolwire.backends.cursor.wire import agent
+from toolwire.config.file import BackendConfig
 from toolwire.wire.connect import ConnectDecoder, ConnectFrame
 
 OPEN = b"HTTP/1.1 200 OK\r\ncontent-type: application/connect+proto\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -44,8 +45,8 @@ class Plain(Loopback):
         self._answer = handler
 
     @property
-    def target(self) -> ServiceTarget:
-        return ServiceTarget(base_url=f"http://127.0.0.1:{self.port}", client_type="cli", connect_timeout=20.0)
+    def target(self) -> BackendConfig:
+        return config(base_url=f"http://127.0.0.1:{self.port}", client_type="cli", connect_timeout=20.0)
 
     def named(self, word: str) -> list[Asked]:
         return [asked for asked in self.asked if asked.path.endswith(word)]

@@ -7,6 +7,7 @@ import os
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 import h2.connection
 import h2.events
@@ -15,7 +16,8 @@ from h2.errors import ErrorCodes
 from h2.exceptions import ProtocolError
 from h2.settings import SettingCodes, Settings
 
-from toolwire.backends.cursor.transport.target import Attempt, ServiceTarget
+from toolwire.backends.cursor.transport.target import Attempt
+from toolwire.config.file import BackendConfig
 from toolwire.config.secret import Secret
 from toolwire.wire.connect import ConnectDecoder, ConnectFrame
 
@@ -143,8 +145,8 @@ class Server:
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
-    def target(self) -> ServiceTarget:
-        return ServiceTarget(base_url=f"http://127.0.0.1:{self.port}", client_type="cli", connect_timeout=20.0)
+    def target(self) -> BackendConfig:
+        return config(base_url=f"http://127.0.0.1:{self.port}", client_type="cli", connect_timeout=20.0)
 
     def start(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
@@ -177,6 +179,10 @@ async def serving(handler: Handler, *, context: ssl.SSLContext | None = None) ->
         listener.close()
         await server.close()
         await asyncio.sleep(0)
+
+
+def config(base_url: str, **more: Any) -> BackendConfig:
+    return BackendConfig(name="cursor", kind="cursor", base_url=base_url, **more)
 
 
 def attempt(token: str = "ey.a.b") -> Attempt:

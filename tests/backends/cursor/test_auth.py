@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.backends.cursor.plain import Asked, Plain
+from tests.backends.cursor.serving import config
 from toolwire.backends.cursor.auth import Credentials, expiry_of, looks_like_token, token_in
-from toolwire.backends.cursor.transport.target import ServiceTarget
 from toolwire.backends.http.transport import Transport
 from toolwire.config.secret import Secret
 from toolwire.errors import UpstreamError
@@ -20,7 +20,7 @@ from toolwire.errors import UpstreamError
 pytestmark = pytest.mark.slow
 
 KEY = "key_0123456789abcdef"
-TARGET = ServiceTarget(base_url="https://service.test")
+TARGET = config(base_url="https://service.test")
 
 
 def jwt(payload: object) -> str:
@@ -69,7 +69,7 @@ def test_a_token_is_used_as_it_is_without_the_user_before_it() -> None:
     async def main() -> None:
         transport = Transport(environ={})
         for text in ("eyJa.b.c", "user_01ABC%3A%3AeyJa.b.c", "user_01ABC::eyJa.b.c", " eyJa.b.c\n"):
-            credentials = Credentials(transport, ServiceTarget(base_url="http://127.0.0.1:9"), Secret(text))
+            credentials = Credentials(transport, config(base_url="http://127.0.0.1:9"), Secret(text))
             assert await credentials.token() == "eyJa.b.c"
             assert not credentials.is_exchanged
             credentials.refused()
@@ -192,7 +192,7 @@ def test_a_token_from_a_file_is_read_again_when_it_is_refused(tmp_path: Path) ->
     file.write_text("user_1::first\n")
 
     async def main() -> None:
-        credentials = Credentials(Transport(environ={}), TARGET, Secret("user_1::first", file), kind="token")
+        credentials = Credentials(Transport(environ={}), TARGET, Secret("user_1::first", file), is_token=True)
         assert await credentials.token() == "first"
         assert not credentials.refused("first")  # the file still has the same
         file.write_text("user_1::second\n")
@@ -222,7 +222,7 @@ def test_a_key_from_a_file_is_read_again_when_it_is_refused(tmp_path: Path) -> N
     async def main() -> None:
         async with Plain(exchange) as server:
             transport = Transport(environ={})
-            credentials = Credentials(transport, server.target, Secret("old", file), kind="key")
+            credentials = Credentials(transport, server.target, Secret("old", file))
             assert await credentials.token() == jwt({})
             await credentials.close()
             await transport.close()
@@ -246,7 +246,7 @@ def test_closing_ends_an_exchange_for_those_who_wait() -> None:
 
 
 def test_no_secret_shows() -> None:
-    credentials = Credentials(Transport(environ={}), ServiceTarget(base_url="http://127.0.0.1:9"), Secret(KEY))
+    credentials = Credentials(Transport(environ={}), config(base_url="http://127.0.0.1:9"), Secret(KEY))
     assert KEY not in f"{credentials!r} {vars(credentials)!r}"
 
 

@@ -38,7 +38,6 @@ from toolwire.backends.cursor.simulator import (
     Think,
     play,
 )
-from toolwire.backends.cursor.transport.channel import Gone
 from toolwire.backends.cursor.wire import RunContext, RunDecoder, RunSetup, agent, opening
 from toolwire.errors import InternalError, UpstreamError
 from toolwire.events import Event, PartDelta
@@ -257,7 +256,7 @@ def test_only_so_much_is_read_ahead_of_the_client_in_events_and_in_bytes() -> No
                 wire.items.put_nowait([text(words)])
             await all_read(wire)
             assert wire.taken <= most
-            wire.items.put_nowait(Gone(UpstreamError("cut", code="upstream_cut", retryable=True)))
+            wire.items.put_nowait(UpstreamError("cut", code="upstream_cut", retryable=True))
             got = 0
             while not turn.is_over:
                 got += sum(isinstance(event, PartDelta) for event in await turn.more())
@@ -387,7 +386,7 @@ def test_a_connection_that_broke_after_a_word_is_not_retryable() -> None:
             wire = Wire()
             turn = turn_on(wire)
             wire.items.put_nowait([text(words)])
-            wire.items.put_nowait(Gone(UpstreamError("cut", code="upstream_cut", retryable=True)))
+            wire.items.put_nowait(UpstreamError("cut", code="upstream_cut", retryable=True))
             events = []
             try:
                 while not turn.is_over:
@@ -409,7 +408,7 @@ def test_one_error_for_many_runs_is_judged_by_what_each_has_seen() -> None:
         wires[0].items.put_nowait([text("word")])
         await turns[0].first()
         for wire in wires:
-            wire.items.put_nowait(Gone(error))
+            wire.items.put_nowait(error)
         last = failure(await turns[0].more()).error
         assert isinstance(last, UpstreamError)
         assert (last.code, last.retryable) == ("upstream_cut", False)

@@ -9,11 +9,11 @@ import asyncio
 import binascii
 import time
 from collections.abc import Callable
-from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
+from ...config.file import BackendConfig
 from ...config.secret import Secret
 from ...errors import UpstreamError
 from ...wire.exact_json import object_of
@@ -22,10 +22,10 @@ from ..http.transport import Timeouts, Transport
 from .transport.target import (
     EXCHANGE,
     USER_AGENT,
-    ServiceTarget,
     bare_token,
     ignore_failure,
     read_refusal,
+    url_of,
     with_owner_headers,
     with_retryable,
 )
@@ -45,22 +45,22 @@ class _Claims(Struct, frozen=True):
 
 
 class Credentials:
-    """For one event loop. A key that looks like a JWT is used as a token; any other key is exchanged."""
+    """For one event loop. is_token: the key is an access token, as one that looks like a JWT; any other key is exchanged."""
 
     def __init__(
         self,
         transport: Transport,
-        target: ServiceTarget,
+        config: BackendConfig,
         key: Secret,
         *,
-        kind: Literal["auto", "token", "key"] = "auto",
+        is_token: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._transport = transport
-        self._target = target
+        self._config = config
         self._source = key
         self._key = Secret(bare_token(key.reveal()))
-        self.is_exchanged = kind == "key" or (kind == "auto" and not looks_like_token(self._key.reveal()))
+        self.is_exchanged = not is_token and not looks_like_token(self._key.reveal())
         self._clock = clock
         self._token = Secret()
         self._renew_at = 0.0
@@ -141,9 +141,9 @@ class Credentials:
             "accept": "application/json",
             "user-agent": USER_AGENT,
         }
-        timeouts = Timeouts(connect=self._target.connect_timeout, first_byte=_TIMEOUT, idle=_TIMEOUT)
-        url = self._target.url(EXCHANGE)
-        headers = with_owner_headers(headers, self._target)
+        timeouts = Timeouts(connect=self._config.connect_timeout, first_byte=_TIMEOUT, idle=_TIMEOUT)
+        url = url_of(self._config, EXCHANGE)
+        headers = with_owner_headers(headers, self._config)
         response = await self._transport.send("POST", url, headers, b"{}", timeouts=timeouts)
         return response.status, await read_refusal(response)
 

@@ -33,8 +33,8 @@ from .allowance import MAX_DECLINED, MAX_DECLINED_WITHOUT_TOOLS, Allowance
 from .local.execs import LocalTools, confinement
 from .machine import branches_in, folder_of, this_machine
 from .run import EMPTY, STALLED, AgentRun, Repeats, RunLimits, stalled
-from .transport.channel import Gone
-from .transport.service import Retries, RunRoute, Service
+from .transport.service import Retries, Service
+from .transport.target import Attempt
 from .wire import RunContext, RunDecoder, RunOpening, RunSetup, allowed_tools, offered, opening
 
 _MODEL_LIST_SECONDS = 300.0  # how long a list of models is cached
@@ -137,13 +137,15 @@ class CursorBackend(Backend):
         until = time.monotonic() + self._limits.silent
         retries = Retries(self.service, self._config.retries, until, was_empty=code == EMPTY)
         original_id = str(uuid.uuid4())
+        local = None if _has_tools(request) else self._local
+        allowed = allowed_tools(self._config.local_tools if local is not None else ())
         while True:
-            route: RunRoute | None = None
+            attempt: Attempt | None = None
             try:
-                route = await self.service.route()
-                answer = await self._start_once(request, route, original_id, allowance)
+                attempt = await self.service.attempt(original_id, allowed)
+                answer = await self._start_once(request, attempt, local, allowance)
             except UpstreamError as error:
-                delay = retries.delay(error, route, time.monotonic())
+                delay = retries.delay(error, attempt, time.monotonic())
                 if delay is None:
                     raise
                 code = code or (EMPTY if error.code == EMPTY else "")
@@ -171,16 +173,11 @@ class CursorBackend(Backend):
         await self.service.close()
 
     async def _start_once(
-        self, request: Request, route: RunRoute, original_id: str, allowance: Allowance
+        self, request: Request, attempt: Attempt, local: LocalTools | None, allowance: Allowance
     ) -> StartedAnswer:
-        local = None if _has_tools(request) else self._local
         opened = opening(request, self._setup(request, local))
         repeats = Repeats(request.messages)
-        allowed = allowed_tools(self._config.local_tools if local is not None else ())
-        try:
-            channel = await self.service.open(route, opened.message, original_id, allowed)
-        except Gone as gone:
-            raise gone.error from None
+        channel = await self.service.open(attempt, opened.message)
         decoder = RunDecoder(self._context(request, opened, repeats, local))
         run = AgentRun(channel, decoder, self._limits, repeats=repeats, local=local)
         run.how = self.service.describe(channel)

@@ -28,7 +28,7 @@ from ..sessions import read_first
 from ..synthesis import estimated_usage
 from .allowance import Allowance, Runaway
 from .local.execs import LocalTools
-from .transport.channel import Gone, RunChannel
+from .transport.channel import RunChannel
 from .wire import CANCEL, CLIENT_HEARTBEAT, DecoderReply, Exec, RunDecoder
 
 _MAX_EVENTS = 1000  # unread events, and
@@ -188,7 +188,7 @@ class AgentRun:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             if is_alive:
-                with suppress(Gone, TimeoutError):
+                with suppress(UpstreamError, TimeoutError):
                     async with asyncio.timeout(_STOP_SECONDS):
                         await self._channel.send(CANCEL)
         finally:
@@ -228,8 +228,8 @@ class AgentRun:
                 for item in await self._channel.receive():
                     self._heard_at = self._now()
                     is_open = await self._receive(item)
-        except Gone as gone:
-            self._fail(gone.error)
+        except UpstreamError as error:
+            self._fail(error)
         finally:
             self._fail(InternalError("the run could not be read to its end.", hint="Please report this."))
             if self.on_end is not None:
@@ -286,7 +286,7 @@ class AgentRun:
 
     async def _send(self, messages: list[bytes]) -> None:
         """A failure to send does not end the answer: the reader learns how the run ended, and its last messages."""
-        with suppress(Gone):
+        with suppress(UpstreamError):
             for message in messages:
                 await self._channel.send(message)
 

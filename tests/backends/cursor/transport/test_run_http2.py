@@ -11,15 +11,15 @@ from h2.errors import ErrorCodes
 from h2.settings import SettingCodes
 
 from tests.backends.cursor.channels import everything, failure, refusal, until
-from tests.backends.cursor.serving import Call, Server, attempt, serving, sockets
+from tests.backends.cursor.serving import Call, Server, attempt, config, serving, sockets
 from tests.backends.http.certificates import Tls
 from tests.backends.http.certificates import tls as tls
 from tests.backends.http.loopback import Loopback, Run, run_each
 from tests.backends.several_addresses import info, refusing, resolver, silent
-from toolwire.backends.cursor.transport.channel import Gone, RunChannel
+from toolwire.backends.cursor.transport.channel import RunChannel
 from toolwire.backends.cursor.transport.run_http2 import Http2Connections, open_run
 from toolwire.backends.cursor.transport.stream import Http2Limits
-from toolwire.backends.cursor.transport.target import ServiceTarget
+from toolwire.errors import UpstreamError
 from toolwire.wire.connect import ConnectEnd, ConnectFault, ConnectFrame, end, frame
 
 pytestmark = pytest.mark.slow
@@ -68,7 +68,7 @@ def test_messages_go_both_ways_on_one_stream_and_the_request_ends_after_the_repl
             await until(lambda: server.calls[0].is_ended)
             assert server.calls[0].reset_code is None
             assert (await failure(channel)).code == "upstream_cut"
-            with pytest.raises(Gone):
+            with pytest.raises(UpstreamError):
                 await channel.send(b"late")
 
     run(main())
@@ -90,7 +90,7 @@ def test_an_error_names_all_addresses() -> None:
     async def main() -> None:
         with refusing() as one, refusing() as two:
             pool = Http2Connections(environ={}, resolve=resolver(one, two))
-            error = await refusal(open_run(pool, ServiceTarget(base_url="https://model.test"), attempt(), b"first"))
+            error = await refusal(open_run(pool, config(base_url="https://model.test"), attempt(), b"first"))
             assert error.message.startswith("model.test:443 refused the connection. Tried 127.0.0.1:")
             assert all(str(address[4][1]) in error.message for address in (one, two))
             await pool.close()
@@ -223,7 +223,7 @@ def test_a_send_cancelled_in_mid_message_ends_the_run_and_one_that_waits_does_no
             assert server.calls[0].reset_code is None
             half.cancel()
             await until(lambda: server.calls[0].reset_code == ErrorCodes.CANCEL)
-            with pytest.raises(Gone):
+            with pytest.raises(UpstreamError):
                 await channel.send(b"more")
 
     asyncio.run(main())
@@ -329,11 +329,11 @@ def test_a_refused_connection_can_be_tried_again() -> None:
         async with serving(waiting) as server:
             target = server.target
         async with connections() as pool:
-            with pytest.raises(Gone) as caught:
+            with pytest.raises(UpstreamError) as caught:
                 await open_run(pool, target, attempt("ey.secret.x"), b"first")
-            assert caught.value.error.code == "upstream_unreachable"
-            assert caught.value.error.retryable
-            assert "secret" not in f"{caught.value} {caught.value.error.sentence()}"
+            assert caught.value.code == "upstream_unreachable"
+            assert caught.value.retryable
+            assert "secret" not in f"{caught.value} {caught.value.sentence()}"
 
     asyncio.run(main())
 
@@ -381,7 +381,7 @@ def test_a_server_of_http_1_is_named_by_its_status() -> None:
 
     async def main() -> None:
         async with Loopback(old) as server, connections() as pool:
-            target = ServiceTarget(base_url=f"http://127.0.0.1:{server.port}")
+            target = config(base_url=f"http://127.0.0.1:{server.port}")
             error = await refusal(open_run(pool, target, attempt(), b"first"))
             assert "HTTP/2" in error.sentence()
 
@@ -401,7 +401,7 @@ def test_what_is_no_http_2_is_garbage(answer: bytes) -> None:
 
     async def main() -> None:
         async with Loopback(odd) as server, connections() as pool:
-            target = ServiceTarget(base_url=f"http://127.0.0.1:{server.port}")
+            target = config(base_url=f"http://127.0.0.1:{server.port}")
             error = await refusal(open_run(pool, target, attempt(), b"first"))
             assert error.code == "upstream_garbage"
 
@@ -458,7 +458,7 @@ def test_a_message_that_comes_too_late_does_not_cost_the_answer(run: Run) -> Non
             await until(lambda: server.calls and server.calls[0].is_ended)
             await channel.send(b"late")
             assert await everything(channel) == [ConnectFrame(b"the answer"), ConnectEnd()]
-            with pytest.raises(Gone):
+            with pytest.raises(UpstreamError):
                 await channel.send(b"later")
 
     run(main())
@@ -526,7 +526,7 @@ def test_abort_tells_the_server_and_leaves_no_task_and_no_socket(run: Run) -> No
                 await channel.close()
                 await until(lambda: server.calls[0].reset_code == ErrorCodes.CANCEL)
                 await until(lambda: sockets() == before)
-                with pytest.raises(Gone):
+                with pytest.raises(UpstreamError):
                     await channel.receive()
                 server_tasks = {
                     task for task in asyncio.all_tasks() - tasks if "connected" in repr(task) or "waiting" in repr(task)
@@ -556,7 +556,7 @@ def test_closing_ends_every_stream_and_takes_no_more() -> None:
             pool = Http2Connections(environ={})
             channel = await open_run(pool, server.target, attempt(), b"first")
             await pool.close()
-            with pytest.raises(Gone):
+            with pytest.raises(UpstreamError):
                 await open_run(pool, server.target, attempt(), b"first")
             await failure(channel)
         await until(lambda: sockets() == before)
@@ -619,9 +619,9 @@ def test_a_server_that_allows_few_streams_gets_few_on_each_connection() -> None:
 def test_a_proxy_is_refused_with_the_other_way_named() -> None:
     async def main() -> None:
         async with connections(https_proxy="http://user:password@proxy.test:3128") as pool:
-            with pytest.raises(Gone) as caught:
-                await open_run(pool, ServiceTarget(base_url="https://service.test"), attempt(), b"first")
-            sentence = caught.value.error.sentence()
+            with pytest.raises(UpstreamError) as caught:
+                await open_run(pool, config(base_url="https://service.test"), attempt(), b"first")
+            sentence = caught.value.sentence()
             assert "proxy.test:3128" in sentence
             assert "sse" in sentence
             assert "password" not in sentence
@@ -636,7 +636,7 @@ def test_all_who_wait_for_a_connection_hear_of_the_same_failure(run: Run) -> Non
 
     async def main() -> None:
         async with Loopback(mute) as server, connections() as pool:
-            target = ServiceTarget(base_url=f"http://127.0.0.1:{server.port}", connect_timeout=0.1)
+            target = config(base_url=f"http://127.0.0.1:{server.port}", connect_timeout=0.1)
             async with asyncio.timeout(1.5):  # twenty times a tenth of a second would be longer
                 errors = await asyncio.gather(*(refusal(open_run(pool, target, attempt(), b"x")) for _ in range(20)))
             assert {error.code for error in errors} == {"upstream_timeout"}
@@ -662,7 +662,7 @@ def test_a_connection_that_nobody_came_for_is_closed(monkeypatch: pytest.MonkeyP
 def test_closing_ends_a_connection_that_is_being_made() -> None:
     async def main() -> None:
         async with Loopback(lambda reader, writer: reader.read()) as server, connections() as pool:
-            target = ServiceTarget(base_url=f"http://127.0.0.1:{server.port}")
+            target = config(base_url=f"http://127.0.0.1:{server.port}")
             opening = asyncio.create_task(refusal(open_run(pool, target, attempt(), b"first")))
             await asyncio.sleep(0.02)
             await pool.close()
@@ -674,9 +674,9 @@ def test_closing_ends_a_connection_that_is_being_made() -> None:
 def test_a_token_never_goes_to_another_machine_in_the_clear() -> None:
     async def main() -> None:
         async with connections() as pool:
-            with pytest.raises(Gone) as caught:
-                await open_run(pool, ServiceTarget(base_url="http://service.test"), attempt(), b"first")
-            assert "https://" in caught.value.error.message
+            with pytest.raises(UpstreamError) as caught:
+                await open_run(pool, config(base_url="http://service.test"), attempt(), b"first")
+            assert "https://" in caught.value.message
 
     asyncio.run(main())
 
@@ -688,14 +688,14 @@ def test_over_tls_http_2_is_agreed_on_or_the_other_way_named(tls: Tls, protocols
         tls.server.set_alpn_protocols(protocols)
         async with serving(answering, context=tls.server) as server:
             pool = Http2Connections(environ={}, ssl_context=tls.client)
-            target = ServiceTarget(base_url=f"https://127.0.0.1:{server.port}")
+            target = config(base_url=f"https://127.0.0.1:{server.port}")
             if protocols == ["h2"]:
                 channel = await open_run(pool, target, attempt(), b"first")
                 assert await channel.receive() == [ConnectFrame(b"FIRST")]
             else:
-                with pytest.raises(Gone) as caught:
+                with pytest.raises(UpstreamError) as caught:
                     await open_run(pool, target, attempt(), b"first")
-                assert "sse" in caught.value.error.sentence()
+                assert "sse" in caught.value.sentence()
             await pool.close()
 
     asyncio.run(main())

@@ -10,7 +10,7 @@ import pytest
 from tests.backends.cursor.channels import everything, failure, until
 from tests.backends.cursor.plain import Asked, Halves, Plain
 from tests.backends.cursor.serving import attempt, sockets
-from toolwire.backends.cursor.transport.channel import Gone, RunChannel
+from toolwire.backends.cursor.transport.channel import RunChannel
 from toolwire.backends.cursor.transport.run_sse import open_sse
 from toolwire.backends.cursor.wire import agent
 from toolwire.backends.http.transport import Transport
@@ -32,8 +32,8 @@ async def transports() -> AsyncIterator[Transport]:
 async def refusal(opening: Awaitable[RunChannel]) -> UpstreamError:
     try:
         return await failure(await opening)
-    except Gone as gone:
-        return gone.error
+    except UpstreamError as error:
+        return error
 
 
 @pytest.mark.parametrize("is_silent", [True, False])
@@ -183,9 +183,9 @@ def test_an_append_that_fails_ends_the_run_with_its_reason(monkeypatch: pytest.M
             halves.refusal = (401, b'{"code":"unauthenticated","message":"expired"}')
             await channel.send(b"1")
             assert (await receiving).status == 401
-            with pytest.raises(Gone) as caught:
+            with pytest.raises(UpstreamError) as caught:
                 await channel.send(b"2")
-            assert caught.value.error.status == 401
+            assert caught.value.status == 401
             assert halves.numbers == [0]
             await channel.close()
 
@@ -217,9 +217,9 @@ def test_heartbeats_do_not_keep_a_run_alive_that_takes_no_messages(monkeypatch: 
                     got.extend(await channel.receive())
 
             beating = asyncio.create_task(beat())
-            with pytest.raises(Gone) as caught:
+            with pytest.raises(UpstreamError) as caught:
                 await asyncio.wait_for(read(), 2)
-            assert caught.value.error.status == 401
+            assert caught.value.status == 401
             assert ConnectFrame(b"words") in got
             beating.cancel()
             await channel.close()
@@ -325,7 +325,7 @@ def test_garbage_ends_the_run() -> None:
             channel = await open_sse(transport, server.target, attempt(), b"0")
             halves.send(b"data: {}\n\n")
             assert (await failure(channel)).code == "upstream_garbage"
-            with pytest.raises(Gone):
+            with pytest.raises(UpstreamError):
                 await channel.send(b"1")
             await channel.close()
 
@@ -348,7 +348,7 @@ def test_abort_leaves_no_task_and_no_socket(is_waiting: bool) -> None:
                 channel.abort()
                 channel.abort()
                 if sending is not None:
-                    with pytest.raises(Gone):
+                    with pytest.raises(UpstreamError):
                         await sending
                 await channel.close()
                 own = [task for task in asyncio.all_tasks() - tasks if "Loopback" not in repr(task)]

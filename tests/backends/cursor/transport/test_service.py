@@ -11,8 +11,8 @@ from h2.errors import ErrorCodes
 
 from tests.backends.cursor.stage import QUICK, Stage, next_request, on_stage, request, text_of
 from toolwire.backends.cursor.simulator import API_KEY, TOKEN, MakeCall, Say, Settings, SimulatorFaults, play
-from toolwire.backends.cursor.transport.channel import Gone
-from toolwire.backends.cursor.transport.service import Retries, RunRoute, Service
+from toolwire.backends.cursor.transport.service import Retries, Service
+from toolwire.backends.cursor.transport.target import Attempt
 from toolwire.backends.http.connection import TransportError
 from toolwire.backends.http.transport import Transport
 from toolwire.config.file import BackendConfig
@@ -22,7 +22,7 @@ from toolwire.errors import UpstreamError
 pytestmark = pytest.mark.slow
 
 HELLO = play(Say("Hello."))
-ROUTE = RunRoute(Secret(TOKEN), True)
+ROUTE = Attempt(token=Secret(TOKEN), request_id="r")
 
 
 def service(url: str = "http://127.0.0.1:1", *, clock: Callable[[], float] = time.monotonic, **more: Any) -> Service:
@@ -34,13 +34,13 @@ def test_run_is_not_tried_again_for_ten_minutes_where_it_did_not_get_through() -
     async def main() -> None:
         now = 1000.0
         asked = service(clock=lambda: now)
-        assert (await asked.route()).is_run
+        assert (await asked.attempt("o")).is_run
         assert asked.fall_back(ROUTE, UpstreamError("only HTTP/1.1 here.", code="http2_required"))
-        assert not (await asked.route()).is_run
+        assert not (await asked.attempt("o")).is_run
         now += 599.0
-        assert not (await asked.route()).is_run
+        assert not (await asked.attempt("o")).is_run
         now += 2.0
-        assert (await asked.route()).is_run
+        assert (await asked.attempt("o")).is_run
         await asked.close()
 
     asyncio.run(main())
@@ -71,7 +71,7 @@ def test_only_what_http2_is_to_blame_for_makes_it_fall_back(error: UpstreamError
         for transport, may in (("auto", is_fit), ("run", False), ("sse", False)):
             asked = service(transport=transport)
             assert asked.fall_back(ROUTE, error) is may
-            assert (await asked.route()).is_run is (transport == "run" or (transport == "auto" and not may))
+            assert (await asked.attempt("o")).is_run is (transport == "run" or (transport == "auto" and not may))
             await asked.close()
 
     asyncio.run(main())
@@ -176,9 +176,9 @@ def test_behind_a_proxy_a_run_goes_by_the_transport_that_can(monkeypatch: pytest
 
     async def main() -> None:
         asked = service("https://agent.invalid")
-        with pytest.raises(Gone) as caught:
-            await asked.open(ROUTE, b"", "o", ())
-        error = caught.value.error
+        with pytest.raises(UpstreamError) as caught:
+            await asked.open(ROUTE, b"")
+        error = caught.value
         assert (error.code, error.retryable) == ("http2_required", False)
         assert asked.fall_back(ROUTE, error)
         await asked.close()
@@ -329,7 +329,7 @@ def test_what_would_carry_a_run_is_known_without_one() -> None:
     asyncio.run(main())
 
 
-KEY_ROUTE = RunRoute(Secret("ey.a.b"), True)
+KEY_ROUTE = Attempt(token=Secret("ey.a.b"), request_id="r")
 PASSING = UpstreamError("cut", retryable=True)
 REFUSED = UpstreamError("who?", status=401)
 OLD = UpstreamError("HTTP/1.1 only", code="http2_required")
@@ -377,4 +377,4 @@ def test_a_token_is_renewed_once_and_only_where_there_was_one_from_a_key() -> No
 def test_the_other_transport_is_tried_at_once_and_does_not_count() -> None:
     some = tries(0)
     assert some.delay(OLD, KEY_ROUTE, 0.0) == 0.0
-    assert some.delay(OLD, RunRoute(KEY_ROUTE.token, False), 0.0) is None
+    assert some.delay(OLD, Attempt(token=KEY_ROUTE.token, request_id="r", is_run=False), 0.0) is None

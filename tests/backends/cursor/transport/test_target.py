@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from tests.backends.cursor.plain import Asked, Plain
-from tests.backends.cursor.serving import attempt
+from tests.backends.cursor.serving import attempt, config
 from toolwire import __version__
 from toolwire.backends.cursor.transport.target import (
     APPEND,
@@ -14,11 +14,11 @@ from toolwire.backends.cursor.transport.target import (
     RUN_SSE,
     USABLE_MODELS,
     Attempt,
-    ServiceTarget,
     bare_token,
     headers_of,
     unary,
     unwrap,
+    url_of,
 )
 from toolwire.backends.http.transport import Transport
 from toolwire.config.secret import Secret
@@ -27,7 +27,7 @@ from toolwire.wire.connect import ConnectFault, end, frame
 
 pytestmark = pytest.mark.slow
 
-TARGET = ServiceTarget(base_url="https://service.test/", client_type="cli", client_version="cli-1")
+TARGET = config(base_url="https://service.test/", client_type="cli", client_version="cli-1")
 ATTEMPT = Attempt(token=Secret("eyJ.secret.x"), request_id="r-2", original_id="r-1", allowed_tools=("mcp_tool_call",))
 
 
@@ -59,7 +59,7 @@ def test_each_shape_has_its_own_headers() -> None:
 
 def test_what_is_not_configured_is_not_said() -> None:
     bare = headers_of(
-        ServiceTarget(base_url="https://x", is_private=False), Attempt(token=Secret("t"), request_id="r"), "run"
+        config(base_url="https://x", privacy=False, client_type=""), Attempt(token=Secret("t"), request_id="r"), "run"
     )
     assert bare["x-ghost-mode"] == "false"
     assert bare["x-original-request-id"] == "r"
@@ -73,7 +73,7 @@ def test_what_is_not_configured_is_not_said() -> None:
 
 
 def test_the_owner_has_the_last_word() -> None:
-    target = ServiceTarget(base_url="https://x", headers={"User-Agent": "mine", "X-Extra": "1"})
+    target = config(base_url="https://x", headers={"User-Agent": "mine", "X-Extra": "1"})
     headers = headers_of(target, ATTEMPT, "run")
     assert (headers["user-agent"], headers["x-extra"]) == ("mine", "1")
 
@@ -81,7 +81,7 @@ def test_the_owner_has_the_last_word() -> None:
 @pytest.mark.parametrize("header", [{"x y": "1"}, {"x": "a\r\nb"}, {"x": "ä"}, {"": "1"}, {":path": "/"}])
 def test_a_header_that_no_request_can_carry_is_refused_without_its_value(header: dict[str, str]) -> None:
     with pytest.raises(ConfigError) as caught:
-        headers_of(ServiceTarget(base_url="https://x", headers=header), ATTEMPT, "run")
+        headers_of(config(base_url="https://x", headers=header), ATTEMPT, "run")
     assert "a\\u000d" not in caught.value.sentence()
     with pytest.raises(ConfigError) as caught:
         headers_of(TARGET, Attempt(token=Secret("sec\nret"), request_id="r"), "run")
@@ -105,19 +105,19 @@ def test_a_pasted_token_loses_the_user_before_it(pasted: str, token: str) -> Non
 
 
 def test_no_secret_shows() -> None:
-    shown = f"{ATTEMPT!r} {ServiceTarget(base_url='https://x', headers={'x-key': 'private'})!r}"
+    shown = f"{ATTEMPT!r} {config(base_url='https://x', headers={'x-key': 'private'})!r}"
     assert "secret" not in shown
     assert "private" not in shown
 
 
 def test_runs_may_live_on_another_host() -> None:
-    target = ServiceTarget(base_url="https://a.test/", agent_url="https://b.test")
-    assert target.url(RUN) == "https://b.test/agent.v1.AgentService/Run"
-    assert target.url(RUN_SSE) == "https://b.test/agent.v1.AgentService/RunSSE"
-    assert target.url(APPEND) == "https://b.test/aiserver.v1.BidiService/BidiAppend"
-    assert target.url(EXCHANGE) == "https://a.test/auth/exchange_user_api_key"
-    assert target.url(USABLE_MODELS) == "https://a.test/agent.v1.AgentService/GetUsableModels"
-    assert TARGET.url(RUN).startswith("https://service.test/agent")
+    target = config(base_url="https://a.test/", agent_url="https://b.test")
+    assert url_of(target, RUN) == "https://b.test/agent.v1.AgentService/Run"
+    assert url_of(target, RUN_SSE) == "https://b.test/agent.v1.AgentService/RunSSE"
+    assert url_of(target, APPEND) == "https://b.test/aiserver.v1.BidiService/BidiAppend"
+    assert url_of(target, EXCHANGE) == "https://a.test/auth/exchange_user_api_key"
+    assert url_of(target, USABLE_MODELS) == "https://a.test/agent.v1.AgentService/GetUsableModels"
+    assert url_of(TARGET, RUN).startswith("https://service.test/agent")
 
 
 MODELS = b"\x0a\x04\x0a\x02m1"

@@ -10,7 +10,7 @@ import pytest
 from tests.backends.cursor.stage import TRANSPORTS, Stage, next_request, on_stage, request
 from tests.telemetry.tracing import tracing
 from toolwire.backends.cursor.simulator import TOKEN, MakeCall, Say, play
-from toolwire.backends.cursor.transport.trace import as_json, client_message, server_message
+from toolwire.backends.cursor.transport.trace import as_json, read_message
 from toolwire.backends.cursor.wire import agent
 from toolwire.telemetry import wire_trace
 
@@ -49,16 +49,21 @@ def test_every_message_is_traced(transport: str, tmp_path: Path) -> None:
 def test_only_members_that_are_set_are_there() -> None:
     assert as_json(agent.AgentClientMessage()) == {}
     heartbeat = agent.AgentClientMessage(client_heartbeat=agent.ClientHeartbeat())
-    assert client_message(heartbeat.SerializeToString()) == ("client_heartbeat", {"client_heartbeat": {}})
+    assert read_message(agent.AgentClientMessage, heartbeat.SerializeToString()) == (
+        "client_heartbeat",
+        {"client_heartbeat": {}},
+    )
 
 
 def test_bytes_are_text() -> None:
     kept = agent.KvServerMessage(id=3, set_blob_args=agent.SetBlobArgs(blob_id=b"id", blob_data=b"sk-1 \xff"))
-    kind, value = server_message(agent.AgentServerMessage(kv_server_message=kept).SerializeToString())
+    kind, value = read_message(
+        agent.AgentServerMessage, agent.AgentServerMessage(kv_server_message=kept).SerializeToString()
+    )
     assert kind == "kv_server_message"
     assert value == {"kv_server_message": {"id": 3, "set_blob_args": {"blob_id": "id", "blob_data": "sk-1 \ufffd"}}}
 
 
 def test_what_is_no_message_is_said() -> None:
-    assert client_message(b"") == ("an empty message", {})
-    assert server_message(b"\xff") == ("an invalid message", None)
+    assert read_message(agent.AgentClientMessage, b"") == ("an empty message", {})
+    assert read_message(agent.AgentServerMessage, b"\xff") == ("an invalid message", None)

@@ -1,46 +1,72 @@
-"""The interface of a run's connection, whichever transport carries it."""
+"""The connection of a run, whichever transport carries it.
+
+retryable of an error considers only the connection: a retry is correct only if no output of the model was seen.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol
+from abc import ABC, abstractmethod
 
 from ....errors import UpstreamError
-from ....wire.connect import BadConnectStream, ConnectEnd, ConnectFrame
+from ....telemetry import wire_trace
+from ....wire.connect import BadConnectStream, ConnectDecoder, ConnectEnd, ConnectFrame
+from .trace import RunTrace
 
 
-class Gone(Exception):
-    """The run's connection failed or was refused; error says why, for the client.
+class RunChannel(ABC):
+    """One run. Any number of tasks may send, one at a time receives. how: the transport, "run" or "sse"."""
 
-    error.retryable considers only the connection: a retry is correct only if no output of the model was seen.
-    """
+    how = ""
 
-    def __init__(self, error: UpstreamError) -> None:
-        super().__init__(error.message)
-        self.error = error
+    def __init__(self, backend: str) -> None:
+        self._decoder = ConnectDecoder()
+        self._trace = RunTrace(backend) if wire_trace.active else None
 
+    @abstractmethod
+    async def write(self, message: bytes) -> None:
+        """Sends one message, as send() does."""
 
-class RunChannel(Protocol):
-    """One run. Any number of tasks may send, one at a time receives."""
+    @abstractmethod
+    async def read(self) -> bytes:
+        """The next bytes of the reply, b"" at its end. Raises UpstreamError. Cancelling loses nothing."""
 
-    @property
-    def how(self) -> str:
-        """The transport: "run" or "sse"."""
+    @abstractmethod
+    def fail(self, error: UpstreamError) -> None:
+        """Close at once. Only the first error counts."""
 
     async def send(self, message: bytes) -> None:
         """One AgentClientMessage, in the order of the calls.
 
-        Raises Gone only if receive() has nothing more: messages that the service sent before it closed come first, and a message
-        that it no longer accepts is dropped. Cancelling in the middle of a message may end the run.
+        Raises UpstreamError only if receive() has nothing more: messages that the service sent before it closed come first, and a
+        message that it no longer accepts is dropped. Cancelling in the middle of a message may end the run.
         """
+        if self._trace is not None:
+            self._trace.sent(message)
+        await self.write(message)
 
     async def receive(self) -> list[ConnectFrame | ConnectEnd]:
-        """Everything that has come, waiting for at least one item. Raises Gone, also after the end. Cancelling loses nothing."""
+        """Everything that has come, waiting for at least one item. Raises UpstreamError, also after the end. Cancelling loses nothing."""
+        while not self._decoder.is_ended:
+            data = await self.read()
+            try:
+                items: list[ConnectFrame | ConnectEnd] = self._decoder.feed(data) if data else [*self._decoder.close()]
+            except BadConnectStream as broken:
+                self.fail(bad_stream(broken))
+                raise bad_stream(broken) from None
+            if self._trace is not None:
+                for item in items:
+                    self._trace.received(item)
+            if items:
+                return items
+        raise run_ended()
 
     def abort(self) -> None:
         """Close at once. Safe to call twice, from anywhere in the loop."""
+        self.fail(UpstreamError("the run was closed on this side.", status=502, code="upstream_cut"))
 
     async def close(self) -> None:
         """Close, and wait until all tasks have ended. Safe to call twice."""
+        self.abort()
 
 
 def run_ended() -> UpstreamError:

@@ -121,7 +121,7 @@ class Http2Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._lose(self.failure("cut", f"closed the connection{self._reason}."))
         self.transport = None
-        _settle(self.closed)
+        _set_done(self.closed)
 
     def pause_writing(self) -> None:
         self._can_write = False
@@ -131,12 +131,14 @@ class Http2Connection(asyncio.Protocol):
         self._wake_writers()
 
     def room(self, stream: Http2Stream) -> int:
+        """How many bytes can be sent now."""
         if not self._can_write:
             return 0
         window = self._engine.local_flow_control_window(stream.number)
         return max(0, min(window, self._engine.max_outbound_frame_size))
 
     def write(self, stream: Http2Stream, data: bytes) -> None:
+        """data must not exceed room()."""
         self._engine.send_data(stream.number, data)
         self._filter.refill(_UPDATES)
         self._flush()
@@ -147,6 +149,7 @@ class Http2Connection(asyncio.Protocol):
         self._flush()
 
     def forget(self, stream: Http2Stream, code: ErrorCodes | None) -> None:
+        """The stream is over. Reset it with this code, or end the request for NO_ERROR."""
         if self._streams.pop(stream.number, None) is None:
             return
         with suppress(ProtocolError, KeyError):
@@ -255,7 +258,7 @@ class Http2Connection(asyncio.Protocol):
     def _lose(self, error: UpstreamError) -> None:
         """Fail every stream and close the socket."""
         self.fault = self.fault or error
-        _settle(self.ready)
+        _set_done(self.ready)
         self._retire()
         for stream in list(self._streams.values()):
             stream.fail(error)
@@ -285,7 +288,7 @@ def _engine(limits: Http2Limits) -> h2.connection.H2Connection:
     return engine
 
 
-def _settle(future: asyncio.Future[None]) -> None:
+def _set_done(future: asyncio.Future[None]) -> None:
     if not future.done():
         future.set_result(None)
 

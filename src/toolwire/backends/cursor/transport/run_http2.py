@@ -8,18 +8,18 @@ import ssl
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from ....config.file import is_loopback
+from ....config.file import BackendConfig, is_loopback
 from ....errors import UpstreamError
-from ....wire.connect import BadConnectStream, ConnectDecoder, ConnectEnd, ConnectFrame, frame
+from ....wire.connect import frame
 from ...addresses import Race, Resolve, dial_error, resolve
 from ...http.connection import TransportError
 from ...http.proxy import choose_proxy
 from ...http.transport import HttpTarget as Address
 from ...http.transport import parse_target
-from .channel import Gone, RunChannel, bad_stream, run_ended
+from .channel import RunChannel
 from .http2 import Http2Connection
 from .stream import Http2Limits, Http2Stream
-from .target import RUN, Attempt, ServiceTarget, headers_of
+from .target import RUN, Attempt, headers_of, url_of
 
 _USE_SSE = 'Set transport = "sse" for this back end; that works over HTTP/1.1 and through proxies.'
 _CLOSE_SECONDS = 2.0
@@ -162,52 +162,35 @@ class Http2Connections:
         return self._ssl_context
 
 
-class Http2Channel:
-    """A RunChannel on one stream."""
+class Http2Channel(RunChannel):
+    """A run on one stream."""
 
     how = "run"
 
-    def __init__(self, stream: Http2Stream) -> None:
+    def __init__(self, stream: Http2Stream, backend: str) -> None:
+        super().__init__(backend)
         self._stream = stream
-        self._decoder = ConnectDecoder()
 
-    async def send(self, message: bytes) -> None:
+    async def write(self, message: bytes) -> None:
         try:
             await self._stream.send(frame(message))
-        except UpstreamError as error:
+        except UpstreamError:
             # A run that has just ended accepts nothing more; receive() returns its last messages and its end.
             if self._decoder.is_ended or not self._stream.is_readable:
-                raise Gone(error) from None
+                raise
 
-    async def receive(self) -> list[ConnectFrame | ConnectEnd]:
-        while True:
-            try:
-                if self._decoder.is_ended:
-                    raise run_ended()
-                data = await self._stream.read()
-                items: list[ConnectFrame | ConnectEnd] = self._decoder.feed(data) if data else [*self._decoder.close()]
-            except BadConnectStream as broken:
-                self._stream.reset()
-                raise Gone(bad_stream(broken)) from None
-            except UpstreamError as error:
-                raise Gone(error) from None
-            if items:
-                return items
+    async def read(self) -> bytes:
+        return await self._stream.read()
 
-    def abort(self) -> None:
-        self._stream.reset()
-
-    async def close(self) -> None:
+    def fail(self, error: UpstreamError) -> None:
         self._stream.reset()
 
 
-async def open_run(connections: Http2Connections, target: ServiceTarget, attempt: Attempt, first: bytes) -> RunChannel:
-    """The run, with its first message being sent. Raises Gone; a refusal may also come with receive()."""
-    try:
-        stream = await connections.stream(target.url(RUN), headers_of(target, attempt, "run"), target.connect_timeout)
-    except UpstreamError as error:
-        raise Gone(error) from None
-    channel = Http2Channel(stream)
+async def open_run(connections: Http2Connections, config: BackendConfig, attempt: Attempt, first: bytes) -> RunChannel:
+    """The run, with its first message being sent. Raises UpstreamError; a refusal may also come with receive()."""
+    headers = headers_of(config, attempt, "run")
+    stream = await connections.stream(url_of(config, RUN), headers, config.connect_timeout)
+    channel = Http2Channel(stream, config.name)
     try:
         await channel.send(first)
     except BaseException:

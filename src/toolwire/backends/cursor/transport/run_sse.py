@@ -11,23 +11,14 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from ....config.file import BackendConfig
 from ....errors import UpstreamError
-from ....wire.connect import BadConnectStream, ConnectDecoder, ConnectEnd, ConnectFrame, frame
+from ....wire.connect import ConnectEnd, ConnectFrame, frame
 from ...http.connection import TransportError
 from ...http.transport import Response, Timeouts, Transport
 from ..wire import agent
-from .channel import Gone, RunChannel, bad_stream, run_ended
-from .target import (
-    APPEND,
-    RUN_SSE,
-    Attempt,
-    ServiceTarget,
-    check_response,
-    headers_of,
-    ignore_failure,
-    unary,
-    with_retryable,
-)
+from .channel import RunChannel, run_ended
+from .target import APPEND, RUN_SSE, Attempt, check_response, headers_of, ignore_failure, unary, url_of, with_retryable
 
 # Seconds that the first message waits for RunSSE, in case the server sends no header until there is data.
 _HEAD_START = 0.25
@@ -38,16 +29,16 @@ _BYTES_PER_SECOND = 128 * 1024
 _HEARTBEAT = ConnectFrame(b"\x0a\x02\x6a\x00")  # sent even if no message arrives any more
 
 
-class SseChannel:
-    """A RunChannel in two halves; created by open_sse()."""
+class SseChannel(RunChannel):
+    """A run in two halves; created by open_sse()."""
 
     how = "sse"
 
-    def __init__(self, transport: Transport, target: ServiceTarget, attempt: Attempt) -> None:
+    def __init__(self, transport: Transport, config: BackendConfig, attempt: Attempt) -> None:
+        super().__init__(config.name)
         self._transport = transport
-        self._target = target
+        self._config = config
         self._attempt = attempt
-        self._decoder = ConnectDecoder()
         self._number = 0
         self._sending = asyncio.Lock()
         self._error: UpstreamError | None = None
@@ -57,16 +48,16 @@ class SseChannel:
         self._waited = 0.0  # seconds since a message failed in which only heartbeats came
         self._failed: asyncio.Future[UpstreamError] = asyncio.get_running_loop().create_future()
         # A task of its own, because cancelling a read closes the connection.
-        self._reading: asyncio.Task[bytes] = asyncio.create_task(self._begin(headers_of(target, attempt, "stream")))
+        self._reading: asyncio.Task[bytes] = asyncio.create_task(self._begin(headers_of(config, attempt, "stream")))
 
     async def start(self, first: bytes) -> None:
         signs: list[asyncio.Future[Any]] = [self._reading, self._opened]
         await asyncio.wait(signs, timeout=_HEAD_START, return_when=asyncio.FIRST_COMPLETED)
         if self._response is None and self._reading.done():
-            self._fail(_failure_of(self._reading))
+            self.fail(_failure_of(self._reading) or run_ended())
         await self.send(first)
 
-    async def send(self, message: bytes) -> None:
+    async def write(self, message: bytes) -> None:
         """A cancelled message is still delivered, before the next one. receive() reports a failed one."""
         async with self._sending:
             await self._delivered()
@@ -75,28 +66,13 @@ class SseChannel:
                 self._number += 1
                 await self._delivered()
         if self._error is not None:
-            raise Gone(self._error)
+            raise self._error.fresh()
 
     async def receive(self) -> list[ConnectFrame | ConnectEnd]:
-        while True:
-            if self._decoder.is_ended:
-                raise Gone(run_ended())
-            data = await self._read()
-            if not data and (reason := self._reason) is not None:
-                self._fail(reason)
-                raise Gone(reason)
-            try:
-                items: list[ConnectFrame | ConnectEnd] = self._decoder.feed(data) if data else [*self._decoder.close()]
-            except BadConnectStream as broken:
-                self._fail(bad_stream(broken))
-                raise Gone(bad_stream(broken)) from None
-            if any(item != _HEARTBEAT for item in items):
-                self._waited = 0.0
-            if items:
-                return items
-
-    def abort(self) -> None:
-        self._fail(UpstreamError("the run was closed on this side.", status=502, code="upstream_cut"))
+        items = await super().receive()
+        if any(item != _HEARTBEAT for item in items):
+            self._waited = 0.0
+        return items
 
     async def close(self) -> None:
         self.abort()
@@ -104,7 +80,7 @@ class SseChannel:
         if tasks:
             await asyncio.wait(tasks)
 
-    async def _read(self) -> bytes:
+    async def read(self) -> bytes:
         signs: list[asyncio.Future[Any]] = [self._reading, self._failed]
         await asyncio.wait(signs, return_when=asyncio.FIRST_COMPLETED)
         if not self._reading.done():
@@ -113,14 +89,13 @@ class SseChannel:
             await asyncio.wait([self._reading], timeout=max(0.0, _REPLY_SECONDS - self._waited))
             self._waited += loop.time() - began
         if not self._reading.done():
-            self._fail(self._failed.result())
+            self.fail(self._failed.result())
         if self._error is not None:
-            raise Gone(self._error)
-        if self._reading.cancelled() or self._reading.exception() is not None:
-            error = self._reason or _failure_of(self._reading)
-            self._fail(error)
-            raise Gone(error)
-        data = self._reading.result()
+            raise self._error.fresh()
+        data = b"" if self._reading.cancelled() or self._reading.exception() else self._reading.result()
+        if not data and (error := self._reason or _failure_of(self._reading)):
+            self.fail(error)
+            raise error.fresh()
         if data and self._response is not None:
             self._reading = asyncio.create_task(self._response.read())
         return data
@@ -134,11 +109,11 @@ class SseChannel:
     async def _begin(self, headers: dict[str, str]) -> bytes:
         """Open RunSSE, up to the first bytes of its reply."""
         body = frame(agent.BidiRequestId(request_id=self._attempt.request_id).SerializeToString())
-        target = self._target
+        config = self._config
         timeouts = Timeouts(
-            connect=target.connect_timeout, first_byte=target.first_byte_timeout, idle=target.idle_timeout
+            connect=config.connect_timeout, first_byte=config.first_byte_timeout, idle=config.idle_timeout
         )
-        response = await self._transport.send("POST", target.url(RUN_SSE), headers, body, timeouts=timeouts)
+        response = await self._transport.send("POST", url_of(config, RUN_SSE), headers, body, timeouts=timeouts)
         await check_response(response)
         self._response = response
         self._opened.set_result(None)
@@ -153,7 +128,7 @@ class SseChannel:
         body = request.SerializeToString()
         seconds = _APPEND_SECONDS + len(body) / _BYTES_PER_SECOND
         try:
-            await unary(self._transport, self._target, self._attempt, APPEND, body, seconds=seconds)
+            await unary(self._transport, self._config, self._attempt, APPEND, body, seconds=seconds)
         except UpstreamError as error:
             self._failed.set_result(error)
 
@@ -164,8 +139,7 @@ class SseChannel:
             if not self._appending.cancelled():
                 self._appending.result()
 
-    def _fail(self, error: UpstreamError) -> None:
-        """Close both halves. Only the first error counts."""
+    def fail(self, error: UpstreamError) -> None:
         if self._error is not None:
             return
         self._error = error
@@ -178,9 +152,9 @@ class SseChannel:
             self._response.abort()
 
 
-async def open_sse(transport: Transport, target: ServiceTarget, attempt: Attempt, first: bytes) -> RunChannel:
-    """The run, with its first message delivered. Raises Gone; a refusal may also come with receive()."""
-    channel = SseChannel(transport, target, attempt)
+async def open_sse(transport: Transport, config: BackendConfig, attempt: Attempt, first: bytes) -> RunChannel:
+    """The run, with its first message delivered. Raises UpstreamError; a refusal may also come with receive()."""
+    channel = SseChannel(transport, config, attempt)
     try:
         await channel.start(first)
     except BaseException:
@@ -189,12 +163,10 @@ async def open_sse(transport: Transport, target: ServiceTarget, attempt: Attempt
     return channel
 
 
-def _failure_of(task: asyncio.Task[bytes]) -> UpstreamError:
-    error = None if task.cancelled() else task.exception()
-    if isinstance(error, TransportError):
-        return with_retryable(error)
-    if isinstance(error, UpstreamError):
-        return error
-    if error is not None:
+def _failure_of(task: asyncio.Task[bytes]) -> UpstreamError | None:
+    if task.cancelled():
+        return run_ended()
+    error = task.exception()
+    if error is not None and not isinstance(error, UpstreamError):
         raise error
-    return run_ended()
+    return with_retryable(error) if isinstance(error, TransportError) else error

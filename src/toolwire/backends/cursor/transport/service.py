@@ -8,8 +8,6 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 
-from msgspec import Struct
-
 from ....config.file import BackendConfig
 from ....config.secret import Secret
 from ....errors import UpstreamError
@@ -22,18 +20,10 @@ from ..wire.models import UsableModel, usable_models
 from .channel import RunChannel
 from .run_http2 import Http2Connections, open_run
 from .run_sse import open_sse
-from .target import USABLE_MODELS, Attempt, ServiceTarget, unary
-from .trace import traced
+from .target import RUN, USABLE_MODELS, Attempt, unary, url_of
 
 _FALLBACK_SECONDS = 600.0  # how long HTTP/2 is not tried again after it failed
 _MAX_DELAY = 2.0  # longer delays are left to the client
-
-
-class RunRoute(Struct, frozen=True):
-    """How one attempt reaches the service. is_run: over HTTP/2."""
-
-    token: Secret
-    is_run: bool
 
 
 class Service:
@@ -45,70 +35,60 @@ class Service:
         self._config = config
         self._transport = transport
         self._clock = clock
-        self._target = ServiceTarget(
-            base_url=config.base_url,
-            agent_url=config.agent_url,
-            client_type=config.client_type,
-            client_version=config.client_version,
-            is_private=config.privacy,
-            headers=config.headers,
-            connect_timeout=config.connect_timeout,
-            first_byte_timeout=config.first_byte_timeout,
-            idle_timeout=config.idle_timeout,
-        )
         is_token = bool(config.token)
-        self._credentials = Credentials(
-            transport, self._target, config.token if is_token else config.key, kind="token" if is_token else "auto"
-        )
+        self._credentials = Credentials(transport, config, config.token if is_token else config.key, is_token=is_token)
         self._connections = Http2Connections()
         self._fallback_reason = ""  # why HTTP/2 failed, and until when it is not tried again
         self._fallback_until = 0.0
 
-    async def route(self) -> RunRoute:
-        """For the next attempt. Raises UpstreamError if there is no token."""
+    async def attempt(self, original_id: str, allowed: Sequence[str] = ()) -> Attempt:
+        """The next attempt of a request. Raises UpstreamError if there is no token."""
         token = Secret(await self._credentials.token())
         transport = self._config.transport
         is_fallback = bool(self._fallback_reason) and self._clock() < self._fallback_until
-        return RunRoute(token, transport == "run" or (transport == "auto" and not is_fallback))
+        return Attempt(
+            token=token,
+            request_id=str(uuid.uuid4()),
+            original_id=original_id,
+            allowed_tools=tuple(allowed),
+            is_run=transport == "run" or (transport == "auto" and not is_fallback),
+        )
 
-    async def open(self, route: RunRoute, first: bytes, original_id: str, allowed: Sequence[str]) -> RunChannel:
-        """A run with its first message. Raises Gone."""
-        attempt = _attempt(route, original_id, allowed)
-        if route.is_run:
-            channel = await open_run(self._connections, self._target, attempt, first)
-        else:
-            channel = await open_sse(self._transport, self._target, attempt, first)
-        return traced(channel, self._config.name, first)
+    async def open(self, attempt: Attempt, first: bytes) -> RunChannel:
+        """A run with its first message. Raises UpstreamError."""
+        if attempt.is_run:
+            return await open_run(self._connections, self._config, attempt, first)
+        return await open_sse(self._transport, self._config, attempt, first)
 
     async def models(self) -> list[UsableModel]:
         """Raises UpstreamError."""
-        route = await self.route()
+        attempt = await self.attempt(str(uuid.uuid4()))
         try:
-            return await self._models(route)
+            return await self._models(attempt)
         except UpstreamError as error:
-            if error.status != 401 or not self.renew(route):
+            if error.status != 401 or not self.renew(attempt):
                 raise
-        return await self._models(await self.route())
+        return await self._models(await self.attempt(attempt.original_id))
 
     async def probe(self) -> str:
         """Which protocol would carry a run, and why not HTTP/2. Raises UpstreamError if none would."""
         if self._config.transport == "sse":
             return "HTTP/1.1"
         try:
-            await self._connections.reach(self._target.agent_url or self._target.base_url, self._target.connect_timeout)
+            await self._connections.reach(url_of(self._config, RUN), self._config.connect_timeout)
         except UpstreamError as error:
             if self._config.transport == "run" or not _is_http2_failure(error):
                 raise
             return f"HTTP/1.1, because {error.message.rstrip('.')}"
         return "HTTP/2"
 
-    def renew(self, route: RunRoute) -> bool:
-        """After the token was refused: whether the next route has another one."""
-        return self._credentials.refused(route.token.reveal())
+    def renew(self, attempt: Attempt) -> bool:
+        """After the token was refused: whether the next attempt has another one."""
+        return self._credentials.refused(attempt.token.reveal())
 
-    def fall_back(self, route: RunRoute, error: UpstreamError) -> bool:
+    def fall_back(self, attempt: Attempt, error: UpstreamError) -> bool:
         """After an attempt failed before any output: whether to try HTTP/1.1 instead."""
-        if self._config.transport != "auto" or not route.is_run or not _is_http2_failure(error):
+        if self._config.transport != "auto" or not attempt.is_run or not _is_http2_failure(error):
             return False
         self._fallback_reason = error.message
         self._fallback_until = self._clock() + _FALLBACK_SECONDS
@@ -122,11 +102,10 @@ class Service:
     async def close(self) -> None:
         await asyncio.gather(self._credentials.close(), self._connections.close())
 
-    async def _models(self, route: RunRoute) -> list[UsableModel]:
-        attempt = _attempt(route, str(uuid.uuid4()), ())
+    async def _models(self, attempt: Attempt) -> list[UsableModel]:
         if wire_trace.active:
             wire_trace.sent(self._config.name, USABLE_MODELS, None, size=0)
-        answer = await unary(self._transport, self._target, attempt, USABLE_MODELS)
+        answer = await unary(self._transport, self._config, attempt, USABLE_MODELS)
         if wire_trace.active:
             wire_trace.received(self._config.name, USABLE_MODELS, None, size=len(answer))
         return usable_models(answer)
@@ -146,12 +125,12 @@ class Retries:
         self._has_renewed = False
         self._was_empty = was_empty
 
-    def delay(self, error: UpstreamError, route: RunRoute | None, now: float) -> float | None:
-        """Seconds until the next attempt, None for no retry. route is None if there was no token."""
-        if route is not None and error.status == 401 and not self._has_renewed and self._service.renew(route):
+    def delay(self, error: UpstreamError, attempt: Attempt | None, now: float) -> float | None:
+        """Seconds until the next attempt, None for no retry. attempt is None if there was no token."""
+        if attempt is not None and error.status == 401 and not self._has_renewed and self._service.renew(attempt):
             self._has_renewed = True
             return 0.0
-        if route is not None and self._service.fall_back(route, error):
+        if attempt is not None and self._service.fall_back(attempt, error):
             return 0.0
         if error.code == EMPTY:
             was_empty, self._was_empty = self._was_empty, True
@@ -161,12 +140,6 @@ class Retries:
             return None
         self._count += 1
         return seconds
-
-
-def _attempt(route: RunRoute, original_id: str, allowed: Sequence[str]) -> Attempt:
-    return Attempt(
-        token=route.token, request_id=str(uuid.uuid4()), original_id=original_id, allowed_tools=tuple(allowed)
-    )
 
 
 def _is_http2_failure(error: UpstreamError) -> bool:

@@ -9,23 +9,24 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from h2.errors import ErrorCodes
 from msgspec import Struct
 
 from ....errors import UpstreamError, quote
 from ....wire.connect import ConnectFault
-from ...http.connection import Kind, TransportError
 from ..wire.errors import error_of, error_of_status
+from .target import FOREIGN_TYPES, MAX_REFUSAL
+
+if TYPE_CHECKING:
+    from .http2 import Http2Connection
 
 HTTP2_ONLY = 464  # a load balancer's status for a run that does not use HTTP/2
 
-_MAX_REFUSAL = 64 * 1024
 _REFUSAL_SECONDS = 2.0  # for the body of a refusal
 _FINAL = frozenset({ErrorCodes.PROTOCOL_ERROR, ErrorCodes.INADEQUATE_SECURITY})
 _STATUS = re.compile("[1-5][0-9][0-9]")
-_FOREIGN = ("text/html", "text/plain", "application/json")
 # gRPC status codes by number, for a proxy that uses them.
 _GRPC = (
     *("ok", "canceled", "unknown", "invalid_argument", "deadline_exceeded", "not_found", "already_exists"),
@@ -47,31 +48,10 @@ class Http2Limits(Struct, frozen=True, kw_only=True):
     window: int = 256 * 1024  # unread bytes per stream
 
 
-class Carrier(Protocol):
-    """The connection as its streams see it."""
-
-    loop: asyncio.AbstractEventLoop
-    limits: Http2Limits
-
-    def room(self, stream: Http2Stream) -> int:
-        """How many bytes can be sent now."""
-
-    def write(self, stream: Http2Stream, data: bytes) -> None:
-        """data must not exceed room()."""
-
-    def open_window(self, stream: Http2Stream, size: int) -> None:
-        """Allow the server to send so many bytes more."""
-
-    def forget(self, stream: Http2Stream, code: ErrorCodes | None) -> None:
-        """The stream is over. Reset it with this code, or end the request for NO_ERROR."""
-
-    def failure(self, kind: Kind, problem: str) -> TransportError: ...
-
-
 class Http2Stream:
     """One request and its reply; created by Http2Connection.open()."""
 
-    def __init__(self, connection: Carrier, number: int) -> None:
+    def __init__(self, connection: Http2Connection, number: int) -> None:
         self.number = number
         self._connection = connection
         self._held = bytearray()
@@ -154,14 +134,14 @@ class Http2Stream:
         kind = fields.get(b"content-type", "").lower()
         if self._refuses:
             self._refusing = self._connection.loop.call_later(_REFUSAL_SECONDS, self._refuse)
-        elif kind.startswith(_FOREIGN):
+        elif kind.startswith(FOREIGN_TYPES):
             problem = f"answered with the content type {quote(kind)}; expected application/connect+proto."
             self.fail(self._connection.failure("protocol", problem))
 
     def on_data(self, data: bytes, padding: int) -> None:
         self._held += data
         self.credit(padding)
-        if self._refuses and len(self._held) >= _MAX_REFUSAL:
+        if self._refuses and len(self._held) >= MAX_REFUSAL:
             self._refuse()
         elif data:
             _wake(self._reader)
@@ -197,7 +177,7 @@ class Http2Stream:
         return self._status not in (0, 200)
 
     def _refuse(self) -> None:
-        body = bytes(self._held[:_MAX_REFUSAL])
+        body = bytes(self._held[:MAX_REFUSAL])
         self._held.clear()
         self.fail(error_of_status(self._status, body, {"retry-after": self._wait}))
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from .... import __version__
+from ....config.file import BackendConfig
 from ....config.secret import Secret
 from ....errors import ConfigError, UpstreamError, quote
 from ....wire.connect import BadConnectStream, ConnectDecoder, ConnectEnd, ConnectFrame
@@ -41,51 +42,36 @@ _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _UNFIT = re.compile(r"[^\t\x20-\x7e]")
 
 
-class ServiceTarget(Struct, frozen=True, kw_only=True):
-    """agent_url: the host of runs, "" for base_url. headers are the owner's and take precedence."""
-
-    base_url: str
-    agent_url: str = ""
-    client_type: str = ""
-    client_version: str = ""
-    is_private: bool = True
-    headers: dict[str, str] = {}
-    connect_timeout: float = 10.0
-    first_byte_timeout: float = 600.0
-    idle_timeout: float = 300.0
-
-    def url(self, path: str) -> str:
-        base = self.agent_url if path in _RUNS else ""
-        return (base or self.base_url).rstrip("/") + path
-
-    def __repr__(self) -> str:
-        return f"ServiceTarget({quote(self.base_url)}, {self.client_type} {self.client_version}, {list(self.headers)})"
-
-
 class Attempt(Struct, frozen=True, kw_only=True):
-    """One attempt of a request: request_id is its own, original_id is the same in all attempts."""
+    """One attempt of a request: request_id is its own, original_id is the same in all attempts. is_run: over HTTP/2."""
 
     token: Secret
     request_id: str
     original_id: str = ""
     allowed_tools: Sequence[str] = ()
+    is_run: bool = True
 
 
-def headers_of(target: ServiceTarget, attempt: Attempt, shape: Shape) -> dict[str, str]:
+def url_of(config: BackendConfig, path: str) -> str:
+    base = config.agent_url if path in _RUNS else ""
+    return (base or config.base_url).rstrip("/") + path
+
+
+def headers_of(config: BackendConfig, attempt: Attempt, shape: Shape) -> dict[str, str]:
     """Names in lower case. Raises ConfigError for an invalid header, without its value."""
     headers = {
         "authorization": f"Bearer {bare_token(attempt.token.reveal())}",
         "content-type": _TYPES[shape],
         "connect-protocol-version": "1",
         "user-agent": USER_AGENT,
-        "x-ghost-mode": "true" if target.is_private else "false",
+        "x-ghost-mode": "true" if config.privacy else "false",
         "x-request-id": attempt.request_id,
         "x-original-request-id": attempt.original_id or attempt.request_id,
     }
-    if target.client_type:
-        headers["x-cursor-client-type"] = target.client_type
-    if target.client_version:
-        headers["x-cursor-client-version"] = target.client_version
+    if config.client_type:
+        headers["x-cursor-client-type"] = config.client_type
+    if config.client_version:
+        headers["x-cursor-client-version"] = config.client_version
     if attempt.allowed_tools:
         headers["x-cursor-agent-allowed-tools"] = ",".join(attempt.allowed_tools)
     if shape != "unary":
@@ -94,12 +80,12 @@ def headers_of(target: ServiceTarget, attempt: Attempt, shape: Shape) -> dict[st
         headers["x-cursor-streaming"] = "true"
     if shape == "run":
         headers["te"] = "trailers"
-    return with_owner_headers(headers, target)
+    return with_owner_headers(headers, config)
 
 
-def with_owner_headers(headers: dict[str, str], target: ServiceTarget) -> dict[str, str]:
+def with_owner_headers(headers: dict[str, str], config: BackendConfig) -> dict[str, str]:
     """The headers with the owner's, which take precedence; in lower case and validated."""
-    headers |= {name.lower(): value for name, value in target.headers.items()}
+    headers |= {name.lower(): value for name, value in config.headers.items()}
     for name, value in headers.items():
         _check(name, value)
     return headers
@@ -122,16 +108,16 @@ def _check(name: str, value: str) -> None:
 
 
 _MAX_ANSWER = 8 << 20
-_MAX_REFUSAL = 64 * 1024
+MAX_REFUSAL = 64 * 1024
 _SECONDS = 30.0
 _ENVELOPE = 4  # a smaller first byte is the flags of an envelope: field numbers start at 1
 _RETRYABLE = frozenset({"refused", "dns", "connect_timeout", "first_byte_timeout", "idle_timeout", "cut"})
-_FOREIGN = ("text/html", "text/plain", "application/json")
+FOREIGN_TYPES = ("text/html", "text/plain", "application/json")
 
 
 async def unary(
     transport: Transport,
-    target: ServiceTarget,
+    config: BackendConfig,
     attempt: Attempt,
     path: str,
     message: bytes = b"",
@@ -139,10 +125,10 @@ async def unary(
     seconds: float = _SECONDS,
 ) -> bytes:
     """The message of the answer, bare or in an envelope. Raises UpstreamError."""
-    headers = headers_of(target, attempt, "unary")
-    timeouts = Timeouts(connect=target.connect_timeout, first_byte=seconds, idle=seconds)
+    headers = headers_of(config, attempt, "unary")
+    timeouts = Timeouts(connect=config.connect_timeout, first_byte=seconds, idle=seconds)
     try:
-        response = await transport.send("POST", target.url(path), headers, message, timeouts=timeouts)
+        response = await transport.send("POST", url_of(config, path), headers, message, timeouts=timeouts)
         await check_response(response)
         return unwrap(await response.read_all(_MAX_ANSWER))
     except TransportError as error:
@@ -152,7 +138,7 @@ async def unary(
 async def check_response(response: Response) -> None:
     """Raises UpstreamError for a refusal, whose body it reads, and for a reply that is not from the service."""
     kind = response.headers.get("content-type", "").lower()
-    if response.status == 200 and not kind.startswith(_FOREIGN):
+    if response.status == 200 and not kind.startswith(FOREIGN_TYPES):
         return
     if response.status != 200:
         raise error_of_status(response.status, await read_refusal(response), response.headers)
@@ -169,13 +155,13 @@ async def read_refusal(response: Response) -> bytes:
     """The start of a refusal; a long one is not read to its end, and one that breaks off is no error."""
     pieces = bytearray()
     try:
-        while len(pieces) < _MAX_REFUSAL and (piece := await response.read()):
+        while len(pieces) < MAX_REFUSAL and (piece := await response.read()):
             pieces += piece
     except TransportError:
         return bytes(pieces)
     if not response.is_complete:
         response.abort()
-    return bytes(pieces[:_MAX_REFUSAL])
+    return bytes(pieces[:MAX_REFUSAL])
 
 
 def unwrap(data: bytes) -> bytes:

@@ -10,64 +10,27 @@ from ....telemetry import wire_trace
 from ....types import Json, JsonObject
 from ....wire.connect import ConnectEnd, ConnectFrame
 from ..wire import agent
-from .channel import RunChannel
 
 
-def traced(channel: RunChannel, backend: str, first: bytes) -> RunChannel:
-    """The channel itself while the trace is off. first: the message that opened the run."""
-    return TracedChannel(channel, backend, first) if wire_trace.active else channel
-
-
-class TracedChannel:
+class RunTrace:
     """Received messages are recorded with the request that opened the run."""
 
-    def __init__(self, channel: RunChannel, backend: str, first: bytes) -> None:
-        self._channel = channel
+    def __init__(self, backend: str) -> None:
         self._backend = backend
         self._request = wire_trace.request_id()
-        self._sent(first)
 
-    @property
-    def how(self) -> str:
-        return self._channel.how
-
-    async def send(self, message: bytes) -> None:
-        self._sent(message)
-        await self._channel.send(message)
-
-    async def receive(self) -> list[ConnectFrame | ConnectEnd]:
-        found = await self._channel.receive()
-        for item in found:
-            self._received(item)
-        return found
-
-    def abort(self) -> None:
-        self._channel.abort()
-
-    async def close(self) -> None:
-        await self._channel.close()
-
-    def _sent(self, message: bytes) -> None:
-        kind, value = client_message(message)
+    def sent(self, message: bytes) -> None:
+        kind, value = read_message(agent.AgentClientMessage, message)
         wire_trace.sent(self._backend, kind, value, size=len(message))
 
-    def _received(self, item: ConnectFrame | ConnectEnd) -> None:
-        if isinstance(item, ConnectEnd):
-            fault: JsonObject = {} if item.fault is None else {"code": item.fault.code, "message": item.fault.message}
-            wire_trace.received(self._backend, "end", fault, size=0, request=self._request)
-            return
-        kind, value = server_message(item.data)
-        wire_trace.received(self._backend, kind, value, size=len(item.data), request=self._request)
-
-
-def client_message(data: bytes) -> tuple[str, JsonObject | None]:
-    """The kind of an AgentClientMessage, and its fields."""
-    return _read(agent.AgentClientMessage, data)
-
-
-def server_message(data: bytes) -> tuple[str, JsonObject | None]:
-    """The kind of an AgentServerMessage, and its fields."""
-    return _read(agent.AgentServerMessage, data)
+    def received(self, item: ConnectFrame | ConnectEnd) -> None:
+        kind, size = "end", 0
+        value: JsonObject | None = {}
+        if isinstance(item, ConnectFrame):
+            (kind, value), size = read_message(agent.AgentServerMessage, item.data), len(item.data)
+        elif item.fault is not None:
+            value = {"code": item.fault.code, "message": item.fault.message}
+        wire_trace.received(self._backend, kind, value, size=size, request=self._request)
 
 
 def as_json(message: Message) -> JsonObject:
@@ -75,7 +38,8 @@ def as_json(message: Message) -> JsonObject:
     return {field.name: _value(value) for field, value in message.ListFields()}
 
 
-def _read(kind: Any, data: bytes) -> tuple[str, JsonObject | None]:
+def read_message(kind: Any, data: bytes) -> tuple[str, JsonObject | None]:
+    """The kind of a message, and its fields."""
     try:
         message = kind.FromString(data)
     except DecodeError:

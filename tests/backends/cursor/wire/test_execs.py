@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.backends.cursor.wire.saying import read
@@ -9,9 +11,7 @@ from toolwire.backends.cursor.wire import agent
 from toolwire.backends.cursor.wire.execs import (
     CANCEL,
     CLIENT_HEARTBEAT,
-    EXEC_REFUSALS,
     NO_PERSON,
-    QUERY_REFUSALS,
     Exec,
     allowed_tools,
     answer_query,
@@ -28,6 +28,36 @@ GIVEN = {field.name: field for field in agent.ExecClientMessage.DESCRIPTOR.oneof
 MOVED = {"pi_read": 46, "pi_bash": 47, "pi_edit": 48, "pi_write": 49, "pi_grep": 50, "pi_find": 51, "pi_ls": 52}
 MOVED |= {"mini_swe_agent_bash": 55}
 OPAQUE = {"git_diff_request", "agent_store_conflict", "adopt"}
+
+NO_FORM = ("", "")
+REJECTED, ERROR = ("rejected", "reason"), ("error", "error")
+# How each kind is declined: the member of its result, and the text in it.
+EXEC_REFUSALS = {
+    **dict.fromkeys(("shell", "write", "delete", "read", "ls", "diagnostics", "request_context", "mcp"), REJECTED),
+    **dict.fromkeys(("shell_stream", "background_shell_spawn", "list_mcp_resources_exec"), REJECTED),
+    **dict.fromkeys(("read_mcp_resource_exec", "redacted_read", "mcp_state_exec"), REJECTED),
+    **dict.fromkeys(("pi_edit", "pi_write", "mini_swe_agent_bash"), REJECTED),
+    **dict.fromkeys(("grep", "fetch", "computer_use", "write_shell_stdin", "subagent", "subagent_await"), ERROR),
+    **dict.fromkeys(("smart_mode_classifier", "canvas_diagnostics", "conversation_search"), ERROR),
+    **dict.fromkeys(("pi_read", "pi_bash", "pi_grep", "pi_find", "pi_ls"), ERROR),
+    "record_screen": ("failure", "error"),
+    **dict.fromkeys(("execute_hook", "shell_allowlist_precheck", "mcp_allowlist_precheck"), NO_FORM),
+    "web_fetch_allowlist_precheck": NO_FORM,
+    **dict.fromkeys(("force_background_shell", "force_background_subagent"), ("status", "")),
+}
+# How each question is declined: the path to the text in its response.
+QUERY_REFUSALS = {
+    "web_search_request_query": ("web_search_request_response", "rejected", "reason"),
+    "ask_question_interaction_query": ("ask_question_interaction_response", "result", "rejected", "reason"),
+    "switch_mode_request_query": ("switch_mode_request_response", "rejected", "reason"),
+    "create_plan_request_query": ("create_plan_request_response", "result", "error", "error"),
+    "web_fetch_request_query": ("web_fetch_request_response", "rejected", "reason"),
+    "pr_management_request_query": ("pr_management_result", "rejected", "reason"),
+    "mcp_auth_request_query": ("mcp_auth_request_response", "rejected", "reason"),
+    "generate_image_request_query": ("generate_image_request_response", "rejected", "reason"),
+    "replace_env_args": ("replace_env_result", "failure", "error_message"),
+    "connect_scm_request_query": ("connect_scm_request_response", "rejected", "reason"),
+}
 
 
 def asked(member: str) -> Exec:
@@ -52,11 +82,12 @@ def test_every_kind_of_the_schema_can_be_declined(member: str) -> None:
     assert (result.id, result.exec_id) == (7, "e7")
     name = result.WhichOneof("message")
     assert GIVEN[name].number == MOVED.get(exec.kind, ASKED[member].number)
-    refusal = EXEC_REFUSALS[exec.kind]
-    if refusal.member not in ("", "status"):
-        place = getattr(getattr(result, name), refusal.member)
-        assert getattr(place, refusal.text) == "because"
-        assert getattr(result, name).HasField(refusal.member)
+    member, text = EXEC_REFUSALS[exec.kind]
+    if text:
+        assert getattr(result, name).HasField(member)
+        assert getattr(getattr(getattr(result, name), member), text) == "because"
+    elif member:
+        assert getattr(result, name).status == agent.FORCE_BACKGROUND_STATUS_NOT_FOUND
 
 
 def test_no_refusal_is_for_a_kind_that_does_not_exist() -> None:
@@ -128,11 +159,12 @@ def test_every_kind_of_the_schema_is_declined(member: str) -> None:
     assert name is not None
     assert RESPONSES[name].number == QUERIES[member].number
     if member in QUERY_REFUSALS:
-        place = getattr(response, name)
-        for step in QUERY_REFUSALS[member].path:
+        place: Any = response
+        *path, text = QUERY_REFUSALS[member]
+        for step in path:
             assert place.HasField(step)
             place = getattr(place, step)
-        assert getattr(place, QUERY_REFUSALS[member].text) == NO_PERSON
+        assert getattr(place, text) == NO_PERSON
 
 
 def test_a_query_that_nobody_knows_is_answered_all_the_same() -> None:

@@ -26,85 +26,8 @@ class Exec(Struct, frozen=True):
     args: Any
 
 
-class ExecRefusal(Struct, frozen=True):
-    """How a kind is declined: the member of its result, and the text member inside that. Without a member the empty result declines."""
-
-    member: str = ""
-    text: str = ""
-
-
-class QueryRefusal(Struct, frozen=True):
-    """How a question is declined: the member of the response, the path to the refusal in it, and the text member there."""
-
-    member: str
-    path: tuple[str, ...] = ("rejected",)
-    text: str = "reason"
-
-
-_REJECTED = ExecRefusal("rejected", "reason")
-_ERROR = ExecRefusal("error", "error")
-_EMPTY = ExecRefusal()
-_NOT_FOUND = ExecRefusal("status", "FORCE_BACKGROUND_STATUS_NOT_FOUND")
-
-# Other kinds have a result that is not modelled, and are thrown.
-EXEC_REFUSALS: dict[str, ExecRefusal] = {
-    "shell": _REJECTED,
-    "write": _REJECTED,
-    "delete": _REJECTED,
-    "grep": _ERROR,
-    "read": _REJECTED,
-    "ls": _REJECTED,
-    "diagnostics": _REJECTED,
-    "request_context": _REJECTED,
-    "mcp": _REJECTED,
-    "shell_stream": _REJECTED,
-    "background_shell_spawn": _REJECTED,
-    "list_mcp_resources_exec": _REJECTED,
-    "read_mcp_resource_exec": _REJECTED,
-    "fetch": _ERROR,
-    "record_screen": ExecRefusal("failure", "error"),
-    "computer_use": _ERROR,
-    "write_shell_stdin": _ERROR,
-    "execute_hook": _EMPTY,  # no hook returned anything
-    "subagent": _ERROR,
-    "redacted_read": _REJECTED,
-    "force_background_shell": _NOT_FOUND,
-    "force_background_subagent": _NOT_FOUND,
-    "mcp_state_exec": _REJECTED,
-    "subagent_await": _ERROR,
-    "smart_mode_classifier": _ERROR,
-    "canvas_diagnostics": _ERROR,
-    "shell_allowlist_precheck": _EMPTY,  # allowlisted: false
-    "mcp_allowlist_precheck": _EMPTY,
-    "web_fetch_allowlist_precheck": _EMPTY,
-    "pi_read": _ERROR,
-    "pi_bash": _ERROR,
-    "pi_edit": _REJECTED,
-    "pi_write": _REJECTED,
-    "pi_grep": _ERROR,
-    "pi_find": _ERROR,
-    "pi_ls": _ERROR,
-    "mini_swe_agent_bash": _REJECTED,
-    "conversation_search": _ERROR,
-}
-QUERY_REFUSALS: dict[str, QueryRefusal] = {
-    "web_search_request_query": QueryRefusal("web_search_request_response"),
-    "ask_question_interaction_query": QueryRefusal("ask_question_interaction_response", ("result", "rejected")),
-    "switch_mode_request_query": QueryRefusal("switch_mode_request_response"),
-    "create_plan_request_query": QueryRefusal("create_plan_request_response", ("result", "error"), "error"),
-    "web_fetch_request_query": QueryRefusal("web_fetch_request_response"),
-    "pr_management_request_query": QueryRefusal("pr_management_result"),
-    "mcp_auth_request_query": QueryRefusal("mcp_auth_request_response"),
-    "generate_image_request_query": QueryRefusal("generate_image_request_response"),
-    "replace_env_args": QueryRefusal("replace_env_result", ("failure",), "error_message"),
-    "connect_scm_request_query": QueryRefusal("connect_scm_request_response"),
-}
-# Questions whose messages are not modelled. The first two have the form of a web search; for the third the result is empty.
-_OPAQUE_QUERIES = {
-    "exa_search_request_query": "exa_search_request_response",
-    "exa_fetch_request_query": "exa_fetch_request_response",
-    "setup_vm_environment_args": "setup_vm_environment_result",
-}
+# Where a result or response has room for a refusal: the first of these members that it has, and the text in it.
+_REFUSALS = (("rejected", "reason"), ("error", "error"), ("failure", "error"), ("failure", "error_message"))
 NO_PERSON = "There is no person to ask: this client answers automatically and approves nothing. Continue with the tools you have."
 _ECHOED = (
     "path",
@@ -137,6 +60,7 @@ _RESULTS: dict[str, Any] = {
     for field in agent.ExecClientMessage.DESCRIPTOR.oneofs_by_name["message"].fields
     if field.message_type is not None
 }
+_RESPONSES = {field.number: field for field in agent.InteractionResponse.DESCRIPTOR.oneofs_by_name["result"].fields}
 
 
 def allowed_tools(local: Iterable[str] = ()) -> tuple[str, ...]:
@@ -161,17 +85,13 @@ def answered(exec: Exec, *results: Any) -> list[bytes]:
 
 
 def rejected(exec: Exec, why: str) -> list[bytes]:
-    """Declined in the kind's own form; thrown where it has none."""
-    refusal = EXEC_REFUSALS.get(exec.kind)
-    if refusal is None:
+    """Declined in the kind's own form; thrown where it has none. An empty result declines a permission and a hook."""
+    if _result_member(exec.kind) is None:
         return thrown(exec, why)
     result = empty_result(exec.kind)
-    if refusal.member == "status":
-        result.status = getattr(agent, refusal.text)
-    elif refusal.member:
-        inner = getattr(result, refusal.member)
-        inner.SetInParent()
-        setattr(inner, refusal.text, valid_utf8(why))
+    if exec.kind.startswith("force_background"):
+        result.status = agent.FORCE_BACKGROUND_STATUS_NOT_FOUND
+    elif (inner := _decline(result, valid_utf8(why))) is not None:
         for name in _ECHOED:
             if name in inner.DESCRIPTOR.fields_by_name and name in exec.args.DESCRIPTOR.fields_by_name:
                 setattr(inner, name, getattr(exec.args, name))
@@ -194,20 +114,29 @@ def heartbeat(number: int) -> bytes:
 
 
 def answer_query(query: agent.InteractionQuery, why: str = NO_PERSON) -> bytes:
-    """Declines a question to a person. The response to an unknown kind has only the number of the query."""
+    """Declines a question to a person. The response has the field number of the question; for an unknown kind it has only its id."""
     response = agent.InteractionResponse(id=query.id)
-    member = query.WhichOneof("query") or ""
-    if (refusal := QUERY_REFUSALS.get(member)) is not None:
-        inner: Any = getattr(response, refusal.member)
-        for step in refusal.path:
-            inner = getattr(inner, step)
-        inner.SetInParent()
-        setattr(inner, refusal.text, why)
-    elif member in _OPAQUE_QUERIES:
+    member = query.WhichOneof("query")
+    field = None if member is None else _RESPONSES.get(query.DESCRIPTOR.fields_by_name[member].number)
+    if field is not None and field.message_type is not None:
+        answer = getattr(response, field.name)
+        _decline(answer.result if "result" in field.message_type.fields_by_name else answer, why)
+    elif field is not None:  # not modelled: the form of a web search, or empty
         declined = agent.WebSearchRequestResponse(rejected=agent.WebSearchRequestResponse_Rejected(reason=why))
-        body = b"" if member.startswith("setup") else declined.SerializeToString()
-        setattr(response, _OPAQUE_QUERIES[member], body)
+        setattr(response, field.name, b"" if field.name.startswith("setup") else declined.SerializeToString())
     return agent.AgentClientMessage(interaction_response=response).SerializeToString()
+
+
+def _decline(message: Any, why: str) -> Any:
+    """Returns the member that has the refusal, None if the message has no room for one."""
+    for member, text in _REFUSALS:
+        field = message.DESCRIPTOR.fields_by_name.get(member)
+        if field is not None and field.message_type is not None and text in field.message_type.fields_by_name:
+            inner = getattr(message, member)
+            inner.SetInParent()
+            setattr(inner, text, why)
+            return inner
+    return None
 
 
 def _result(exec: Exec, result: Any) -> bytes:

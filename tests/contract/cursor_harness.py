@@ -11,7 +11,9 @@ from typing import Any
 from tests.contract.harness import Said, answered, talk
 from tests.server.answers import PATHS
 from tests.server.harness import LONG, Answer, Gateway, ask, gateway, server_config
-from toolwire.backends.cursor.simulator import TOKEN, Run, Settings, Simulator, SimulatorFaults
+from toolwire.backends.cursor.simulator.journal import Run
+from toolwire.backends.cursor.simulator.server import Simulator
+from toolwire.backends.cursor.simulator.settings import TOKEN, Settings, SimulatorFaults
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.config.secret import Secret
 from toolwire.types import Text, ToolCall

@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.backends.cursor.stage import request
 from toolwire.backends.cursor.backend import CursorBackend
 from toolwire.backends.cursor.run import RunLimits
-from toolwire.backends.cursor.simulator import TOKEN
+from toolwire.backends.cursor.simulator.settings import TOKEN
 from toolwire.backends.http.transport import Transport
 from toolwire.config.file import BackendConfig
 from toolwire.config.secret import Secret

@@ -11,7 +11,9 @@ import pytest
 from tests.contract.cursor_harness import SCHEMA, CursorStage, after, running, simulating
 from tests.contract.harness import NAMES, Said, answered
 from tests.server.harness import ask
-from toolwire.backends.cursor.simulator import TOKEN, MakeCall, Native, Say, Settings, Simulator, play
+from toolwire.backends.cursor.simulator.script import MakeCall, Native, Say, play
+from toolwire.backends.cursor.simulator.server import Simulator
+from toolwire.backends.cursor.simulator.settings import TOKEN, Settings
 from toolwire.backends.cursor.wire.values import from_value
 from toolwire.config.secret import Secret
 

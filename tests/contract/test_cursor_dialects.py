@@ -23,19 +23,9 @@ from tests.server.harness import (
     server_config,
     wait_until,
 )
-from toolwire.backends.cursor.simulator import (
-    TOKEN,
-    AskPerson,
-    Fail,
-    MakeCall,
-    Say,
-    Seen,
-    Settings,
-    Simulator,
-    SimulatorFaults,
-    Think,
-    With,
-)
+from toolwire.backends.cursor.simulator.script import AskPerson, Fail, MakeCall, Say, Seen, Think, With
+from toolwire.backends.cursor.simulator.server import Simulator
+from toolwire.backends.cursor.simulator.settings import TOKEN, Settings, SimulatorFaults
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.config.secret import Secret
 from toolwire.types import Text, ToolCall

@@ -25,17 +25,8 @@ from tests.backends.cursor.stage import (
     text_of,
     told,
 )
-from toolwire.backends.cursor.simulator import (
-    ERRORS,
-    FAILURES,
-    PLACES,
-    MakeCall,
-    Say,
-    Settings,
-    SimulatorFaults,
-    Think,
-    play,
-)
+from toolwire.backends.cursor.simulator.script import MakeCall, Say, Think, play
+from toolwire.backends.cursor.simulator.settings import ERRORS, FAILURES, PLACES, Settings, SimulatorFaults
 from toolwire.backends.cursor.wire import agent
 from toolwire.errors import UpstreamError
 from toolwire.events import Failed, FoldedAnswer, fold

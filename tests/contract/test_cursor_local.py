@@ -15,7 +15,9 @@ import pytest
 from tests.contract.cursor_harness import VERSION, CursorStage, running, simulating
 from tests.server.answers import PATHS
 from tests.server.harness import ask, process, wait_until
-from toolwire.backends.cursor.simulator import TOKEN, Native, Say, Seen, Simulator
+from toolwire.backends.cursor.simulator.script import Native, Say, Seen
+from toolwire.backends.cursor.simulator.server import Simulator
+from toolwire.backends.cursor.simulator.settings import TOKEN
 from toolwire.cli.doctor import doctor, of_local_tools
 from toolwire.config.file import BackendConfig
 from toolwire.tools.workspace import Shell

@@ -13,7 +13,10 @@ from typing import Any
 import pytest
 
 from tests.contract.cursor_parked import LIMITS
-from toolwire.backends.cursor.simulator import MakeCall, Run, Say, Settings, Simulator, play
+from toolwire.backends.cursor.simulator.journal import Run
+from toolwire.backends.cursor.simulator.script import MakeCall, Say, play
+from toolwire.backends.cursor.simulator.server import Simulator
+from toolwire.backends.cursor.simulator.settings import Settings
 
 pytestmark = pytest.mark.slow
 

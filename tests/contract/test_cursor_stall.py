@@ -18,19 +18,8 @@ from tests.contract.harness import NAMES, Said, answered, talk
 from tests.programs.stage import serving
 from tests.server.answers import PATHS
 from tests.server.harness import ask, free_port, process, wait_until
-from toolwire.backends.cursor.simulator import (
-    API_KEY,
-    Checkpoint,
-    EndTurn,
-    MakeCall,
-    Say,
-    Seen,
-    Settings,
-    SimulatorFaults,
-    Think,
-    With,
-    play,
-)
+from toolwire.backends.cursor.simulator.script import Checkpoint, EndTurn, MakeCall, Say, Seen, Think, With, play
+from toolwire.backends.cursor.simulator.settings import API_KEY, Settings, SimulatorFaults
 from toolwire.types import Reasoning
 
 pytestmark = pytest.mark.slow

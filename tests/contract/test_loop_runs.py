@@ -23,7 +23,9 @@ from toolwire.agent.events import CompleteEvent, ErrorEvent, LoopEvent, ToolCall
 from toolwire.agent.host import Host
 from toolwire.agent.loop import Hooks, Loop, Terms
 from toolwire.backends.codex.backend import CodexBackend
-from toolwire.backends.cursor.simulator import TOKEN, MakeCall, Say, Seen, Settings, Simulator
+from toolwire.backends.cursor.simulator.script import MakeCall, Say, Seen
+from toolwire.backends.cursor.simulator.server import Simulator
+from toolwire.backends.cursor.simulator.settings import TOKEN, Settings
 from toolwire.config.file import BackendConfig, Config, with_backends
 from toolwire.config.secret import Secret
 from toolwire.telemetry.prometheus import Prometheus

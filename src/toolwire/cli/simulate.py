@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 from ..errors import BadRequest, ConfigError
 
 if TYPE_CHECKING:
-    from ..backends.cursor.simulator import Simulator
+    from ..backends.cursor.simulator.server import Simulator
 
 simulate = App(name="simulate", help="Run a simulator of a vendor's server on this machine.", help_format="plaintext")
 
@@ -50,7 +50,9 @@ def cursor(
     from ..backends import registry
 
     registry.load("cursor")  # names the extra if it is not installed
-    from ..backends.cursor.simulator import Settings, Simulator, load, parse
+    from ..backends.cursor.simulator.script import load
+    from ..backends.cursor.simulator.server import Simulator
+    from ..backends.cursor.simulator.settings import Settings, parse
 
     try:
         faults = parse(fault)

@@ -14,7 +14,9 @@ from tests.backends.event_contract import check_events
 from toolwire.backends.base import EventReply
 from toolwire.backends.cursor.backend import CursorBackend
 from toolwire.backends.cursor.run import RunLimits
-from toolwire.backends.cursor.simulator import TOKEN, Settings, SimulatedModel, Simulator, SimulatorFaults
+from toolwire.backends.cursor.simulator.script import SimulatedModel
+from toolwire.backends.cursor.simulator.server import Simulator
+from toolwire.backends.cursor.simulator.settings import TOKEN, Settings, SimulatorFaults
 from toolwire.backends.http.transport import Transport
 from toolwire.config.file import BackendConfig
 from toolwire.config.secret import Secret

@@ -30,7 +30,7 @@ from tests.backends.cursor.stage import (
 from tests.backends.event_contract import check_events
 from toolwire.backends.cursor.allowance import MAX_DECLINED, MAX_DECLINED_WITHOUT_TOOLS
 from toolwire.backends.cursor.run import AgentRun
-from toolwire.backends.cursor.simulator import (
+from toolwire.backends.cursor.simulator.script import (
     AskPerson,
     Checkpoint,
     Disconnect,
@@ -42,13 +42,12 @@ from toolwire.backends.cursor.simulator import (
     Pause,
     Say,
     SetBlob,
-    Settings,
-    SimulatorFaults,
     Think,
     TurnUsage,
     With,
     play,
 )
+from toolwire.backends.cursor.simulator.settings import Settings, SimulatorFaults
 from toolwire.calls.written.request import to_text_request
 from toolwire.errors import UpstreamError
 from toolwire.events import Finished, FoldedAnswer, PartDelta, fold

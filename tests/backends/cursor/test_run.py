@@ -24,7 +24,7 @@ from tests.backends.cursor.stage import (
 from tests.backends.cursor.wire import saying
 from tests.backends.cursor.wire.lending import fits
 from toolwire.backends.cursor.run import AgentRun, Repeats, RunLimits
-from toolwire.backends.cursor.simulator import (
+from toolwire.backends.cursor.simulator.script import (
     Disconnect,
     MakeCall,
     MakeCalls,
@@ -32,13 +32,15 @@ from toolwire.backends.cursor.simulator import (
     Pause,
     Raw,
     Say,
-    Settings,
-    SimulatorFaults,
     Stall,
     Think,
     play,
 )
-from toolwire.backends.cursor.wire import RunContext, RunDecoder, RunSetup, agent, opening
+from toolwire.backends.cursor.simulator.settings import Settings, SimulatorFaults
+from toolwire.backends.cursor.wire import agent
+from toolwire.backends.cursor.wire.decoder import RunDecoder
+from toolwire.backends.cursor.wire.exec_routing import RunContext
+from toolwire.backends.cursor.wire.request import RunSetup, opening
 from toolwire.errors import InternalError, UpstreamError
 from toolwire.events import Event, PartDelta
 from toolwire.types import Message, Text, ToolCall, ToolResult

@@ -15,8 +15,9 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
-from toolwire.backends.cursor.simulator import ClientResult, Native, Say, Seen, Settings, Simulator, Step
-from toolwire.backends.cursor.simulator.script import filled, parts_of
+from toolwire.backends.cursor.simulator.script import ClientResult, Native, Say, Seen, Step, filled, parts_of
+from toolwire.backends.cursor.simulator.server import Simulator
+from toolwire.backends.cursor.simulator.settings import Settings
 
 _MARK = re.compile(r"\[\[built-in:([A-Za-z0-9+/=]+)\]\]")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from tests.programs.stage import Stage, free_port, serving
-from toolwire.backends.cursor.simulator import API_KEY, TOKEN
+from toolwire.backends.cursor.simulator.settings import API_KEY, TOKEN
 
 VERSION = "cli-2026.08.11-e8db854"
 

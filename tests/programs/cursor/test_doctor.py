@@ -14,7 +14,7 @@ from openai import APIStatusError, OpenAI
 from tests.programs.cursor.stage import RUN_PARKED, SSE_PARKED, Setting, gateway_config, simulating, with_account
 from tests.programs.installed import ROOT
 from tests.programs.stage import KEY, free_port, serving
-from toolwire.backends.cursor.simulator import API_KEY, TOKEN
+from toolwire.backends.cursor.simulator.settings import API_KEY, TOKEN
 
 pytestmark = pytest.mark.slow
 

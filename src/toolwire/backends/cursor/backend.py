@@ -35,7 +35,10 @@ from .machine import branches_in, folder_of, this_machine
 from .run import EMPTY, STALLED, AgentRun, Repeats, RunLimits, stalled
 from .transport.service import Retries, Service
 from .transport.target import Attempt
-from .wire import RunContext, RunDecoder, RunOpening, RunSetup, allowed_tools, offered, opening
+from .wire.decoder import RunDecoder
+from .wire.exec_routing import RunContext
+from .wire.execs import allowed_tools
+from .wire.request import RunOpening, RunSetup, offered, opening
 
 _MODEL_LIST_SECONDS = 300.0  # how long a list of models is cached
 _UNPARKED_SECONDS = 600.0  # without parking after a continued run gave no answer

@@ -29,7 +29,8 @@ from ..synthesis import estimated_usage
 from .allowance import Allowance, Runaway
 from .local.execs import LocalTools
 from .transport.channel import RunChannel
-from .wire import CANCEL, CLIENT_HEARTBEAT, DecoderReply, Exec, RunDecoder
+from .wire.decoder import DecoderReply, RunDecoder
+from .wire.execs import CANCEL, CLIENT_HEARTBEAT, Exec
 
 _MAX_EVENTS = 1000  # unread events, and
 _MAX_BYTES = 1 << 20  # bytes of unread messages; beyond either the reader pauses

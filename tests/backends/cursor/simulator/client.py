@@ -16,7 +16,7 @@ import h2.config
 import h2.connection
 import h2.events
 
-from toolwire.backends.cursor.simulator import TOKEN
+from toolwire.backends.cursor.simulator.settings import TOKEN
 from toolwire.backends.cursor.wire import agent
 
 RUN = "/agent.v1.AgentService/Run"

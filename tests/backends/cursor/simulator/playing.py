@@ -7,7 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tests.backends.cursor.simulator.client import Client, opening, tool
-from toolwire.backends.cursor.simulator import Journal, MakeCall, Say, Settings, Simulator, SimulatorFaults, play
+from toolwire.backends.cursor.simulator.journal import Journal
+from toolwire.backends.cursor.simulator.script import MakeCall, Say, play
+from toolwire.backends.cursor.simulator.server import Simulator
+from toolwire.backends.cursor.simulator.settings import Settings, SimulatorFaults
 
 TRANSPORTS = ("run", "run_sse")
 QUICK = Settings(heartbeat=0.05, append_wait=0.1)

@@ -8,7 +8,8 @@ import pytest
 
 from tests.backends.cursor.simulator.client import Client, blobs_of, opening, tool
 from tests.backends.cursor.simulator.playing import QUICK, TRANSPORTS, played
-from toolwire.backends.cursor.simulator import Say, Seen, Settings, play
+from toolwire.backends.cursor.simulator.script import Say, Seen, play
+from toolwire.backends.cursor.simulator.settings import Settings
 from toolwire.backends.cursor.wire import agent
 
 pytestmark = pytest.mark.slow  # starts a server

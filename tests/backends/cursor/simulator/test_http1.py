@@ -7,8 +7,8 @@ import pytest
 
 from tests.backends.cursor.simulator.client import RUN_SSE, _head, _request, framed, headers, opening
 from tests.backends.cursor.simulator.playing import QUICK
-from toolwire.backends.cursor.simulator import Simulator
 from toolwire.backends.cursor.simulator.http1 import HttpExchange
+from toolwire.backends.cursor.simulator.server import Simulator
 from toolwire.backends.cursor.wire import agent
 
 pytestmark = pytest.mark.slow  # starts a server

@@ -6,7 +6,8 @@ import pytest
 
 from tests.backends.cursor.simulator.client import RUN, Client, Link, framed, headers, opening
 from tests.backends.cursor.simulator.playing import QUICK, played
-from toolwire.backends.cursor.simulator import Say, Simulator, play
+from toolwire.backends.cursor.simulator.script import Say, play
+from toolwire.backends.cursor.simulator.server import Simulator
 
 pytestmark = pytest.mark.slow  # starts a server
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from toolwire.backends.cursor.simulator import CallRecord, Journal, Run
+from toolwire.backends.cursor.simulator.journal import CallRecord, Journal, Run
 
 
 def run(number: int = 0) -> Run:

@@ -9,7 +9,7 @@ import pytest
 from tests.backends.cursor.simulator.client import Client, blobs_of, opening, tool
 from tests.backends.cursor.simulator.playing import TRANSPORTS, played
 from tests.programs.stage import calling, prompt, reading, telling
-from toolwire.backends.cursor.simulator import DefaultModel, demo, prompted
+from toolwire.backends.cursor.simulator.model import DefaultModel, demo, prompted
 
 pytestmark = pytest.mark.slow  # starts a server
 

@@ -7,7 +7,8 @@ import pytest
 
 from tests.backends.cursor.simulator.client import RUN, Client, Link, framed, headers, opening, tool
 from tests.backends.cursor.simulator.playing import QUICK, TRANSPORTS, call_and_tell, played
-from toolwire.backends.cursor.simulator import Simulator, SimulatorFaults
+from toolwire.backends.cursor.simulator.server import Simulator
+from toolwire.backends.cursor.simulator.settings import SimulatorFaults
 
 pytestmark = pytest.mark.slow  # starts a server
 

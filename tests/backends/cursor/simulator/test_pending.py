@@ -5,8 +5,10 @@ from typing import Any
 
 from tests.backends.cursor.simulator.client import Client
 from tests.backends.cursor.simulator.playing import QUICK, call_and_tell, played
-from toolwire.backends.cursor.simulator import CallRecord, ClientResult, Journal, MakeCall, Run, Say, Settings
+from toolwire.backends.cursor.simulator.journal import CallRecord, Journal, Run
 from toolwire.backends.cursor.simulator.pending import Pending
+from toolwire.backends.cursor.simulator.script import ClientResult, MakeCall, Say
+from toolwire.backends.cursor.simulator.settings import Settings
 from toolwire.backends.cursor.wire import agent
 
 

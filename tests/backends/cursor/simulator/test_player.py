@@ -7,7 +7,9 @@ import pytest
 
 from tests.backends.cursor.simulator.client import Client
 from tests.backends.cursor.simulator.playing import QUICK, TRANSPORTS, call_and_tell, played
-from toolwire.backends.cursor.simulator import (
+from toolwire.backends.cursor.simulator.checks import plain_value
+from toolwire.backends.cursor.simulator.player import value_of
+from toolwire.backends.cursor.simulator.script import (
     AskPerson,
     Checkpoint,
     ClientResult,
@@ -21,16 +23,13 @@ from toolwire.backends.cursor.simulator import (
     Raw,
     Say,
     SetBlob,
-    Settings,
-    SimulatorFaults,
     Stall,
     Think,
     TurnUsage,
     With,
     play,
 )
-from toolwire.backends.cursor.simulator.checks import plain_value
-from toolwire.backends.cursor.simulator.player import value_of
+from toolwire.backends.cursor.simulator.settings import Settings, SimulatorFaults
 
 pytestmark = pytest.mark.slow  # starts a server
 

@@ -22,9 +22,9 @@ from tests.backends.cursor.simulator.client import (
     opening,
 )
 from tests.backends.cursor.simulator.playing import QUICK, TRANSPORTS, played
-from toolwire.backends.cursor.simulator import API_KEY, TOKEN, Settings, Simulator
 from toolwire.backends.cursor.simulator.routes import TokenRegistry
-from toolwire.backends.cursor.simulator.settings import RunRefused
+from toolwire.backends.cursor.simulator.server import Simulator
+from toolwire.backends.cursor.simulator.settings import API_KEY, TOKEN, RunRefused, Settings
 from toolwire.backends.cursor.wire import agent
 
 pytestmark = pytest.mark.slow  # starts a server

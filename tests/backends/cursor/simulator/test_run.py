@@ -8,7 +8,9 @@ import pytest
 
 from tests.backends.cursor.simulator.client import RUN, Client, Link, blobs_of, framed, headers, opening, tool
 from tests.backends.cursor.simulator.playing import QUICK, TRANSPORTS, call_and_tell, played
-from toolwire.backends.cursor.simulator import Journal, MakeCall, Say, Simulator, Think, play
+from toolwire.backends.cursor.simulator.journal import Journal
+from toolwire.backends.cursor.simulator.script import MakeCall, Say, Think, play
+from toolwire.backends.cursor.simulator.server import Simulator
 from toolwire.backends.cursor.wire import agent
 
 pytestmark = pytest.mark.slow  # starts a server

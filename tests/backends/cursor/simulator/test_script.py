@@ -8,8 +8,19 @@ import pytest
 
 from tests.backends.cursor.simulator.client import blobs_of, opening, tool
 from tests.backends.cursor.simulator.playing import TRANSPORTS, played
-from toolwire.backends.cursor.simulator import MakeCall, MakeCalls, Say, Seen, SimulatorFaults, Step, With, load, play
-from toolwire.backends.cursor.simulator.script import parts_of, result_text
+from toolwire.backends.cursor.simulator.script import (
+    MakeCall,
+    MakeCalls,
+    Say,
+    Seen,
+    Step,
+    With,
+    load,
+    parts_of,
+    play,
+    result_text,
+)
+from toolwire.backends.cursor.simulator.settings import SimulatorFaults
 from toolwire.errors import ConfigError
 
 TOML = """

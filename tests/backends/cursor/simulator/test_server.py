@@ -6,7 +6,8 @@ import pytest
 
 from tests.backends.cursor.simulator.client import RUN, Client, Link, framed, headers, opening, tool
 from tests.backends.cursor.simulator.playing import QUICK, call_and_tell
-from toolwire.backends.cursor.simulator import TOKEN, Simulator
+from toolwire.backends.cursor.simulator.server import Simulator
+from toolwire.backends.cursor.simulator.settings import TOKEN
 
 pytestmark = pytest.mark.slow  # starts a server
 

@@ -7,8 +7,8 @@ import pytest
 
 from tests.backends.cursor.simulator.client import opening
 from tests.backends.cursor.simulator.playing import TRANSPORTS, call_and_tell, played
-from toolwire.backends.cursor.simulator import ERRORS, Pause, Say, Settings, SimulatorFaults, parse, play
-from toolwire.backends.cursor.simulator.settings import MODELS
+from toolwire.backends.cursor.simulator.script import Pause, Say, play
+from toolwire.backends.cursor.simulator.settings import ERRORS, MODELS, Settings, SimulatorFaults, parse
 from toolwire.backends.cursor.wire import agent
 from toolwire.errors import BadRequest
 

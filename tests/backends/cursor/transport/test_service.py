@@ -10,7 +10,8 @@ import pytest
 from h2.errors import ErrorCodes
 
 from tests.backends.cursor.stage import QUICK, Stage, next_request, on_stage, request, text_of
-from toolwire.backends.cursor.simulator import API_KEY, TOKEN, MakeCall, Say, Settings, SimulatorFaults, play
+from toolwire.backends.cursor.simulator.script import MakeCall, Say, play
+from toolwire.backends.cursor.simulator.settings import API_KEY, TOKEN, Settings, SimulatorFaults
 from toolwire.backends.cursor.transport.service import Retries, Service
 from toolwire.backends.cursor.transport.target import Attempt
 from toolwire.backends.http.connection import TransportError

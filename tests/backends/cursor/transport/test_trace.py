@@ -9,7 +9,8 @@ import pytest
 
 from tests.backends.cursor.stage import TRANSPORTS, Stage, next_request, on_stage, request
 from tests.telemetry.tracing import tracing
-from toolwire.backends.cursor.simulator import TOKEN, MakeCall, Say, play
+from toolwire.backends.cursor.simulator.script import MakeCall, Say, play
+from toolwire.backends.cursor.simulator.settings import TOKEN
 from toolwire.backends.cursor.transport.trace import as_json, read_message
 from toolwire.backends.cursor.wire import agent
 from toolwire.telemetry import wire_trace

@@ -7,8 +7,11 @@ from itertools import count
 from typing import Any
 
 from tests.backends.cursor.wire.lending import fits
-from toolwire.backends.cursor.wire import RunContext, RunDecoder, RunOpening, agent
+from toolwire.backends.cursor.wire import agent
+from toolwire.backends.cursor.wire.decoder import RunDecoder
+from toolwire.backends.cursor.wire.exec_routing import RunContext
 from toolwire.backends.cursor.wire.names import WireNames
+from toolwire.backends.cursor.wire.request import RunOpening
 from toolwire.backends.cursor.wire.values import to_value
 from toolwire.events import Event, Failed, Finished, Noted, PartEnded
 from toolwire.types import Reasoning, Text, Tool, ToolCall, ToolResult

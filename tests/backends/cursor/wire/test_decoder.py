@@ -38,8 +38,10 @@ from tests.backends.cursor.wire.saying import (
     update,
 )
 from tests.backends.event_contract import check_events
-from toolwire.backends.cursor.wire import DecoderReply, RunContext, RunDecoder, agent
+from toolwire.backends.cursor.wire import agent
 from toolwire.backends.cursor.wire import pending as keeping
+from toolwire.backends.cursor.wire.decoder import DecoderReply, RunDecoder
+from toolwire.backends.cursor.wire.exec_routing import RunContext
 from toolwire.backends.cursor.wire.pending import MAX_CALLS
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, Finished, Noted

@@ -8,8 +8,9 @@ import pytest
 
 from tests.backends.cursor.wire.lending import fits
 from tests.backends.cursor.wire.saying import BASH, WEATHER, opening, read, result
-from toolwire.backends.cursor.wire import DecoderReply, RunContext, agent
-from toolwire.backends.cursor.wire.exec_routing import ExecPlan, answer_housekeeping, plan_exec
+from toolwire.backends.cursor.wire import agent
+from toolwire.backends.cursor.wire.decoder import DecoderReply
+from toolwire.backends.cursor.wire.exec_routing import ExecPlan, RunContext, answer_housekeeping, plan_exec
 from toolwire.backends.cursor.wire.execs import exec_of
 from toolwire.backends.cursor.wire.values import to_value
 from toolwire.types import Tool

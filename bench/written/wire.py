@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -44,10 +45,10 @@ class Line:
             else None
         )
         turn = Turn(request, mint, splitter=None if spoken is None else lambda first: spoken)
-        encoder = DIALECTS["chat"].encoder(AnswerContext(request=request, mint=mint, now=1))
+        make_encoder = partial(DIALECTS["chat"].encoder, AnswerContext(request=request, mint=mint, now=1))
         decoder = DIALECTS["chat"].stream_decoder(request)
         self.pipe: Tap | Translator = (
-            tap_of(decoder, turn, encoder, None) if is_tap else Translator(decoder, turn, encoder)
+            tap_of(decoder, turn, make_encoder, None) if is_tap else Translator(decoder, turn, make_encoder)
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -69,7 +70,8 @@ class Runtime:
             is_kept=job.stored is not None and job.stored.is_here,
             answer_id="" if job.stored is None else job.stored.answer_id,
         )
-        return Answer(job, reader, turn, pipe_for(job, reader, turn, DIALECTS[request.origin].encoder(context)))
+        make_encoder = partial(DIALECTS[request.origin].encoder, context)
+        return Answer(job, reader, turn, pipe_for(job, reader, turn, make_encoder))
 
     async def answer(
         self, request: Request, record: Record, owner: str = "", *, is_guarded: bool = False

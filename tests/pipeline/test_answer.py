@@ -96,7 +96,7 @@ def answer_of(
     if decoder is None and not isinstance(reply, EventReply):
         decoder = reader.decoder()
     job = job_of(request, record=record or Record(), losses=list(losses))
-    return Answer(job, reader, turn, Translator(decoder, turn, encoder))
+    return Answer(job, reader, turn, Translator(decoder, turn, lambda: encoder))
 
 
 def run(answer: Answer) -> list[tuple[bytes, bool]]:

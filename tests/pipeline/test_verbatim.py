@@ -67,7 +67,7 @@ def tapped(dialect: str, request: Request | None = None) -> Tap:
     request = request or asking(dialect)
     mint = minting()
     encoder = DIALECTS[dialect].encoder(AnswerContext(request=request, mint=mint, now=NOW))
-    return Tap(DIALECTS[dialect].stream_decoder(request), Turn(request, mint), encoder)
+    return Tap(DIALECTS[dialect].stream_decoder(request), Turn(request, mint), lambda: encoder)
 
 
 def through(tap: Translator, *chunks: bytes) -> tuple[bytes, list[Event]]:
@@ -346,7 +346,7 @@ def test_a_body_passes_as_it_came_or_is_written_anew(dialect: str) -> None:
     def tap() -> BodyTap:
         request = asking(dialect, is_stream=False)
         encoder = DIALECTS[dialect].encoder(AnswerContext(request=request, mint=minting(), now=NOW))
-        return BodyTap(DIALECTS[dialect].body_decoder(request), Turn(request, minting()), encoder)
+        return BodyTap(DIALECTS[dialect].body_decoder(request), Turn(request, minting()), lambda: encoder)
 
     good = json.dumps({**body_of(dialect), "x_unknown": [1.10]}, indent=1).encode()
     assert through(tap(), *pieces(good, [5, 50]))[0] == good
@@ -438,7 +438,9 @@ ASKED = 'mine "é" \\'
 def renaming(dialect: str, name: str = ASKED) -> RenamingTap:
     request, mint = asking(dialect, model=name), minting()
     encoder = DIALECTS[dialect].encoder(AnswerContext(request=request, mint=mint, now=NOW, is_renamed=True))
-    tap = tap_of(DIALECTS[dialect].stream_decoder(request), Turn(request, mint), encoder, Renamer(dialect, name))
+    tap = tap_of(
+        DIALECTS[dialect].stream_decoder(request), Turn(request, mint), lambda: encoder, Renamer(dialect, name)
+    )
     assert isinstance(tap, RenamingTap)
     return tap
 
@@ -619,7 +621,7 @@ def test_one_back_end_is_asked_for_its_list_once_for_a_name_with_a_suffix(upstre
 def test_what_is_only_queued_passes_untouched(body: bytes) -> None:
     request = asking("responses")
     encoder = DIALECTS["responses"].encoder(AnswerContext(request=request, mint=minting(), now=NOW))
-    pipe = Untouched(DIALECTS["responses"].body_decoder(request), Turn(request, minting()), encoder)
+    pipe = Untouched(DIALECTS["responses"].body_decoder(request), Turn(request, minting()), lambda: encoder)
     assert pipe.feed(body[:9]).wire == pipe.feed(body[9:]).wire == b""
     assert pipe.close().wire == body
     assert pipe.is_over

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from ..backends.base import EventReply, WireReply
 from ..calls.turn import Turn
 from ..dialects import DIALECTS
-from ..dialects.base import ResponseDecoder, ResponseEncoder, excerpt, garbage
+from ..dialects.base import ResponseDecoder, excerpt, garbage
 from ..dialects.shared.model_field import Renamer
 from ..errors import GatewayError, InternalError, UpstreamError
 from ..events import Event, Failed, Finished
@@ -24,7 +24,7 @@ from ..offload import LARGE, offload
 from ..types import Loss, Part, Request
 from ..wire.exact_json import encode
 from .job import Job
-from .verbatim import BodyTap, Translator, Untouched, tap_of
+from .verbatim import BodyTap, MakeEncoder, Translator, Untouched, tap_of
 
 Write: TypeAlias = Callable[[bytes], Awaitable[None]]
 
@@ -273,20 +273,20 @@ class Answer(EventAnswer):
             self._losses.append(Loss("store", "store", f"the answer could not be stored: {error.message}"))
 
 
-def pipe_for(job: Job, reader: ReplyReader, turn: Turn, encoder: ResponseEncoder) -> Translator:
+def pipe_for(job: Job, reader: ReplyReader, turn: Turn, make_encoder: MakeEncoder) -> Translator:
     """From the reply to the client: bytes unchanged where both sides have the same form, else events encoded again."""
     if isinstance(reader.reply, EventReply):
-        return Translator(None, turn, encoder)
+        return Translator(None, turn, make_encoder)
     fits = job.record.is_verbatim and reader.is_stream == job.received.stream
     is_queued = job.is_queued_upstream and not reader.is_stream
     renamer = Renamer(job.backend.dialect, job.received.model) if job.is_renamed and (fits or is_queued) else None
     if is_queued:
-        return Untouched(reader.decoder(), turn, encoder, renamer)
+        return Untouched(reader.decoder(), turn, make_encoder, renamer)
     if not fits:
-        return Translator(reader.decoder(), turn, encoder)
+        return Translator(reader.decoder(), turn, make_encoder)
     if reader.is_stream:
-        return tap_of(DIALECTS[job.backend.dialect].stream_decoder(job.received), turn, encoder, renamer)
-    return BodyTap(reader.decoder(), turn, encoder, renamer)
+        return tap_of(DIALECTS[job.backend.dialect].stream_decoder(job.received), turn, make_encoder, renamer)
+    return BodyTap(reader.decoder(), turn, make_encoder, renamer)
 
 
 def _internal_error(fault: Exception) -> InternalError:

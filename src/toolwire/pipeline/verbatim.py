@@ -7,6 +7,10 @@ some servers announce an end and continue (H029). Only the model name is replace
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
+from typing import TypeAlias
+
 from msgspec import Struct
 
 from ..backends.base import Backend
@@ -20,6 +24,8 @@ from ..types import JsonObject
 from ..wire.exact_json import BadJson, decode, encode
 from ..wire.sse import Frame, FrameTooLarge, SseReader
 from .job import Job
+
+MakeEncoder: TypeAlias = Callable[[], ResponseEncoder]
 
 
 def why_translated(job: Job, backend: Backend) -> str:
@@ -57,15 +63,20 @@ class Batch(Struct):
 class Translator:
     """Decoder, turn, encoder: every event is encoded in the client's dialect."""
 
-    def __init__(self, decoder: ResponseDecoder | None, turn: Turn, encoder: ResponseEncoder) -> None:
+    def __init__(self, decoder: ResponseDecoder | None, turn: Turn, make_encoder: MakeEncoder) -> None:
         self._decoder = decoder
         self._turn = turn
-        self._encoder = encoder
+        self._make_encoder = make_encoder
         self.is_over = False
         self.has_content = False
         self.error: GatewayError | None = None
         self.took_over = ""
         self.begun = ""  # the back end's id of the answer, once it has started
+
+    @cached_property
+    def _encoder(self) -> ResponseEncoder:
+        """Created when it is needed: an answer that is sent unchanged needs none."""
+        return self._make_encoder()
 
     def feed(self, data: bytes) -> Batch:
         return self.send(self._decoder.feed(data)) if self._decoder is not None else Batch(b"", [])
@@ -112,13 +123,25 @@ class Translator:
 class Tap(Translator):
     """Sends frames unchanged until the first irregular one; from there on it is a Translator."""
 
-    def __init__(self, decoder: StreamDecoder, turn: Turn, encoder: ResponseEncoder) -> None:
-        super().__init__(None, turn, encoder)
+    def __init__(self, decoder: StreamDecoder, turn: Turn, make_encoder: MakeEncoder) -> None:
+        super().__init__(None, turn, make_encoder)
         self._frames = decoder
         self._sse = SseReader()
         self._is_between = False  # the next byte starts a frame
         self._last: Frame | None = None
+        self._sent: list[tuple[Frame, list[Event]]] = []  # what the encoder must know, if it takes over
         self._held: list[tuple[Frame, list[Event]]] = []  # from the first frame that announces the end
+
+    @cached_property
+    def _encoder(self) -> ResponseEncoder:
+        """With the state after the frames that were sent unchanged."""
+        encoder = self._make_encoder()
+        for frame, events in self._sent:
+            for event in events:
+                if type(event) is not PartDelta:
+                    encoder.observe(event)
+            encoder.passed(frame)
+        return encoder
 
     def feed(self, data: bytes) -> Batch:
         if self._is_between and not self.took_over and data[-2:] == b"\n\n":
@@ -200,11 +223,10 @@ class Tap(Translator):
         return Batch(b"".join(output), seen)
 
     def _observe(self, frame: Frame, events: list[Event]) -> None:
+        self._sent.append((frame, events))
         for event in events:
             if type(event) is not PartDelta:
-                self._encoder.observe(event)
                 self._look(event)
-        self._encoder.passed(frame)
 
     def _released(self) -> list[bytes]:
         """The held frames, unchanged."""
@@ -232,8 +254,8 @@ class Tap(Translator):
 class RenamingTap(Tap):
     """Replaces the model name in each frame first, so that all later steps see only the client's name."""
 
-    def __init__(self, decoder: StreamDecoder, turn: Turn, encoder: ResponseEncoder, renamer: Renamer) -> None:
-        super().__init__(decoder, turn, encoder)
+    def __init__(self, decoder: StreamDecoder, turn: Turn, make_encoder: MakeEncoder, renamer: Renamer) -> None:
+        super().__init__(decoder, turn, make_encoder)
         self._renamer = renamer
 
     def feed(self, data: bytes) -> Batch:
@@ -243,18 +265,18 @@ class RenamingTap(Tap):
         return super()._pass([self._renamer.frame(frame) for frame in frames])
 
 
-def tap_of(decoder: StreamDecoder, turn: Turn, encoder: ResponseEncoder, renamer: Renamer | None) -> Tap:
+def tap_of(decoder: StreamDecoder, turn: Turn, make_encoder: MakeEncoder, renamer: Renamer | None) -> Tap:
     """A stream that keeps its model name does not pay for the replacement."""
-    return Tap(decoder, turn, encoder) if renamer is None else RenamingTap(decoder, turn, encoder, renamer)
+    return Tap(decoder, turn, make_encoder) if renamer is None else RenamingTap(decoder, turn, make_encoder, renamer)
 
 
 class BodyTap(Translator):
     """A whole body: sent unchanged if it is correct, else encoded again."""
 
     def __init__(
-        self, decoder: ResponseDecoder, turn: Turn, encoder: ResponseEncoder, renamer: Renamer | None = None
+        self, decoder: ResponseDecoder, turn: Turn, make_encoder: MakeEncoder, renamer: Renamer | None = None
     ) -> None:
-        super().__init__(decoder, turn, encoder)
+        super().__init__(decoder, turn, make_encoder)
         self._body: list[bytes] = []
         self._events: list[Event] = []
         self._whole = decoder

@@ -70,7 +70,8 @@ class Runtime:
             is_kept=job.stored is not None and job.stored.is_here,
             answer_id="" if job.stored is None else job.stored.answer_id,
         )
-        make_encoder = partial(DIALECTS[request.origin].encoder, context)
+        dialect = DIALECTS[request.origin]
+        make_encoder = partial(dialect.stream_encoder if request.stream else dialect.body_encoder, context)
         return Answer(job, reader, turn, pipe_for(job, reader, turn, make_encoder))
 
     async def answer(

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 import pytest
 
 from tests.dialects.playing import ALL, NAMES, events_in
 from tests.dialects.wires import REGULAR
 from toolwire.dialects import DIALECTS, Dialect
-from toolwire.dialects.base import bearer, count_of, excerpt, forwarded_headers, is_count
+from toolwire.dialects.base import FORWARDED, bearer, excerpt, forwarded_headers
 from toolwire.dialects.shared.answer_in import object_in
 from toolwire.profiles import ANTHROPIC, GEMINI, PLAIN_CHAT, RESPONSES, Profile
 from toolwire.wire.sse import Frame
@@ -22,15 +20,6 @@ def test_small_helpers() -> None:
     assert len(excerpt(b"\xff\n" * 1000)) < 220
     assert bearer("k") == {"authorization": "Bearer k"}
     assert bearer("") == {}
-
-
-@pytest.mark.parametrize(
-    ("given", "count"),
-    [(5, 5), (0, 0), (-1, 0), (True, 0), ("5", 0), (None, 0), (Decimal("5.0"), 5), (Decimal("5.5"), 0), (10**30, 0)],
-)
-def test_only_whole_numbers_are_counts(given: object, count: int) -> None:
-    assert count_of(given) == count
-    assert is_count(given) == (type(given) is int and given == count)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
@@ -76,7 +65,7 @@ def test_each_dialect_hands_on_its_own_features() -> None:
     assert DIALECTS["chat"].headers(PLAIN_CHAT, "", GIVEN)["openai-beta"] == "ob"
     assert "anthropic-beta" not in DIALECTS["chat"].headers(PLAIN_CHAT, "", GIVEN)
     assert DIALECTS["messages"].headers(ANTHROPIC, "", GIVEN)["anthropic-beta"] == "ab"
-    assert forwarded_headers({}, "openai-beta") == {}
+    assert forwarded_headers({}, FORWARDED) == {}
 
 
 @pytest.mark.parametrize(

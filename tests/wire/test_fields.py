@@ -98,3 +98,12 @@ def test_members_that_are_read_in_part() -> None:
     assert fields.unread({"k": {"a": 1, "b": 2}}, "k", known) == {"k": {"b": 2}}
     assert fields.unread({"k": {"a": 1}}, "k", known) == {}
     assert fields.unread({"k": None}, "k", known) == fields.unread({"k": [1]}, "k", known) == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "count"),
+    [(5, 5), (0, 0), (-1, 0), (True, 0), ("5", 0), (None, 0), (Decimal("5.0"), 5), (Decimal("5.5"), 0), (10**30, 0)],
+)
+def test_only_whole_numbers_are_counts(given: object, count: int) -> None:
+    assert fields.count_of(given) == count
+    assert fields.is_count(given) == (type(given) is int and given == count)

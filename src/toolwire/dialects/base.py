@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
-from typing import Literal, NamedTuple, Protocol, TypeAlias, TypeGuard
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -13,19 +12,23 @@ from ..events import Event, PartDelta
 from ..profiles import Profile
 from ..types import JsonObject, Loss, Request
 from ..wire.exact_json import encode, object_of
+from ..wire.fields import is_count
 from ..wire.sse import Frame
 
-_FORWARDED = (
-    "idempotency-key",
-    "session-id",
-    "thread-id",
-    "traceparent",
-    "tracestate",
-    "x-client-request-id",
-    "x-session-affinity",
-    "x-session-id",
+# The client's headers that a back end of the same dialect gets: features and tracing, never identity or keys.
+FORWARDED = frozenset(
+    {
+        "idempotency-key",
+        "session-id",
+        "thread-id",
+        "traceparent",
+        "tracestate",
+        "x-client-request-id",
+        "x-session-affinity",
+        "x-session-id",
+    }
 )
-_MOST = 1 << 53  # tokens; clients cannot represent larger integers
+_OPENAI = FORWARDED | {"openai-beta"}
 
 OTHER_CHOICES = Loss(
     "choices", "answer", "the back end sent several choices where one was requested; one is the answer"
@@ -143,7 +146,7 @@ def decode_count(body: bytes) -> int | None:
 
 
 def bearer_headers(profile: Profile, key: str, given: Mapping[str, str]) -> dict[str, str]:
-    return bearer(key) | forwarded_headers(given, "openai-beta")
+    return bearer(key) | forwarded_headers(given, _OPENAI)
 
 
 def no_header(given: Mapping[str, str]) -> bool:
@@ -173,8 +176,9 @@ class Dialect(Struct, frozen=True, kw_only=True):
     encode_request: Callable[[Request, Profile], Encoded]
     # Where a request goes whose bytes are forwarded unchanged, if that is not always the same path.
     path_of_request: Callable[[Request], str] | None = None
-    # From the key and the client's own headers, as far as they are forwarded.
+    # From the key and the client's own headers, of which only those in `forwarded` count.
     headers: Callable[[Profile, str, Mapping[str, str]], dict[str, str]] = bearer_headers
+    forwarded: frozenset[str] = _OPENAI
 
     stream_decoder: Callable[[Request], StreamDecoder]
     body_decoder: Callable[[Request], ResponseDecoder]
@@ -188,9 +192,6 @@ class Dialect(Struct, frozen=True, kw_only=True):
     encode_models: Callable[[Sequence[ModelLine]], bytes]
     encode_model: Callable[[ModelLine], bytes]
     decode_models: Callable[[bytes], list[ModelLine]]
-
-    def path_of(self, request: Request) -> str:
-        return self.path if self.path_of_request is None else self.path_of_request(request)
 
     def encoder(self, context: AnswerContext) -> ResponseEncoder:
         return self.stream_encoder(context) if context.request.stream else self.body_encoder(context)
@@ -215,23 +216,9 @@ def excerpt(data: bytes) -> str:
     return quote(data[:300].decode("utf-8", "replace"))
 
 
-def count_of(value: object) -> int:
-    """A token count of a back end; 0 if it is none."""
-    if type(value) is int:
-        return value if 0 <= value < _MOST else 0
-    if isinstance(value, Decimal) and 0 <= value < _MOST and value == value.to_integral_value():
-        return int(value)
-    return 0
-
-
-def is_count(value: object) -> TypeGuard[int]:
-    return type(value) is int and 0 <= value < _MOST
-
-
 def bearer(key: str) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"} if key else {}
 
 
-def forwarded_headers(given: Mapping[str, str], *names: str) -> dict[str, str]:
-    """The client's headers that a back end of the same dialect gets: features and tracing, never identity or keys."""
-    return {name: given[name] for name in (*_FORWARDED, *names) if name in given}
+def forwarded_headers(given: Mapping[str, str], names: frozenset[str]) -> dict[str, str]:
+    return {name: value for name, value in given.items() if name in names}

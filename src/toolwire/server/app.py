@@ -181,12 +181,12 @@ class App:
                 return
             self._guard.admit(headers, is_probe=short in _PROBES)
             if endpoint is not None:
-                if scope["method"] not in endpoint.methods:
-                    raise WrongMethod(scope["method"], ", ".join(endpoint.methods))
-                if endpoint.decode is not None:
+                if endpoint.decode is not None and scope["method"] == "POST":
                     await self._model_request(endpoint, endpoint.decode, headers, receive, reply, record)
-                else:
+                elif scope["method"] in endpoint.methods:
                     await self._show_models(endpoint, reply)
+                else:
+                    raise WrongMethod(scope["method"], ", ".join(endpoint.methods))
             elif is_stateful(short):
                 await self._show_state(scope, short, headers, receive, reply)
             else:

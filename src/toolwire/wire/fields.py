@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeGuard
 
 from ..errors import BadRequest, quote
 from ..types import Extra, JsonObject
 from .exact_json import BadJson, decode
 
+_MOST = 1 << 53  # tokens; clients cannot represent larger integers
 _KINDS: dict[type, str] = {
     str: "a string",
     bool: "true or false",
@@ -124,6 +125,19 @@ def count_or_none(owner: JsonObject, key: str, where: str = "", least: int = 0) 
     if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= least):
         return value
     raise wrong(f"{where}.{key}" if where else key, value, f"an integer of at least {least}")
+
+
+def count_of(value: object) -> int:
+    """A token count of a back end; 0 if it is none."""
+    if type(value) is int:
+        return value if 0 <= value < _MOST else 0
+    if isinstance(value, Decimal) and 0 <= value < _MOST and value == value.to_integral_value():
+        return int(value)
+    return 0
+
+
+def is_count(value: object) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value < _MOST
 
 
 def object_or_none(owner: JsonObject, key: str, where: str = "") -> JsonObject | None:

@@ -68,7 +68,8 @@ class HttpBackend(Backend):
         self._key = config.key.reveal()
         self._transport = transport
         self._wire = DIALECTS[self.dialect]
-        self._base = config.base_url.rstrip("/")
+        self._base = _base_of(config.base_url, self._wire.path)
+        self._own_headers = self._wire.headers(self.profile, self._key, {}) | config.headers
         self._timeouts = Timeouts(
             connect=config.connect_timeout, first_byte=config.first_byte_timeout, idle=config.idle_timeout
         )
@@ -77,9 +78,9 @@ class HttpBackend(Backend):
         if self._config.models:
             return [Model(id=name, owner=self.name) for name in self._config.models]
         self._check_key()
-        headers = self._wire.headers(self.profile, self._key, {}) | self._config.headers
         timeouts = Timeouts(connect=5.0, first_byte=10.0, idle=10.0)
-        response = await self._exchange("GET", self._url(self._wire.models_path), headers, b"", timeouts)
+        url = self._base + self._wire.models_path
+        response = await self._exchange("GET", url, self._own_headers, b"", timeouts)
         body = await response.read_all(_MAX_LIST)
         if wire_trace.active:
             wire_trace.received(self.name, "the list of models", body)
@@ -102,7 +103,9 @@ class HttpBackend(Backend):
             encoded = await offload(self._wire.encode_request, request, self.profile)
         elif not is_verbatim:
             encoded = self._wire.encode_request(request, self.profile)
-        path = self._wire.path_of(request) if encoded is None else encoded.path
+        path = self._wire.path if encoded is None else encoded.path
+        if encoded is None and self._wire.path_of_request is not None:
+            path = self._wire.path_of_request(request)
         body = request.wire if encoded is None else encoded.body
         losses = [] if encoded is None else list(encoded.losses)
         response = await self._send(path, body, request, None if self._config.guard == "off" else losses)
@@ -136,15 +139,8 @@ class HttpBackend(Backend):
         }
         if method == "POST":
             sent["content-type"] = "application/json"
-        response = await self._exchange(method, self._url(path) + query, sent, b"", self._timeouts)
+        response = await self._exchange(method, self._base + path + query, sent, b"", self._timeouts)
         return HttpReply(response, (), self.name)
-
-    def _url(self, path: str) -> str:
-        base = self._base
-        version = path[: path.find("/", 1)]
-        if version in _VERSIONS and base.endswith(version):
-            base = base.removesuffix(version)
-        return base + path
 
     def _check_key(self) -> None:
         if self._config.missing:
@@ -158,17 +154,18 @@ class HttpBackend(Backend):
     async def _send(self, path: str, body: bytes, request: Request, losses: list[Loss] | None = None) -> Response:
         """Retries with growing pauses until the first byte of an answer. A refusal that another body avoids is sent with that body, and
         what it lacks is added to losses; not where losses is None."""
-        given = request.headers if request.origin == self.dialect else {}
+        own = self._own_headers
+        if request.origin == self.dialect and not self._wire.forwarded.isdisjoint(request.headers):
+            own = self._wire.headers(self.profile, self._key, request.headers) | self._config.headers
         headers = {
             "content-type": "application/json",
             "accept": "text/event-stream" if request.stream else "application/json",
             "user-agent": "toolwire",
-            **self._wire.headers(self.profile, self._key, given),
-            **self._config.headers,
+            **own,
         }
         if self.profile.is_gateway and LOOP_HEADER in request.headers:
             headers[LOOP_HEADER] = request.headers[LOOP_HEADER]
-        url = self._url(path)
+        url = self._base + path
         for attempt in range(self._config.retries + 1):
             try:
                 return await self._exchange("POST", url, headers, body, self._timeouts)
@@ -215,6 +212,12 @@ class HttpBackend(Backend):
             if len(secret) >= _LEAST_SECRET:
                 content = content.replace(secret.encode(), b"[hidden]")
         return content
+
+
+def _base_of(url: str, path: str) -> str:
+    """The address that paths of the dialect are added to. Base URL and path may both begin with the version of the API."""
+    base, version = url.rstrip("/"), path[: path.find("/", 1)]
+    return base.removesuffix(version) if version in _VERSIONS else base
 
 
 def _pause(error: UpstreamError, attempt: int) -> float:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from ...errors import UpstreamError
 from ...types import Citation, JsonObject, Reason, Usage
 from ...wire.exact_json import decode, encode, typed_decoder
-from ..base import count_of, is_count
+from ...wire.fields import count_of, is_count
 from ..shared.errors import error_from
 from .reasoning_details import MEMBER as DETAILS
 

@@ -12,7 +12,7 @@ from urllib.parse import parse_qs
 
 from ...profiles import Profile
 from ...wire.exact_json import encode
-from ..base import Dialect, Endpoint, bearer, count_member, forwarded_headers
+from ..base import FORWARDED, Dialect, Endpoint, bearer, count_member, forwarded_headers
 from ..shared.answer_in import BodyDecoder
 from ..shared.answer_out import BodyEncoder
 from .answer_in import GeminiStreamDecoder, body_events
@@ -59,7 +59,7 @@ def match(path: str, query: bytes) -> Endpoint | None:
 def headers(profile: Profile, key: str, given: Mapping[str, str]) -> dict[str, str]:
     """Tokens of persons and services are sent as a bearer, keys in a header of their own."""
     is_bearer = profile.key_header == "authorization" or key.startswith(_OAUTH)
-    return forwarded_headers(given) | (bearer(key) if is_bearer else {"x-goog-api-key": key} if key else {})
+    return forwarded_headers(given, FORWARDED) | (bearer(key) if is_bearer else {"x-goog-api-key": key} if key else {})
 
 
 DIALECT = Dialect(
@@ -75,6 +75,7 @@ DIALECT = Dialect(
     encode_request=encode_request,
     path_of_request=path_of,
     headers=headers,
+    forwarded=FORWARDED,
     stream_decoder=GeminiStreamDecoder,
     body_decoder=partial(BodyDecoder, events_of=body_events, stream=GeminiStreamDecoder),
     stream_encoder=GeminiStreamEncoder,

@@ -10,8 +10,7 @@ from urllib.parse import unquote
 
 from ...types import Citation, Json, JsonObject, Reason, Reasoning, ToolCall, Usage
 from ...wire.exact_json import object_of
-from ...wire.fields import text_in
-from ..base import count_of
+from ...wire.fields import count_of, text_in
 from ..shared.sealed_reasoning import is_sealed, seal
 
 NAME = "gemini"

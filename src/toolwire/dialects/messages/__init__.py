@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from ...profiles import Profile
-from ..base import Dialect, Endpoint, bearer, forwarded_headers
+from ..base import FORWARDED, Dialect, Endpoint, bearer, forwarded_headers
 from ..shared.answer_in import BodyDecoder
 from ..shared.answer_out import BodyEncoder
 from .answer_in import MessagesStreamDecoder, body_events
@@ -16,6 +16,7 @@ from .request_in import decode_count_request, decode_request
 from .request_out import PATH, encode_request
 from .shapes import NAME
 
+_FORWARDED = FORWARDED | {"anthropic-version", "anthropic-beta"}
 _TOKEN = "sk-ant-oat"  # prefix of account tokens; API keys begin with sk-ant-api
 
 
@@ -25,7 +26,7 @@ def claims(given: Mapping[str, str]) -> bool:
 
 def headers(profile: Profile, key: str, given: Mapping[str, str]) -> dict[str, str]:
     """The client's own version takes precedence. Tokens, and in newer versions keys too, are sent as a bearer."""
-    found = forwarded_headers(given, "anthropic-version", "anthropic-beta")
+    found = forwarded_headers(given, _FORWARDED)
     version = found.setdefault("anthropic-version", profile.api_version or "2023-06-01")
     is_token = profile.key_header == "authorization" or key.startswith(_TOKEN)
     if is_token and key and profile.oauth_beta:
@@ -49,6 +50,7 @@ DIALECT = Dialect(
     decode_request=decode_request,
     encode_request=encode_request,
     headers=headers,
+    forwarded=_FORWARDED,
     stream_decoder=MessagesStreamDecoder,
     body_decoder=partial(BodyDecoder, events_of=body_events, stream=MessagesStreamDecoder),
     stream_encoder=MessagesStreamEncoder,

@@ -11,9 +11,9 @@ from ...errors import UpstreamError
 from ...events import Event, Failed, Finished, FoldedAnswer, Noted, PartEnded, Started, unfold
 from ...types import Choice, Extra, JsonObject, Opaque, Part, Reasoning, Request, Text, ToolCall
 from ...wire.exact_json import encode, object_of
-from ...wire.fields import text_in
+from ...wire.fields import is_count, text_in
 from ...wire.sse import Frame
-from ..base import cut, excerpt, garbage, is_count
+from ..base import cut, excerpt, garbage
 from ..shared.answer_in import FrameDecoder, OpenPart, is_mark, object_in
 from ..shared.errors import error_details
 from .errors import stream_error

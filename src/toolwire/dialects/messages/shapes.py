@@ -8,8 +8,7 @@ from msgspec import Struct, json
 
 from ...types import Citation, JsonObject, Reason, ToolCall, Usage
 from ...wire.exact_json import object_of
-from ...wire.fields import text_in
-from ..base import count_of
+from ...wire.fields import count_of, text_in
 
 NAME = "messages"
 MAX_ID = 64

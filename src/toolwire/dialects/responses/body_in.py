@@ -9,8 +9,8 @@ from ...errors import UpstreamError
 from ...events import Event, Failed, Finished, FoldedAnswer, PartEnded, Started, unfold
 from ...types import Choice, JsonObject, Reason, Request, ToolCall
 from ...wire.exact_json import encode
-from ...wire.fields import text_in
-from ..base import cut, excerpt, garbage, is_count
+from ...wire.fields import is_count, text_in
+from ..base import cut, excerpt, garbage
 from ..shared.errors import error_details, error_from
 from .shapes import NAME, parts_in, usage_in
 

@@ -8,8 +8,7 @@ from msgspec import Struct
 
 from ...types import Citation, Extra, JsonObject, Opaque, Part, Reasoning, Refusal, Text, ToolCall, Usage
 from ...wire.exact_json import encode, object_of, typed_decoder
-from ...wire.fields import text_in
-from ..base import count_of
+from ...wire.fields import count_of, text_in
 
 NAME = "responses"
 _CALL = frozenset({"type", "id", "call_id", "name", "arguments", "input", "status", "namespace"})

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
-from ....dialects.base import count_of
 from ....types import JsonObject, Usage
+from ....wire.fields import count_of
 
 _MEMBERS = {
     "input": "inputTokens",

@@ -6,9 +6,9 @@ import re
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 
-from ....dialects.base import count_of
 from ....types import JsonObject, Usage
 from ....wire.exact_json import encode, object_of
+from ....wire.fields import count_of
 from .shapes import DataPart
 
 MIME = "usage"

@@ -126,6 +126,8 @@ class Runtime:
             policy=policy,
             guard=policy.guard_for(route.model) if policy.guards else policy.guard,
             record=record,
+            is_own=backend.dialect == request.origin,
+            is_renamed=route.model != request.model,
             owner=owner,
         )
         await self._preparation.run(job)
@@ -178,6 +180,8 @@ class Runtime:
             policy=_DEFAULT,
             guard="off",
             record=Record(),
+            is_own=backend.dialect == request.origin,
+            is_renamed=False,
             owner=owner,
         )
         await self._preparation.complete_history(job)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from toolwire.backends.base import Backend, EventReply
@@ -29,14 +30,16 @@ class Closed(Backend):
 
 
 def job_of(request: Request, backend: Backend | None = None, guard: Guard = "check", **members: Any) -> Job:
+    backend = backend or Closed()
     defaults: dict[str, Any] = {"policy": Policy(), "record": Record(), "model": request.model}
-    return Job(received=request, request=request, backend=backend or Closed(), guard=guard, **(defaults | members))
+    defaults |= {"is_own": backend.dialect == request.origin, "is_renamed": False}
+    return Job(received=request, request=request, backend=backend, guard=guard, **(defaults | members))
 
 
 def prepared(
     request: Request, backend: Backend | None = None, guard: Guard = "check", preparation: Preparation | None = None
 ) -> Job:
-    """The job after the stages that change the request."""
+    """The job after all request stages."""
     job = job_of(request, backend, guard)
-    (preparation or Preparation()).apply_changes(job)
+    asyncio.run((preparation or Preparation()).run(job))
     return job

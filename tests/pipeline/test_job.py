@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from toolwire.config.policy import Corrections, Policy
 from toolwire.types import Message, Request, Sampling, Text, Tool
 
-from .jobs import Closed, job_of
+from .jobs import job_of
 
 REQUEST = Request(
     model="m", messages=(Message(role="user", parts=(Text(text="hi"),)),), origin="chat", wire=b'{"model": "m"}'
@@ -19,13 +19,6 @@ def test_a_change_drops_the_clients_bytes_and_keeps_the_first_reason() -> None:
     job.change(replace(job.request, model="n"), "second")
     assert (job.request.wire, job.request.model, job.request.messages, job.stale) == (b"", "n", (), "first")
     assert job.received is REQUEST
-
-
-def test_whose_dialect_and_model_name_it_is() -> None:
-    assert job_of(REQUEST).is_own
-    assert not job_of(REQUEST, Closed("messages")).is_own
-    assert not job_of(REQUEST).is_renamed
-    assert job_of(REQUEST, model="other").is_renamed
 
 
 def test_strict_tools_must_be_valid_where_tools_are_simulated() -> None:

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from toolwire.config.file import Guard
 from toolwire.dialects import DIALECTS
 from toolwire.errors import BadRequest
-from toolwire.pipeline.prepare import Preparation
-from toolwire.profiles import PLAIN, IdRule
+from toolwire.pipeline.prepare import Preparation, has_past
+from toolwire.profiles import PLAIN, IdRule, SchemaRules
 from toolwire.types import Message, Request, Text, Tool, ToolCall, ToolResult
 
 from .jobs import Closed, prepared
@@ -117,6 +117,58 @@ def test_large_histories_and_large_tools_that_were_not_seen_are_costly() -> None
     assert preparation.is_large(replace(request, size=2 << 20))
     assert not preparation.is_large(replace(request, tools=(), size=500_000))
     assert not preparation.is_large(replace(request, tools=(WEATHER,), size=1000))
+
+
+def test_tools_that_fit_one_back_end_are_still_adapted_to_another() -> None:
+    """What is remembered about a list is valid for the rules that it was found under, and for a history of any kind."""
+    preparation = Preparation()
+    union = {"anyOf": [{"type": "object"}, {"type": "null"}]}
+    tools = [{"type": "function", "function": {"name": "t" * 30, "parameters": union}}]
+    first = [{"role": "user", "content": "hi"}]
+    custom = {"id": "c1", "type": "custom", "custom": {"name": "patch", "input": "x"}}
+    later = [
+        *first,
+        {"role": "assistant", "content": None, "tool_calls": [custom]},
+        {"role": "tool", "tool_call_id": "c1", "content": "done"},
+    ]
+    any_union = Closed(profile=replace(PLAIN, schemas=SchemaRules(), name_length=64))
+    no_union = Closed(profile=replace(PLAIN, schemas=SchemaRules(has_root_unions=False), name_length=64))
+    short = Closed(profile=replace(PLAIN, schemas=SchemaRules(), name_length=20))
+    for _ in range(3):
+        for messages in (first, later):
+            body = json.dumps({"model": "m", "messages": messages, "tools": tools}).encode()
+            request = DIALECTS["chat"].decode_request(body, {})
+            is_first = messages is first
+            job = prepared(request, any_union, preparation=preparation)
+            assert (job.request is request) == is_first
+            assert job.request.tools[0].schema == union
+            assert [tool.name for tool in job.offered] == ["t" * 30]
+            adapted = prepared(request, no_union, preparation=preparation).request.tools[0].schema
+            assert adapted is not None
+            assert "anyOf" not in adapted
+            assert len(prepared(request, short, preparation=preparation).offered[0].name) <= 20
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected"),
+    [
+        ((user(),), False),
+        ((Message(role="system", parts=(Text(text="x"),)), user(), user()), False),
+        ((user(), Message(role="assistant", parts=(Text(text="x"),))), True),
+        ((Message(role="user", parts=(ToolResult(call_id="c", parts=()),)),), True),
+        ((answered("c"),), True),
+        ((Message(role="developer", parts=(), declares_tools=True), user()), True),
+        ((Message(role="user", parts=()),), True),
+    ],
+)
+def test_a_past_is_more_than_instructions_and_input(messages: tuple[Message, ...], expected: bool) -> None:
+    assert has_past(request_of(*messages)) == expected
+
+
+def test_an_empty_list_of_tools_is_removed_where_nothing_else_is_to_be_done() -> None:
+    request = request_of(user(), tools=(), source={"tools": []})
+    assert prepared(request, Closed()).stale == "the back end accepts other schemas"
+    assert prepared(request_of(user(), tools=()), Closed()).stale == ""
 
 
 def test_threads_share_what_was_learned() -> None:

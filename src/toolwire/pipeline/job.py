@@ -8,9 +8,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ..backends.base import Backend
-from ..calls.schemas.cache import ToolSet
 from ..calls.tools.encoded_arguments import Encoding
 from ..calls.tools.names import ToolNames
+from ..calls.tools.tool_lists import CheckedTools
 from ..config.file import Guard
 from ..config.policy import Corrections, Policy
 from ..memory.answers import StoredTurn
@@ -22,6 +22,8 @@ from ..types import Loss, Request, Tool
 class Job(Struct, kw_only=True):
     """received is the client's request and never changes. request is what the stages make of it and the back end gets.
 
+    is_own: the back end speaks the client's dialect. is_renamed: it knows the model by another name than the client.
+    has_past: the history has calls, results or earlier answers. has_fitting_tools: the back end accepts all tools as they are.
     stale: why the client's bytes no longer describe the request, "" while they do. offered: the tools by the names that the
     model sees, with the client's schemas. names and encodings: how the names and arguments of the model's calls become the client's.
     """
@@ -33,12 +35,17 @@ class Job(Struct, kw_only=True):
     policy: Policy
     guard: Guard
     record: Record
+    is_own: bool
+    is_renamed: bool
     owner: str = ""
     stale: str = ""
     losses: list[Loss] = field(default_factory=list)
     stored: StoredTurn | None = None
+    is_queued_upstream: bool = False  # the back end stores answers, and makes this one in its own background
+    has_past: bool = True
+    has_fitting_tools: bool = False
     recall: TurnSignatures | None = None
-    tool_set: ToolSet | None = None
+    checked_tools: CheckedTools | None = None
     offered: tuple[Tool, ...] = ()
     names: ToolNames | None = None
     call_ids: frozenset[str] | None = None  # of the history, where a stage has collected them
@@ -50,24 +57,8 @@ class Job(Struct, kw_only=True):
         self.stale = self.stale or why
 
     @property
-    def is_own(self) -> bool:
-        """The back end speaks the client's dialect."""
-        return self.backend.dialect == self.received.origin
-
-    @property
-    def is_renamed(self) -> bool:
-        """The back end knows the model by another name than the client."""
-        return self.model != self.received.model
-
-    @property
     def is_stored_upstream(self) -> bool:
         return self.stored is not None and not self.stored.is_here
-
-    @property
-    def is_queued_upstream(self) -> bool:
-        """The back end stores answers, and makes this one in its own background."""
-        state = self.received.state
-        return state is not None and state.is_background and self.is_stored_upstream
 
     @property
     def must_be_valid(self) -> bool:

@@ -1,30 +1,39 @@
 """The request stages, in order. Each one is a function of the job: it looks at the request, and may change it.
 
-The first stages may wait for a store. The others only compute, so that a large request can pass them in a thread. A new stage is
-one method here and one entry in a tuple.
+The first stages may wait for a store. The others only compute, so that a large request can pass them in a thread. A request without
+tools and without a past skips the stages that concern only those. A new stage is one method here and one entry in a tuple.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from threading import Lock
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
 from ..calls.ledger.repair import Recipient, losses_of, repair_history
 from ..calls.ledger.repetition import with_loop_notices
-from ..calls.schemas import Schemas, ToolSets
+from ..calls.schemas import Schemas
 from ..calls.tools.adapter import ToolAdapter, adapt_ids
 from ..calls.tools.encoded_arguments import ArgumentDecoder
 from ..calls.tools.kinds import to_functions
+from ..calls.tools.tool_lists import ToolLists
 from ..errors import BadRequest
 from ..ids import new_id
 from ..memory.answers import AnswerMemory
 from ..memory.signatures import SignatureMemory, TurnSignatures, reasoning_source
 from ..offload import LARGE, offload
-from ..types import Loss, Request
+from ..types import Loss, Media, Request, Text
 from .job import Job
 from .search import Searching
 
+Stages: TypeAlias = tuple[Callable[[Job], None], ...]
+
+# Stages that do nothing for a request without tools and without a past.
+_FOR_TOOLS = frozenset(
+    {"replace_search", "check_tools", "translate_tools", "note_repetition", "adapt_ids", "adapt_schemas"}
+)
 _NO_KINDS: frozenset[str] = frozenset()
 _LARGE_TOOLS = 256 * 1024  # bytes; a byte of a new schema costs a hundred times as much as a byte of a message
 
@@ -40,13 +49,13 @@ class Preparation:
     ) -> None:
         lock = Lock()
         self.schemas = Schemas(lock=lock)
-        self._tool_sets = ToolSets(self.schemas, lock)
-        self._fitter = ToolAdapter(lock=lock)
+        self._tool_lists = ToolLists(self.schemas, lock)
+        self._adapter = ToolAdapter(lock=lock)
         self._answers = answers
         self._signatures = signatures
         self._search = search
         self.lookups = (self.complete_history, self.restore_signatures)
-        self.changes = (
+        self.changes: Stages = (
             self.replace_search,
             self.check_tools,
             self.repair_history,
@@ -55,23 +64,25 @@ class Preparation:
             self.adapt_ids,
             self.adapt_schemas,
         )
+        self._plain_changes: Stages = tuple(stage for stage in self.changes if stage.__name__ not in _FOR_TOOLS)
 
     async def run(self, job: Job) -> None:
         """Raises BadRequest for a request that no back end can accept."""
-        for lookup in self.lookups:
-            await lookup(job)
+        request, stages = job.request, self._plain_changes
+        job.has_past = has_past(request)
+        if job.has_past or request.tools or request.state is not None or "tools" in request.source:
+            stages = self.changes
+            for lookup in self.lookups:
+                await lookup(job)
+            job.has_past = job.has_past or job.request is not request
         if self.is_large(job.request):
-            await offload(self.apply_changes, job)
+            await offload(_apply, stages, job)
         else:
-            self.apply_changes(job)
+            _apply(stages, job)
 
     def is_large(self, request: Request) -> bool:
         """Whether the changes may take long: a large history, or unknown tools with large schemas."""
-        return request.size > _LARGE_TOOLS and (request.size > LARGE or not self._tool_sets.has(request))
-
-    def apply_changes(self, job: Job) -> None:
-        for change in self.changes:
-            change(job)
+        return request.size > _LARGE_TOOLS and (request.size > LARGE or not self._tool_lists.has(request))
 
     async def complete_history(self, job: Job) -> None:
         """Add the stored history that the request refers to."""
@@ -81,6 +92,7 @@ class Preparation:
         stored = None
         if self._answers is not None:
             stored = job.stored = await self._answers.begin(request, job.backend, job.owner, new_id)
+            job.is_queued_upstream = state.is_background and job.is_stored_upstream
         if not job.is_own and state.field and (state.is_upstreams or stored is None):
             raise BadRequest(f"{state.why}.", where=state.field, code="state_unsupported", details=state.refusal)
         if stored is not None and stored.request is not request:
@@ -109,11 +121,13 @@ class Preparation:
             job.change(request, "the gateway runs its web search")
         if backend is not job.backend:
             job.backend, job.recall = backend, None
+            job.is_own = backend.dialect == job.received.origin
 
     def check_tools(self, job: Job) -> None:
-        """Raises BadRequest for a tool whose schema is invalid."""
+        """Raises BadRequest for a tool whose schema is invalid. Tools that this back end got unchanged before fit it again."""
         if job.guard != "off":
-            job.tool_set = self._tool_sets.check(job.request)
+            job.checked_tools = self._tool_lists.check(job.request)
+            job.has_fitting_tools = job.checked_tools.recall(_rules_of(job)) is not None
 
     def repair_history(self, job: Job) -> None:
         """Pair calls and results, and put messages in the order that providers accept."""
@@ -134,6 +148,9 @@ class Preparation:
 
     def translate_tools(self, job: Job) -> None:
         """Offer tools of every kind as functions, under names that the back end accepts."""
+        job.offered = job.request.tools
+        if job.has_fitting_tools and not job.has_past:
+            return
         is_untouched = job.guard == "off" and job.is_own
         kinds = job.backend.tool_kinds if job.is_own else _NO_KINDS
         lowered = to_functions(job.request, kinds, longest=0 if is_untouched else job.backend.profile.name_length)
@@ -146,7 +163,7 @@ class Preparation:
 
     def note_repetition(self, job: Job) -> None:
         """Tell a model that repeats the same call that it does."""
-        if job.guard not in ("repair", "retry"):
+        if job.guard not in ("repair", "retry") or not job.has_past:
             return
         messages = with_loop_notices(job.request.messages)
         if messages is not job.request.messages:
@@ -155,7 +172,7 @@ class Preparation:
 
     def adapt_ids(self, job: Job) -> None:
         """Write call ids as the back end accepts them."""
-        if job.guard == "off" and job.is_own:
+        if not job.has_past or (job.guard == "off" and job.is_own):
             return
         messages = adapt_ids(job.request.messages, job.backend.profile.ids, job.call_ids)
         if messages is not job.request.messages:
@@ -163,9 +180,12 @@ class Preparation:
 
     def adapt_schemas(self, job: Job) -> None:
         """Write tool schemas as the back end accepts them."""
-        if job.guard == "off" and job.is_own:
+        if (job.has_fitting_tools and job.names is None) or (job.guard == "off" and job.is_own):
             return
-        fitted = self._fitter.fit(job.request, job.backend.profile, job.tool_set, is_own=job.is_own)
+        checked = job.checked_tools
+        fitted = self._adapter.fit(job.request, job.backend.profile, checked, is_own=job.is_own)
+        if fitted.request is job.request and checked is not None and checked.tools is job.request.tools:
+            checked.remember(_rules_of(job), True)
         if fitted.request is not job.request:
             job.change(fitted.request, "the back end accepts other schemas")
             job.losses += fitted.losses
@@ -174,3 +194,25 @@ class Preparation:
     def decoder(self, job: Job) -> ArgumentDecoder:
         """For the arguments of the model's calls, where the back end got encoded schemas."""
         return ArgumentDecoder(job.encodings, job.offered, self.schemas)
+
+
+def has_past(request: Request) -> bool:
+    """Whether there is more in its messages than instructions and input of the user: calls, results, answers, declared tools."""
+    for message in request.messages:
+        if message.role in ("assistant", "tool") or message.declares_tools or not message.parts:
+            return True
+        for part in message.parts:
+            if type(part) is not Text and type(part) is not Media:
+                return True
+    return False
+
+
+def _apply(stages: Stages, job: Job) -> None:
+    for stage in stages:
+        stage(job)
+
+
+def _rules_of(job: Job) -> Hashable:
+    """All that decides how tools are written for the back end."""
+    profile = job.backend.profile
+    return job.is_own, job.backend.tool_kinds, profile.name_length, profile.schemas, profile.strict_schemas

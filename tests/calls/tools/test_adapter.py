@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from toolwire.calls.ledger.repair import repair_history
-from toolwire.calls.schemas import Schemas, ToolSets
+from toolwire.calls.schemas import Schemas
 from toolwire.calls.tools.adapter import AdaptedRequest, ToolAdapter, adapt_ids, ids_in, with_history_tools
 from toolwire.calls.tools.encoded_arguments import Encoding
 from toolwire.calls.tools.kinds import to_functions
+from toolwire.calls.tools.tool_lists import ToolLists
 from toolwire.dialects import DIALECTS
 from toolwire.profiles import (
     ANTHROPIC,
@@ -334,7 +335,7 @@ def test_H089_a_choice_of_the_client_gives_way_to_none() -> None:
 @EACH
 @pytest.mark.parametrize("schema", [PLAIN_OBJECT, {"type": "object"}, UNION])
 def test_a_list_that_was_seen_before_gives_the_same(dialect: str, schema: Any) -> None:
-    fitter, sets = ToolAdapter(), ToolSets(Schemas())
+    fitter, sets = ToolAdapter(), ToolLists(Schemas())
     for profile in (*PROFILES.values(), PLAIN, *SUBSETS.values()):
         found = []
         for _ in range(3):
@@ -345,7 +346,7 @@ def test_a_list_that_was_seen_before_gives_the_same(dialect: str, schema: Any) -
 
 
 def test_tools_of_another_request_than_the_known_one_are_looked_at() -> None:
-    fitter, sets = ToolAdapter(), ToolSets(Schemas())
+    fitter, sets = ToolAdapter(), ToolLists(Schemas())
     request = asked("chat", declared("chat", "t", PLAIN_OBJECT))
     known = sets.check(request)
     assert fitter.fit(request, OPENAI_CHAT, known).request is request
@@ -364,7 +365,7 @@ def test_the_memory_is_bounded() -> None:
 def test_forty_known_tools_cost_microseconds() -> None:
     schema = {"type": "object", "properties": {f"p{n}": {"type": "string", "description": "d" * 60} for n in range(9)}}
     request = asked("chat", *(declared("chat", f"t{number}", schema) for number in range(40)))
-    fitter, sets = ToolAdapter(), ToolSets(Schemas())
+    fitter, sets = ToolAdapter(), ToolLists(Schemas())
     fitter.fit(request, OPENAI_CHAT, sets.check(request))
     started = time.process_time()
     for _ in range(1000):

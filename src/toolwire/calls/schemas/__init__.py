@@ -1,7 +1,6 @@
 """JSON Schemas of tools: read, compiled, cached, and simplified for back ends that support less."""
 
-from .cache import Compiled, Schemas, ToolSets, check_schema
-from .checker import Checker, Fault, TooCostly
+from .checker import Checker, Compiled, Fault, Schemas, TooCostly, check_schema
 from .clean import CleanSchema, SchemaChange, clean_schema
 from .strict import without_added_nulls
 from .subset import Texts
@@ -12,7 +11,6 @@ __all__ = [
     "Fault",
     "Schemas",
     "Texts",
-    "ToolSets",
     "TooCostly",
     "check_schema",
     "SchemaChange",

@@ -1,22 +1,33 @@
-"""One compiled schema: whether arguments fit it, and why not, in bounded time and memory.
+"""Compiled schemas: whether arguments fit, and why not, in bounded time and memory; and a cache of them.
 
 The validator follows every path through unions and references, and paths multiply: twenty-four definitions, each an anyOf of the next one
 twice, are sixteen million paths. So cost_of counts first, in time linear in the schema, how often one place of a value can be visited.
 Recursive references count once for each place, as in the validator itself.
+
+Schemas recur in every request of a conversation. The cache finds one by its own JSON, which costs a few microseconds to encode; a hash would
+cost as much again.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from contextlib import AbstractContextManager, nullcontext
 from typing import NamedTuple, TypeAlias
 
 import jsonschema_rs
 
-from ...types import Json, JsonObject
-from .keywords import INNER, INNER_LISTS, SAME, SAME_LISTS, children, referred, types_of
-from .reader import BACKTRACKING, LINEAR, NormalSchema, SchemaPatterns
+from ...errors import BadRequest, quote
+from ...types import Json, JsonObject, Tool
+from ...wire.exact_json import BadJson, encode
+from .keywords import INNER, INNER_LISTS, SAME, SAME_LISTS, children, pointer, referred, types_of
+from .reader import BACKTRACKING, LINEAR, NormalSchema, SchemaPatterns, Uncheckable, UnreadableSchema, read
 
 Fault: TypeAlias = jsonschema_rs.ValidationError
 
+MAX_BYTES = 32 << 20  # of memory, estimated
+MAX_SCHEMAS = 1000  # the tools of some twenty agents; small schemas would take long to reach the bound in bytes
+_PER_BYTE = 30  # a compiled schema weighs about so much for each byte of its JSON
+_LARGEST = 2 << 20
 _MOST_LOOKS = 3_000_000  # about a tenth of a second
 _MOST_SAID = 20_000  # a reported fault costs a hundred visits and more
 _MOST_TOLD = 4_000_000  # characters: each missing member is reported with the whole object that lacks it
@@ -80,6 +91,81 @@ class Checker:
         if len(required) < self._demands or not isinstance(arguments, dict):
             return self._demands
         return sum(name not in arguments for name in required)
+
+
+class Compiled(NamedTuple):
+    """A checker, or the reason why there is none. fault: where the schema is invalid."""
+
+    checker: Checker | None
+    reason: str = ""
+    fault: UnreadableSchema | None = None
+
+
+class Schemas:
+    """An LRU cache of compiled schemas. lock: guards it where several threads use it."""
+
+    def __init__(self, max_bytes: int = MAX_BYTES, lock: AbstractContextManager[object] | None = None) -> None:
+        self._max_bytes = max_bytes
+        self._lock = lock or nullcontext()
+        self._size = 0
+        self._known: OrderedDict[bytes, tuple[int, Compiled]] = OrderedDict()
+
+    def of(self, schema: JsonObject | None) -> Compiled:
+        """The compiled schema; None accepts any object."""
+        try:
+            key = encode(schema or {})
+        except (BadJson, TypeError, ValueError):
+            return Compiled(None, "the schema cannot be written as JSON")
+        with self._lock:
+            found = self._known.get(key)
+            if found is not None:
+                self._known.move_to_end(key)
+                return found[1]
+        compiled, weight = _compile_schema(schema or {}, len(key))
+        self._keep(key, weight, compiled)
+        return compiled
+
+    def check(self, tool: Tool, where: str = "") -> None:
+        """Raises BadRequest for a tool whose schema is invalid."""
+        fault = self.of(tool.schema).fault
+        if fault is not None:
+            raise BadRequest(
+                f"the schema of tool {quote(tool.name)} cannot be read at {quote(pointer(fault.path))}: {fault.words}.",
+                where=where,
+                code="invalid_tool_schema",
+                hint="Mend the schema where the tool is declared.",
+            )
+
+    def _keep(self, key: bytes, weight: int, compiled: Compiled) -> None:
+        if weight > self._max_bytes // 4:  # one entry must not evict all others
+            return
+        with self._lock:
+            self._size += weight - self._known.get(key, (0, None))[0]
+            self._known[key] = (weight, compiled)
+            while self._size > self._max_bytes or len(self._known) > MAX_SCHEMAS:
+                self._size -= self._known.popitem(last=False)[1][0]
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+
+def check_schema(tool: Tool, where: str = "") -> None:
+    """Schemas.check for a single tool, without a cache."""
+    Schemas().check(tool, where)
+
+
+def _compile_schema(schema: JsonObject, size: int) -> tuple[Compiled, int]:
+    if size > _LARGEST:
+        return Compiled(None, f"the schema is larger than {_LARGEST >> 20} MB"), size
+    try:
+        reading = read(schema)
+        return Compiled(Checker(reading)), size * _PER_BYTE + reading.patterns.weight
+    except UnreadableSchema as fault:
+        return Compiled(None, f"at {pointer(fault.path)}: {fault.words}", fault), size
+    except Uncheckable as reason:
+        return Compiled(None, str(reason)), size
+    except (ValueError, RecursionError) as error:
+        return Compiled(None, f"it cannot be compiled: {str(error).splitlines()[0][:200]}"), size
 
 
 def has_at_most(count: int, value: Json) -> bool:

@@ -27,9 +27,9 @@ from ...profiles import IdRule, Profile, SchemaRules
 from ...types import Json, JsonObject, Loss, Message, Part, Request, Source, Tool, ToolCall, ToolChoice, ToolResult
 from ...wire.exact_json import BadJson, encode
 from ..ledger.messages import as_function
-from ..schemas.cache import ToolSet
 from ..schemas.clean import SchemaChange, clean_schema
 from .encoded_arguments import Encoding
+from .tool_lists import CheckedTools
 
 _MAX_BYTES = 32 << 20  # of memory, estimated
 _MOST = 2000  # schemas; small ones would take long to reach the bound in bytes
@@ -69,7 +69,7 @@ class ToolAdapter:
         self._known: OrderedDict[tuple[SchemaRules, bool | None, bytes], tuple[int, _Fit | None]] = OrderedDict()
 
     def fit(
-        self, request: Request, profile: Profile, known: ToolSet | None = None, *, is_own: bool = False
+        self, request: Request, profile: Profile, known: CheckedTools | None = None, *, is_own: bool = False
     ) -> AdaptedRequest:
         """known: the tools of the client's request, as they were checked. is_own: the back end speaks the client's dialect."""
         if not request.tools:
@@ -79,7 +79,7 @@ class ToolAdapter:
             fits = _within_reach(request, fits)
         return _adapt(request, fits) if fits else AdaptedRequest(request)
 
-    def _fits(self, tools: tuple[Tool, ...], profile: Profile, known: ToolSet | None) -> _Fits:
+    def _fits(self, tools: tuple[Tool, ...], profile: Profile, known: CheckedTools | None) -> _Fits:
         if known is None or known.tools is not tools:
             return self._looked(tools, profile)
         rules = (profile.schemas, profile.strict_schemas)

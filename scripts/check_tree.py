@@ -31,7 +31,7 @@ MEASURED = ("src", "scripts", "bench")
 NAMED = ("src", "scripts", "bench", "tests")
 
 # Tests that follow a behaviour through many modules, so they mirror none.
-UNMIRRORED_TESTS = ("tests/clients", "tests/contract", "tests/programs", "tests/extension")
+UNMIRRORED_TESTS = ("tests/clients", "tests/contract", "tests/programs", "tests/extension", "tests/model")
 
 # Modules without tests of their own: only these, each with its reason.
 UNTESTED_MODULES: dict[str, str] = {}

@@ -193,8 +193,8 @@ NESTED = {
         (f'{{"env": {{"{SECRET}": "{SECRET}"}}}}', "env"),
         (f'{{"{SECRET}": 1}}', "the whole"),
         (f'{{"list": [{{"{SECRET}": 1}}]}}', "list"),
-        (f'"{SECRET}"', "the whole"),
-        (SECRET, "the whole"),
+        (f'"{SECRET}"', "not one JSON object"),
+        (SECRET, "not one JSON object"),
     ],
 )
 def test_no_word_of_the_arguments_is_in_a_loss(raw: str, where: str) -> None:
@@ -206,6 +206,17 @@ def test_no_word_of_the_arguments_is_in_a_loss(raw: str, where: str) -> None:
     assert SECRET not in f"{loss}"
     assert where in loss.why
     assert loss.where == 'call "run"'
+
+
+def test_a_loss_names_every_member_at_fault() -> None:
+    properties = {"path": {"type": "string"}, "mode": {"type": "integer"}, "size": {"type": "integer"}}
+    found = checking(Tool(name="run", schema={"properties": properties, "required": ["path"]}))
+    made = call('{"mode": "x", "size": "y"}', "run")
+    finding = find(found, made)
+    assert isinstance(finding, Invalid)
+    [loss] = found.flag(made, finding)
+    assert loss.why == "missing: path; the arguments do not fit the schema at: mode, size"
+    assert fault_text(finding).count("; expected integer") == 2
 
 
 def test_a_name_with_arguments_in_it_is_not_told() -> None:

@@ -266,10 +266,14 @@ class CallValidator:
         properties = ((None if tool is None else tool.schema) or {}).get("properties")
         known = frozenset(properties) if isinstance(properties, dict) else frozenset[str]()
         missing = [name for name in finding.missing if name in known]
-        if missing:
-            return f"missing: {', '.join(missing)}"[:_SHOWN]
-        places = dict.fromkeys(_member(problem.path, known) for problem in finding.errors)
-        return f"the arguments do not fit the schema at: {', '.join(places)}"[:_SHOWN]
+        if not isinstance(finding.received, dict):
+            return "the arguments are not one JSON object"
+        places = dict.fromkeys(
+            _member(problem.path, known) for problem in finding.errors if problem.path or not missing
+        )
+        reasons = [f"missing: {', '.join(missing)}"] if missing else []
+        reasons += [f"the arguments do not fit the schema at: {', '.join(places)}"] if places else []
+        return "; ".join(reasons)[:_SHOWN]
 
 
 def call_text(call: ToolCall, why: str) -> str:
@@ -281,9 +285,8 @@ def fault_text(finding: Invalid | UnknownCall) -> str:
     """What is wrong with a call, to follow its name."""
     if isinstance(finding, UnknownCall):
         return "a tool that may not be called now" if finding.is_barred else "a tool that was not offered"
-    first = finding.errors[0]
-    place = f"{first.path}: " if first.path else ""
-    return f"but the arguments do not fit ({place}{first.message.rstrip('.')[:_SHOWN]})"
+    faults = (f"{f'{fault.path}: ' if fault.path else ''}{fault.message.rstrip('.')}" for fault in finding.errors)
+    return f"but the arguments do not fit ({'; '.join(faults)[:_SHOWN]})"
 
 
 def _member(path: str, known: frozenset[str]) -> str:

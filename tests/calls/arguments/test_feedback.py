@@ -10,7 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolwire.calls.arguments import Invalid, judge, tool_error, unknown_tool
-from toolwire.calls.arguments.feedback import MAX_BYTES, MOST, missing, near_names, place, problems, prune, render_value
+from toolwire.calls.arguments.feedback import (
+    MAX_BYTES,
+    MOST,
+    evident,
+    missing,
+    near_names,
+    place,
+    problems,
+    prune,
+    render_value,
+    smallest_example,
+)
 from toolwire.calls.schemas import Schemas
 from toolwire.types import Tool, ToolCall
 from toolwire.wire.exact_json import encode
@@ -108,8 +119,72 @@ def test_the_structure_says_what_is_wrong_what_came_and_what_to_do() -> None:
         ],
         "missing": ["path", "content"],
         "received": {"mode": "high"},
-        "hint": "Call write_file again with a value for: path, content. The call was not made.",
+        "hint": "Call write_file again with a value for: path, content, and the other faults corrected. The call was not made. "
+        "The example shows only the form.",
+        "example": {"path": "...", "content": "..."},
     }
+
+
+def test_a_near_miss_reports_the_faults_of_its_loose_reading() -> None:
+    found = told("{'path': 'a.txt', 'mode': 'high'}")
+    assert found["validation_errors"][0]["message"].startswith("found no JSON: ")
+    assert found["validation_errors"][1:] == [
+        {"path": "", "message": '"content" is missing; it is required.'},
+        {"path": "mode", "message": 'found string "high"; expected integer.'},
+    ]
+    assert found["missing"] == ["content"]
+    assert found["received"] == {"path": "a.txt", "mode": "high"}
+    assert "a value for: content, and the other faults corrected" in found["hint"]
+
+
+def test_a_near_miss_inside_a_wrapper_reports_the_inner_faults() -> None:
+    found = told('{"arguments": {"path": "a.txt"}}')
+    assert "inside another object" in found["validation_errors"][0]["message"]
+    assert found["missing"] == ["content"]
+    assert found["received"] == {"path": "a.txt"}
+
+
+def test_empty_arguments_report_what_is_required() -> None:
+    found = told("")
+    assert found["missing"] == ["path", "content"]
+    assert found["validation_errors"][0]["message"] == "found no JSON: it is empty; expected one object."
+
+
+def test_a_missing_member_in_another_spelling_is_named() -> None:
+    found = told('{"Path": "a.txt"}')
+    assert found["validation_errors"][0]["message"] == '"path" is missing; it is required, and found only as "Path".'
+
+
+UNION = {
+    "anyOf": [
+        {"type": "string"},
+        {"properties": {"kind": {"const": "line"}, "at": {"type": "integer"}}, "required": ["kind", "at"]},
+        {"properties": {"kind": {"const": "text"}, "old": {"type": "string"}}, "required": ["kind", "old"]},
+    ]
+}
+
+
+def test_a_union_reports_the_faults_of_the_form_that_was_meant() -> None:
+    checker = Schemas().of({"properties": {"edits": {"items": UNION}}}).checker
+    assert checker is not None
+    arguments = {"edits": [{"kind": "text"}, {"kind": "line", "at": "x"}, {"kind": "other"}]}
+    faults = evident(checker.faults(arguments, 1000))
+    assert [(problem.path, problem.message) for problem in problems(faults, arguments)] == [
+        ("edits[0]", '"old" is missing; it is required.'),
+        ("edits[1].at", 'found string "x"; expected integer.'),
+        ("edits[2]", 'found {"kind":"other"}; expected one of 3 forms (with "at", "old").'),
+    ]
+    assert missing(faults) == ("edits[0].old",)
+
+
+def test_the_example_is_valid_small_or_absent() -> None:
+    unit = {"enum": ["celsius", "fahrenheit"]}
+    schema = {"properties": {"city": {"type": "string"}, "unit": unit, "days": {}}, "required": ["city", "unit"]}
+    assert smallest_example(schema) == {"city": "...", "unit": "celsius"}
+    assert smallest_example({"properties": {"a": {"minLength": 5000}}, "required": ["a"]}) is None
+    assert smallest_example({"not": {}}) is None
+    assert smallest_example(None) is None
+    assert smallest_example({"properties": {"a": {"description": "x" * 100_000}}, "required": ["a"]}) is None
 
 
 def test_no_object_at_all() -> None:

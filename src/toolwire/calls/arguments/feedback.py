@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from decimal import Decimal
 from difflib import get_close_matches
+from functools import lru_cache
 
 import jsonschema_rs
 from msgspec import Struct
 
 from ...types import Json, JsonObject, Tool
-from ...wire.exact_json import encode
+from ...wire.exact_json import BadJson, decode, encode
 from ..schemas import Fault
+from ..schemas.examples import NoExample, example_of
 from ..schemas.keywords import Path
 from .members import find, same_name
 
@@ -20,6 +22,9 @@ MAX_BYTES = 6000
 _LONGEST = 240
 _OPTIONS = 20
 _MOST_NAMES = 60
+_LARGEST_SCHEMA = 20_000  # bytes, also of an entry of the cache
+_LARGEST_EXAMPLE = 1000
+_EXAMPLE_STEPS = 400  # some ten milliseconds at most
 _LONGEST_NAME = 100
 _Kind = jsonschema_rs.ValidationErrorKind
 
@@ -42,6 +47,15 @@ class Invalid(Struct, frozen=True, kw_only=True, tag="invalid"):
 def problems(faults: list[Fault], arguments: Json) -> tuple[Problem, ...]:
     found = [Problem(place(tuple(fault.instance_path)), _message(fault, arguments)) for fault in faults[: 2 * MOST]]
     return tuple(dict.fromkeys(found))[:MOST]
+
+
+def evident(faults: list[Fault]) -> list[Fault]:
+    """With the faults of the one form of a union that was meant instead of the union as a whole, where that is evident."""
+    found: list[Fault] = []
+    for fault in faults[: 2 * MOST]:
+        form = _meant_form(fault)
+        found += [fault] if form is None else evident(form)
+    return found
 
 
 def missing(faults: list[Fault]) -> tuple[str, ...]:
@@ -100,7 +114,7 @@ def _sentence(fault: Fault, arguments: Json) -> str:
     if isinstance(kind, _Kind.Type):
         return f"found {_kind(value)}{render_value(value)}; expected {' or '.join(kind.types)}."
     if isinstance(kind, _Kind.Required):
-        return f"{render_value(kind.property)} is missing; it is required."
+        return f"{render_value(kind.property)} is missing; it is required{_other_spelling(kind.property, value)}."
     if isinstance(kind, _Kind.AdditionalProperties | _Kind.UnevaluatedProperties):
         return f"found {', '.join(map(render_value, kind.unexpected[:5]))}, which this object does not have."
     if isinstance(kind, _Kind.Enum):
@@ -115,6 +129,29 @@ def _sentence(fault: Fault, arguments: Json) -> str:
         return f"found {render_value(value)}, which fits more than one of the forms allowed; expected just one."
     limit = getattr(kind, "limit", getattr(kind, "multiple_of", None))
     return f"found {render_value(value)}; expected {kind.name}{'' if limit is None else f' {limit}'}."
+
+
+def _meant_form(fault: Fault) -> list[Fault] | None:
+    """The faults of the only form whose type and constants fit; None where none or several do."""
+    if not isinstance(fault.kind, _Kind.AnyOf | _Kind.OneOfNotValid):
+        return None
+    here = len(fault.instance_path)
+    forms = [form for form in fault.kind.context if not any(_is_other_form(inner, here) for inner in form)]
+    return forms[0] if len(forms) == 1 and forms[0] else None
+
+
+def _is_other_form(fault: Fault, here: int) -> bool:
+    """Whether the value has another type than this form, or its member has another constant."""
+    depth = len(fault.instance_path) - here
+    if isinstance(fault.kind, _Kind.Type):
+        return depth == 0
+    return depth <= 1 and isinstance(fault.kind, _Kind.Constant | _Kind.Enum)
+
+
+def _other_spelling(name: str, value: Json) -> str:
+    keys = value if isinstance(value, dict) and len(value) <= _MOST_NAMES else ()
+    other = next((key for key in keys if same_name(key) == same_name(name)), None)
+    return "" if other is None else f", and found only as {render_value(other)}"
 
 
 def _branches(context: list[list[Fault]]) -> str:
@@ -142,7 +179,28 @@ def tool_error(tool: Tool, verdict: Invalid) -> JsonObject:
         "received": prune(verdict.received, 200, 4),
         "hint": _hint(tool, verdict),
     }
+    if example := smallest_example(tool.schema):
+        told["example"] = example
+        told["hint"] += " The example shows only the form."
     return _bounded(told, verdict)
+
+
+def smallest_example(schema: JsonObject | None) -> JsonObject | None:
+    """The smallest arguments that are valid by the schema; None where they are large, empty or not found."""
+    try:
+        written = encode(schema or {})
+    except (BadJson, TypeError, ValueError):
+        return None
+    return _smallest_example(written) if len(written) <= _LARGEST_SCHEMA else None
+
+
+@lru_cache(256)
+def _smallest_example(schema: bytes) -> JsonObject | None:
+    try:
+        found = example_of(decode(schema), steps=_EXAMPLE_STEPS)
+    except NoExample:
+        return None
+    return found if isinstance(found, dict) and len(encode(found)) <= _LARGEST_EXAMPLE else None
 
 
 def unknown_tool(name: str, tools: Iterable[Tool]) -> JsonObject:
@@ -180,7 +238,8 @@ def _hint(tool: Tool, verdict: Invalid) -> str:
     name = tool.name[:_LONGEST_NAME]
     if verdict.missing:
         listed = ", ".join(verdict.missing)[:300]
-        return f"Call {name} again with a value for: {listed}. The call was not made."
+        others = ", and the other faults corrected" if len(verdict.errors) > len(verdict.missing) else ""
+        return f"Call {name} again with a value for: {listed}{others}. The call was not made."
     if not isinstance(verdict.received, dict):
         return f"Call {name} again; its arguments must be one complete JSON object. The call was not made."
     return (

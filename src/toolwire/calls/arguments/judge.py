@@ -16,9 +16,9 @@ from ...wire.exact_json import BadJson, decode, encode
 from ..schemas import Checker, Schemas, TooCostly
 from ..schemas.keywords import Path, schemas_at, types_of
 from ..tools.freeform import FIELD
-from .feedback import Invalid, Problem, missing, problems
+from .feedback import MOST, Invalid, Problem, evident, missing, problems
 from .members import all_names, is_whole
-from .object_text import SchemaFacts, find_object
+from .object_text import FoundObject, SchemaFacts, find_object
 from .repair_search import Fixed, RepairSearch, preferred_form
 
 
@@ -65,6 +65,8 @@ class _Case:
         self._arguments = arguments
         self._is_cut = is_cut
         self._size = len(call.raw) + 2
+        self._search: RepairSearch | None = None
+        self._found: FoundObject | None = None  # in text that is not JSON
 
     def verdict(self, is_valid: bool, may_repair: bool) -> Verdict:
         arguments = self._arguments
@@ -78,12 +80,12 @@ class _Case:
         return _repaired(fixed if better is None else Fixed(better.arguments, (*fixed.repairs, *better.repairs)))
 
     def _fixed(self) -> Fixed | None:
-        search = RepairSearch(self._checker, self._tool.name, self._size)
+        search = self._search = RepairSearch(self._checker, self._tool.name, self._size)
         if isinstance(self._arguments, dict):
             return search.fix(self._arguments)
         if self._is_cut:
             return None
-        found = find_object(self._raw, self._known(search))
+        found = self._found = find_object(self._raw, self._known(search))
         return None if found is None else search.fix(found.arguments, found.repairs)
 
     def _known(self, search: RepairSearch) -> SchemaFacts:
@@ -106,14 +108,22 @@ class _Case:
         )
 
     def _invalid(self) -> Invalid:
-        if not isinstance(self._arguments, dict):
+        """The faults of the arguments or, for text that is not JSON, of the object that was found in it."""
+        received = self._found.arguments if self._found is not None else self._arguments
+        if received is None and not self._raw.strip():
+            received = {}
+        if not isinstance(received, dict):
             return _no_object(self._arguments, self._raw)
-        faults = self._checker.faults(self._arguments, self._size)
-        found = problems(faults, self._arguments)
+        first = [] if received is self._arguments else [_form_problem(self._arguments, self._raw)]
+        inner = received if self._search is None else self._search.content(received)
+        if inner is not received:
+            first.append(Problem("", "found the arguments inside another object; expected their members directly."))
+        faults = evident(self._checker.faults(inner, self._size))
+        found = (*first, *problems(faults, inner))[:MOST]
         return Invalid(
             errors=found or (Problem("", "the arguments do not fit the schema of the tool."),),
             missing=missing(faults),
-            received=self._arguments,
+            received=inner,
         )
 
 
@@ -136,11 +146,13 @@ def _unchecked(arguments: Json, raw: str, reason: str) -> Verdict:
 
 
 def _no_object(arguments: Json, raw: str) -> Invalid:
+    return Invalid(errors=(_form_problem(arguments, raw),), received=raw if arguments is None else arguments)
+
+
+def _form_problem(arguments: Json, raw: str) -> Problem:
     if arguments is not None:
-        return Invalid(
-            errors=(Problem("", "found JSON that is not an object; expected an object."),), received=arguments
-        )
-    return Invalid(errors=(Problem("", f"found no JSON: {_why(raw)}; expected one object."),), received=raw)
+        return Problem("", "found JSON that is not an object; expected an object.")
+    return Problem("", f"found no JSON: {_why(raw)}; expected one object.")
 
 
 def _why(raw: str) -> str:

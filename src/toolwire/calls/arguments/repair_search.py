@@ -103,13 +103,18 @@ class RepairSearch:
 
     def _starts(self, arguments: JsonObject) -> Iterator[tuple[JsonObject, tuple[str, ...]]]:
         """As it is, and without all of its wrappers: half unwrapped, it may be valid and still wrong."""
-        inner, deeper = arguments, self.unwrapped(arguments)
-        while deeper is not None:
-            inner, deeper = deeper, self.unwrapped(deeper)
+        inner = self.content(arguments)
         if inner is arguments or len(arguments) == 1 or not self._is_known(inner):  # else it names this very tool
             yield arguments, ()
         if inner is not arguments:
             yield inner, ("wrapped",)
+
+    def content(self, arguments: JsonObject) -> JsonObject:
+        """The arguments without all of their wrappers."""
+        inner, deeper = arguments, self.unwrapped(arguments)
+        while deeper is not None:
+            inner, deeper = deeper, self.unwrapped(deeper)
+        return inner
 
     def unwrapped(self, arguments: JsonObject) -> JsonObject | None:
         """What is inside, where all the rest is a wrapper: one that is usual, or one member that the tool does not know."""

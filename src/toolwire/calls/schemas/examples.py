@@ -80,8 +80,8 @@ class Suggestions:
         return False
 
 
-def example_of(schema: Json, suggestions: Suggestions | None = None) -> Json:
-    """Raises NoExample; never follows a reference out of the schema."""
+def example_of(schema: Json, suggestions: Suggestions | None = None, steps: int = _STEPS) -> Json:
+    """Raises NoExample, also if it is not found in so many steps; never follows a reference out of the schema."""
     if not isinstance(schema, dict):
         schema = {} if schema is True else {"not": {}}
     # The reader expects the schema of an object, as tools have it; any other becomes a property of one.
@@ -90,18 +90,18 @@ def example_of(schema: Json, suggestions: Suggestions | None = None) -> Json:
         shared = {key: schema[key] for key in ("$defs", "definitions") if key in schema}
         schema = {"type": "object", "properties": {"value": schema}, "required": ["value"], **shared}
     try:
-        generator = _Generator(read(schema, _ANNOTATIONS), suggestions or Suggestions())
+        generator = _Generator(read(schema, _ANNOTATIONS), suggestions or Suggestions(), steps)
         return generator.root if is_object else generator.root["value"]
     except (UnreadableSchema, Uncheckable, TooCostly, BadJson, RecursionError, OverflowError, ValueError) as fault:
         raise NoExample(str(fault)) from None
 
 
 class _Generator:
-    def __init__(self, reading: NormalSchema, suggestions: Suggestions) -> None:
+    def __init__(self, reading: NormalSchema, suggestions: Suggestions, steps: int) -> None:
         self._reading = reading
         self._definitions: JsonObject = reading.schema.get("$defs", {})
         self._suggestions = suggestions
-        self._left = _STEPS
+        self._left = steps
         self._used: set[Hashable] = set()
         self._checker = Checker(reading)
         self._refers_to_root = b'"$ref":"#"' in encode(reading.schema)

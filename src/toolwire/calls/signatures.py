@@ -81,19 +81,24 @@ class Span(NamedTuple):
 
 def secrets_of(parts: Sequence[Part], needs: Needs, name_of: NameOf) -> Secrets | None:
     """Of one turn as the client got it, complete; None where there is nothing to remember."""
-    calls = [part for part in parts if isinstance(part, ToolCall)]
-    thoughts = _thoughts(parts, needs) if calls else ()
-    members = tuple(call.extra.get(needs.dialect, {}) for call in calls)
-    if not any(members):
-        members = ()
-    if not thoughts and not (members and needs.has_members):
+    calls: list[ToolCall] = []
+    members: list[JsonObject] = []
+    has_thoughts = False
+    for part in parts:
+        if isinstance(part, ToolCall):
+            calls.append(part)
+            members.append(part.extra.get(needs.dialect, {}))
+        has_thoughts = has_thoughts or isinstance(part, Reasoning)
+    has_members = any(members)
+    thoughts = _thoughts(parts, needs) if has_thoughts and calls else ()
+    if not thoughts and not (has_members and needs.has_members):
         return None
     return Secrets(
         turn=print_of(calls, name_of),
         dialect=needs.dialect,
         texts=tuple(map(text_print, texts_of(parts))),
         thoughts=thoughts,
-        members=members,
+        members=tuple(members) if has_members else (),
     )
 
 

@@ -65,13 +65,17 @@ class ReasoningSource(Struct, frozen=True, kw_only=True):
 
     def keys_of(self, calls: Sequence[ToolCall], starts: Sequence[int], messages: Sequence[Message]) -> list[str]:
         """The store key of each turn: the id of its first call, with a fingerprint of the history before it if the id is not random."""
-        leading = Leading(messages)
+        leading: Leading | None = None
         prefix = f"{self.backend} {self.needs.dialect} {self.model} "
         keys = []
         for call, start in zip(calls, starts, strict=True):
             call_id = call.id
             name, is_own = _known_name(call_id, call.name) if len(call_id) <= _SHORTEST else _name(call_id, call.name)
-            keys.append(prefix + name if is_own else f"{prefix}{name} {leading.print_of(start)}")
+            if is_own:
+                keys.append(prefix + name)
+                continue
+            leading = leading or Leading(messages)
+            keys.append(f"{prefix}{name} {leading.print_of(start)}")
         return keys
 
 
@@ -91,7 +95,8 @@ class SignatureMemory:
     ) -> None:
         self._store = store
         self._cache = ByteCache[Secrets](max_bytes)
-        self._empty = ByteCache[None](_MOST_EMPTY if max_bytes else 0)  # turns without signatures, each of size 1
+        self._empty: dict[Key, None] = {}  # recent turns without signatures, oldest first
+        self._most_empty = _MOST_EMPTY if max_bytes else 0
         self._clock = clock
         self._next_query = 0.0
 
@@ -122,10 +127,10 @@ class SignatureMemory:
 
         parts: of one choice, as sent to the client; if the back end was called several times, those of its last answer.
         """
-        first = next((part for part in parts if isinstance(part, ToolCall)), None)
-        if source is None or first is None:
+        calls = [part for part in parts if isinstance(part, ToolCall)]
+        if source is None or not calls:
             return ()
-        (key,) = source.keys_of([first], [len(request.messages)], request.messages)
+        (key,) = source.keys_of(calls[:1], [len(request.messages)], request.messages)
         secrets = secrets_of(parts, source.needs, _name_of)
         data = b"" if secrets is None else pack(secrets)
         if len(data) > _LARGEST:
@@ -146,9 +151,11 @@ class SignatureMemory:
         known: dict[str, Secrets] = {}
         unknown: list[str] = []
         for key in keys:
+            if (owner, key) in self._empty:
+                continue
             if (cached := self._cache.get((owner, key))) is not None:
                 known[key] = cached[0]
-            elif self._empty.get((owner, key)) is None:
+            else:
                 unknown.append(key)
         if not unknown or self._store is None or self._clock() < self._next_query:
             return known, ()
@@ -167,11 +174,12 @@ class SignatureMemory:
 
     def _remember(self, key: Key, secrets: Secrets | None, size: int) -> None:
         if secrets is not None:
-            self._empty.drop(key)
+            self._empty.pop(key, None)
             self._cache.put(key, secrets, size + len(key[1]) + _OVERHEAD)
         elif len(key[1]) <= _LONGEST_EMPTY:
-            self._cache.drop(key)
-            self._empty.put(key, None, 1)
+            self._empty[key] = None
+            if len(self._empty) > self._most_empty:
+                del self._empty[next(iter(self._empty))]
 
 
 class TurnSignatures(Struct, frozen=True):

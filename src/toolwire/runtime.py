@@ -135,7 +135,12 @@ class Runtime:
 
     def _backend(self, route: Route) -> Backend:
         policy = self._policies.get(route.backend, _DEFAULT)
-        return simulated(self.backends[route.backend], policy, route.model, self._preparation.schemas)
+        backend = self.backends[route.backend]
+        return (
+            backend
+            if policy.tools != "simulate"
+            else simulated(backend, policy, route.model, self._preparation.schemas)
+        )
 
     def _simulate(self, job: Job, error: ToolsUnsupported) -> None:
         """From now on the back end gets tools as text. Raises the error where the owner wants native tools."""
@@ -149,7 +154,7 @@ class Runtime:
 
     def _turn(self, job: Job, watcher: CallObserver | None, *, is_raw: bool) -> Turn:
         """is_raw: the events come from the back end itself, so that its text and its arguments must still be decoded."""
-        splitter = text_splitter(job, self._preparation.schemas) if is_raw else None
+        splitter = text_splitter(job, self._preparation.schemas) if is_raw and job.offered else None
         decoder = self._preparation.decoder(job) if is_raw and job.encodings else None
         return Turn(job.received, new_id, job.names, watcher, splitter, decoder)
 

@@ -170,7 +170,8 @@ class App:
         record = Record(request_id=request_id, dialect=dialect.name, started=time.monotonic())
         if wire_trace.active:
             wire_trace.enter(request_id)
-        reply = Reply(send, dialect, request_id, self._guard.allowed_origin(headers.get("origin")))
+        origin = self._guard.allowed_origin(headers["origin"]) if "origin" in headers else None
+        reply = Reply(send, dialect, request_id, origin)
         if endpoint is not None:
             reply.is_array = endpoint.is_array
             if endpoint.key and not key_in(headers):

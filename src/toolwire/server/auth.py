@@ -25,13 +25,16 @@ class Guard:
 
     def admit(self, headers: Mapping[str, str], *, is_probe: bool = False) -> None:
         """Raises BadRequest with 401 or 403. is_probe: the request only asks whether the server works, and needs no key."""
-        self._check_origin(headers.get("origin"))
-        if not self._keys:
-            self._check_host(headers.get("host", ""))
-        elif not (is_probe and self._is_own(headers.get("host", ""))):
-            self._check_key(headers)
+        origin, host = headers.get("origin"), headers.get("host", "")
+        if origin is not None and not self._is_welcome(origin):
+            raise _origin_refused(origin)
+        if self._keys:
+            if not (is_probe and self._is_own(host)):
+                self._check_key(headers)
+        elif not _is_local(host):
+            raise _host_refused(host)
 
-    def allowed_origin(self, origin: str | None) -> str | None:
+    def allowed_origin(self, origin: str) -> str | None:
         """The origin, if pages from there may read our answers."""
         return origin if origin and self._is_welcome(origin) else None
 
@@ -47,36 +50,36 @@ class Guard:
         if not any(matches):
             raise BadRequest("the key is not one of this server's keys.", status=401, code="authentication_failed")
 
-    def _check_host(self, host: str) -> None:
-        """A name that is not ours, resolving to us, is how a web page reaches into a loopback server (DNS rebinding)."""
-        if not _is_local(host):
-            raise BadRequest(
-                f"the Host header is {quote(host)}; a server without keys answers only to localhost.",
-                status=403,
-                code="host_refused",
-                hint="Set [server] keys to serve other names.",
-            )
-
     def _is_own(self, host: str) -> bool:
         """Orchestrators address a probe to the machine: by an address, localhost or the name we listen on. A web page that reaches us by
         DNS rebinding has a name of its own there."""
         name = _name_in(host)
         return _is_local(host) or name == self._own_name.lower() or _is_address(name)
 
-    def _check_origin(self, origin: str | None) -> None:
-        if origin is not None and not self._is_welcome(origin):
-            raise BadRequest(
-                f"requests from pages of {quote(origin)} are refused.",
-                status=403,
-                code="origin_refused",
-                hint="Add it to [server] origins if it is meant.",
-            )
-
     def _is_welcome(self, origin: str) -> bool:
         if origin in self._origins or origin in _KNOWN_ORIGINS or origin.startswith(_WEB_VIEW):
             return True
         scheme, _, host = origin.partition("://")
         return scheme in ("http", "https") and bool(host) and _is_local(host)
+
+
+def _origin_refused(origin: str) -> BadRequest:
+    return BadRequest(
+        f"requests from pages of {quote(origin)} are refused.",
+        status=403,
+        code="origin_refused",
+        hint="Add it to [server] origins if it is meant.",
+    )
+
+
+def _host_refused(host: str) -> BadRequest:
+    """A name that is not ours, resolving to us, is how a web page reaches into a loopback server (DNS rebinding)."""
+    return BadRequest(
+        f"the Host header is {quote(host)}; a server without keys answers only to localhost.",
+        status=403,
+        code="host_refused",
+        hint="Set [server] keys to serve other names.",
+    )
 
 
 @lru_cache(maxsize=256)

@@ -17,7 +17,7 @@ from ..runtime import Runtime
 from ..telemetry import Record
 from ..types import Request
 from ..wire.exact_json import encode
-from .reply import EventStream, Reply, debug_header, loss_header, passed_headers
+from .reply import EventStream, Reply, answer_headers, debug_header
 
 T = TypeVar("T")
 _LAST_WORDS = 1.0  # seconds
@@ -83,7 +83,7 @@ class Exchange:
             raise answer.error.fresh()
         self._note_first_byte()
         self._is_ending = True
-        extra = passed_headers(answer.headers) + loss_header(answer.losses)
+        extra = answer_headers(answer.headers, answer.losses)
         if self._record.is_debugged:
             extra.append(debug_header(answer.report()))
         await reply.whole(200, b"".join(pieces), "application/json", extra)
@@ -92,7 +92,7 @@ class Exchange:
         stream = EventStream(self._loop, reply, self._interval)
         try:
             answer = self._answer = await self._runtime.step(request, self._record, self._owner)
-            stream.headers += passed_headers(answer.headers) + loss_header(answer.losses)
+            stream.headers += answer_headers(answer.headers, answer.losses)
             # In a task, so that each piece wakes a short chain of coroutines and not the whole stack of the server.
             await self._loop.create_task(self._pump(answer, stream))
         except GatewayError as error:

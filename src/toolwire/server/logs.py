@@ -153,7 +153,7 @@ def _text(record: Record) -> str:
         words.append(f"calls={calls}")
     if record.tally.invalid:
         words.append(f"invalid={record.tally.invalid}")
-    if names := record.tally.unknown_names:
+    if record.tally.calls and (names := record.tally.unknown_names):
         words.append("unknown-tools=" + ",".join(map(_word, names)))
     if record.usage is not None:
         words.append(f"tokens={record.usage.input}+{record.usage.output}")

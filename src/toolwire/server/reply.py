@@ -136,6 +136,12 @@ class EventStream:
         await self._send({"type": "http.response.body", "body": self._reply.dialect.heartbeat, "more_body": True})
 
 
+def answer_headers(headers: Mapping[str, str], losses: list[Loss]) -> HeaderList:
+    """For an answer: the back end's headers, and the losses so far."""
+    found = passed_headers(headers) if headers else []
+    return found + loss_header(losses) if losses else found
+
+
 def passed_headers(headers: Mapping[str, str]) -> HeaderList:
     """The back end's headers that a client may see. Its request id gets a name of its own."""
     return [

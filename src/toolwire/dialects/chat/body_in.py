@@ -68,8 +68,9 @@ def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
         found, faults = _message_parts(choice)
         if found is None:
             return [Failed(error=garbage(f"the back end's answer has no message: {excerpt(encode(value))}"))], faults
-        if any(isinstance(part, ToolCall) and not part.name for part in found):
-            return [Failed(error=garbage(NAMELESS))], "a call without a name"
+        for part in found:
+            if isinstance(part, ToolCall) and not part.name:
+                return [Failed(error=garbage(NAMELESS))], "a call without a name"
         parts.append(found)
         finish = choice.get("finish_reason")
         raw = finish if isinstance(finish, str) else ""
@@ -93,8 +94,10 @@ def body_events(request: Request, value: JsonObject) -> tuple[list[Event], str]:
         parts=tuple(PartEnded(index=0, part=part, choice=index) for index, own in enumerate(parts) for part in own),
         finished=Finished(choices=tuple(ends), usage=usage_in(usage) if isinstance(usage, dict) else None),
     )
-    *events, finished = unfold(answer)
-    return [*events, *(Noted(note=loss) for loss in losses), finished], irregular
+    events = unfold(answer)
+    for loss in losses:
+        events.insert(-1, Noted(note=loss))
+    return events, irregular
 
 
 def _message_parts(choice: JsonObject) -> tuple[list[Part] | None, str]:
@@ -108,11 +111,12 @@ def _message_parts(choice: JsonObject) -> tuple[list[Part] | None, str]:
     delta = reading.chunk.choices[0].delta
     parts: list[Part] = []
     details = delta.reasoning_details
-    thought = delta.reasoning_content or delta.reasoning or words_in(details or ())
+    thought = delta.reasoning_content or delta.reasoning or (words_in(details) if details else "")
     if thought or details:
         parts.append(Reasoning(text=thought, extra={NAME: {MEMBER: details} if details else {}}))
     if delta.content:
-        citations = tuple(filter(None, (citation_in(annotation) for _, annotation in reading.annotations)))
+        found = [citation_in(annotation) for _, annotation in reading.annotations] if reading.annotations else ()
+        citations = tuple(filter(None, found))
         logprobs = choice.get("logprobs")
         parts.append(
             Text(
@@ -177,6 +181,8 @@ class OtherChoices:
 
 def one_answer(parts: Sequence[list[Part]], ends: Sequence[Choice]) -> tuple[list[Part], Choice, list[Loss]]:
     """The same rule for a whole answer: parts and ends of each choice in, those of the one answer out."""
+    if len(parts) == 1:
+        return parts[0], ends[0], []
     filled = [place for place, own in enumerate(parts) if own]
     first = filled[0] if filled else 0
     others = filled[1:]

@@ -170,8 +170,11 @@ def usage_in(value: JsonObject) -> Usage:
 
 
 def is_counted(usage: JsonObject) -> bool:
-    counts = (usage.get("prompt_tokens"), usage.get("completion_tokens"), usage.get("total_tokens", 0))
-    return all(map(is_count, counts))
+    return (
+        is_count(usage.get("prompt_tokens"))
+        and is_count(usage.get("completion_tokens"))
+        and ("total_tokens" not in usage or is_count(usage["total_tokens"]))
+    )
 
 
 def citation_in(value: Any) -> Citation | None:
@@ -265,8 +268,12 @@ def _choice(value: JsonObject, reading: ChunkReading) -> ChunkChoice:
     )
     if isinstance(annotations := delta.get("annotations"), list):
         reading.annotations += [(index, annotation) for annotation in annotations]
-    unknown: JsonObject = {key: item for key, item in value.items() if key not in _CHOICE}
-    inner = {key: item for key, item in delta.items() if key not in _DELTA}
+    unknown: JsonObject = {}
+    if not value.keys() <= _CHOICE:
+        unknown = {key: item for key, item in value.items() if key not in _CHOICE}
+    inner: JsonObject = {}
+    if not delta.keys() <= _DELTA:
+        inner = {key: item for key, item in delta.items() if key not in _DELTA}
     if DETAILS in delta and not isinstance(delta[DETAILS], list):
         inner[DETAILS] = delta[DETAILS]
     if inner:

@@ -13,7 +13,6 @@ from toolwire.backends.sessions import SessionLost
 from toolwire.backends.vscode.token_limit import LEAST
 from toolwire.backends.vscode.turn import COUNTED, ESTIMATED, TurnTimeouts, WindowTurn, estimate, measured, prompt_of
 from toolwire.backends.vscode.window import Window
-from toolwire.backends.vscode.wire.names import VSCodeToolNames
 from toolwire.backends.vscode.wire.shapes import (
     CallPart,
     Cancel,
@@ -41,7 +40,7 @@ USAGE = DataPart(mime="usage", data=used(5, 6)["data"])
 
 
 def turn_in(window: Window, first: float = 5.0, idle: float = 5.0) -> WindowTurn:
-    return WindowTurn(window, listed(), chat(), VSCodeToolNames(), TurnTimeouts(first=first, idle=idle, count=0.02))
+    return WindowTurn(window, listed(), chat(), TurnTimeouts(first=first, idle=idle, count=0.02))
 
 
 def request(max_tokens: int | None = None, stop: tuple[str, ...] = ()) -> Request:
@@ -193,7 +192,7 @@ def test_a_window_that_goes_before_the_first_part_can_be_replaced_and_later_not(
     async def play(window: Window) -> None:
         early, late = (
             turn_in(window),
-            WindowTurn(window, listed(), chat("s"), VSCodeToolNames(), TurnTimeouts(first=5, idle=5)),
+            WindowTurn(window, listed(), chat("s"), TurnTimeouts(first=5, idle=5)),
         )
         beginning, other = await asked(window, early), await asked(window, late)
         window.hear(parts("s"), 10)

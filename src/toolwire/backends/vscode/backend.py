@@ -167,7 +167,7 @@ class VSCodeBackend(Backend):
         if model.key in window.refused:
             raise needs_consent(model.key)
         sent = chat_request(request, model, id=new_id("gen_"))
-        turn = WindowTurn(window, model, sent.chat, sent.names, self._timeouts)
+        turn = WindowTurn(window, model, sent.chat, self._timeouts)
         try:
             first = await turn.begin(request)
         except BaseException:

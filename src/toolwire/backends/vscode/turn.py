@@ -23,7 +23,6 @@ from .token_limit import Limiting
 from .window import Window
 from .wire.answer_in import AnswerDecoder
 from .wire.errors import CONSENT, MISSING, window_lost
-from .wire.names import VSCodeToolNames
 from .wire.shapes import (
     CallPart,
     Chat,
@@ -59,9 +58,7 @@ class TurnTimeouts(AnswerTimeouts, frozen=True, kw_only=True):
 class WindowTurn:
     """Its owner must call leave(), whatever happens."""
 
-    def __init__(
-        self, window: Window, model: ListedModel, chat: Chat, names: VSCodeToolNames, timeouts: TurnTimeouts
-    ) -> None:
+    def __init__(self, window: Window, model: ListedModel, chat: Chat, timeouts: TurnTimeouts) -> None:
         self.window = window
         self.is_over = False
         self._model = model
@@ -75,7 +72,6 @@ class WindowTurn:
         self._decoder = AnswerDecoder(
             chat.id,
             model=model.key,
-            names=names,
             sends_usage=sends_usage(model.vendor, window.hello.copilot, has_seen=model.key in window.counting),
         )
 

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.backends.vscode.wire.pictures import PNG, image
 from toolwire.backends.vscode.wire import shapes as bridge
+from toolwire.calls.ledger.repair import Recipient, repair_history
+from toolwire.calls.tools.adapter import adapt_ids
+from toolwire.calls.tools.kinds import to_functions
+from toolwire.profiles import VSCODE
 from toolwire.types import (
     Message,
     Opaque,
     Part,
     Reasoning,
     Refusal,
+    Request,
     Role,
     Text,
     ToolCall,
     ToolResult,
 )
-from toolwire.wire.exact_json import encode
+from toolwire.wire.exact_json import encode, object_of
 
 
 def user(*parts: Part | str) -> Message:
@@ -29,7 +35,7 @@ def assistant(*parts: Part | str) -> Message:
 
 
 def call(id: str, name: str = "f", raw: str = "{}") -> ToolCall:
-    return ToolCall(id=id, name=name, raw=raw, args=None)
+    return ToolCall(id=id, name=name, raw=raw, args=object_of(raw))
 
 
 def result(id: str, *texts: str, is_error: bool = False) -> ToolResult:
@@ -53,6 +59,13 @@ def words(message: bridge.ChatMessage) -> list[str]:
             case bridge.ThinkingPart():
                 shown.append("thinking")
     return [message.role, *shown]
+
+
+def prepare(request: Request) -> Request:
+    """As the request stages of the pipeline leave it: history, tools and ids."""
+    recipient = Recipient(is_formal=VSCODE.is_formal, fails_in_words=VSCODE.has_text_failures)
+    request = to_functions(repair_history(request, recipient).request, longest=VSCODE.name_length).request
+    return replace(request, messages=adapt_ids(request.messages, VSCODE.ids))
 
 
 IDS = st.sampled_from(["", "1", "2", "a.b", "x" * 70])

@@ -13,7 +13,6 @@ from tests.backends.vscode.wire.agreed import answer_parts, from_window
 from toolwire.backends.vscode.wire import shapes as bridge
 from toolwire.backends.vscode.wire.answer_in import AnswerDecoder
 from toolwire.backends.vscode.wire.frames import decode_window
-from toolwire.backends.vscode.wire.names import VSCodeToolNames
 from toolwire.backends.vscode.wire.usage import usage_part
 from toolwire.calls.arguments import Invalid, Valid, judge
 from toolwire.calls.schemas import Schemas
@@ -41,10 +40,9 @@ def heard(
     last: bridge.End | bridge.Failure = END,
     *,
     sends_usage: bool = False,
-    names: VSCodeToolNames | None = None,
 ) -> list[Event]:
     """Every frame goes over the wire, and by the schema."""
-    decoder = AnswerDecoder("r1", model="copilot/m", names=names, sends_usage=sends_usage)
+    decoder = AnswerDecoder("r1", model="copilot/m", sends_usage=sends_usage)
     events: list[Event] = []
     for seq, parts in enumerate(frames):
         frame = decode_window(from_window(bridge.Parts(id="r1", seq=seq, parts=tuple(parts))))
@@ -73,14 +71,6 @@ def test_text_and_calls() -> None:
     )
     assert answer.finished.choices[0].reason == "tool_calls"
     assert answer.started.model == "copilot/m"
-
-
-def test_names_are_the_clients() -> None:
-    names = VSCodeToolNames(["a.b"])
-    events = heard([[call(names.wire("a.b"), {})]], names=names)
-    (part,) = fold(events).parts_of(0)
-    assert isinstance(part, ToolCall)
-    assert part.name == "a.b"
 
 
 def test_arguments_that_vs_code_lost_reach_the_guard_empty() -> None:

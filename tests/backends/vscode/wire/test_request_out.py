@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.backends.vscode.wire.agreed import MODEL, from_gateway, objects
-from tests.backends.vscode.wire.conversations import MESSAGES, assistant, call, result, user, words
+from tests.backends.vscode.wire.conversations import MESSAGES, assistant, call, prepare, result, user, words
 from tests.backends.vscode.wire.pictures import PNG, image
 from toolwire.backends.vscode.wire.request_out import ChatRequest, chat_request
 from toolwire.errors import BadRequest
@@ -23,7 +23,7 @@ A, B = Tool(name="a", description="does a", schema={"type": "object"}), Tool(nam
 
 def sent(messages: tuple[Message, ...] = HI, **members: Any) -> ChatRequest:
     """By the schema."""
-    made = chat_request(Request(model="m", messages=messages, **members), MODEL, id="r1")
+    made = chat_request(prepare(Request(model="m", messages=messages, **members)), MODEL, id="r1")
     from_gateway(made.chat)
     return made
 
@@ -61,7 +61,7 @@ def test_H141_instructions_stand_in_the_first_message() -> None:
 def test_H112_instructions_before_an_assistant_and_later_ones() -> None:
     made = sent((instruction("Be kind."), assistant(call("1")), instruction("Now."), user(result("1"), "Go")))
     assert [words(message) for message in made.chat.messages] == [
-        ["user", "<system>\nBe kind.\n</system>"],
+        ["user", "<system>\nBe kind.\n</system>", "(The conversation begins here.)"],
         ["assistant", "call 1 f {}"],
         ["user", "result 1 ok", "<system>\nNow.\n</system>", "Go"],
     ]
@@ -76,9 +76,9 @@ def test_instructions_alone_are_the_users_words() -> None:
 
 
 @pytest.mark.parametrize("messages", [(), (user(""),), (assistant(" "),)], ids=["none", "empty", "blank"])
-def test_where_nobody_says_anything_nobody_is_asked(messages: tuple[Message, ...]) -> None:
-    with pytest.raises(BadRequest):
-        sent(messages, tools=(A, B), tool_choice=ToolChoice(mode="required"))
+def test_a_conversation_without_text_ends_with_the_user(messages: tuple[Message, ...]) -> None:
+    made = sent(messages, tools=(A, B), tool_choice=ToolChoice(mode="required"))
+    assert made.chat.messages[-1].role == "user"
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_choices(
     losses: list[str],
 ) -> None:
     made = sent(tools=tools, tool_choice=choice)
-    assert [tool.name for tool in made.chat.tools] == [tool.name for tool in made.tools] == names
+    assert [tool.name for tool in made.chat.tools] == names
     assert made.chat.required is is_required
     said = words(made.chat.messages[-1])[2:]
     assert bool(said) == bool(demand)
@@ -136,7 +136,7 @@ def test_one_call_at_a_time_is_asked_for_in_words() -> None:
 def test_H147_no_more_tools_than_vs_code_takes() -> None:
     tools = tuple(Tool(name=f"t{number}") for number in range(131))
     made = sent(tools=tools)
-    assert len(made.chat.tools) == len(made.tools) == 128
+    assert len(made.chat.tools) == 128
     assert [loss.where for loss in made.losses if loss.feature == "tool.number"] == ["t128", "t129", "t130"]
 
 
@@ -144,7 +144,6 @@ def test_H052_names_are_made_to_fit() -> None:
     made = sent((user("Hi"), assistant(call("1", "a.b")), user(result("1"))), tools=(Tool(name="a.b"),))
     (tool,) = made.chat.tools
     assert tool.name != "a.b"
-    assert made.names.client(tool.name) == "a.b"
     assert words(made.chat.messages[1])[1] == f"call 1 {tool.name} {{}}"
 
 
@@ -238,21 +237,10 @@ INSTRUCTIONS = st.builds(instruction, st.sampled_from(["", "Be kind."]), st.samp
 
 @settings(max_examples=80)
 @given(st.lists(MESSAGES | INSTRUCTIONS, max_size=6), TOOLS, CHOICES)
-def test_any_request_is_a_frame_or_refused(
-    messages: list[Message], tools: list[Tool], choice: ToolChoice | None
-) -> None:
-    request = Request(model="m", messages=tuple(messages), tools=tuple(tools), tool_choice=choice)
-    try:
-        made = chat_request(request, MODEL, id="r1")
-    except BadRequest:
-        assert not any(map(_says, messages))
-        return
+def test_any_request_is_a_frame(messages: list[Message], tools: list[Tool], choice: ToolChoice | None) -> None:
+    request = prepare(Request(model="m", messages=tuple(messages), tools=tuple(tools), tool_choice=choice))
+    made = chat_request(request, MODEL, id="r1")
     from_gateway(made.chat)
     assert made.chat.messages[-1].role == "user"
     assert not made.chat.required or len(made.chat.tools) == 1
-    assert {made.names.client(tool.name) for tool in made.chat.tools} <= {tool.name for tool in tools}
-
-
-def _says(message: Message) -> bool:
-    """Something that nobody can be refused for."""
-    return any(isinstance(part, Text) and part.text.strip() for part in message.parts)
+    assert {tool.name for tool in made.chat.tools} <= {tool.name for tool in request.tools}

@@ -17,7 +17,6 @@ from ....types import Choice, Json, Loss, Opaque, Reason, Reasoning, Refusal, Te
 from ....wire.exact_json import BadJson, encode
 from .errors import cancelled, error_of, is_cancelled, is_too_long, refusal_in, window_lost
 from .frames import DIGITS, loses_digits
-from .names import VSCodeToolNames
 from .shapes import NAME, AnswerPart, CallPart, DataPart, End, Failure, Parts, TextPart, ThinkingPart
 from .usage import MIMES, usage_in
 
@@ -31,15 +30,12 @@ class AnswerDecoder:
     sends_usage: a whole answer is sure to end with its usage (see usage.sends_usage).
     """
 
-    def __init__(
-        self, id: str, *, model: str = "", names: VSCodeToolNames | None = None, sends_usage: bool = False
-    ) -> None:
+    def __init__(self, id: str, *, model: str = "", sends_usage: bool = False) -> None:
         self.id = id
         self.is_over = False
         self.usage: Usage | None = None
         self.has_usage = False  # whether a data part of that kind came, readable or not
         self._model = model
-        self._names = names or VSCodeToolNames()
         self._sends_usage = sends_usage
         self._assembly = Assembly()
         self._open: OpenPart | None = None  # a text, a thought, or a call without arguments
@@ -134,10 +130,9 @@ class AnswerDecoder:
 
     def _call(self, part: CallPart) -> list[Event]:
         events = self._end_open()
-        name = self._names.client(part.name)
         if loses_digits(part.input):
-            events.append(Noted(note=Loss("call.integer", name[:60], DIGITS)))
-        growing, started = self._assembly.start(ToolCall(id=self._call_id(part.id), name=name, raw=""))
+            events.append(Noted(note=Loss("call.integer", part.name[:60], DIGITS)))
+        growing, started = self._assembly.start(ToolCall(id=self._call_id(part.id), name=part.name, raw=""))
         if part.input == {}:
             self._open = growing
             return [*events, started]

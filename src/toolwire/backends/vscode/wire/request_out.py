@@ -20,7 +20,6 @@ from ....types import JsonObject, Loss, Media, Message, Request, Text, Tool
 from ....wire.exact_json import BadJson
 from .frames import DIGITS, loses_digits
 from .history import ChatHistory
-from .names import VSCodeToolNames
 from .shapes import NAME, Chat, ChatMessage, ListedModel, OfferedTool
 
 MAX_TOOLS = 128
@@ -28,25 +27,18 @@ JUSTIFICATION = "toolwire passes on a request of a program on this computer."
 _NO_MEMBER = "VS Code has no such setting"
 _CALLS_NOTHING = 'VS Code says that this model calls no tools; a back end with tools = "simulate" is for such models'
 _GO_ON = "Go on from where your last message stops."
-# What Copilot's provider takes of modelOptions; of stop it takes one text, and the gateway sees to all of them.
+# The modelOptions that Copilot's provider accepts. It accepts one stop text; the gateway implements all of them.
 _OPTIONS = ("temperature", "frequency_penalty", "presence_penalty")
 
 
 class ChatRequest(Struct, frozen=True, kw_only=True):
-    """names are what the answer's calls are read by; tools are those that the model is offered."""
-
     chat: Chat
-    names: VSCodeToolNames
-    tools: tuple[Tool, ...]
     losses: tuple[Loss, ...]
 
 
 def chat_request(request: Request, model: ListedModel, *, id: str, justification: str = JUSTIFICATION) -> ChatRequest:
     """Raises BadRequest when no model can accept the request."""
     losses: list[Loss] = []
-    names = VSCodeToolNames(
-        tool.name for tool in request.tools
-    )  # of all of them: a choice must not change the words of the history
     tools = tuple(_fitting(offered(request), losses))
     if tools and model.can_call_tools is False:
         losses.append(Loss("tools", "tools", _CALLS_NOTHING))
@@ -54,8 +46,8 @@ def chat_request(request: Request, model: ListedModel, *, id: str, justification
         chat = Chat(
             id=id,
             model=model.key,
-            messages=_messages(request, model, names, tools, losses),
-            tools=tuple(_tool(tool, names) for tool in tools),
+            messages=_messages(request, model, tools, losses),
+            tools=tuple(map(_tool, tools)),
             required=_must_call(request) and len(tools) == 1,
             options=options_of(request),
             justification=justification,
@@ -63,11 +55,11 @@ def chat_request(request: Request, model: ListedModel, *, id: str, justification
     except BadJson as fault:
         raise BadRequest(f"the request cannot be written as JSON: {fault}.", code="invalid_json") from None
     losses += _choice_losses(request, tools) + losses_of(request)
-    return ChatRequest(chat=chat, names=names, tools=tools, losses=tuple(dict.fromkeys(losses)))
+    return ChatRequest(chat=chat, losses=tuple(dict.fromkeys(losses)))
 
 
 def offered(request: Request) -> list[Tool]:
-    """The tools that may be called: a choice that narrows them down is kept by showing no others."""
+    """The tools that may be called; a restricting tool_choice is implemented by offering no others."""
     choice = request.tool_choice
     if choice is not None and choice.mode == "none":
         return []
@@ -96,13 +88,13 @@ def losses_of(request: Request) -> list[Loss]:
     found = {
         "sampling.n": (sampling.choices > 1, "n", "VS Code gives one answer"),
         "sampling.logprobs": (sampling.logprobs or sampling.top_logprobs is not None, "logprobs", _NO_MEMBER),
-        "thinking": (thinking is not None, "thinking", "VS Code leaves it to the model's own settings there"),
-        f"output.{output.format}": (output.format != "text", "response_format", "asked for in words"),
+        "thinking": (thinking is not None, "thinking", "VS Code uses the model's own settings"),
+        f"output.{output.format}": (output.format != "text", "response_format", "requested in the prompt"),
         "output.verbosity": (output.verbosity is not None, "verbosity", _NO_MEMBER),
         "parallel_calls": (
             request.parallel_calls is False and bool(request.tools),
             "parallel_tool_calls",
-            "asked for in words",
+            "requested in the prompt",
         ),
         "user": (request.user is not None, "user", _NO_MEMBER),
     }
@@ -115,25 +107,23 @@ def losses_of(request: Request) -> list[Loss]:
 
 
 def _messages(
-    request: Request, model: ListedModel, names: VSCodeToolNames, tools: tuple[Tool, ...], losses: list[Loss]
+    request: Request, model: ListedModel, tools: tuple[Tool, ...], losses: list[Loss]
 ) -> tuple[ChatMessage, ...]:
     given = with_listener(request.messages, losses)
     head, _ = split_head(given)
-    history = ChatHistory(request, names, losses, can_see=model.can_see_images is not False)
-    instructions = [_words(message, f"messages[{index}]", losses) for index, message in enumerate(head)]
+    history = ChatHistory(request, losses, can_see=model.can_see_images is not False)
+    instructions = [_instruction(message, f"messages[{index}]", losses) for index, message in enumerate(head)]
     if text := "\n\n".join(filter(str.strip, instructions)):
         history.note(label_instruction(text))
-        losses.append(Loss("role.system", "messages[0]", "told in the first user message: VS Code has no such role"))
+        losses.append(Loss("role.system", "messages[0]", "sent in the first user message: VS Code has no such role"))
     for index, message in enumerate(given[len(head) :], start=len(head)):
         where = f"messages[{index}]"
         if message.role in ("system", "developer"):
-            history.note(as_note(_words(message, where, losses), where, losses))
+            history.note(as_note(_instruction(message, where, losses), where, losses))
         else:
-            history.tell(message, where)
-    if not history.ends_with:
-        raise BadRequest("the conversation has no content; expected a message of the user.", where="messages")
+            history.add(message, where)
     if history.ends_with == "assistant":
-        losses.append(Loss("prefill", "messages", "the model is asked to go on from its last message"))
+        losses.append(Loss("prefill", "messages", "the model is asked to continue its last message"))
         history.note(_GO_ON)
     history.note(_demand(request, tools))
     return history.messages()
@@ -147,8 +137,8 @@ def _fitting(tools: list[Tool], losses: list[Loss]) -> list[Tool]:
     return tools[:MAX_TOOLS]
 
 
-def _tool(tool: Tool, names: VSCodeToolNames) -> OfferedTool:
-    return OfferedTool(name=names.wire(tool.name), description=tool.description or "", schema=whole_schema(tool.schema))
+def _tool(tool: Tool) -> OfferedTool:
+    return OfferedTool(name=tool.name, description=tool.description or "", schema=whole_schema(tool.schema))
 
 
 def _must_call(request: Request) -> bool:
@@ -162,10 +152,10 @@ def _must_call(request: Request) -> bool:
 
 
 def _demand(request: Request, tools: tuple[Tool, ...]) -> str:
-    """What there is no member for, in words: at the very end, because it may change from one request to the next."""
+    """Instructions for what has no member. They come last, because they may change from one request to the next."""
     demands = [_call_demand(request, tools), form_instruction(request.output, has_tools=bool(tools))]
-    said = " ".join(filter(None, demands))
-    return f"[Note on this answer: {said}]" if said else ""
+    text = " ".join(filter(None, demands))
+    return f"[Note on this answer: {text}]" if text else ""
 
 
 def _call_demand(request: Request, tools: tuple[Tool, ...]) -> str:
@@ -188,14 +178,16 @@ def _choice_losses(request: Request, tools: tuple[Tool, ...]) -> list[Loss]:
     if choice.mode in ("named", "allowed") and not {tool.name for tool in tools} <= set(choice.names):
         return [Loss("tool_choice", "tool_choice", "it names no tool of this request")]
     if _must_call(request) and len(tools) > 1:
-        return [Loss("tool_choice", "tool_choice", "asked for in words: VS Code can require a call of one tool only")]
+        return [
+            Loss("tool_choice", "tool_choice", "requested in the prompt: VS Code can require a call of one tool only")
+        ]
     return [Loss("tool_choice", "tool_choice", _NO_MEMBER)] if choice.mode == "hosted" else []
 
 
-def _words(message: Message, where: str, losses: list[Loss]) -> str:
-    """Media are named in words."""
+def _instruction(message: Message, where: str, losses: list[Loss]) -> str:
+    """Media are replaced by a description."""
     parts = tuple(
-        Text(text=placeholder(part, where, losses, "instructions are words")) if isinstance(part, Media) else part
+        Text(text=placeholder(part, where, losses, "instructions are text")) if isinstance(part, Media) else part
         for part in message.parts
     )
     return text_of(parts, where, losses)

@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolwire.backends.continuation import ResumePoint
-from toolwire.backends.sessions import Delivery, Parking, ParkingCounts, RunReply, read_first
+from toolwire.backends.sessions import (
+    Delivery,
+    Inbox,
+    Overflow,
+    Parking,
+    ParkingCounts,
+    RunReply,
+    SessionLost,
+    read_first,
+)
 from toolwire.errors import UpstreamError
 from toolwire.events import Event, Failed, PartDelta, PartStarted, Started
 from toolwire.types import Text
@@ -251,5 +260,77 @@ def test_supersede_stops_runs_whose_calls_were_answered_elsewhere() -> None:
         assert (len(parking), parking.counts.superseded) == (2, 1)
         await parking.close()
         assert stopped[0] == "superseded"
+
+    asyncio.run(main())
+
+
+def test_messages_are_read_in_order_and_waited_for() -> None:
+    async def main() -> None:
+        inbox = Inbox[int]("r", 1000)
+        reading = asyncio.create_task(inbox.next())
+        await asyncio.sleep(0)
+        assert inbox.put(0, 10)
+        assert await reading == 0
+        inbox.put(1, 10)
+        inbox.put(2, 10)
+        assert [await inbox.next(), *inbox.ready()] == [1, 2]
+        assert inbox.ready() == []
+
+    asyncio.run(main())
+
+
+def test_too_much_that_nobody_reads_is_thrown_away() -> None:
+    async def main() -> None:
+        inbox = Inbox[int]("r", 1000)
+        assert inbox.put(0, 5000)  # the next one to be read always has room
+        assert inbox.put(1, 700)
+        assert not inbox.put(2, 10)
+        assert inbox.put(3, 10)  # nobody is told twice
+        with pytest.raises(Overflow):
+            await inbox.next()
+
+    asyncio.run(main())
+
+
+def test_what_was_read_makes_room() -> None:
+    async def main() -> None:
+        inbox = Inbox[int]("r", 1000)
+        for seq in range(100):
+            assert inbox.put(seq, 500)
+            assert await inbox.next() == seq
+
+    asyncio.run(main())
+
+
+def test_small_messages_are_not_free() -> None:
+    async def main() -> None:
+        inbox = Inbox[int]("r", 10_000)
+        assert sum(inbox.put(seq, 1) for seq in range(39)) == 39
+        assert not inbox.put(39, 1)
+
+    asyncio.run(main())
+
+
+def test_what_came_before_the_end_is_still_read() -> None:
+    async def main() -> None:
+        inbox = Inbox[int]("r", 1000)
+        inbox.put(0, 10)
+        inbox.end(SessionLost("it left"))
+        inbox.end(SessionLost("again"))
+        assert await inbox.next() == 0
+        with pytest.raises(SessionLost, match="it left"):
+            await inbox.next()
+
+    asyncio.run(main())
+
+
+def test_a_reader_that_waits_hears_of_the_end() -> None:
+    async def main() -> None:
+        inbox = Inbox[int]("r", 1000)
+        reading = asyncio.create_task(inbox.next())
+        await asyncio.sleep(0)
+        inbox.end(SessionLost("it left"))
+        with pytest.raises(SessionLost, match="it left"):
+            await asyncio.wait_for(reading, 1)
 
     asyncio.run(main())

@@ -9,6 +9,7 @@ the oldest of too many, or when the parking is closed.
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -21,10 +22,15 @@ from .continuation import Continuation, ResumePoint, answered_calls, resume_poin
 
 PARKED_SECONDS = 300.0
 MAX_PARKED = 256
+_MESSAGE_BYTES = 256  # memory of a stored message beside its text
 
 
 class SessionLost(Exception):
-    """The program or connection that runs the model is gone. The text is a sentence that clients may read."""
+    """The program or connection that runs the model is gone. Clients may read the message."""
+
+
+class Overflow(SessionLost):
+    """Messages arrive faster than they are read."""
 
 
 class AnswerTimeouts(Struct, frozen=True, kw_only=True):
@@ -58,11 +64,11 @@ class RunReply(EventReply, kw_only=True):
 
 
 class Delivery(Generic[R]):
-    """One answer on its way to the client. The run goes to `settle` at the end of the answer, or else to `abandon`."""
+    """One answer on its way to the client. The run goes to `finish` at the end of the answer, or else to `abandon`."""
 
-    def __init__(self, run: R, settle: Callable[[R], None], abandon: Callable[[R], None]) -> None:
+    def __init__(self, run: R, finish: Callable[[R], None], abandon: Callable[[R], None]) -> None:
         self.run = run
-        self._settle = settle
+        self._finish = finish
         self._abandon = abandon
         self._is_done = False
 
@@ -72,7 +78,7 @@ class Delivery(Generic[R]):
             while True:
                 if self.run.is_over:
                     self._is_done = True
-                    self._settle(self.run)  # before the client reads the end: its next request may come at once
+                    self._finish(self.run)  # before the client reads the end: its next request may come at once
                 if events:
                     yield events
                 if self._is_done:
@@ -103,6 +109,56 @@ async def read_first(run: LiveRun, read: Callable[[], Awaitable[list[Event]]]) -
     if isinstance(last, Failed) and not has_part:
         raise last.error.fresh()
     return events
+
+
+class Inbox(Generic[T]):
+    """A bounded queue of the messages about one request, with one reader. The next message to be read always has room."""
+
+    def __init__(self, id: str, max_bytes: int) -> None:
+        self.id = id
+        self.request_id = ""  # of the client's current request, for the trace
+        self._max_bytes = max_bytes
+        self._messages: deque[tuple[T, int]] = deque()
+        self._size = 0
+        self._fault: SessionLost | None = None
+        self._arrived = asyncio.Event()
+
+    def put(self, message: T, size: int) -> bool:
+        """False at an overflow, after which everything is dropped."""
+        if self._fault is not None:
+            return True  # the request is over
+        size += _MESSAGE_BYTES
+        if self._messages and self._size - self._messages[0][1] + size > self._max_bytes:
+            self.end(Overflow("the answer came faster than it was read, and the buffer is full."))
+            self._messages.clear()
+            return False
+        self._messages.append((message, size))
+        self._size += size
+        self._arrived.set()
+        return True
+
+    def end(self, fault: SessionLost) -> None:
+        """No message follows. Stored messages can still be read."""
+        self._fault = self._fault or fault
+        self._arrived.set()
+
+    async def next(self) -> T:
+        """Raises SessionLost after the last message."""
+        while not self._messages:
+            if self._fault is not None:
+                raise type(self._fault)(*self._fault.args)  # a new one: its traceback refers to this inbox
+            self._arrived.clear()
+            await self._arrived.wait()
+        return self._pop()
+
+    def ready(self) -> list[T]:
+        """All stored messages, without waiting."""
+        return [self._pop() for _ in range(len(self._messages))]
+
+    def _pop(self) -> T:
+        message, size = self._messages.popleft()
+        self._size -= size
+        return message
 
 
 class BackgroundTasks:

@@ -38,13 +38,13 @@ class Scripted:
     async def receive(self) -> bytes:
         return await self._coming.get()
 
-    def story(self) -> str:
+    def exit_reason(self) -> str:
         return "it has ended."
 
     def skipped_tools(self) -> frozenset[str]:
         return frozenset()
 
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         return ""
 
     async def close(self) -> None:

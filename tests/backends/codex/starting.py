@@ -11,8 +11,6 @@ from typing import Any
 
 from toolwire.backends.codex.transport.process import start
 from toolwire.backends.codex.worker import AppServerWorker
-from toolwire.types import JsonObject
-from toolwire.wire import json_rpc as rpc
 
 FAKE = Path(__file__).with_name("fake_app_server.py")
 
@@ -30,13 +28,9 @@ def environment() -> tuple[dict[str, str], str]:
 
 async def worker(folder: Path, *options: str, environ: dict[str, str] | None = None) -> AppServerWorker:
     channel = await start(fake(*options), folder, environ or environment()[0])
-    made = AppServerWorker(channel, refuse)
+    made = AppServerWorker(channel)
     await made.introduce({"clientInfo": {"name": "test", "version": "0"}}, 10)
     return made
-
-
-def refuse(asked: rpc.RpcRequest) -> JsonObject:
-    return rpc.refusal(asked.id, {"code": -32601, "message": f"no {asked.method} here"})
 
 
 def journal(path: Path) -> list[dict[str, Any]]:

@@ -110,7 +110,7 @@ def test_results_that_are_not_taken_end_the_turn_and_it_is_begun_anew(
 def test_a_turn_that_nobody_reads_is_stopped_when_there_is_no_more_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolwire.backends.codex.worker._MOST_WAITING", 20)
+    monkeypatch.setattr("toolwire.backends.codex.worker._MAX_BYTES", 6000)
 
     async def play(stage: Stage) -> None:
         reply = await stage.backend.open(request("slow"), is_verbatim=False)
@@ -151,32 +151,32 @@ def count(total: int) -> dict[str, object]:
 def test_older_versions_tell_it_by_counting(minor: int) -> None:
     told = ending(minor)
     assert told.silence == LONG_SILENCE
-    told.hear("item/completed", count(120))
+    told.notify("item/completed", count(120))
     assert told.silence == LONG_SILENCE
-    told.hear(COUNT, count(120))
+    told.notify(COUNT, count(120))
     assert told.silence == 0
 
 
 @pytest.mark.parametrize("minor", [89, 130])
 def test_a_count_that_is_told_again_begins_a_response(minor: int) -> None:
     told = ending(minor)
-    told.hear(COUNT, count(120))
+    told.notify(COUNT, count(120))
     told.begin()
-    told.hear(COUNT, count(120))
+    told.notify(COUNT, count(120))
     assert told.silence == LONG_SILENCE
-    told.hear(COUNT, count(240))
+    told.notify(COUNT, count(240))
     assert told.silence == 0
 
 
 def test_where_a_count_comes_after_the_results_it_tells_nothing() -> None:
     for minor, silence in ((144, SILENCE), (131, SILENCE), (145, LONG_SILENCE), (166, LONG_SILENCE)):
         told = ending(minor)
-        told.hear(COUNT, count(120))
+        told.notify(COUNT, count(120))
         assert told.silence == silence
 
 
 @pytest.mark.parametrize("params", [{}, {"tokenUsage": None}, {"tokenUsage": []}, {"tokenUsage": {"total": None}}])
 def test_a_count_of_nothing_tells_nothing(params: dict[str, object]) -> None:
     told = ending(89)
-    told.hear(COUNT, params)
+    told.notify(COUNT, params)
     assert told.silence == LONG_SILENCE

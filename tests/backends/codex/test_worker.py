@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.backends.codex.scripted import Scripted
-from tests.backends.codex.starting import environment, fake, journal, refuse, worker
+from tests.backends.codex.starting import environment, fake, journal, worker
 from toolwire.backends.codex.transport.process import start
-from toolwire.backends.codex.worker import AppServerWorker, Heard, RequestRefused, Thread
-from toolwire.backends.sessions import SessionLost
+from toolwire.backends.codex.worker import AppServerWorker, RequestRefused, Thread, ThreadMessage
+from toolwire.backends.sessions import Overflow, SessionLost
 from toolwire.wire import json_rpc as rpc
 
 pytestmark = pytest.mark.slow
@@ -24,8 +24,10 @@ async def _heard(thread: Thread) -> list[str]:
     """The methods of what is heard, up to the end of the turn or of everything."""
     found: list[str] = []
     while not found or found[-1] not in ("turn/completed", "gone"):
-        message = await thread.next()
-        found.append("gone" if isinstance(message, SessionLost) else message.method)
+        try:
+            found.append((await thread.next()).method)
+        except SessionLost:
+            found.append("gone")
     return found
 
 
@@ -114,7 +116,7 @@ def test_its_death_is_heard_by_every_thread_and_every_request(tmp_path: Path) ->
 
 def test_one_that_does_not_introduce_itself_runs_into_its_time(tmp_path: Path) -> None:
     async def main() -> None:
-        made = AppServerWorker(await start(fake("--mute"), tmp_path, environment()[0]), refuse)
+        made = AppServerWorker(await start(fake("--mute"), tmp_path, environment()[0]))
         with pytest.raises(TimeoutError):
             await made.introduce({}, 0.1)
         await made.close()
@@ -125,7 +127,7 @@ def test_one_that_does_not_introduce_itself_runs_into_its_time(tmp_path: Path) -
 def test_a_dropped_thread_is_not_listened_to_and_its_calls_are_refused(tmp_path: Path) -> None:
     log = tmp_path / "journal"
 
-    async def main() -> list[Heard]:
+    async def main() -> list[ThreadMessage]:
         made = await worker(tmp_path, "--journal", str(log))
         thread = await made.open("thread/start", {})
         made.drop(thread)
@@ -138,13 +140,13 @@ def test_a_dropped_thread_is_not_listened_to_and_its_calls_are_refused(tmp_path:
 
     assert asyncio.run(main()) == []
     refused = next(line for line in journal(log) if "method" not in line)
-    assert "no item/tool/call here" in refused["error"]["message"]
+    assert 'toolwire does not answer "item/tool/call"' in refused["error"]["message"]
 
 
 async def _refused(answer: object) -> str:
     """What is said of this answer to a request for a thread."""
     channel = Scripted()
-    made = AppServerWorker(channel, refuse)
+    made = AppServerWorker(channel)
     opening = asyncio.create_task(made.open("thread/start", {}))
     id = (await channel.heard())["id"]
     channel.say(answer if isinstance(answer, bytes) else json.dumps({"id": id, "result": answer}).encode() + b"\n")
@@ -174,7 +176,7 @@ def test_a_refusal_whose_reason_is_no_text_has_none() -> None:
 def test_a_thread_that_is_open_already_is_not_given_to_another(tmp_path: Path) -> None:
     async def main() -> None:
         channel = Scripted()
-        made = AppServerWorker(channel, refuse)
+        made = AppServerWorker(channel)
         opening = [asyncio.create_task(made.open("thread/start", {})) for _ in range(2)]
         await channel.heard()
         for id in (1, 2):
@@ -193,13 +195,13 @@ async def _ended(*said: bytes) -> tuple[str, int]:
     """Why a worker that hears this has given up, and how many answers of its own it has made."""
     channel = Scripted()
     channel.is_deaf = True
-    made = AppServerWorker(channel, refuse)
+    made = AppServerWorker(channel)
     waiting = asyncio.create_task(made.ask("initialize", {}))
     for data in said:
         channel.say(data)
     with pytest.raises(SessionLost) as caught:
         await waiting
-    answers = len(made._answering)
+    answers = len(made._responding)
     await made.close()
     return str(caught.value), answers
 
@@ -212,7 +214,7 @@ def test_one_that_writes_anything_but_messages_is_given_up_at_once() -> None:
 def test_a_banner_is_passed_over(tmp_path: Path) -> None:
     async def main() -> None:
         channel = Scripted()
-        made = AppServerWorker(channel, refuse)
+        made = AppServerWorker(channel)
         for _ in range(10):
             channel.say(b"a line\n" * 500 + b'{"method":"m"}\n')
         asking = asyncio.create_task(made.ask("initialize", {}))
@@ -233,7 +235,7 @@ def test_a_message_that_was_too_long_is_not_passed_over(monkeypatch: pytest.Monk
 def test_one_that_asks_and_does_not_read_is_given_up() -> None:
     asked = b"".join(b'{"id":%d,"method":"a/b"}\n' % id for id in range(5000))
     story, answers = asyncio.run(_ended(asked))
-    assert story == "it asks without reading what it is answered."
+    assert story == "it sends requests without reading the responses."
     assert answers == 1000
 
 
@@ -241,7 +243,7 @@ def test_a_result_that_nobody_takes_runs_into_its_time() -> None:
     async def main() -> None:
         channel = Scripted()
         channel.is_deaf = True
-        made = AppServerWorker(channel, refuse)
+        made = AppServerWorker(channel)
         with pytest.raises(TimeoutError):
             await made.reply(1, {}, 0.01)
         await made.close()
@@ -250,30 +252,22 @@ def test_a_result_that_nobody_takes_runs_into_its_time() -> None:
 
 
 def test_what_nobody_reads_is_not_kept_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolwire.backends.codex.worker._MOST_BYTES", 1000)
+    monkeypatch.setattr("toolwire.backends.codex.worker._MAX_BYTES", 1000)
 
-    def filled(*sizes: int) -> list[str]:
+    async def main() -> None:
         thread = Thread({})
-        for size in sizes:
-            thread.hear(rpc.RpcNotification(method="m"), size)
-        return [type(message).__name__ for message in thread.ready()]
+        assert all(thread.put(rpc.RpcNotification(method="m"), 500) for _ in range(2))
+        assert not thread.put(rpc.RpcNotification(method="m"), 1)
+        with pytest.raises(Overflow):
+            await thread.next()
 
-    assert filled(500, 500) == ["RpcNotification", "RpcNotification"]
-    assert filled(500, 501, 1, 1) == ["RpcNotification", "SessionLost"]
-
-    async def read_meanwhile() -> None:
-        thread = Thread({})
-        for _ in range(10):
-            thread.hear(rpc.RpcNotification(method="m"), 900)
-            assert isinstance(await thread.next(), rpc.RpcNotification)
-
-    asyncio.run(read_meanwhile())
+    asyncio.run(main())
 
 
 def test_messages_of_no_thread_are_nobodys() -> None:
     async def main() -> None:
         channel = Scripted()
-        made = AppServerWorker(channel, refuse)
+        made = AppServerWorker(channel)
         for id in (b"null", b"[]", b"{}", b"7", *_DEEP):
             channel.say(b'{"method":"m","params":{"threadId":%b}}\n' % id)
             channel.say(b'{"id":9,"method":"item/tool/call","params":{"threadId":%b}}\n' % id)

@@ -71,11 +71,11 @@ def test_it_begins_with_the_first_part_and_goes_on_until_its_end() -> None:
     async def play(window: Window) -> None:
         turn = turn_in(window)
         beginning = await asked(window, turn)
-        window.hear(parts("r", 0, "one "), 10)
+        window.take(parts("r", 0, "one "), 10)
         first = await beginning
-        window.hear(parts("r", 1, "two"), 10)
-        window.hear(Parts(id="r", seq=2, parts=(USAGE,)), 10)
-        window.hear(DONE, 10)
+        window.take(parts("r", 1, "two"), 10)
+        window.take(Parts(id="r", seq=2, parts=(USAGE,)), 10)
+        window.take(DONE, 10)
         answer = fold(first + await rest(turn))
         assert answer.parts[0].part == Text(text="one two")
         assert answer.finished.usage == Usage(input=5, output=6)
@@ -92,9 +92,9 @@ def test_a_stop_sequence_ends_it_and_cancels_the_rest() -> None:
     async def play(window: Window) -> None:
         turn = turn_in(window)
         beginning = await asked(window, turn, request(stop=("END",)))
-        window.hear(parts("r", 0, "one EN"), 10)
+        window.take(parts("r", 0, "one EN"), 10)
         first = await beginning
-        window.hear(parts("r", 1, "D two"), 10)
+        window.take(parts("r", 1, "D two"), 10)
         answer = fold(first + await rest(turn))
         assert answer.parts[0].part == Text(text="one ")
         assert answer.finished.choices[0].stop_sequence == "END"
@@ -108,7 +108,7 @@ def test_too_long_an_answer_is_cut_and_cancelled() -> None:
     async def play(window: Window) -> None:
         turn = turn_in(window)
         beginning = await asked(window, turn, request(max_tokens=1))
-        window.hear(parts("r", 0, "0123456789" * 30), 10)
+        window.take(parts("r", 0, "0123456789" * 30), 10)
         events = await beginning
         answer = fold(events)
         assert answer.parts[0].part == Text(text=("0123456789" * 30)[:LEAST])
@@ -125,9 +125,9 @@ def test_an_answer_that_has_ended_within_its_limit_is_not_cut(max_tokens: int, r
     async def play(window: Window) -> None:
         turn = turn_in(window)
         beginning = await asked(window, turn, request(max_tokens=max_tokens))
-        window.hear(parts("r", 0, "-" * 300), 10)
-        window.hear(Parts(id="r", seq=1, parts=(USAGE,)), 10)
-        window.hear(DONE, 10)
+        window.take(parts("r", 0, "-" * 300), 10)
+        window.take(Parts(id="r", seq=1, parts=(USAGE,)), 10)
+        window.take(DONE, 10)
         answer = fold(await beginning)
         assert answer.finished.choices[0].reason == reason
         assert answer.parts[0].part == Text(text="-" * (300 if reason == "stop" else LEAST))
@@ -140,7 +140,7 @@ def test_a_failure_before_the_first_part_is_raised_and_consent_is_remembered() -
     async def play(window: Window) -> None:
         turn = turn_in(window)
         beginning = await asked(window, turn)
-        window.hear(Failure(id="r", code="NoPermissions", name="", message="no", refused_by_user=True), 10)
+        window.take(Failure(id="r", code="NoPermissions", name="", message="no", refused_by_user=True), 10)
         with pytest.raises(UpstreamError) as caught:
             await beginning
         assert caught.value.status == 403
@@ -152,7 +152,7 @@ def test_a_failure_before_the_first_part_is_raised_and_consent_is_remembered() -
 def test_a_providers_own_refusal_is_not_remembered_as_missing_consent() -> None:
     async def play(window: Window) -> None:
         beginning = await asked(window, turn_in(window))
-        window.hear(Failure(id="r", code="NoPermissions", name="", message="this plan has no such model"), 10)
+        window.take(Failure(id="r", code="NoPermissions", name="", message="this plan has no such model"), 10)
         with pytest.raises(UpstreamError) as caught:
             await beginning
         assert (caught.value.status, caught.value.code) == (403, "permission_denied")
@@ -165,7 +165,7 @@ def test_a_providers_own_refusal_is_not_remembered_as_missing_consent() -> None:
 def test_a_model_that_has_gone_makes_the_window_list_again(code: str, message: str) -> None:
     async def play(window: Window) -> None:
         beginning = await asked(window, turn_in(window))
-        window.hear(Failure(id="r", code=code, name="", message=message), 10)
+        window.take(Failure(id="r", code=code, name="", message=message), 10)
         with pytest.raises(UpstreamError) as caught:
             await beginning
         assert caught.value.status == 404
@@ -178,9 +178,9 @@ def test_a_failure_in_mid_answer_is_its_last_event() -> None:
     async def play(window: Window) -> None:
         turn = turn_in(window)
         beginning = await asked(window, turn)
-        window.hear(parts("r"), 10)
+        window.take(parts("r"), 10)
         await beginning
-        window.hear(Failure(id="r", code="", name="ChatRateLimited", message="slow down"), 10)
+        window.take(Failure(id="r", code="", name="ChatRateLimited", message="slow down"), 10)
         last = (await rest(turn))[-1]
         assert isinstance(last, Failed)
         assert last.error.status == 429
@@ -195,7 +195,7 @@ def test_a_window_that_goes_before_the_first_part_can_be_replaced_and_later_not(
             WindowTurn(window, listed(), chat("s"), TurnTimeouts(first=5, idle=5)),
         )
         beginning, other = await asked(window, early), await asked(window, late)
-        window.hear(parts("s"), 10)
+        window.take(parts("s"), 10)
         await other
         window.close("it crashed")
         with pytest.raises(SessionLost):
@@ -218,7 +218,7 @@ def test_silence_is_bounded_and_a_mute_window_known() -> None:
         assert [await heard(window), await heard(window)] == [chat(), Cancel(id="r")]
         turn = turn_in(window, idle=0.02)
         beginning = await asked(window, turn)
-        window.hear(parts("r"), 10)
+        window.take(parts("r"), 10)
         await beginning
         last = (await rest(turn))[-1]
         assert isinstance(last, Failed)
@@ -240,13 +240,13 @@ def test_waiting_for_a_place_is_part_of_the_patience() -> None:
 
 def test_a_client_that_reads_too_slowly_is_told() -> None:
     async def main() -> None:
-        window = Window(hello(), most=1000)
+        window = Window(hello(), max_inbox=1000)
         turn = turn_in(window)
         beginning = await asked(window, turn)
-        window.hear(parts("r", 0), 10)
+        window.take(parts("r", 0), 10)
         await beginning
         for seq in range(1, 4):
-            window.hear(parts("r", seq), 600)
+            window.take(parts("r", seq), 600)
         last = (await rest(turn))[-1]
         assert isinstance(last, Failed)
         assert "more slowly" in last.error.message
@@ -258,7 +258,7 @@ async def answer_counts(window: Window, count: int) -> None:
     for _ in range(count):
         frame = await heard(window)
         assert isinstance(frame, Count)
-        window.hear(Counted(id=frame.id, tokens=len(frame.text)), 10)
+        window.take(Counted(id=frame.id, tokens=len(frame.text)), 10)
 
 
 def test_both_sides_are_counted_at_once() -> None:

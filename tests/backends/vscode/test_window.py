@@ -9,9 +9,8 @@ import pytest
 
 from tests.backends.vscode.window_frames import chat, heard, hello, listed, parts
 from tests.telemetry.tracing import tracing
-from toolwire.backends.sessions import SessionLost
-from toolwire.backends.vscode.queues import Overflow
-from toolwire.backends.vscode.window import AT_ONCE, Window
+from toolwire.backends.sessions import Overflow, SessionLost
+from toolwire.backends.vscode.window import AT_ONCE, Outbox, Window
 from toolwire.backends.vscode.wire.shapes import (
     Cancel,
     Count,
@@ -33,8 +32,8 @@ def test_every_frame_is_traced_with_the_request_it_belongs_to(tmp_path: Path) ->
         window = Window(hello())
         inbox = await window.ask(chat("r", "SECRET WORDS"))
         wire_trace.enter("req_2")
-        window.hear(parts("r", text="SECRET WORDS"), 40)
-        window.hear(parts("never asked"), 40)
+        window.take(parts("r", text="SECRET WORDS"), 40)
+        window.take(parts("never asked"), 40)
         window.leave(inbox, is_over=False)
 
     with tracing(tmp_path / "trace") as traced:
@@ -54,9 +53,9 @@ def test_each_request_has_its_own_answer() -> None:
         window = Window(hello())
         first, second = await window.ask(chat("a")), await window.ask(chat("b"))
         assert [await heard(window), await heard(window)] == [chat("a"), chat("b")]
-        window.hear(parts("b"), 10)
-        window.hear(parts("a"), 10)
-        window.hear(parts("nobody"), 10)
+        window.take(parts("b"), 10)
+        window.take(parts("a"), 10)
+        window.take(parts("nobody"), 10)
         assert await first.next() == parts("a")
         assert await second.next() == parts("b")
 
@@ -115,11 +114,11 @@ def test_a_place_given_to_one_who_has_just_left_is_not_lost() -> None:
 
 def test_what_is_not_read_is_cancelled() -> None:
     async def main() -> None:
-        window = Window(hello(), most=1000)
+        window = Window(hello(), max_inbox=1000)
         inbox = await window.ask(chat("a"))
         await heard(window)
         for seq in range(3):
-            window.hear(parts("a", seq), 600)
+            window.take(parts("a", seq), 600)
         assert await heard(window) == Cancel(id="a")
         with pytest.raises(Overflow):
             await inbox.next()
@@ -145,12 +144,12 @@ def test_tokens_are_counted_by_its_models() -> None:
         window = Window(hello())
         counting = asyncio.create_task(window.count("n", "copilot/gpt-4.1", "some words"))
         assert await heard(window) == Count(id="n", model="copilot/gpt-4.1", text="some words")
-        window.hear(Counted(id="n", tokens=2), 10)
+        window.take(Counted(id="n", tokens=2), 10)
         assert await counting == 2
         assert window.is_idle
         counting = asyncio.create_task(window.count("m", "copilot/gpt-4.1", "some words"))
         await asyncio.sleep(0)
-        window.hear(End(id="m", cancelled=False), 10)
+        window.take(End(id="m", cancelled=False), 10)
         assert await counting is None
 
     asyncio.run(main())
@@ -197,7 +196,7 @@ def test_what_cannot_be_read_ends_its_request_and_no_other() -> None:
         first, second = await window.ask(chat("a")), await window.ask(chat("b"))
         window.fail("a", "it nests too deep.")
         window.fail("nobody", "it nests too deep.")
-        window.hear(parts("b"), 10)
+        window.take(parts("b"), 10)
         failure = await first.next()
         assert isinstance(failure, Failure)
         assert "it nests too deep." in failure.message
@@ -228,3 +227,55 @@ def test_what_fits_in_no_frame_is_refused_before_it_leaves() -> None:
         assert (await asyncio.wait_for(window.ask(chat("b")), 1)).id == "b"
 
     asyncio.run(main())
+
+
+def test_what_is_put_in_comes_out_in_order() -> None:
+    async def main() -> None:
+        outbox = Outbox()
+        assert outbox.put("a")
+        assert outbox.put("b")
+        waiting = asyncio.create_task(_all(outbox))
+        await asyncio.sleep(0)
+        outbox.put("c")
+        outbox.close()
+        assert not outbox.put("d")
+        assert await waiting == ["a", "b", "c"]
+
+    asyncio.run(main())
+
+
+def test_a_window_that_does_not_read_is_given_up() -> None:
+    async def main() -> None:
+        outbox = Outbox(max_size=100)
+        assert outbox.put("a" * 200)  # one always has room
+        assert not outbox.put("b")
+        assert outbox.full.is_set()
+        await outbox.next()
+        assert not outbox.put("c")  # it is too late
+
+    asyncio.run(main())
+
+
+def test_those_who_can_wait_for_room() -> None:
+    async def main() -> None:
+        outbox = Outbox()
+        outbox.put("a" * 300_000)
+        waiting = asyncio.create_task(outbox.room())
+        await asyncio.sleep(0.01)
+        assert not waiting.done()
+        await outbox.next()
+        await asyncio.wait_for(waiting, 1)
+        outbox.put("a" * 300_000)
+        waiting = asyncio.create_task(outbox.room())
+        await asyncio.sleep(0)
+        outbox.close()
+        await asyncio.wait_for(waiting, 1)
+
+    asyncio.run(main())
+
+
+async def _all(outbox: Outbox) -> list[str]:
+    found: list[str] = []
+    while (text := await outbox.next()) is not None:
+        found.append(text)
+    return found

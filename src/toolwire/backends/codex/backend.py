@@ -171,7 +171,7 @@ class CodexBackend(Backend):
             settings=self.host.thread_settings(program),
             has_built_ins=self.host.has_built_ins,
             skipped=worker.channel.skipped_tools(),
-            keeps=self.host.keeps and worker.can_keep,
+            keeps=self.host.keeps and worker.can_store,
         )
 
     async def _thread_at(self, places: list[ResumePoint], lease: Lease) -> tuple[Lease, StoredThread | None]:
@@ -217,7 +217,7 @@ class CodexBackend(Backend):
         return None
 
     def _reply(self, turn: CodexTurn, request: Request, first: list[Event], losses: Any) -> RunReply:
-        delivery = Delivery(turn, lambda turn: self._settle(turn, request), self._abandon)
+        delivery = Delivery(turn, lambda turn: self._finish(turn, request), self._abandon)
         return RunReply(
             events=delivery.events(first),
             losses=(*losses, *turn.skipped),
@@ -226,7 +226,7 @@ class CodexBackend(Backend):
             stop=delivery.stop,
         )
 
-    def _settle(self, turn: CodexTurn, request: Request) -> None:
+    def _finish(self, turn: CodexTurn, request: Request) -> None:
         """After an answer: parks a turn that waits for results, stores its thread, or stops it."""
         if turn.is_waiting and turn.program.tier.is_held:
             self._parking.park(turn, resume_point_after(request, turn.calls))

@@ -17,14 +17,12 @@ from ...errors import UpstreamError, quote
 from ...subprocesses import signal_group
 from ...subprocesses import start as start_process
 from ...types import JsonObject
-from ...wire import json_rpc as rpc
 from ...wire.exact_json import encode, object_of
 from ..sessions import SessionLost
 from .home import Home, no_room
 from .pool import WorkerLimits, WorkerPool
 from .transport.process import is_secret_name, shown, start
 from .transport.websocket import connect, is_address
-from .wire.approvals import declined
 from .wire.request_out import initialize_params
 from .wire.settings import bare_settings, flat, merged, provider_settings, switched_on, switches_tools, toml
 from .wire.versions import Abilities, Tier, Version, abilities_of, tier_for, version_of
@@ -71,7 +69,7 @@ class CodexHost:
         self._environ = environ
         self._folder = folder
         self._home: Home | None = None
-        self._last_words = ""  # of an app-server that did not start
+        self._last_output = ""  # of an app-server that did not start
         self._starting = asyncio.Lock()
 
     @property
@@ -114,7 +112,7 @@ class CodexHost:
         """For the owner: adds the command and the last output of an app-server that did not start, which clients must not see."""
         if error.code != "codex_not_started":
             return error
-        said = f" Its last output was {quote(self._last_words)}." if self._last_words else ""
+        said = f" Its last output was {quote(self._last_output)}." if self._last_output else ""
         command = quote(shown(self.command))
         hint = f"{error.hint} The command is {command}."
         if error.hint == _DOCTOR:
@@ -140,13 +138,13 @@ class CodexHost:
             return await self._introduced()
 
     async def _introduced(self) -> AppServerWorker:
-        worker = AppServerWorker(await self._channel(), _answer, self._config.name)
+        worker = AppServerWorker(await self._channel(), self._config.name)
         try:
             await worker.introduce(initialize_params(__version__), _INTRODUCTION)
             self.program(worker)
         except (SessionLost, RequestRefused, TimeoutError) as error:
             await worker.close()
-            self._last_words = worker.channel.last_words()
+            self._last_output = worker.channel.last_output()
             raise _not_started(error) from None
         except BaseException:
             await worker.close()
@@ -264,10 +262,6 @@ def _secrets(config: JsonObject, environ: Mapping[str, str]) -> list[str]:
 
 def _of_codex(config: JsonObject) -> JsonObject:
     return {name: value for name, value in config.items() if name != BASE_INSTRUCTIONS}
-
-
-def _answer(asked: rpc.RpcRequest) -> JsonObject:
-    return declined(asked.method).message(asked.id) or rpc.refusal(asked.id, {"code": -32601, "message": "not here"})
 
 
 def _not_started(error: SessionLost | RequestRefused | TimeoutError) -> UpstreamError:

@@ -24,11 +24,12 @@ from .host import Program
 from .pool import Lease, died
 from .stored_threads import MOST_USES, StoredThread
 from .wire.answer_in import CodexTurnDecoder
+from .wire.approvals import refuse_call
 from .wire.errors import refused
 from .wire.names import CodexToolNames
 from .wire.request_out import ThreadOpening, tool_answer
 from .wire.versions import Abilities, Version
-from .worker import Declined, Heard, RequestRefused, Thread
+from .worker import Declined, RequestRefused, Thread, ThreadMessage
 
 COUNT = "thread/tokenUsage/updated"
 SILENCE = 0.15  # seconds after a call in which another one would have begun
@@ -62,7 +63,7 @@ class AnswerEnd:
     def begin(self) -> None:
         self._is_counted = False
 
-    def hear(self, method: str, params: JsonObject) -> None:
+    def notify(self, method: str, params: JsonObject) -> None:
         """Codex repeats a token count when the next response begins; only a new count means that a response has ended."""
         if method != COUNT or not self._counts_first:
             return
@@ -146,30 +147,30 @@ class CodexTurn:
     async def first(self) -> list[Event]:
         """All events up to the first part. Raises UpstreamError where the answer has none."""
         deadline = _now() + self._timeouts.first
-        return await read_first(self, lambda: self._heard(self._timeouts.first, deadline))
+        return await read_first(self, lambda: self._read(self._timeouts.first, deadline))
 
     async def more(self) -> list[Event]:
         """Messages without events do not reset the timeout."""
         events: list[Event] = []
         deadline = _now() + self._timeouts.idle
         while not events and not self.is_over:
-            events = await self._heard(self._timeouts.idle, deadline)
+            events = await self._read(self._timeouts.idle, deadline)
         return events
 
     async def give(self, request: Request, results: dict[str, ToolResult]) -> list[Event]:
         """Results for the calls of the last answer, and the first events of the next one. Raises UpstreamError."""
         assert self._thread is not None
         for message in self._thread.ready():  # requests for its calls, and calls that arrived too late for it
-            self._taken(message)
+            self._decode(message)
         if not self.is_alive:
             raise UpstreamError("the turn in Codex has ended without the results.", code="codex_stopped")
-        told = self.calls
+        calls = self.calls
         self._thread.request_id = wire_trace.request_id()
         self._decoder, events = self._decoder.follow()
         self._ending.begin()
         self._listen(request)
         try:
-            self._results |= {call.id: results[call.id] for call in told}
+            self._results |= {call.id: results[call.id] for call in calls}
             await self._deliver()
         except (SessionLost, TimeoutError) as error:
             raise self._fault(error) from None
@@ -209,7 +210,7 @@ class CodexTurn:
             if not opening.is_reusable:
                 raise
             thread = await worker.open(opening.method, opening.ephemeral_params(), _STARTING)
-            worker.can_keep = self._is_kept = False  # that option was what it refused
+            worker.can_store = self._is_kept = False  # that option was what it refused
             return thread
 
     async def _rest(self, thread: Thread) -> None:
@@ -228,7 +229,7 @@ class CodexTurn:
         self.calls = []
         self._stopping = StopFilter(request.sampling.stop) if any(request.sampling.stop) else None
 
-    async def _heard(self, seconds: float, deadline: float) -> list[Event]:
+    async def _read(self, seconds: float, deadline: float) -> list[Event]:
         """The events of all messages so far; waits if there are none. seconds: the timeout that ends at the deadline."""
         assert self._thread is not None
         messages = self._thread.ready()
@@ -237,15 +238,17 @@ class CodexTurn:
                 async with asyncio.timeout(self._wait(deadline - _now())):
                     messages = [await self._thread.next()]
             except TimeoutError:
-                waiting = self._decoder.is_waiting
+                is_waiting = self._decoder.is_waiting
                 return self._process_events(
-                    self._decoder.settle() if waiting else self._decoder.cut(_too_slow(seconds))
+                    self._decoder.end_calls() if is_waiting else self._decoder.cut(_too_slow(seconds))
                 )
-        events = [event for message in messages for event in self._taken(message)]
+            except SessionLost as error:
+                return self._process_events(self._decoder.cut(self._fault(error)))
+        events = [event for message in messages for event in self._decode(message)]
         try:
             await self._deliver()
         except SessionLost:
-            pass  # the thread gets the same error
+            pass  # the next read raises it again
         except TimeoutError as error:
             events += self._decoder.cut(self._fault(error))
         if not events and _now() > deadline:
@@ -257,22 +260,19 @@ class CodexTurn:
             return self._ending.silence
         return min(seconds, _ERRED) if self._has_erred else seconds
 
-    def _taken(self, message: Heard) -> list[Event]:
+    def _decode(self, message: ThreadMessage) -> list[Event]:
         match message:
-            case SessionLost():
-                self._is_faulty = True
-                return self._decoder.cut(died(message))
             case rpc.RpcRequest():
-                reply = self._decoder.request(message.id, message.method, message.params)
-                if (answer := reply.message(message.id)) is not None:  # a call of a turn that is not ours
-                    self._lease.worker.answer(answer)
-                return reply.events
+                events = self._decoder.call(message.id, message.params)
+                if events is None:
+                    self._lease.worker.respond(refuse_call(message.id))
+                return events or []
             case Declined():
                 return self._decoder.declined(message.method, message.params)
             case rpc.RpcNotification():
                 self._is_running = self._is_running and message.method != "turn/completed"
                 self._has_erred |= message.method == "error" and message.params.get("willRetry") is not True
-                self._ending.hear(message.method, message.params)
+                self._ending.notify(message.method, message.params)
                 return self._decoder.notify(message.method, message.params)
 
     def _process_events(self, events: list[Event]) -> list[Event]:
@@ -296,7 +296,7 @@ class CodexTurn:
 
     async def _stop(self, thread: Thread) -> None:
         for message in thread.ready():
-            self._taken(message)
+            self._decode(message)
         if self._is_running and self._lease.worker.is_alive:
             params = {"threadId": thread.id, "turnId": self._decoder.turn_id}
             with suppress(RequestRefused):  # it has ended in the meantime
@@ -317,8 +317,8 @@ class CodexTurn:
         """Deletes files of the thread, also those of a process that has died."""
         if home is None or self._thread is None:
             return
-        if path := self._thread.about.get("path"):
-            home.forget(str(path))
+        if self._thread.path:
+            home.forget(self._thread.path)
         if self._is_kept:
             home.forget_thread(self._thread.id)
 

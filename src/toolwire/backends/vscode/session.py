@@ -182,7 +182,7 @@ class WindowSession:
     def _take(self, frame: FromWindow, size: int) -> None:
         match frame:
             case Parts() | End() | Failure() | Counted():
-                self.window.hear(frame, size)
+                self.window.take(frame, size)
             case Models():
                 self.window.list_models(frame)
                 self._windows.models_changed()

@@ -17,10 +17,9 @@ from ...events import Event, Failed, Finished, Noted, PartEnded, content_of
 from ...ids import new_id
 from ...types import Loss, Request, Usage
 from ...wire.exact_json import encode
-from ..sessions import AnswerTimeouts, SessionLost, read_first
-from .queues import Heard, Inbox, Overflow
+from ..sessions import AnswerTimeouts, Inbox, Overflow, SessionLost, read_first
 from .token_limit import Limiting
-from .window import Window
+from .window import AnswerFrame, Window
 from .wire.answer_in import AnswerDecoder
 from .wire.errors import CONSENT, MISSING, window_lost
 from .wire.shapes import (
@@ -64,7 +63,7 @@ class WindowTurn:
         self._model = model
         self._chat = chat
         self._timeouts = timeouts
-        self._inbox: Inbox | None = None
+        self._inbox: Inbox[AnswerFrame] | None = None
         self._is_ended = False  # VS Code has ended it
         self._said: list[str] = []
         self._stopping: StopFilter | None = None
@@ -85,20 +84,20 @@ class WindowTurn:
                 self._inbox = await self.window.ask(self._chat)
         except TimeoutError:
             raise _too_slow(self._timeouts.first) from None
-        return await read_first(self, lambda: self._heard(self._timeouts.first, deadline, is_first=True))
+        return await read_first(self, lambda: self._read(self._timeouts.first, deadline, is_first=True))
 
     async def more(self) -> list[Event]:
         events: list[Event] = []
         deadline = _now() + self._timeouts.idle
         while not events and not self.is_over:
-            events = await self._heard(self._timeouts.idle, deadline)
+            events = await self._read(self._timeouts.idle, deadline)
         return events
 
     def leave(self) -> None:
         if self._inbox is not None:
             self.window.leave(self._inbox, is_over=self._is_ended)
 
-    async def _heard(self, seconds: float, deadline: float, *, is_first: bool = False) -> list[Event]:
+    async def _read(self, seconds: float, deadline: float, *, is_first: bool = False) -> list[Event]:
         assert self._inbox is not None
         try:
             async with asyncio.timeout_at(deadline):
@@ -112,9 +111,9 @@ class WindowTurn:
             if is_first:
                 raise
             return await self._process_events(self._decoder.cut(window_lost()))
-        return await self._process_events([event for frame in frames for event in self._taken(frame)])
+        return await self._process_events([event for frame in frames for event in self._decode(frame)])
 
-    def _taken(self, frame: Heard) -> list[Event]:
+    def _decode(self, frame: AnswerFrame) -> list[Event]:
         match frame:
             case Parts():
                 return self._decoder.parts(frame)
@@ -173,7 +172,7 @@ async def measured(window: Window, model: str, chat: Chat, said: str, seconds: f
         try:
             async with asyncio.timeout(seconds):
                 read, written = await asyncio.gather(_count(window, model, asked), _count(window, model, said))
-        except (TimeoutError, SessionLost, Overflow):
+        except (TimeoutError, SessionLost):
             read = written = None
         if read is not None and written is not None:
             return Measured(Usage(input=read, output=written), COUNTED)

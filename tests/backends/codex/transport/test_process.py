@@ -103,7 +103,7 @@ def test_what_it_said_last_is_told_to_the_log_alone_and_without_secrets(
             fake("--starts", str(tmp_path / "starts")), tmp_path, environ | {"OPENAI_API_KEY": "secret-secret"}
         )
         assert await child.receive() == b""
-        story = child.story()
+        story = child.exit_reason()
         await child.close()
         with pytest.raises(SessionLost, match="code 3"):
             await child.send(_HELLO)
@@ -122,7 +122,7 @@ def test_a_kill_is_told_as_one(tmp_path: Path) -> None:
         os.kill(child.pid, signal.SIGKILL)
         assert await child.receive() == b""
         await child.close()
-        return child.story()
+        return child.exit_reason()
 
     assert "was ended by signal 9" in asyncio.run(main())
 

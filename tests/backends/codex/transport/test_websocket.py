@@ -8,7 +8,6 @@ import socket
 import pytest
 
 from tests.backends.codex.listening import listening
-from tests.backends.codex.starting import refuse
 from tests.wire.server_frames import served
 from toolwire.backends.codex.transport.websocket import connect, is_address
 from toolwire.backends.codex.worker import AppServerWorker
@@ -28,7 +27,7 @@ def test_only_an_address_alone_is_one() -> None:
 def test_a_turn_over_it_is_as_over_a_pipe() -> None:
     async def main() -> tuple[list[str], list[bytes], str]:
         async with listening() as listener:
-            made = AppServerWorker(await connect(f"{listener.address}/rpc?x=1", "t0ken"), refuse)
+            made = AppServerWorker(await connect(f"{listener.address}/rpc?x=1", "t0ken"))
             await made.introduce({}, 10)
             thread = await made.open("thread/start", {})
             await made.ask("turn/start", {"threadId": thread.id, "input": []})
@@ -50,13 +49,14 @@ def test_a_turn_over_it_is_as_over_a_pipe() -> None:
 def test_its_end_is_heard_with_its_reason() -> None:
     async def main() -> str:
         async with listening() as listener:
-            made = AppServerWorker(await connect(listener.address), refuse)
+            made = AppServerWorker(await connect(listener.address))
             thread = await made.open("thread/start", {})
             await made.ask("turn/start", {"threadId": thread.id, "input": [{"type": "text", "text": "DO=die"}]})
-            while not isinstance(message := await thread.next(), SessionLost):
-                pass
+            with pytest.raises(SessionLost) as caught:
+                while True:
+                    await thread.next()
             await made.close()
-            return str(message)
+            return str(caught.value)
 
     story = asyncio.run(main())
     assert 'has closed the connection: it said "it has ended".' in story

@@ -9,10 +9,10 @@ from typing import Any
 
 from tests.backends.event_contract import check_events
 from toolwire.backends.codex.wire.answer_in import CodexTurnDecoder
-from toolwire.backends.codex.wire.approvals import ServerRequestReply
+from toolwire.backends.codex.wire.approvals import TOOL_CALL, decline
 from toolwire.backends.codex.wire.names import CodexToolNames
 from toolwire.events import Event, Failed, Finished, Noted, PartEnded
-from toolwire.types import Loss, Reasoning, Text, ToolCall
+from toolwire.types import JsonObject, Loss, Reasoning, Text, ToolCall
 from toolwire.wire.json_rpc import LineReader, RpcNotification, RpcRequest, RpcResponse
 
 FOLDER = Path(__file__).parent / "recordings"
@@ -39,7 +39,7 @@ class Session:
 
     def __init__(self, version: str, case: str) -> None:
         self.answers: list[list[Event]] = []
-        self.replies: list[tuple[RpcRequest, ServerRequestReply]] = []
+        self.replies: list[tuple[RpcRequest, JsonObject | None]] = []
         self.decoders: list[CodexTurnDecoder] = []
         self._asked: dict[int, dict[str, Any]] = {}  # requests of the client, by id
         self._names: dict[str, CodexToolNames] = {}  # by thread
@@ -77,9 +77,11 @@ class Session:
                     self.answers[number] += decoder.notify(message.method, message.params)
             case RpcRequest():
                 number = self._latest(message.params.get("threadId"))
-                reply = self.decoders[number].request(message.id, message.method, message.params)
-                self.answers[number] += reply.events
-                self.replies.append((message, reply))
+                if message.method != TOOL_CALL:
+                    self.replies.append((message, decline(message)))
+                    return
+                self.answers[number] += self.decoders[number].call(message.id, message.params) or []
+                self.replies.append((message, None))
 
     def _open(self, decoder: CodexTurnDecoder, events: list[Event] | None = None) -> None:
         self.decoders.append(decoder)
@@ -90,7 +92,7 @@ class Session:
 
     def _settle(self) -> None:
         for number, decoder in enumerate(self.decoders):
-            self.answers[number] += decoder.settle()
+            self.answers[number] += decoder.end_calls()
 
     def _go_on(self) -> None:
         """The client brings a result: the answer with the call is over, and the next one begins in the same turn."""

@@ -121,12 +121,12 @@ def test_a_recorded_session_gives_its_answers(version: str, case: str) -> None:
 def test_an_approval_is_declined_as_the_recorded_client_did(version: str) -> None:
     ((asked, reply),) = Session(version, "37_shell_approval").replies
     assert asked.method == "item/commandExecution/requestApproval"
-    assert reply.message(asked.id) == {"id": 0, "result": {"decision": "decline"}}
+    assert reply == {"id": 0, "result": {"decision": "decline"}}
 
 
 def test_calls_are_held_with_the_servers_own_ids() -> None:
     session = Session("0.166.0", "54_dynamic_parallel_raw_events")
-    assert all(reply.is_held and reply.message(asked.id) is None for asked, reply in session.replies)
+    assert all(reply is None for _, reply in session.replies)
     assert {call.id: call.request_id for call in session.decoders[0].calls.values()} == {"call_dyn1": 0, "call_dyn2": 1}
 
 
@@ -173,7 +173,7 @@ def raw_call(decoder: CodexTurnDecoder, call_id: str, name: str, arguments: str)
 
 def ask(decoder: CodexTurnDecoder, id: int, call_id: str, tool: str, arguments: object) -> list[Event]:
     params = {"threadId": THREAD, "turnId": TURN, "callId": call_id, "tool": tool, "arguments": arguments}
-    return decoder.request(id, "item/tool/call", params).events
+    return decoder.call(id, params) or []
 
 
 def decoder_of(*tools: str, turn: str = TURN) -> CodexTurnDecoder:
@@ -202,15 +202,15 @@ def test_calls_of_a_response_that_is_over_are_told_before_they_are_asked_for() -
 def test_without_a_marker_the_answer_ends_when_no_more_calls_are_awaited() -> None:
     decoder = decoder_of("f", "g")
     assert not decoder.is_waiting
-    assert decoder.settle() == []
+    assert decoder.end_calls() == []
     events = ask(decoder, 0, "c1", "f", {"a": 1})
     assert decoder.is_waiting
-    events += decoder.settle()
+    events += decoder.end_calls()
     assert shown(events) == ['call c1 f {"a":1}', "tool_calls"]
     assert ask(decoder, 1, "c2", "g", {}) == []  # too late for this answer
     following, first = decoder.follow()
     assert following.is_waiting
-    assert shown(first + following.settle()) == ["call c2 g {}", "tool_calls"]
+    assert shown(first + following.end_calls()) == ["call c2 g {}", "tool_calls"]
     assert following.calls["c2"].request_id == 1
 
 
@@ -225,7 +225,7 @@ def test_a_count_of_tokens_says_that_no_call_will_follow() -> None:
 def test_an_answer_that_follows_reads_on_in_the_same_turn() -> None:
     decoder = decoder_of("f")
     ask(decoder, 0, "c1", "f", {})
-    decoder.settle()
+    decoder.end_calls()
     del decoder.calls["c1"]
     following, first = decoder.follow()
     assert first == []
@@ -395,7 +395,7 @@ def test_messages_of_other_threads_and_turns_are_passed_over() -> None:
     for stray in ({"threadId": "another", "turnId": TURN}, {"threadId": THREAD, "turnId": "another"}, {}):
         assert decoder.notify("item/agentMessage/delta", {**stray, "itemId": "i", "delta": "x"}) == []
     assert tell(decoder, "codex/event/agent_message_delta", delta="x") == []
-    assert decoder.request(0, "item/tool/call", {"threadId": "another", "callId": "c"}).error is not None
+    assert decoder.call(0, {"threadId": "another", "callId": "c"}) is None
 
 
 def test_nothing_follows_the_end() -> None:
@@ -438,7 +438,8 @@ def test_messages_of_the_wrong_shape_break_nothing(value: object) -> None:
     tell(decoder, "thread/tokenUsage/updated", tokenUsage=value)
     tell(decoder, "item/agentMessage/delta", itemId=value, delta=value)
     tell(decoder, "item/reasoning/summaryTextDelta", itemId=value, summaryIndex=value, delta=value)
-    assert decoder.request(0, "item/tool/call", {"threadId": THREAD, "turnId": TURN, "callId": value}).message(0) != {}
+    is_call = decoder.call(0, {"threadId": THREAD, "turnId": TURN, "callId": value}) is not None
+    assert is_call == (value == "x")
     events = decoder.notify(
         "turn/completed", {"threadId": THREAD, "turn": {"id": TURN, "status": value, "error": value}}
     )
@@ -450,7 +451,7 @@ def test_arguments_that_nest_too_deep_to_be_written_are_no_object() -> None:
         """Read here, and written further down, where there is less room."""
         if frames:
             return deeper(frames - 1, depth)
-        return CodexTurnDecoder("t", "u", names=CodexToolNames(["f"])).request(1, "item/tool/call", read[depth]).events
+        return CodexTurnDecoder("t", "u", names=CodexToolNames(["f"])).call(1, read[depth]) or []
 
     read: dict[int, dict[str, Any]] = {}
     for depth in range(1000, 850, -1):
@@ -521,7 +522,7 @@ def _played(messages: list[dict[str, Any]], decoder: CodexTurnDecoder) -> None:
     events: list[Event] = []
     for message in messages:
         if "id" in message:
-            events += decoder.request(message["id"], message["method"], message["params"]).events
+            events += decoder.call(message["id"], message["params"]) or []
         else:
             events += decoder.notify(message["method"], message["params"])
-    check_events(events + decoder.settle() + decoder.cut())
+    check_events(events + decoder.end_calls() + decoder.cut())

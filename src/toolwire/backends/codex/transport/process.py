@@ -97,13 +97,13 @@ class ChildProcess:
 
     async def send(self, line: bytes) -> None:
         if self._stdin.is_closing():  # asyncio would write a line into the log for each
-            raise SessionLost(self.story())
+            raise SessionLost(self.exit_reason())
         try:
             self._stdin.write(line)
             await self._stdin.drain()
         except (OSError, RuntimeError):  # RuntimeError: of a transport that is closed already
             await self._last_breath()
-            raise SessionLost(self.story()) from None
+            raise SessionLost(self.exit_reason()) from None
 
     async def receive(self) -> bytes:
         data = b""
@@ -115,7 +115,7 @@ class ChildProcess:
                 _log.warning("%s", self._obituary())
         return data
 
-    def story(self) -> str:
+    def exit_reason(self) -> str:
         code = self._process.returncode
         if code is None:
             return "the app-server has closed its output."
@@ -126,7 +126,7 @@ class ChildProcess:
     def skipped_tools(self) -> frozenset[str]:
         return self._skipped
 
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         """The end of what it wrote to standard error, without what must not be shown even to whoever reads the log."""
         text = _COLOUR.sub("", self._stderr.decode("utf-8", "replace"))
         if len(self._stderr) == _STDERR_KEPT:
@@ -186,9 +186,9 @@ class ChildProcess:
 
     def _obituary(self) -> str:
         """For the log only: the command has paths of the owner, and the last output may be about any client."""
-        said = self.last_words()
+        said = self.last_output()
         told = f" Its last output was {quote(said)}." if said else ""
-        return f"Codex, started as {quote(shown(self._command))}: {self.story()}{told}"
+        return f"Codex, started as {quote(shown(self._command))}: {self.exit_reason()}{told}"
 
 
 def _named(command: Sequence[str]) -> str:

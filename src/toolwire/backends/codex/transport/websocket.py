@@ -85,7 +85,7 @@ class WebSocket:
                 self._fault = str(error)
         return b"".join(lines)
 
-    def story(self) -> str:
+    def exit_reason(self) -> str:
         return f"the app-server at {quote(self._shown)} has closed the connection" + (
             f": {self._fault}." if self._fault else "."
         )
@@ -93,7 +93,7 @@ class WebSocket:
     def skipped_tools(self) -> frozenset[str]:
         return frozenset()
 
-    def last_words(self) -> str:
+    def last_output(self) -> str:
         return ""
 
     async def close(self) -> None:
@@ -113,12 +113,12 @@ class WebSocket:
 
     async def _write(self, kind: int, data: bytes) -> None:
         if self._writer.is_closing():
-            raise SessionLost(self.story())
+            raise SessionLost(self.exit_reason())
         try:
             self._writer.write(frame(kind, data, secrets.token_bytes(4)))
             await self._writer.drain()
         except OSError:
-            raise SessionLost(self.story()) from None
+            raise SessionLost(self.exit_reason()) from None
 
 
 async def _shake_hands(

@@ -6,7 +6,7 @@ open until results come: then follow() reads on, as another answer.
 
 What ends an answer with calls: the marker rawResponse/completed, where the version has it (0.145), and before that the count of
 tokens, which was seen to come while the calls wait (0.89 to 0.110). Where neither comes, is_waiting stays true, and whoever has a
-clock calls settle() when no other call has followed for a while. A call that comes still later is told at the start of the next
+clock calls end_calls() when no other call has followed for a while. A call that comes still later is told at the start of the next
 answer.
 
 Codex answers some calls itself: unknown names, or arguments that are not JSON. The model gets an error and tries again; the client
@@ -28,7 +28,6 @@ from ....events import Event, Failed, Finished, Noted, Started
 from ....types import Choice, JsonObject, Loss, Reason, Text, ToolCall, Usage
 from ....wire.exact_json import BadJson, decode, encode
 from ....wire.json_rpc import Id
-from .approvals import TOOL_CALL, ServerRequestReply, declined, stray
 from .errors import error_of, gone, incomplete_reason, stuck, unreached, unseen_calls
 from .names import CodexToolNames
 from .thoughts import CodexReasoning
@@ -106,16 +105,14 @@ class CodexTurnDecoder:
             return []
         return heard(self, params)
 
-    def request(self, id: Id, method: str, params: JsonObject) -> ServerRequestReply:
-        """A request of the server. A call of a client's tool waits; all others are declined."""
-        if method != TOOL_CALL:
-            return declined(method)
+    def call(self, id: Id, params: JsonObject) -> list[Event] | None:
+        """A request for the result of a client's tool, which stays open. None if it belongs to another turn."""
         call_id = _text(params, "callId")
         if not self._is_ours(params) or not call_id:
-            return stray()
-        events = self._called(call_id, self._names.known(_text(params, "tool")), params.get("arguments"))
+            return None
+        events = self._add_call(call_id, self._names.known(_text(params, "tool")), params.get("arguments"))
         self.calls[call_id].request_id = id
-        return ServerRequestReply(events=events)
+        return events
 
     def declined(self, method: str, params: JsonObject) -> list[Event]:
         """A request of the server that was declined: reported with the next event."""
@@ -123,7 +120,7 @@ class CodexTurnDecoder:
             self._losses.append(Loss("call.declined", method[:60], _DECLINED))
         return []
 
-    def settle(self) -> list[Event]:
+    def end_calls(self) -> list[Event]:
         """Ends the answer with the calls so far."""
         return self._finish("tool_calls") if self.is_waiting else []
 
@@ -219,7 +216,7 @@ class CodexTurnDecoder:
         self._raws[call_id] = item
         if not call_id or name not in self._names or not _is_json(_text(item, "arguments")):
             return []
-        return self._called(call_id, self._names.known(name), None)
+        return self._add_call(call_id, self._names.known(name), None)
 
     def _own_call(self, item: JsonObject) -> list[Event]:
         raw = self._raws.pop(_text(item, "call_id"), None)
@@ -243,7 +240,7 @@ class CodexTurnDecoder:
         call = CodexCall(id=_text(raw, "call_id"), name=_text(raw, "name"), raw=_text(raw, "arguments"))
         return [*self._tell(call), *self._finish("stop")]
 
-    def _called(self, call_id: str, name: str, arguments: object) -> list[Event]:
+    def _add_call(self, call_id: str, name: str, arguments: object) -> list[Event]:
         """A call of one of the client's tools, told once. Codex may have parsed the arguments; what the model wrote comes first."""
         if call_id in self.calls:
             return []
@@ -273,7 +270,7 @@ class CodexTurnDecoder:
             self._total, self._responses = total, self._responses + 1
         if self._responses > _MOST_RESPONSES and not self._names and not self._own_calls:
             return self._calls_without_tools(None)
-        return self.settle()
+        return self.end_calls()
 
     def _erred(self, params: JsonObject) -> list[Event]:
         error = _object(params, "error")

@@ -135,5 +135,5 @@ def _data_parts(value: object) -> list[WirePart]:
 
 def _with_one_text(parts: list[WirePart]) -> list[WirePart]:
     text = "\n".join(part.text for part in parts if isinstance(part, TextPart))
-    rest = [part for part in parts if not isinstance(part, TextPart)]
-    return [TextPart(text=text), *rest] if text else rest
+    texts = [TextPart(text=text)] if text else []
+    return [*texts, *(part for part in parts if not isinstance(part, TextPart))]
